@@ -253,15 +253,15 @@ static ek_status fit(walker *w, bool moved, visited *v)
     return status;
 }
 
-static ek_status put_layers(const walker *w, const ek_layout *layout, unsigned set, bool *known, ek_job *job)
+/* @return false where moved layers mean nothing: the plan's are for other stages, and none are asked for anew */
+static bool put_layers(const walker *w, const ek_layout *layout, unsigned set, ek_job *job)
 {
-    const ek_layout *to = &w->to->layout;
-    const ek_plan *from = has(set, EK_METHOD_LAYERS) ? &w->to->job.plan : &w->result->file->plan;
     bool moved = has(set, EK_METHOD_LAYERS);
-    *known = !moved || same_shape(layout, to) || has(set, EK_METHOD_RECOMPUTE);
+    const ek_layout *to = &w->to->layout;
+    const ek_plan *from = moved ? &w->to->job.plan : &w->result->file->plan;
     if (same_shape(layout, moved ? to : &w->from))
         memcpy(job->plan.layers, from->layers, (size_t)from->n_stages * (size_t)from->n_chunks * sizeof(int));
-    return EK_OK;
+    return !moved || same_shape(layout, to) || has(set, EK_METHOD_RECOMPUTE);
 }
 
 /* @param out  clear its job */
@@ -271,7 +271,6 @@ static ek_status visit(walker *w, unsigned set, unsigned all, visited *out)
     const ek_job *today = has(set, EK_METHOD_RECOMPUTE) ? w->result->job : w->result->file;
     const ek_layout layout = layout_of(w, set);
     ek_error why;
-    bool known;
     *out = (visited){.seconds = INFINITY};
     if (set == 0 || set == all) {
         ek_status status = ek_job_copy(set ? &w->to->job : today, &out->job, w->err);
@@ -284,9 +283,8 @@ static ek_status visit(walker *w, unsigned set, unsigned all, visited *out)
                            : ek_layout_job(today, &layout, &out->job, &why);
     if (status)
         return status == EK_ERR_INPUT ? EK_OK : status;
-    status = put_layers(w, &layout, set, &known, &out->job);
-    if (status || !known)
-        return status;
+    if (!put_layers(w, &layout, set, &out->job))
+        return EK_OK;
     if (has(set, EK_METHOD_RECOMPUTE))
         return fit(w, has(set, EK_METHOD_LAYERS), out);
     status = put_recompute(w, &out->job);
