@@ -37,6 +37,10 @@ static const cli_option options[] = {
     {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions"},
     {"way", NULL, "from today's layout to the best one change at a time, what shortens the step most first", NULL},
     {"trials", "N", "which N runs would tell the best plan, with their chances", NULL},
+    {"tried", "FILE",
+     "runs that were measured (CSV, as evenkeel calibrate reads it): is the best plan surely shorter than them?", NULL},
+    {"start", "NAME|FILE", "with --tried, the device that the calibration began with (the shipped one of that name)",
+     NULL},
     {"sweep", "WHAT=A:B[:STEP]",
      "the best layout over devices, memory or global-batch, doubled without a step; or "
      "values with commas",
@@ -152,8 +156,8 @@ static bool take_text(command *c, const cli_option *option, const char *text)
 {
     const struct {
         const char *name, **place;
-    } texts[] = {
-        {"device", &c->device}, {"cluster", &c->cluster}, {"svg", &c->svg}, {"html", &c->html}, {"write", &c->write}};
+    } texts[] = {{"device", &c->device}, {"cluster", &c->cluster}, {"svg", &c->svg},    {"html", &c->html},
+                 {"write", &c->write},   {"tried", &c->tried},     {"start", &c->start}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (cli_is(option, texts[i].name))
             *texts[i].place = text;
@@ -205,10 +209,13 @@ static bool check_options(const command *c)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
     else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
         cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
-    else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->way || c->n_trials))
+    else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->way || c->n_trials || c->tried))
         cli_error(
             NULL,
-            "--sweep is a search for each value; --svg, --html, --write, --explain, --way and --trials are of one");
+            "--sweep is a search for each value; --svg, --html, --write, --explain, --way, --trials and --tried are of "
+            "one");
+    else if (c->start && !c->tried)
+        cli_error(NULL, "--start belongs to --tried");
     else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
         cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
@@ -231,10 +238,7 @@ static bool find_device(const command *c, found *f)
 /* A Hugging Face config.json says nothing of a run: one device, one sequence. */
 static bool settle_size(command *c, const ek_job *job)
 {
-    const ek_job_parallel *p = &job->parallel;
-    int64_t devices = (int64_t)p->data * p->tensor * p->context * p->pipeline;
-    int64_t batch = (int64_t)p->data * p->batch * p->n_batch_interleave * p->n_micro_batches *
-                    (p->n_accumulation > 1 ? p->n_accumulation : 1);
+    int64_t devices = ek_job_devices(job), batch = ek_job_sequences(job);
     bool swept = c->values.n > 0 && c->values.what == EK_SWEEP_DEVICES;
     if (swept) /* the last, for what follows */
         c->layout.n_devices = (int)fmin(c->values.value[c->values.n - 1], EK_MAX_RANKS);
@@ -304,6 +308,7 @@ static bool print(const command *c, const found *f)
                                      .way = f->has_way ? &f->way : NULL,
                                      .trials = f->trials.n > 0 ? &f->trials : NULL,
                                      .trial_file = c->write ? (const char *const *)f->trial_file : NULL,
+                                     .tries = f->has_tries ? &f->tries : NULL,
                                      .n_warnings = f->warnings.n,
                                      .warning = f->warnings.at,
                                      .verdict_only = c->quiet,
@@ -330,7 +335,7 @@ static bool offer_sets(command *c, found *f)
 static int run_found(command *c, found *f)
 {
     if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job) || !find_device(c, f) ||
-        !settle_size(c, &f->job))
+        !settle_size(c, &f->job) || !cli_plan_read_tried(c, f))
         return EXIT_WRONG;
     ek_memory_limit_by_device(&f->job, &f->device);
     if (!offer_sets(c, f))

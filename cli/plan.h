@@ -22,7 +22,7 @@ typedef struct cli_plan_values {
 } cli_plan_values;
 
 typedef struct cli_plan_command {
-    const char *source, *device, *cluster, *format, *svg, *html, *write, *explain;
+    const char *source, *device, *cluster, *format, *svg, *html, *write, *explain, *tried, *start;
     const cli_option *explain_option; /**< for messages */
     int n_trials;
     cli_plan_values values; /**< of a sweep */
@@ -50,6 +50,9 @@ typedef struct cli_plan {
     bool has_thumbs;
     ek_layout_thumb thumb[EK_N_LAYOUT_THUMBS];
     ek_layout_trials trials;
+    ek_measured_runs runs; /**< of --tried */
+    bool has_tries;
+    ek_layout_tries tries;
     char **file;       /**< [n_plans] written ones */
     char **trial_file; /**< [EK_MAX_LAYOUT_TRIALS] */
     cli_progress progress;
@@ -62,6 +65,8 @@ bool cli_plan_pictures(const cli_plan_command *command, cli_plan *found);
 /** Groups, the layout that was asked about, rules of thumb, trials, as far as they are wanted. False after a message.
  */
 bool cli_plan_advise(const cli_plan_command *command, cli_plan *found);
+/** The runs of --tried. False after a message. */
+bool cli_plan_read_tried(const cli_plan_command *command, cli_plan *found);
 void cli_plan_clear_advice(cli_plan *found);
 
 /** The plans, or the trials where they were asked for, as files of the job's framework in a folder, as --write asks.

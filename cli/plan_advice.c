@@ -40,6 +40,49 @@ static ek_status find_way(const cli_plan_command *c, cli_plan *f, ek_error *err)
     return EK_OK;
 }
 
+/* The device that the calibration began with: a calibrated file has the name of the shipped one. */
+static bool find_start(const cli_plan_command *c, const cli_plan *f, ek_device *out, bool *owned)
+{
+    ek_error err;
+    *owned = false;
+    const ek_device *shipped = ek_device_find(c->start ? c->start : f->device.name);
+    if (shipped) {
+        *out = *shipped;
+        return true;
+    }
+    if (!c->start) {
+        cli_error(NULL, "no shipped device is called '%s'; give --start FILE, the device that was calibrated",
+                  f->device.name);
+        return false;
+    }
+    *owned = cli_find_device(c->start, &cli_listener, out, &err) == EK_OK;
+    if (!*owned)
+        cli_error(&err, "%s", err.message);
+    return *owned;
+}
+
+/* The runs are read before the search: a table that is wrong is said at once. */
+bool cli_plan_read_tried(const cli_plan_command *c, cli_plan *f)
+{
+    ek_error err;
+    const ek_listener listener = {cli_take_warning, &f->warnings};
+    return !c->tried || cli_said(&f->spool, ek_run_table_read(c->tried, &listener, &f->runs, &err), &err);
+}
+
+static bool weigh_tries(const cli_plan_command *c, cli_plan *f)
+{
+    ek_error err;
+    ek_device start;
+    bool owned;
+    if (!find_start(c, f, &start, &owned))
+        return false;
+    ek_status status = ek_layout_weigh_tries(&f->result, &f->runs, &start, &f->tries, &err);
+    if (owned)
+        ek_device_clear(&start);
+    f->has_tries = status == EK_OK;
+    return cli_said(&f->spool, status, &err);
+}
+
 bool cli_plan_advise(const cli_plan_command *c, cli_plan *f)
 {
     ek_error err;
@@ -54,6 +97,8 @@ bool cli_plan_advise(const cli_plan_command *c, cli_plan *f)
         status = ek_layout_group_plans(r, &err);
     if (!status && some && c->n_trials > 0)
         status = ek_layout_choose_trials(r->plan, r->n_plans, &f->device, c->n_trials, &f->trials, &err);
+    if (!status && some && c->tried && !weigh_tries(c, f))
+        return false;
     if (!status && some && !c->quiet && !r->ended_early && r->seconds < QUICK) {
         status = ek_layout_thumbs(r, f->thumb, &err);
         f->has_thumbs = status == EK_OK;
@@ -66,4 +111,5 @@ void cli_plan_clear_advice(cli_plan *f)
     ek_layout_explanation_clear(&f->explanation);
     if (f->has_thumbs)
         ek_layout_thumbs_clear(f->thumb);
+    ek_measured_runs_clear(&f->runs);
 }

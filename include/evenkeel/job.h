@@ -357,6 +357,10 @@ ek_job_overrides ek_job_overrides_none(void);
  */
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                       ek_error *err);
+/** Devices of the run: data x tensor x pipeline x context. */
+int64_t ek_job_devices(const ek_job *job);
+/** Sequences of a step, the global batch: of all replicas, copies, micro-batches and accumulated ones. */
+int64_t ek_job_sequences(const ek_job *job);
 /** A copy that is cleared on its own. */
 ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err);
 void ek_job_clear(ek_job *job);

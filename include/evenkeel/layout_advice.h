@@ -4,6 +4,7 @@
 #ifndef EVENKEEL_LAYOUT_ADVICE_H
 #define EVENKEEL_LAYOUT_ADVICE_H
 
+#include "evenkeel/calibrate.h"
 #include "evenkeel/layout.h"
 
 #ifdef __cplusplus
@@ -211,18 +212,43 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
                                   ek_layout_trials *out, ek_error *err);
 
 /**
- * The plan to take once trials were measured and the device calibrated to them: the new best plan where its predicted
- * step is below that of the shortest run by more than the error of the difference, else that run; always the run where
- * the calibration moved a constant by more than twice what is assumed of it before a fit.
+ * The plan to take once trials were measured and the device calibrated to them: the new best plan where its step is
+ * below that of the shortest run by more than the error of the difference, else that run. The difference is the
+ * calibrated device's; where the calibration moved a constant by more than twice what is assumed of it before a fit, it
+ * is what the runs say of the plan in the linear model of the device before (ek_layout_choose_trials()).
  *
  * @param again    best plan of a search with the calibrated device
- * @param tried    [n] jobs that were run; seconds [n] their measured steps
+ * @param tried    [n] jobs that were run, at most EK_MAX_LAYOUT_TRIALS; seconds [n] their measured steps
  * @param start    the device that the calibration began with; device: the calibrated one
  * @param taken    index of the run; -1: `again`
  * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 400 ek_cost_step().
  */
 ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *tried, const double *seconds, int n,
                                       const ek_device *start, const ek_device *device, int *taken, ek_error *err);
+
+/** A run of a table that is one of the job's layouts. */
+typedef struct ek_layout_try {
+    const ek_measured_run *run; /**< borrowed */
+    double predicted;           /**< its step on the calibrated device */
+} ek_layout_try;
+
+/** Runs that were tried, and what to take. */
+typedef struct ek_layout_tries {
+    int n, n_others; /**< runs of the job; others of the table, which say nothing of its layouts */
+    ek_layout_try run[EK_MAX_LAYOUT_TRIALS]; /**< [n] the shortest first */
+    int taken;                               /**< index of the run; -1: the first plan */
+} ek_layout_tries;
+
+/**
+ * ek_layout_take_after_trials() for the first plan of a search and a table of runs: those of the job's model on as many
+ * devices, with as many sequences of as many tokens; where there are more than EK_MAX_LAYOUT_TRIALS, the shortest.
+ *
+ * @param result  with a plan, of a search with the calibrated device
+ * @param start   the device that the calibration began with
+ * @return EK_OK; EK_ERR_INPUT where the table has no such run, EK_ERR_MEMORY.
+ */
+ek_status ek_layout_weigh_tries(const ek_layout_result *result, const ek_measured_runs *runs, const ek_device *start,
+                                ek_layout_tries *out, ek_error *err);
 
 /* ---- the way from today's layout ---- */
 

@@ -22,6 +22,7 @@ typedef struct ek_layout_report {
     const ek_layout_way *way;       /**< from today's job to the first plan */
     const ek_layout_trials *trials; /**< among the result's plans */
     const char *const *trial_file;  /**< [trials->n] likewise */
+    const ek_layout_tries *tries;   /**< runs beside the first plan */
     int n_warnings;
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */

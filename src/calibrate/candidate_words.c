@@ -11,12 +11,6 @@ static int n_micro_batches(const ek_job *job)
     return job->parallel.n_micro_batches * job->parallel.n_accumulation;
 }
 
-static int n_devices(const ek_job *job)
-{
-    const ek_job_parallel *p = &job->parallel;
-    return p->data * p->tensor * p->pipeline * p->context;
-}
-
 void ek__candidate_name(const ek_job *job, char *out, size_t size)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -28,7 +22,7 @@ void ek__candidate_name(const ek_job *job, char *out, size_t size)
     if (p->expert > 1)
         snprintf(expert, sizeof expert, " ep%d", p->expert);
     snprintf(out, size, "%.60s d%d t%d p%d%s%s%s S%d B%d m%d on %d devices", job->name, p->data, p->tensor, p->pipeline,
-             chunks, context, expert, p->seq_length, p->batch, n_micro_batches(job), n_devices(job));
+             chunks, context, expert, p->seq_length, p->batch, n_micro_batches(job), (int)ek_job_devices(job));
 }
 
 typedef struct text {
@@ -108,7 +102,7 @@ void ek__candidate_change(const ek_job *from, const ek_job *job, char *out, size
                    {EK__DEGREE_BATCH, p->batch, q->batch}};
     text t = {out, size, 0};
     out[0] = '\0';
-    say_number(&t, "devices", n_devices(job), n_devices(from));
+    say_number(&t, "devices", (int)ek_job_devices(job), (int)ek_job_devices(from));
     for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
         say_number(&t, ek__job_degree_name(job, degrees[i].degree), degrees[i].now, degrees[i].was);
     say_batches(&t, from, job);

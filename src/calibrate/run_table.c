@@ -207,12 +207,6 @@ static void point_at_row(const ek__run_row *row)
 
 /* ---- what was measured ---- */
 
-static double sequences_of(const ek_job *job)
-{
-    const ek_job_parallel *p = &job->parallel;
-    return (double)p->data * p->batch * p->n_micro_batches * p->n_accumulation * p->n_batch_interleave;
-}
-
 static ek_status step_of(const ek__run_row *row, const ek_job *job, double *out)
 {
     double step = NAN, tokens = NAN, tflops = NAN;
@@ -223,7 +217,7 @@ static ek_status step_of(const ek__run_row *row, const ek_job *job, double *out)
     if (status == EK_OK)
         status = ek__run_number(row, EK__RUN_TFLOPS, 1e-9, 1e9, &tflops);
     const ek_job_parallel *p = &job->parallel;
-    double of_device = sequences_of(job) * p->seq_length / ((double)p->data * p->tensor * p->pipeline * p->context);
+    double of_device = (double)ek_job_sequences(job) * p->seq_length / (double)ek_job_devices(job);
     *out = !isnan(step) ? step : of_device / tokens;
     if (status || !isnan(*out) || isnan(tflops))
         return status;

@@ -78,6 +78,24 @@ void ek_job_clear(ek_job *job)
     *job = (ek_job){0};
 }
 
+int64_t ek_job_devices(const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    return (int64_t)p->data * p->tensor * p->pipeline * p->context;
+}
+
+static int at_least_one(int n)
+{
+    return n > 1 ? n : 1;
+}
+
+int64_t ek_job_sequences(const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    return (int64_t)p->data * p->batch * p->n_micro_batches * at_least_one(p->n_accumulation) *
+           at_least_one(p->n_batch_interleave);
+}
+
 ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err)
 {
     ek_job copy = *from;

@@ -134,6 +134,17 @@ void ek__sensitivity_clear(ek__sensitivity *sensitivity)
     *sensitivity = (ek__sensitivity){0};
 }
 
+void ek__sensitivity_covariance(const ek__sensitivity *s, double *out)
+{
+    size_t n = (size_t)s->n, m = (size_t)s->n_constants;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            out[i * n + j] = i == j ? EK__STEP_OWN * EK__STEP_OWN : 0;
+            for (size_t k = 0; k < m; k++)
+                out[i * n + j] += s->move[i * m + k] * s->move[j * m + k];
+        }
+}
+
 double ek__sensitivity_difference(const ek__sensitivity *s, int a, int b)
 {
     size_t k = (size_t)s->n_constants;

@@ -12,6 +12,10 @@ typedef struct ek__sensitivity {
     double *move;       /* [n][n_constants] of the logarithm, by one standard error of the constant */
 } ek__sensitivity;
 
+/* Standard deviations of logarithms of steps: of a measured step, and of a plan, what no constant explains. */
+#define EK__STEP_NOISE 0.005
+#define EK__STEP_OWN   0.01
+
 /* What is assumed of a constant before a fit: its width, half of that where the figure rests on measurements. */
 double ek__constant_width(const ek_device *device, const ek__constant *constant);
 /* The standard error of each constant, scaled as it is fitted (constants.h). What the device file has for it; else what
@@ -27,6 +31,9 @@ void ek__constant_errors(const ek_device *device, const ek__constant *constant, 
 ek_status ek__sensitivity_new(const ek_job *const *job, int n, const ek_device *device, ek__sensitivity *out,
                               ek_error *err);
 void ek__sensitivity_clear(ek__sensitivity *sensitivity);
+
+/* Covariance of the logarithms: move move' + EK__STEP_OWN^2. @param out  [n][n] */
+void ek__sensitivity_covariance(const ek__sensitivity *s, double *out);
 
 /* Variance of log step a - log step b by the constants' errors, which both have in common:
  *     sum over constants of (move_a - move_b)^2 */

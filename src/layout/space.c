@@ -221,13 +221,9 @@ static void each_tensor(lister *l)
 
 ek_status ek__space_new(const ek_job *job, const ek_layout_options *options, ek__space *out, ek_error *err)
 {
-    const ek_job_parallel *p = &job->parallel;
-    int accumulated = p->n_micro_batches * (p->n_accumulation > 1 ? p->n_accumulation : 1);
     ek__space space = {.job = job,
                        .options = options,
-                       .global_batch = options->global_batch > 0
-                                           ? options->global_batch
-                                           : (int64_t)p->data * p->batch * p->n_batch_interleave * accumulated};
+                       .global_batch = options->global_batch > 0 ? options->global_batch : ek_job_sequences(job)};
     lister l = {.space = &space};
     each_tensor(&l);
     if (l.no_memory) {

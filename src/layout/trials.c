@@ -18,8 +18,6 @@
 
 enum { DRAWS = 1000, MOST_TURNS = 4 };
 
-#define NOISE 0.005 /* standard deviation of a measured step's logarithm */
-#define OWN   0.01  /* of a plan, which no constant explains: the contenders themselves are worth a run */
 #define SPREAD_PART                                                                                                    \
     1e-2 /* of the spread that is left, what counts besides the loss: of equal losses the run that                     \
             teaches most */
@@ -62,20 +60,9 @@ static void draw(chooser *c)
             double by = 0;
             for (size_t k = 0; k < m; k++)
                 by += c->s->move[i * m + k] * error[k];
-            c->truth[d * n + i] = c->s->log_step[i] + by + OWN * normal(&state);
-            c->noise[d * n + i] = NOISE * normal(&state);
+            c->truth[d * n + i] = c->s->log_step[i] + by + EK__STEP_OWN * normal(&state);
+            c->noise[d * n + i] = EK__STEP_NOISE * normal(&state);
         }
-    }
-}
-
-static void fill_covariance(chooser *c)
-{
-    size_t n = (size_t)c->n, m = (size_t)c->s->n_constants;
-    for (size_t i = 0; i < n; i++) {
-        c->covariance[i * n + i] = OWN * OWN;
-        for (size_t j = 0; j < n; j++)
-            for (size_t k = 0; k < m; k++)
-                c->covariance[i * n + j] += c->s->move[i * m + k] * c->s->move[j * m + k];
     }
 }
 
@@ -87,8 +74,8 @@ static void fill_weights(chooser *c, int n_chosen)
     size_t n = (size_t)c->n, k = (size_t)n_chosen;
     for (size_t a = 0; a < k; a++)
         for (size_t b = 0; b < k; b++)
-            c->inverse[a * k + b] =
-                c->covariance[(size_t)c->chosen[a] * n + (size_t)c->chosen[b]] + (a == b ? NOISE * NOISE : 0);
+            c->inverse[a * k + b] = c->covariance[(size_t)c->chosen[a] * n + (size_t)c->chosen[b]] +
+                                    (a == b ? EK__STEP_NOISE * EK__STEP_NOISE : 0);
     ek__fit_invert(n_chosen, c->inverse);
     for (size_t i = 0; i < n; i++)
         for (size_t a = 0; a < k; a++) {
@@ -264,7 +251,7 @@ static ek_status choose(const ek__sensitivity *s, int n_trials, ek_layout_trials
     double *chance = ek__alloc((size_t)s->n, sizeof *chance);
     ek_status status = chance && make_room(&c) ? EK_OK : ek__no_memory(err);
     if (!status) {
-        fill_covariance(&c);
+        ek__sensitivity_covariance(s, c.covariance);
         draw(&c);
         count_best(&c, chance);
         *out = (ek_layout_trials){.n = c.k, .loss = loss(&c, 0)};

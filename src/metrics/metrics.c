@@ -68,28 +68,14 @@ static ek_status settle(const char *name, double said, double of_job, const char
     return EK_OK;
 }
 
-static double job_devices(const ek_job *job)
-{
-    const ek_job_parallel *p = &job->parallel;
-    return (double)p->data * p->tensor * p->pipeline * p->context;
-}
-
-static double job_batch(const ek_job *job)
-{
-    const ek_job_parallel *p = &job->parallel;
-    int copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1;
-    int sums = p->n_accumulation > 1 ? p->n_accumulation : 1;
-    return (double)p->data * p->batch * p->n_micro_batches * sums * copies;
-}
-
 static ek_status settle_sizes(const ek_metrics_input *in, ek_metrics *m, ek_error *err)
 {
     const ek_job *job = in->job;
     double devices = 0, length = 0, stages = 0, chunks = 0, micro_batches = 0;
-    ek_status status = settle("the number of devices", in->n_devices, job ? job_devices(job) : 0,
+    ek_status status = settle("the number of devices", in->n_devices, job ? (double)ek_job_devices(job) : 0,
                               "give the degrees of the run that was measured", &devices, err);
     if (!status)
-        status = settle("the global batch", in->global_batch, job ? job_batch(job) : 0,
+        status = settle("the global batch", in->global_batch, job ? (double)ek_job_sequences(job) : 0,
                         "give micro-batches, their size or the data parallel ranks of the run that was measured",
                         &m->global_batch, err);
     if (!status)

@@ -6,7 +6,7 @@
 static void print_degrees(const ek_job *job, FILE *out)
 {
     const ek_job_parallel *d = &job->parallel;
-    int64_t devices = ek__job_devices(job);
+    int64_t devices = ek_job_devices(job);
     fprintf(out, "%" PRId64 " device%s: data %d, tensor %d%s, pipeline %d", devices, devices == 1 ? "" : "s", d->data,
             d->tensor, d->sequence_parallel ? " with sequence parallel" : "", d->pipeline);
     if (job->plan.n_chunks > 1)

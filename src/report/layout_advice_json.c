@@ -88,6 +88,29 @@ static void put_trials(ek__stream *s, const ek_layout_report *report)
     ek__stream_end(s);
 }
 
+static void put_tries(ek__stream *s, const ek_layout_tries *tries)
+{
+    if (!tries) {
+        ek__stream_null(s, "tried");
+        return;
+    }
+    ek__stream_object(s, "tried", true);
+    ek__stream_text(s, "take", tries->taken < 0 ? "plan" : "run");
+    ek__stream_list(s, "runs", true);
+    for (int i = 0; i < tries->n; i++) {
+        const ek_measured_run *run = tries->run[i].run;
+        ek__stream_object(s, NULL, false);
+        ek__stream_text(s, "name", run->name);
+        ek__stream_text(s, "file", run->job.path);
+        ek__stream_real(s, "measured_s", run->step_seconds);
+        ek__stream_real(s, "predicted_s", tries->run[i].predicted);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+    ek__stream_int(s, "others", tries->n_others);
+    ek__stream_end(s);
+}
+
 static void put_way(ek__stream *s, const ek_layout_way *way)
 {
     if (!way) {
@@ -120,4 +143,5 @@ void ek__layout_put_advice(ek__stream *s, const ek_layout_report *report)
     put_way(s, report->way);
     put_thumbs(s, report->thumb);
     put_trials(s, report);
+    put_tries(s, report->tries);
 }

@@ -148,8 +148,37 @@ static void print_trials(const ek_layout_report *report, FILE *out)
             ek__fixed(100 * trials->loss, 2).text);
     ek__print_wrapped("Chance: that the plan is the best of those above. Lost after: in the mean, once this run and "
                       "those before it are measured. To go on: run them, fit the device to their logs or traces with "
-                      "`evenkeel calibrate`, and ask again with --cluster and the fitted file.",
+                      "`evenkeel calibrate`, and ask again with --cluster and the fitted file, and --tried and "
+                      "the runs.",
                       0, out);
+}
+
+static void print_try(const ek_layout_try *t, int i, FILE *out)
+{
+    const ek_measured_run *run = t->run;
+    fprintf(out, "%3d  ", i + 1);
+    ek__print_cell(run->name[0] ? run->name : run->job.path, 60, out);
+    fprintf(out, "  %12s", ek__seconds(run->step_seconds).text);
+    fprintf(out, "  %12s", ek__seconds(t->predicted).text);
+    fprintf(out, "  %+7.1f\n", 100 * (t->predicted / run->step_seconds - 1));
+}
+
+static void print_tries(const ek_layout_report *report, FILE *out)
+{
+    const ek_layout_tries *tries = report->tries;
+    const double plan = report->result->plan[0].estimate.step.seconds;
+    heading(report, "Runs that were tried", out);
+    fprintf(out, "%3s  %-60s  %12s  %12s  %7s\n", "run", "job", "measured", "predicted", "off, %");
+    for (int i = 0; i < tries->n; i++)
+        print_try(&tries->run[i], i, out);
+    if (tries->n_others > 0)
+        fprintf(out, "%d other runs of the table are of another model, number of devices or batch.\n", tries->n_others);
+    if (tries->taken < 0)
+        fprintf(out, "Take plan 1: %s predicted, shorter than run 1 by more than the error of the difference.\n",
+                ek__seconds(plan).text);
+    else
+        fprintf(out, "Take run %d: plan 1 (%s predicted) is not shorter by more than the error of the difference.\n",
+                tries->taken + 1, ek__seconds(plan).text);
 }
 
 /* ---- files ---- */
@@ -179,6 +208,8 @@ void ek__layout_print_advice(const ek_layout_report *report, FILE *out)
         print_thumbs(report, out);
     if (report->trials)
         print_trials(report, out);
+    if (report->tries)
+        print_tries(report, out);
     if (report->file || (report->trials && report->trial_file))
         print_files(report, out);
 }

@@ -16,8 +16,6 @@ ek__digits ek__exact_mb(int64_t bytes);
 /** "1 none, 5 both": the kinds that a stage has, or "-" without a layer. */
 void ek__mix_text(const ek_chunk_mix *mix, char *text, size_t size);
 
-/** Ranks of the whole job. */
-int64_t ek__job_devices(const ek_job *job);
 /** What the job is, for people, three lines: the model, its degrees, its micro-batches (job_text.c). */
 void ek__print_job(const ek_job *job, FILE *out);
 

@@ -113,7 +113,7 @@ static void put_parallel(ek__stream *s, const ek_job *job)
 {
     const ek_job_parallel *d = &job->parallel;
     ek__stream_object(s, "parallel", false);
-    ek__stream_int(s, "devices", ek__job_devices(job));
+    ek__stream_int(s, "devices", ek_job_devices(job));
     ek__stream_int(s, "data", d->data);
     ek__stream_int(s, "tensor", d->tensor);
     ek__stream_int(s, "pipeline", d->pipeline);

@@ -22,7 +22,7 @@ ek_status ek_memory_write_log(const ek_memory *memory, int stage, double device_
 
 void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size)
 {
-    int64_t ranks = ek__job_devices(job) / job->parallel.pipeline;
+    int64_t ranks = ek_job_devices(job) / job->parallel.pipeline;
     snprintf(name, size, "stage_%d_rank_%" PRId64 "/mindformer.log", stage, stage * ranks);
 }
 

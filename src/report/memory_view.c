@@ -19,12 +19,6 @@ ek__digits ek__exact_mb(int64_t bytes)
     return ek__fixed((double)bytes / EK__MB, 3);
 }
 
-int64_t ek__job_devices(const ek_job *job)
-{
-    const ek_job_parallel *d = &job->parallel;
-    return (int64_t)d->data * d->tensor * d->pipeline * d->context;
-}
-
 ek_chunk_mix ek_memory_stage_mix(const ek_job *job, int stage)
 {
     ek_chunk_mix sum = {{0}};
