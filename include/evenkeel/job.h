@@ -279,6 +279,7 @@ typedef enum ek_pattern_kind {
     EK_PATTERN_SELECT_EXCLUDE, /**< the primitives it names are not recomputed, whatever else says so */
     EK_PATTERN_COMM_EXCLUDE,
 } ek_pattern_kind;
+enum { EK_N_PATTERN_KINDS = EK_PATTERN_COMM_EXCLUDE + 1 };
 
 /** A pattern of recompute_config, with the first layers of every chunk it holds for. */
 typedef struct ek_pattern {

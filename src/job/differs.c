@@ -270,12 +270,12 @@ static int effective(const ek_job *job, const ek_pattern *pattern, int cell)
     return hidden ? 0 : pattern->layers[cell];
 }
 
-/* The next pattern that is for any layer. */
-static const ek_pattern *next_active(const ek_job *job, int *i)
+/* The next pattern of the kind that is for any layer. */
+static const ek_pattern *next_active(const ek_job *job, ek_pattern_kind kind, int *i)
 {
     while (*i < job->n_patterns) {
         const ek_pattern *pattern = &job->pattern[(*i)++];
-        for (int c = 0; c < job->plan.n_stages * job->plan.n_chunks; c++)
+        for (int c = 0; c < job->plan.n_stages * job->plan.n_chunks && pattern->kind == kind; c++)
             if (effective(job, pattern, c) > 0)
                 return pattern;
     }
@@ -290,13 +290,13 @@ static bool same_layers(const ek_job *job, const ek_pattern *a, const ek_job *wa
     return same;
 }
 
-static bool differ_in_patterns(const ek_job *job, const ek_job *wanted, char *why, size_t size)
+static bool differ_in_kind(const ek_job *job, const ek_job *wanted, ek_pattern_kind kind, char *why, size_t size)
 {
     for (int i = 0, k = 0;;) {
-        const ek_pattern *a = next_active(job, &i), *b = next_active(wanted, &k);
+        const ek_pattern *a = next_active(job, kind, &i), *b = next_active(wanted, kind, &k);
         if (!a && !b)
             return false;
-        if (!a || !b || a->kind != b->kind || strcmp(a->text, b->text) != 0) {
+        if (!a || !b || strcmp(a->text, b->text) != 0) {
             snprintf(why, size, "the pattern '%.80s' would %s", b ? b->text : a->text,
                      b ? "not be recomputed" : "be recomputed, which is not asked for");
             return true;
@@ -306,6 +306,15 @@ static bool differ_in_patterns(const ek_job *job, const ek_job *wanted, char *wh
             return true;
         }
     }
+}
+
+/* A file lists one kind after the other, whatever order the job has them in. */
+static bool differ_in_patterns(const ek_job *job, const ek_job *wanted, char *why, size_t size)
+{
+    bool differ = false;
+    for (int kind = 0; kind < EK_N_PATTERN_KINDS && !differ; kind++)
+        differ = differ_in_kind(job, wanted, (ek_pattern_kind)kind, why, size);
+    return differ;
 }
 
 bool ek__job_differs(const ek_job *job, const ek_job *wanted, char *why, size_t size)

@@ -887,6 +887,34 @@ static void only_these_bytes_change(void **state)
     }
 }
 
+/* A file lists what is selected before what is communicated; a job may have them in any order. */
+static void the_order_of_kinds_of_patterns_is_no_difference(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "model:\n  model_config:\n    type: LlamaConfig\n    seq_length: 256\n    hidden_size: 64\n"
+        "    num_layers: 8\n    num_heads: 4\n    vocab_size: 512\n"
+        "parallel_config:\n  data_parallel: 2\n  pipeline_stage: 2\n  micro_batch_num: 4\n"
+        "recompute_config:\n  recompute: False\n  select_recompute: {'attention_norm\\.norm': True}\n"
+        "  select_comm_recompute: {'ffn_norm\\.norm': True}\n";
+    ek_job was, now;
+    char *out = NULL;
+    size_t size = 0;
+    ek_error err = {0};
+    read_and_ask("p.yaml", text, &(asked){.data = 4, NOTHING}, &was, &now);
+    assert_int_equal(now.n_patterns, 2);
+    const ek_pattern first = now.pattern[0];
+    assert_int_not_equal(first.kind, now.pattern[1].kind);
+    now.pattern[0] = now.pattern[1];
+    now.pattern[1] = first;
+    if (ek_job_write_text(&was, &now, &out, &size, &err))
+        fail_msg("%s", err.message);
+    assert_non_null(strstr(out, "data_parallel: 4"));
+    free(out);
+    ek_job_clear(&was);
+    ek_job_clear(&now);
+}
+
 /* ---- refusals ---- */
 
 static const char script[] = "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1\n";
@@ -1014,6 +1042,7 @@ int main(void)
         cmocka_unit_test(nothing_changes_where_nothing_was_changed),
         cmocka_unit_test(overrides_are_written),
         cmocka_unit_test(only_these_bytes_change),
+        cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
         cmocka_unit_test(a_file_that_changed_is_refused),
         cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
         cmocka_unit_test(the_written_file_has_the_ending_of_its_kind),
