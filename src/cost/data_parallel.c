@@ -103,8 +103,10 @@ ek__data_traffic ek__data_traffic_of(const ek_job *job, const ek_device *device,
 {
     const ek__data_stage stage = {.layer = layer, .n_layers = 1, .n_micro_batches = 1};
     ek__data_plan plan = ek__data_plan_of(job, device, &stage);
-    ek__data_traffic out = {
-        .gathers_layers = plan.gathers_layers && plan.cut, .keeps = plan.keeps, .sums_each = plan.sums_each};
+    ek__data_traffic out = {.gathers_layers = plan.gathers_layers && plan.cut,
+                            .gathers_once = plan.cut && !plan.gathers_layers,
+                            .keeps = plan.keeps,
+                            .sums_each = plan.sums_each};
     for (int i = 0; i < EK__N_CLASSES; i++) {
         ek__data_class c = (ek__data_class)i;
         double bytes = n * ek__class_elements(&plan, c, layer) * plan.reduce_bytes;

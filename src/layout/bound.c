@@ -182,7 +182,21 @@ static ek_status find_all_kept(finder *g)
     return status;
 }
 
-/* Traffic of all layers, each kind's as if all of it went at once. */
+static ek__data_layer data_layer_of(finder *g, ek__graph_kind kind)
+{
+    bool has_table = g->f.p == 1; /* the only stage: a tied head uses the embedding's */
+    return ek__data_layer_of(g->job, ek__step_layer(g->layers, kind)->graph, has_table);
+}
+
+/* What goes behind the last backward pass, each as if all layers and the ends were such and went at once. */
+static double reduced_of(finder *g, ek__graph_kind kind, ek__data_traffic *t)
+{
+    ek__data_layer one = data_layer_of(g, kind);
+    *t = ek__data_traffic_of(g->job, g->device, &one, g->f.n_layers + 2);
+    return !t->sums_each && !t->gathers_layers ? t->each + t->once : 0;
+}
+
+/* Traffic of all layers. */
 static void find_traffic(finder *g)
 {
     ek__bound_figures *f = &g->f;
@@ -191,9 +205,8 @@ static void find_traffic(finder *g)
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++) {
         if (g->count[kind] == 0)
             continue;
-        ek__data_layer one = ek__data_layer_of(g->job, ek__step_layer(g->layers, (ek__graph_kind)kind)->graph, false);
-        ek__data_traffic t = ek__data_traffic_of(g->job, g->device, &one, f->n_layers);
-        bool apart = !t.sums_each && !t.gathers_layers;
+        ek__data_traffic t;
+        double reduced = reduced_of(g, (ek__graph_kind)kind, &t);
         if (g->count[kind] == f->n_alike && f->alike_kind < 0)
             f->alike_kind = f->n_kinds;
         double forward, backward;
@@ -202,28 +215,60 @@ static void find_traffic(finder *g)
         f->kind[f->n_kinds].n = g->count[kind];
         f->kind[f->n_kinds].forward = forward / accumulation(g->job);
         f->kind[f->n_kinds].backward = backward / accumulation(g->job);
-        f->kind[f->n_kinds++].reduced = apart ? t.each + t.once : 0;
+        f->kind[f->n_kinds++].reduced = reduced;
         f->streamed +=
             g->count[kind] * ((t.gathers_layers ? (t.keeps ? 1 : 2) * t.gather : 0) + (t.sums_each ? t.each : 0));
     }
+    ek__data_traffic end;
+    f->head_reduced = reduced_of(g, EK__GRAPH_EMBEDDING, &end);
+    f->tail_reduced = reduced_of(g, EK__GRAPH_HEAD, &end);
+    /* Of traffic T with E exposed, o hidden of the rest at a slowdown of s: E + (1 - o) (T - E) + (s - 1) o (T - E)
+     * = o (2 - s) E + (1 - o (2 - s)) T. */
+    f->exposed_share = g->device->overlap_share * (2 - g->device->overlap_slowdown);
 }
 
-/* Some stage has a p-th of the commonest layers, rounded up. */
-static ek_status find_update(finder *g)
+/* Of a stage with this alone. */
+static ek_status update_of(finder *g, const ek__data_layer *layer, double *out)
 {
-    ek__graph_kind kind = EK__GRAPH_DENSE;
-    while (g->count[kind] != g->f.n_alike)
-        kind++;
-    ek__data_layer one = ek__data_layer_of(g->job, ek__step_layer(g->layers, kind)->graph, false);
-    double n = ceil((double)g->f.n_alike / g->f.p), *const figures[] = {&one.dense,        &one.expert, &one.whole,
-                                                                        &one.whole_expert, &one.wide,   &one.kept,
-                                                                        &one.tensors};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        *figures[i] *= n;
-    const ek__data_stage stage = {.layer = &one, .n_layers = 1, .in_a_row = 1, .n_micro_batches = 1};
+    const ek__data_stage stage = {.layer = layer, .n_layers = 1, .in_a_row = 1, .n_micro_batches = 1};
     ek__data_times times;
     ek_status status = ek__data_parallel(g->job, g->device, &stage, &times, g->err);
-    g->f.least_update = status ? 0 : times.norm + times.optimizer;
+    *out = status ? 0 : times.norm + times.optimizer;
+    return status;
+}
+
+static ek_status add_update(finder *g, ek__graph_kind kind, double *out)
+{
+    const ek__data_layer one = data_layer_of(g, kind);
+    ek_status status = update_of(g, &one, out);
+    *out -= g->f.constant_update;
+    /* Weights that are gathered once, behind it. */
+    const ek__data_traffic t = ek__data_traffic_of(g->job, g->device, &one, g->f.n_layers + 2);
+    if (t.gathers_once)
+        *out += t.gather * (g->job->run.overlap_weights ? 1 - g->device->overlap_share : 1);
+    return status;
+}
+
+/* Times of states are linear in them. Some stage has a p-th of the commonest layers, rounded up; and one has the mean
+ * of all. */
+static ek_status find_update(finder *g)
+{
+    ek__bound_figures *f = &g->f;
+    const ek__data_layer nothing = {.forward = 0};
+    double sum = 0, n = ceil((double)f->n_alike / f->p);
+    ek_status status = update_of(g, &nothing, &f->constant_update);
+    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++)
+        if (g->count[kind] > 0) {
+            double *update = &f->kind[f->kind_of[kind]].update;
+            status = add_update(g, (ek__graph_kind)kind, update);
+            sum += g->count[kind] * *update;
+        }
+    if (!status)
+        status = add_update(g, EK__GRAPH_EMBEDDING, &f->head_update);
+    if (!status)
+        status = add_update(g, EK__GRAPH_HEAD, &f->tail_update);
+    sum += f->head_update + f->tail_update;
+    f->least_update = f->constant_update + fmax(n * f->kind[f->alike_kind].update, sum / f->p);
     return status;
 }
 
@@ -421,31 +466,38 @@ static double row_of(const ek__bound_figures *f, int v)
     return v == 1 ? 1 : smaller(f->m, group);
 }
 
-double ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS])
+void ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS], double ends[2])
 {
-    double weight[EK_MAX_CHUNKS], hidden = f->hides ? 1 : 0, row = row_of(f, v);
+    double weight[EK_MAX_CHUNKS], hidden = f->hides ? 1 : 0, row = row_of(f, v), sure = 1 - f->exposed_share;
     int most = 0;
     for (int i = 1; i < f->n_kinds; i++)
         if (f->kind[i].n * f->kind[i].reduced > f->kind[most].n * f->kind[most].reduced)
             most = i;
     weigh_chunks(f->kind[most].reduced, hidden * f->kind[most].backward, row, v, weight);
-    for (int i = 0; i < f->n_kinds; i++)
+    for (int i = 0; i < f->n_kinds; i++) {
         exposed_of(f->kind[i].reduced, hidden * f->kind[i].backward, row, v, weight, exposed[i]);
-    return hidden * row;
+        for (int c = 0; c < v; c++)
+            exposed[i][c] = f->exposed_share * exposed[i][c] + sure * f->kind[i].reduced;
+    }
+    /* The embedding is reduced when all else is computed, behind what is left of that; its own backward pass and the
+     * head's hide no more than a row's. */
+    double lost = hidden * row * f->exposed_share;
+    ends[0] = f->head_reduced - lost * f->head_backward;
+    ends[1] = (f->exposed_share * weight[v - 1] + sure) * f->tail_reduced - lost * f->tail_backward;
 }
 
-/* Of all layers together, less what the backward pass of the head and the embedding hide. */
+/* Of all layers together. */
 static double exposed_reduction(const ek__bound_figures *f, int v)
 {
-    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], sum = 0;
-    double hidden = ek__bound_exposed(f, v, exposed);
+    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2], sum = 0;
+    ek__bound_exposed(f, v, exposed, ends);
     for (int i = 0; i < f->n_kinds; i++) {
         double least = exposed[i][0];
         for (int c = 1; c < v; c++)
             least = fmin(least, exposed[i][c]);
         sum += f->kind[i].n * least;
     }
-    return sum - hidden * (f->head_backward + f->tail_backward);
+    return sum + ends[0] + ends[1];
 }
 
 /* The way to a stage, all its work, and its gradients; the mean over the stages. */

@@ -24,6 +24,7 @@ typedef struct ek__bound_figures {
     struct {
         int n;                             /* layers */
         double forward, backward, reduced; /* seconds of a layer's passes; of reducing its gradients behind the last */
+        double update;                     /* of its states */
         int64_t bytes;                     /* for the whole step */
         int64_t kept[EK_N_RECOMPUTE];      /* of a micro-batch; */
         double again[EK_N_RECOMPUTE];      /* seconds that recomputation adds; INFINITY where it brings nothing */
@@ -31,8 +32,11 @@ typedef struct ek__bound_figures {
     int kind_of[EK__N_GRAPH_KINDS]; /* which of them a layer is */
     int64_t tail_kept;              /* of a micro-batch, by the head and the loss */
     bool hides;                     /* backward passes hide some of that */
-    double streamed;     /* seconds of all layers' gathered weights and reduced gradients, in each micro-batch */
-    double least_update; /* behind the norm's barrier */
+    double exposed_share;           /* of what is exposed with a perfect overlap; the rest counts of all traffic */
+    double streamed; /* seconds of all layers' gathered weights and reduced gradients, in each micro-batch */
+    double head_reduced, tail_reduced; /* seconds, as a layer's */
+    /* Behind the norm's barrier: what a stage needs whatever it holds, and adds to that; the least of any plan. */
+    double constant_update, head_update, tail_update, least_update;
     double whole_constant, whole_factor; /* step = factor * seconds + constant */
     /* Memory. */
     int64_t layer_bytes; /* for the whole step, of one of the commonest kind */
@@ -59,9 +63,8 @@ double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_sche
 double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
 
 /* Gradients that are reduced behind the last backward pass: a stage exposes at least the sum over its layers of
- * exposed[kind][chunk], less the seconds that its embedding and head run backward times what is returned.
- * @param exposed  [n_kinds][v], filled */
-double ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS]);
+ * exposed[kind][chunk], and ends[0] with the embedding, ends[1] with the head. @param exposed  [n_kinds][v], filled */
+void ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS], double ends[2]);
 /* Seconds that an activation takes from a stage to the next, from the last to the first. */
 double ek__bound_edge(const ek_job *job, const ek_device *device, int stage);
 /* The step, of which pipeline and reduction take so long. */

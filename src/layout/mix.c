@@ -1,7 +1,9 @@
 /* The bound of a mix of paths. With A_c and B_c times that a mean path passes a cell's forward and backward blocks, e_s
  * the share of paths that end on stage s,
  *
- *     T >= sends + ends + sum over layers in cell c of (A_c f + B_c (b + again) + e_s exposed)
+ *     T >= sends + ends + sum over layers in cell c of (A_c f + B_c (b + again) + e_s exposed + u_s update)
+ *
+ * where u_s are any weights of the stages' updates, the longest of which ends the step.
  *
  * Layers other than the commonest are put where they add least, as if they took no memory. Of the commonest, a stage
  * with n takes at least, for any price u >= 0 of its memory,
@@ -59,7 +61,7 @@ ek__mix *ek__mix_new(const ek__mixes *of)
     ek__mix *made = ek__alloc(1, sizeof *made);
     if (!made)
         return NULL;
-    made->forward = ek__alloc(3 * cells + 3 * p, sizeof *made->forward);
+    made->forward = ek__alloc(3 * cells + 4 * p, sizeof *made->forward);
     if (!made->forward) {
         free(made);
         return NULL;
@@ -69,17 +71,18 @@ ek__mix *ek__mix_new(const ek__mixes *of)
     made->edge[0] = made->live + cells;
     made->edge[1] = made->edge[0] + p;
     made->end = made->edge[1] + p;
+    made->update = made->end + p;
     return made;
 }
 
 void ek__mix_zero(const ek__mixes *of, ek__mix *mix)
 {
-    memset(mix->forward, 0, (3 * (size_t)of->n_cells + 3 * (size_t)of->p) * sizeof *mix->forward);
+    memset(mix->forward, 0, (3 * (size_t)of->n_cells + 4 * (size_t)of->p) * sizeof *mix->forward);
 }
 
 void ek__mix_copy(const ek__mixes *of, const ek__mix *from, ek__mix *to)
 {
-    memcpy(to->forward, from->forward, (3 * (size_t)of->n_cells + 3 * (size_t)of->p) * sizeof *to->forward);
+    memcpy(to->forward, from->forward, (3 * (size_t)of->n_cells + 4 * (size_t)of->p) * sizeof *to->forward);
 }
 
 void ek__mix_free(ek__mix *mix)
@@ -147,7 +150,7 @@ ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *f
     }
     for (int s = 0; s < mixes->p; s++)
         layout->edge[s] = ek__bound_edge(job, device, s);
-    layout->hidden = ek__bound_exposed(figures, mixes->v, layout->exposed);
+    ek__bound_exposed(figures, mixes->v, layout->exposed, layout->ends);
     layout->limit = job->limit_mb > 0 ? job->limit_mb * 1048576 - (double)figures->besides : INFINITY;
     list_groups(layout);
     count_others(layout);
@@ -173,7 +176,7 @@ double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, 
     int p = layout->mixes->p;
     return mix->forward[cell] * f->kind[kind].forward +
            mix->backward[cell] * (f->kind[kind].backward + f->kind[kind].again[way]) +
-           mix->end[cell % p] * layout->exposed[kind][cell / p];
+           mix->end[cell % p] * layout->exposed[kind][cell / p] + mix->update[cell % p] * f->kind[kind].update;
 }
 
 /* ---- a stage ---- */
@@ -362,7 +365,8 @@ static double besides(const ek__mix_layout *layout, const ek__mix *mix)
     int last = m->n_cells - 1;
     double sum = mix->forward[0] * (f->head - f->head_backward) + mix->backward[0] * f->head_backward +
                  mix->forward[last] * (f->tail - f->tail_backward) + mix->backward[last] * f->tail_backward;
-    sum -= layout->hidden * (mix->end[0] * f->head_backward + mix->end[m->p - 1] * f->tail_backward);
+    sum += mix->end[0] * layout->ends[0] + mix->end[m->p - 1] * layout->ends[1];
+    sum += mix->update[0] * f->head_update + mix->update[m->p - 1] * f->tail_update;
     for (int s = 0; s < m->p; s++)
         sum += mix->edge[layout->blocking][s] * layout->edge[s];
     for (int i = 1; i < layout->n_groups; i++) {
@@ -446,7 +450,8 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
                          ek_error *err)
 {
     ek__mix_layout layout;
-    double enough = ek__bound_pipeline(figures, upper) * (1 + 2 * ROUNDING), seconds;
+    const double least = figures->least_update - figures->constant_update; /* is in the mix as it is */
+    double enough = (ek__bound_pipeline(figures, upper) + least) * (1 + 2 * ROUNDING), seconds;
     *out = NULL;
     ek_status status = ek__mix_layout_init(&layout, figures, device, mixes, err);
     if (status)
@@ -456,7 +461,7 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
         status = ek__mix_find(&layout, enough, over, user, out, &seconds, err);
         most = status ? most : fmax(most, seconds);
     }
-    *bound = ek__bound_whole(figures, most * (1 - ROUNDING));
+    *bound = ek__bound_whole(figures, most * (1 - ROUNDING) - least);
     ek__mix_layout_clear(&layout);
     return status;
 }

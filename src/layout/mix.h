@@ -8,11 +8,12 @@
 #include "layout/bound.h"
 #include "simulate/order.h"
 
-/* How often a mean path passes the blocks of each cell, the sends over each edge (beside computing; blocking it), and
- * ends on each stage; and of each stage's memory a mean moment: how many micro-batches of each cell are alive. */
+/* How often a mean path passes the blocks of each cell, the sends over each edge (beside computing; blocking it), ends
+ * on each stage, and which stage's update comes last; and of each stage's memory a mean moment: how many micro-batches
+ * of each cell are alive. */
 typedef struct ek__mix {
     double *forward, *backward, *live; /* [n_cells] */
-    double *edge[2], *end;             /* [p] */
+    double *edge[2], *end, *update;    /* [p] */
 } ek__mix;
 
 /* A pipeline: stages, chunks, micro-batches, and the mixes known. */
@@ -44,10 +45,10 @@ typedef struct ek__mix_group {
 typedef struct ek__mix_layout {
     const ek__bound_figures *figures; /* with all kinds of recomputation */
     const ek__mixes *mixes;
-    bool blocking;                                         /* sends block computing */
-    double *edge;                                          /* [p] seconds */
-    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], hidden; /* ek__bound_exposed() */
-    double limit;                                          /* bytes for layers and ends; INFINITY */
+    bool blocking;                                          /* sends block computing */
+    double *edge;                                           /* [p] seconds */
+    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2]; /* ek__bound_exposed() */
+    double limit;                                           /* bytes for layers and ends; INFINITY */
     int n_groups;
     ek__mix_group *group; /* the first is the commonest kind */
     int n_before;         /* layers of other kinds before the first of the commonest, and ... */
@@ -63,8 +64,8 @@ double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, 
 /* Bytes that a stage has for layers, where so many micro-batches are alive on the last cell. */
 double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last);
 
-/* Seconds of the pipeline and the reduction that no plan takes less than; INFINITY: none is within the limit.
- * O(n_cells x ways^2 + layers x stages). */
+/* Seconds of the pipeline, the reduction and the update, without its constant, that no plan takes less than; INFINITY:
+ * none is within the limit. O(n_cells x ways^2 + layers x stages). */
 double ek__mix_bound(const ek__mix_layout *layout, const ek__mix *mix);
 /* The most of all mixes known; ends where one reaches `enough`. */
 double ek__mixes_bound(const ek__mix_layout *layout, double enough);

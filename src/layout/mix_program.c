@@ -45,7 +45,7 @@ typedef struct program {
     column *column;
     added row[MOST_ADDED];
     ek__path walked;
-    double *duration, *tail, *delay, *count; /* arrays of what is walked */
+    double *duration, *tail, *update, *delay, *count; /* arrays of what is walked */
     ek__delays delays;
     ek__mix *mean, *best;
     double bound;
@@ -74,13 +74,15 @@ static void set_ends(const program *g)
     const ek__bound_figures *f = g->layout->figures;
     int n = g->mixes->n_cells, p = g->mixes->p;
     memset(g->duration, 0, 2 * (size_t)n * sizeof *g->duration);
-    memset(g->tail, 0, (size_t)p * sizeof *g->tail);
+    memset(g->tail, 0, 2 * (size_t)p * sizeof *g->tail); /* and the update */
     g->duration[0] += f->head - f->head_backward;
     g->duration[n] += f->head_backward;
     g->duration[n - 1] += f->tail - f->tail_backward;
     g->duration[2 * n - 1] += f->tail_backward;
-    g->tail[0] -= g->layout->hidden * f->head_backward;
-    g->tail[p - 1] -= g->layout->hidden * f->tail_backward;
+    g->tail[0] += g->layout->ends[0];
+    g->tail[p - 1] += g->layout->ends[1];
+    g->update[0] += f->head_update;
+    g->update[p - 1] += f->tail_update;
 }
 
 static void set_times(const program *g, const double *x)
@@ -95,10 +97,20 @@ static void set_times(const program *g, const double *x)
         g->duration[at->cell] += layers * f->kind[at->kind].forward;
         g->duration[n + at->cell] += layers * (f->kind[at->kind].backward + f->kind[at->kind].again[at->way]);
         g->tail[at->cell % p] += layers * l->exposed[at->kind][at->cell / p];
+        g->update[at->cell % p] += layers * f->kind[at->kind].update;
     }
 }
 
 /* ---- rows ---- */
+
+static int last_update(const program *g)
+{
+    int last = 0;
+    for (int s = 1; s < g->mixes->p; s++)
+        if (g->update[s] > g->update[last])
+            last = s;
+    return last;
+}
 
 /* The path that was walked, as a mix of one. Sends over an edge are those of the two cells at its ends. */
 static ek__mix *take_path(const program *g)
@@ -111,6 +123,7 @@ static ek__mix *take_path(const program *g)
     memcpy(mix->forward, path->count, (size_t)m->n_cells * sizeof *mix->forward);
     memcpy(mix->backward, path->count + m->n_cells, (size_t)m->n_cells * sizeof *mix->backward);
     mix->end[path->end] = 1;
+    mix->update[last_update(g)] = 1;
     for (int c = 0; c < m->n_cells; c++) {
         int down = c % m->p, up = (c + m->p - 1) % m->p, back = m->n_cells + c;
         bool first = c == 0, last = c == m->n_cells - 1;
@@ -134,7 +147,7 @@ static double fixed_part(const program *g, const ek__mix *path)
     for (int c = 0; c < g->mixes->n_cells; c++)
         sum += path->forward[c] * g->duration[c] + path->backward[c] * g->duration[g->mixes->n_cells + c];
     for (int s = 0; s < g->mixes->p; s++)
-        sum += path->edge[l->blocking][s] * l->edge[s] + path->end[s] * g->tail[s];
+        sum += path->edge[l->blocking][s] * l->edge[s] + path->end[s] * g->tail[s] + path->update[s] * g->update[s];
     return sum;
 }
 
@@ -258,7 +271,7 @@ static bool make_room(program *g)
 {
     const ek_order *order = g->mixes->order;
     size_t slots = (size_t)ek__order_n_slots(order), p = (size_t)g->mixes->p;
-    g->duration = ek__alloc(5 * slots + p + ek__order_delays_size(order), sizeof *g->duration);
+    g->duration = ek__alloc(5 * slots + 2 * p + ek__order_delays_size(order), sizeof *g->duration);
     g->index = ek__alloc((size_t)g->n_columns, sizeof *g->index);
     g->value = ek__alloc(2 * (size_t)g->n_columns, sizeof *g->value);
     g->mean = ek__mix_new(g->mixes);
@@ -271,7 +284,8 @@ static bool make_room(program *g)
     g->walked.after = g->walked.before + slots;
     g->walked.travel = g->walked.after + slots;
     g->tail = g->walked.travel + slots;
-    g->delay = g->tail + p;
+    g->update = g->tail + p;
+    g->delay = g->update + p;
     return true;
 }
 
@@ -334,7 +348,7 @@ static ek__mix *walk(program *g, double *length)
 {
     if (!ek__order_longest_path(g->mixes->order, g->duration, &g->delays, g->tail, &g->walked))
         return NULL;
-    *length = g->walked.length;
+    *length = g->walked.length + g->update[last_update(g)];
     return take_path(g);
 }
 
@@ -387,6 +401,7 @@ static void add_to_mean(const program *g, const ek__mix *path, double share)
         g->mean->edge[0][s] += share * path->edge[0][s];
         g->mean->edge[1][s] += share * path->edge[1][s];
         g->mean->end[s] += share * path->end[s];
+        g->mean->update[s] += share * path->update[s];
     }
 }
 
