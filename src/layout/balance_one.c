@@ -56,7 +56,10 @@ static bool never(void *user)
     return false;
 }
 
-/* With several chunks a stage, what a mix of paths of the layout's own says. */
+enum { NODES = 100 };
+#define FAR 4 /* times a bound: no plan that matters is as long */
+
+/* With several chunks a stage, what a mix of paths of the layout's own says, and whole layers. */
 static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
                              double *seconds, ek_error *err)
 {
@@ -71,6 +74,10 @@ static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *
         return status;
     status = ek__mixes_look(mixes, figures, device, INFINITY, true, never, NULL, &mix, &bound, err);
     *seconds = fmax(*seconds, bound);
+    if (!status && isfinite(*seconds)) {
+        status = ek__mixes_branch(mixes, figures, device, FAR * *seconds, NODES, never, NULL, &bound, err);
+        *seconds = fmax(*seconds, bound);
+    }
     ek__mix_free(mix);
     ek__mixes_free(mixes);
     return status;

@@ -314,8 +314,7 @@ static void report(const ek__layout_search *s)
     o->progress(o->user, &progress);
 }
 
-/* The pipeline of a layout with several chunks. NULL: mixes say nothing of it. */
-static ek_status find_mixes(ek__layout_search *s, const ek__candidate *c, ek__mixes **out)
+ek_status ek__layout_mixes_of(ek__layout_search *s, const ek__candidate *c, ek__mixes **out)
 {
     const ek_layout layout = ek__candidate_layout(s, c);
     int p = layout.value[EK_AXIS_PIPELINE], m = layout.n_micro_batches;
@@ -348,7 +347,7 @@ static ek_status put_into(batch *b, size_t at)
     const ek__candidate *c = &s->candidate[at];
     looked *l = &b->item[b->n++];
     *l = (looked){.at = at, .split = {.seconds = INFINITY, .bound = INFINITY}};
-    ek_status status = find_mixes(s, c, &l->mixes);
+    ek_status status = ek__layout_mixes_of(s, c, &l->mixes);
     l->find = l->mixes && c->known == EK__KNOWN_WITHIN && l->mixes->n < MOST_MIXES;
     for (size_t i = 0; i + 1 < b->n && l->find; i++)
         l->find = b->item[i].mixes != l->mixes || !b->item[i].find;

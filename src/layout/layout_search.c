@@ -207,6 +207,8 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
     if (!status)
         status = ek__layout_best_first(&s);
     if (!status)
+        status = ek__layout_prove(&s);
+    if (!status)
         status = finish(&s, &result);
     clear(&s);
     if (status)

@@ -445,13 +445,23 @@ double ek__mixes_bound(const ek__mix_layout *layout, double enough)
 /* Sums in another order differ in the last digits. */
 #define ROUNDING 1e-9
 
+/* Seconds of a mix for such a step, and back: the update is in it without its constant. */
+static double seconds_of_step(const ek__bound_figures *f, double step)
+{
+    return ek__bound_pipeline(f, step) + (f->least_update - f->constant_update);
+}
+
+static double step_of_seconds(const ek__bound_figures *f, double seconds)
+{
+    return ek__bound_whole(f, seconds - (f->least_update - f->constant_update));
+}
+
 ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
                          double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
                          ek_error *err)
 {
     ek__mix_layout layout;
-    const double least = figures->least_update - figures->constant_update; /* is in the mix as it is */
-    double enough = (ek__bound_pipeline(figures, upper) + least) * (1 + 2 * ROUNDING), seconds;
+    double enough = seconds_of_step(figures, upper) * (1 + 2 * ROUNDING), seconds;
     *out = NULL;
     ek_status status = ek__mix_layout_init(&layout, figures, device, mixes, err);
     if (status)
@@ -461,7 +471,23 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
         status = ek__mix_find(&layout, enough, over, user, out, &seconds, err);
         most = status ? most : fmax(most, seconds);
     }
-    *bound = ek__bound_whole(figures, most * (1 - ROUNDING) - least);
+    *bound = step_of_seconds(figures, most * (1 - ROUNDING));
+    ek__mix_layout_clear(&layout);
+    return status;
+}
+
+ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                           double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
+                           ek_error *err)
+{
+    ek__mix_layout layout;
+    double seconds = 0;
+    ek_status status = ek__mix_layout_init(&layout, figures, device, mixes, err);
+    if (status)
+        return status;
+    status = ek__mix_branch(&layout, seconds_of_step(figures, upper) * (1 + 2 * ROUNDING), n_nodes, over, user,
+                            &seconds, err);
+    *bound = step_of_seconds(figures, seconds * (1 - ROUNDING));
     ek__mix_layout_clear(&layout);
     return status;
 }

@@ -82,6 +82,12 @@ double ek__mixes_bound(const ek__mix_layout *layout, double enough);
 ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
                        double *bound, ek_error *err);
 
+/* A bound of a layout's pipeline, reduction and update with whole layers, at most `enough`, seconds: the least of what
+ * is left after so many nodes of a search tree. Two simplex runs and the paths that are added for each node.
+ * (mix_branch.c) */
+ek_status ek__mix_branch(const ek__mix_layout *layout, double enough, int n_nodes, bool (*over)(void *user), void *user,
+                         double *bound, ek_error *err);
+
 /* What mixes say of a layout.
  * @param upper  a step: what takes as long does not matter
  * @param find   where the mixes known leave the layout below `upper`, find one for it
@@ -90,5 +96,10 @@ ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)
 ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
                          double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
                          ek_error *err);
+
+/* The same with whole layers: no plan within the limit has a shorter step than *bound, as far as `upper`. */
+ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                           double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
+                           ek_error *err);
 
 #endif

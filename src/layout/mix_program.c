@@ -14,44 +14,18 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "layout/mix.h"
-#include "simulate/longest_path.h"
+#include "layout/mix_program.h"
 
-enum { MOST_ADDED = 600, MOST_KNOWN = 12 }; /* rows; mixes to begin with */
+enum { MOST_KNOWN = 12 }; /* mixes to begin with */
 
 #define TOO_FULL 1e-5 /* of the limit */
 #define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
 #define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and bring less */
 enum { WINDOW = 24 };
 
-/* A path, or a moment of a stage's memory. */
-typedef struct added {
-    ek__mix *path;      /* NULL: none */
-    const double *live; /* of the moment, by cell; NULL: none */
-    int stage, stride;  /* live[chunk x stride] */
-} added;
-
-/* Layers of a group in a cell, recomputed in one way; column 0 is z. */
-typedef struct column {
-    int group, kind, cell, way;
-} column;
-
-typedef struct program {
-    const ek__mix_layout *layout;
-    const ek__mixes *mixes;
-    Clp_Simplex *model;
-    double scale;                   /* seconds */
-    int n_columns, n_rows, n_added; /* rows before those that were added */
-    column *column;
-    added row[MOST_ADDED];
-    ek__path walked;
-    double *duration, *tail, *update, *delay, *count; /* arrays of what is walked */
-    ek__delays delays;
-    ek__mix *mean, *best;
-    double bound;
-    int *index; /* for a row */
-    double *value, *solution;
-} program;
+typedef ek__mix_program program;
+typedef ek__mix_row added;
+typedef ek__mix_column column;
 
 static void list_columns(program *g)
 {
@@ -184,17 +158,20 @@ static void add_counts(program *g)
     }
 }
 
-static void add_forced(program *g)
+/* Of the commonest kind: of stages, which mix_branch.c branches on, and of cells, some of which have a layer at least.
+ */
+static void add_totals(program *g)
 {
-    for (int c = 0; c < g->mixes->n_cells; c++) {
-        int n = 0;
+    int p = g->mixes->p;
+    g->first_total = g->n_rows;
+    for (int t = 0; t < p + g->mixes->n_cells; t++) {
+        int n = 0, cell = t - p;
         for (int i = 1; i < g->n_columns; i++)
-            if (g->column[i].group == 0 && g->column[i].cell == c) {
+            if (g->column[i].group == 0 && (cell < 0 ? g->column[i].cell % p == t : g->column[i].cell == cell)) {
                 g->index[n] = i;
                 g->value[n++] = 1;
             }
-        if (ek__mix_forced(g->layout, c))
-            add_row(g, n, 1, INFINITY);
+        add_row(g, n, cell >= 0 && ek__mix_forced(g->layout, cell) ? 1 : 0, g->layout->group[0].n);
     }
 }
 
@@ -254,7 +231,7 @@ static added fullest(const program *g, int stage, const double *x, double *over)
 static bool add_full_moments(program *g, const double *x)
 {
     bool any = false;
-    for (int s = 0; s < g->mixes->p && isfinite(g->layout->limit) && g->n_added < MOST_ADDED; s++) {
+    for (int s = 0; s < g->mixes->p && isfinite(g->layout->limit) && g->n_added < EK__MOST_MIX_ROWS; s++) {
         double over;
         const added row = fullest(g, s, x, &over);
         if (x && over <= TOO_FULL * g->layout->limit)
@@ -303,7 +280,7 @@ static bool load(program *g)
         Clp_scaling(g->model, 0); /* rows are of like size, and scaled ones lose the prices */
         Clp_loadProblem(g->model, g->n_columns, 0, start, NULL, NULL, low, high, cost, NULL, NULL);
         add_counts(g);
-        add_forced(g);
+        add_totals(g);
         add_full_moments(g, NULL);
     }
     free(low);
@@ -311,7 +288,7 @@ static bool load(program *g)
     return fine;
 }
 
-static bool begin(program *g)
+static bool load_rows(program *g)
 {
     const ek__mix_layout *l = g->layout;
     const ek__bound_figures *f = l->figures;
@@ -328,7 +305,7 @@ static bool begin(program *g)
     return true;
 }
 
-static void clear(program *g)
+void ek__mix_program_clear(program *g)
 {
     if (g->model)
         Clp_deleteModel(g->model);
@@ -449,15 +426,16 @@ static bool judge(program *g)
     return true;
 }
 
-/* Adds the longest path of a solution, where it is longer than that says. @return false when memory is out */
-static bool add_longest(program *g, const double *x, bool *any)
+/* Adds the longest path of g->solution, where it is longer than that says. @return false when memory is out */
+static bool add_longest(program *g, bool *any)
 {
     double length;
+    const double *x = g->solution;
     set_times(g, x);
     ek__mix *path = walk(g, &length);
     if (!path)
         return false;
-    if (length <= x[0] * g->scale * (1 + TOO_LONG)) {
+    if (length <= x[0] * g->scale * (1 + g->too_long)) {
         ek__mix_free(path);
         return true;
     }
@@ -481,12 +459,73 @@ static bool judge_memory(program *g)
     return true;
 }
 
+bool ek__mix_program_begin(program *g, const ek__mix_layout *layout, double too_long)
+{
+    *g = (program){.layout = layout, .mixes = layout->mixes, .too_long = too_long};
+    return load_rows(g) && add_known(g) && add_first_paths(g);
+}
+
+/* What the last solution violates. */
+static ek__mix_end cut(program *g)
+{
+    bool any;
+    memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
+    any = add_full_moments(g, g->solution);
+    if (g->n_added < EK__MOST_MIX_ROWS && !add_longest(g, &any))
+        return EK__MIX_OUT_OF_MEMORY;
+    return any && g->n_added < EK__MOST_MIX_ROWS ? EK__MIX_CUT : EK__MIX_DONE;
+}
+
+static double side(double value, double low, double high)
+{
+    return value > 0 ? low : high;
+}
+
+/* With any prices y of the rows A x within [l, u],
+ *
+ *     z >= sum of y l, or y u where y < 0, + sum over columns of the least of (c - y A) x between their bounds
+ *
+ * Prices of sides that are not bounded count as 0. Columns are within their group's layers, z within `most`. */
+static double dual_bound(const program *g, double most)
+{
+    const double *price = Clp_dualRowSolution(g->model);
+    const double *low = Clp_rowLower(g->model), *high = Clp_rowUpper(g->model);
+    const double *least = Clp_columnLower(g->model), *largest = Clp_columnUpper(g->model);
+    const CoinBigIndex *start = Clp_getVectorStarts(g->model);
+    const int *length = Clp_getVectorLengths(g->model), *row = Clp_getIndices(g->model);
+    const double *element = Clp_getElements(g->model), unbounded = 1e30;
+    double sum = 0;
+    for (int i = 0; i < Clp_numberRows(g->model); i++) {
+        double at = side(price[i], low[i], high[i]);
+        sum += fabs(at) < unbounded ? price[i] * at : 0;
+    }
+    for (int k = 0; k < g->n_columns; k++) {
+        double cost = k == 0 ? 1 : 0;
+        for (CoinBigIndex e = start[k]; e < start[k] + length[k]; e++) {
+            double y = price[row[e]];
+            cost -= fabs(side(y, low[row[e]], high[row[e]])) < unbounded ? y * element[e] : 0;
+        }
+        double most_of = k == 0 ? most : fmin(largest[k], g->layout->group[g->column[k].group].n);
+        sum += cost * side(cost, least[k], most_of);
+    }
+    return sum;
+}
+
+ek__mix_end ek__mix_program_solve(program *g, double most, double *bound)
+{
+    Clp_dual(g->model, 0);
+    if (Clp_status(g->model) != 0)
+        return EK__MIX_INFEASIBLE;
+    *bound = g->scale * dual_bound(g, most / g->scale);
+    return *bound >= most ? EK__MIX_DONE : cut(g);
+}
+
 /* @return false when memory is out */
 static bool solve(program *g, double enough, bool (*over)(void *user), void *user)
 {
-    bool any = add_known(g) && add_first_paths(g);
+    ek__mix_end end = EK__MIX_CUT;
     double before = 0;
-    for (int i = 1; any && g->n_added < MOST_ADDED; i++) {
+    for (int i = 1; end == EK__MIX_CUT; i++) {
         Clp_dual(g->model, 0);
         if (Clp_status(g->model) != 0)
             return judge_memory(g);
@@ -495,14 +534,9 @@ static bool solve(program *g, double enough, bool (*over)(void *user), void *use
         if (g->bound >= enough || over(user) || (i % WINDOW == 0 && g->bound < before * (1 + PROGRESS)))
             return true;
         before = i % WINDOW == 0 ? g->bound : before;
-        const double *x = Clp_primalColumnSolution(g->model);
-        double *copy = g->solution;
-        memcpy(copy, x, (size_t)g->n_columns * sizeof *copy);
-        any = add_full_moments(g, copy);
-        if (g->n_added < MOST_ADDED && !add_longest(g, copy, &any))
-            return false;
+        end = cut(g);
     }
-    return true;
+    return end != EK__MIX_OUT_OF_MEMORY;
 }
 
 ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
@@ -511,14 +545,12 @@ ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)
     program *g = ek__alloc(1, sizeof *g);
     if (!g)
         return ek__no_memory(err);
-    g->layout = layout;
-    g->mixes = layout->mixes;
-    bool fine = begin(g) && solve(g, enough, over, user);
+    bool fine = ek__mix_program_begin(g, layout, TOO_LONG) && solve(g, enough, over, user);
     *out = fine ? g->best : NULL;
     *bound = g->bound;
     if (!fine)
         ek__mix_free(g->best);
-    clear(g);
+    ek__mix_program_clear(g);
     free(g);
     return fine ? EK_OK : ek__no_memory(err);
 }

@@ -12,6 +12,7 @@ typedef enum ek__known {
     EK__KNOWN_WITHIN, /* within the memory limit */
     EK__KNOWN_MIXED,  /* of several chunks a stage: by the best mix of paths (mix.h) */
     EK__KNOWN_SPLIT,  /* balanced */
+    EK__KNOWN_WHOLE,  /* of several chunks a stage: bounded with whole layers */
 } ek__known;
 
 /* One layout. */
@@ -84,5 +85,9 @@ ek_status ek__layout_bound_by(ek__layout_search *search);
 ek_status ek__layout_points(const ek__layout_search *search, ek_layout_result *out);
 /* Best first, until no other can be among the best or the time is over. */
 ek_status ek__layout_best_first(ek__layout_search *search);
+/* Then, better bounds of what leaves the best plan open, as far as there is time. */
+ek_status ek__layout_prove(ek__layout_search *search);
+/* The mixes of a layout's pipeline. *out is NULL where they say nothing of it. */
+ek_status ek__layout_mixes_of(ek__layout_search *search, const ek__candidate *candidate, ek__mixes **out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cost/step_layers.h"
+#include "layout/mix.h"
 #include "layout/rule.h"
 #include "layout/search.h"
 #include "layout_jobs.h"
@@ -533,6 +534,80 @@ static void estimates_of_plans_are_those_of_their_jobs(void **state)
     assert_true(n_single >= 10 && n_chunks >= 10);
 }
 
+/* ---- whole layers ---- */
+
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+/* All splits of the layers over the chunks from cell q on. */
+static void try_splits(ek_job *job, const ek_device *device, ek_cost_cache *cache, int q, int left, double *best)
+{
+    int cells = job->plan.n_stages * job->plan.n_chunks;
+    ek_step step;
+    if (q + 1 < cells) {
+        for (int n = 1; n <= left - (cells - 1 - q); n++) {
+            job->plan.layers[q] = n;
+            try_splits(job, device, cache, q + 1, left - n, best);
+        }
+        return;
+    }
+    job->plan.layers[q] = left;
+    assert_int_equal(ek_cost_step(job, device, cache, &step, NULL), EK_OK);
+    *best = fmin(*best, step.seconds);
+    ek_step_clear(&step);
+}
+
+/* 13 layers in 4 chunks: in fractions each stage has the same work, whole ones do not come out even. Without a limit
+ * the bound of whole layers is the best split's step but for what hides of the gradients. */
+static void whole_layers_bound_closer_than_fractions(void **state)
+{
+    (void)state;
+    const ek_device *device = ek_device_find("A100-80");
+    ek_job_overrides with = ek_job_overrides_none();
+    ek_job base, one, job;
+    ek__mixes *mixes;
+    ek__mix *mix = NULL;
+    ek__bound_figures figures;
+    double mean, whole, few, best = INFINITY;
+    with.n_layers = 13;
+    assert_int_equal(ek_job_read(source_path("examples/megatron_13b.sh"), &with, NULL, &base, NULL), EK_OK);
+    base.limit_mb = 0;
+    ek_layout layout = ek_layout_of(&base);
+    layout.value[EK_AXIS_DATA] = layout.value[EK_AXIS_TENSOR] = layout.value[EK_AXIS_CONTEXT] = 1;
+    layout.value[EK_AXIS_SHARD] = layout.value[EK_AXIS_CHUNKS] = 1;
+    layout.value[EK_AXIS_PIPELINE] = 2;
+    layout.n_micro_batches = 8;
+    layout.schedule = ek_schedule_find("1f1b");
+    assert_int_equal(ek__layout_job_on(&base, device, &layout, &one, NULL), EK_OK);
+    layout.value[EK_AXIS_CHUNKS] = 2;
+    layout.schedule = ek_schedule_find("interleaved");
+    assert_int_equal(ek__layout_job_on(&base, device, &layout, &job, NULL), EK_OK);
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    assert_int_equal(ek__bound_figures_of(&one, device, cache, true, &figures, NULL), EK_OK);
+    assert_int_equal(ek__mixes_new(layout.schedule, 2, 2, 8, &mixes, NULL), EK_OK);
+    assert_int_equal(ek__mixes_look(mixes, &figures, device, INFINITY, true, never, NULL, &mix, &mean, NULL), EK_OK);
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, 4 * mean, 1000, never, NULL, &whole, NULL), EK_OK);
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, 4 * mean, 3, never, NULL, &few, NULL), EK_OK);
+    try_splits(&job, device, cache, 0, 13, &best);
+    print_message("# bound of fractions %.4f, of whole layers %.4f (%.4f with one split), best of all %.4f s\n", mean,
+                  whole, few, best);
+    assert_true(whole > 1.01 * mean);
+    assert_true(few <= whole && few >= 0.999 * mean);
+    assert_true(whole <= best * (1 + 1e-9) && whole > 0.995 * best);
+    /* No more than is asked for. */
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, mean, 1000, never, NULL, &few, NULL), EK_OK);
+    assert_true(few <= 1.000001 * mean && few > 0.999 * mean);
+    ek__mix_free(mix);
+    ek__mixes_free(mixes);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+    ek_job_clear(&one);
+    ek_job_clear(&base);
+}
+
 /* ---- no time to place a stage ---- */
 
 static bool always(void *user)
@@ -589,6 +664,7 @@ int main(void)
         cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
+        cmocka_unit_test(whole_layers_bound_closer_than_fractions),
         cmocka_unit_test(stages_that_are_not_placed_are_left_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
