@@ -107,6 +107,10 @@ ek__data_traffic ek__data_traffic_of(const ek_job *job, const ek_device *device,
                             .gathers_once = plan.cut && !plan.gathers_layers,
                             .keeps = plan.keeps,
                             .sums_each = plan.sums_each};
+    ek__data_times times = {0};
+    add_norm(&plan, &times);
+    out.update_constant = times.norm - ek__norm_read_seconds(&plan) + device->optimizer_us * 1e-6;
+    out.update = times.norm + ek__optimizer_seconds(&plan).seconds - out.update_constant;
     for (int i = 0; i < EK__N_CLASSES; i++) {
         ek__data_class c = (ek__data_class)i;
         double bytes = n * ek__class_elements(&plan, c, layer) * plan.reduce_bytes;

@@ -56,6 +56,7 @@ ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek
  * buckets of theirs take less, since a collective takes less per byte the more there are. */
 typedef struct ek__data_traffic {
     double gather, each, once;
+    double update, update_constant; /* norm and optimizer: of the layer alone, and of a stage besides */
     bool gathers_layers, gathers_once, keeps, sums_each; /* as ek__data_parallel() has it: gathered in every pass; once
                                               a step; stay so until the backward pass; reduced after each micro-batch */
 } ek__data_traffic;

@@ -188,12 +188,18 @@ static ek__data_layer data_layer_of(finder *g, ek__graph_kind kind)
     return ek__data_layer_of(g->job, ek__step_layer(g->layers, kind)->graph, has_table);
 }
 
-/* What goes behind the last backward pass, each as if all layers and the ends were such and went at once. */
-static double reduced_of(finder *g, ek__graph_kind kind, ek__data_traffic *t)
+/* What goes behind the last backward pass, each as if all layers and the ends were such and went at once; and what the
+ * states add to the update, with weights that are gathered once behind it. */
+static ek__data_traffic traffic_of(finder *g, ek__graph_kind kind, double *reduced, double *update)
 {
-    ek__data_layer one = data_layer_of(g, kind);
-    *t = ek__data_traffic_of(g->job, g->device, &one, g->f.n_layers + 2);
-    return !t->sums_each && !t->gathers_layers ? t->each + t->once : 0;
+    const ek__data_layer one = data_layer_of(g, kind);
+    const ek__data_traffic t = ek__data_traffic_of(g->job, g->device, &one, g->f.n_layers + 2);
+    *reduced = !t.sums_each && !t.gathers_layers ? t.each + t.once : 0;
+    *update = t.update;
+    if (t.gathers_once)
+        *update += t.gather * (g->job->run.overlap_weights ? 1 - g->device->overlap_share : 1);
+    g->f.constant_update = t.update_constant;
+    return t;
 }
 
 /* Traffic of all layers. */
@@ -205,8 +211,8 @@ static void find_traffic(finder *g)
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++) {
         if (g->count[kind] == 0)
             continue;
-        ek__data_traffic t;
-        double reduced = reduced_of(g, (ek__graph_kind)kind, &t);
+        double reduced, update;
+        const ek__data_traffic t = traffic_of(g, (ek__graph_kind)kind, &reduced, &update);
         if (g->count[kind] == f->n_alike && f->alike_kind < 0)
             f->alike_kind = f->n_kinds;
         double forward, backward;
@@ -215,61 +221,27 @@ static void find_traffic(finder *g)
         f->kind[f->n_kinds].n = g->count[kind];
         f->kind[f->n_kinds].forward = forward / accumulation(g->job);
         f->kind[f->n_kinds].backward = backward / accumulation(g->job);
+        f->kind[f->n_kinds].update = update;
         f->kind[f->n_kinds++].reduced = reduced;
         f->streamed +=
             g->count[kind] * ((t.gathers_layers ? (t.keeps ? 1 : 2) * t.gather : 0) + (t.sums_each ? t.each : 0));
     }
-    ek__data_traffic end;
-    f->head_reduced = reduced_of(g, EK__GRAPH_EMBEDDING, &end);
-    f->tail_reduced = reduced_of(g, EK__GRAPH_HEAD, &end);
+    (void)traffic_of(g, EK__GRAPH_EMBEDDING, &f->head_reduced, &f->head_update);
+    (void)traffic_of(g, EK__GRAPH_HEAD, &f->tail_reduced, &f->tail_update);
     /* Of traffic T with E exposed, o hidden of the rest at a slowdown of s: E + (1 - o) (T - E) + (s - 1) o (T - E)
      * = o (2 - s) E + (1 - o (2 - s)) T. */
     f->exposed_share = g->device->overlap_share * (2 - g->device->overlap_slowdown);
 }
 
-/* Of a stage with this alone. */
-static ek_status update_of(finder *g, const ek__data_layer *layer, double *out)
-{
-    const ek__data_stage stage = {.layer = layer, .n_layers = 1, .in_a_row = 1, .n_micro_batches = 1};
-    ek__data_times times;
-    ek_status status = ek__data_parallel(g->job, g->device, &stage, &times, g->err);
-    *out = status ? 0 : times.norm + times.optimizer;
-    return status;
-}
-
-static ek_status add_update(finder *g, ek__graph_kind kind, double *out)
-{
-    const ek__data_layer one = data_layer_of(g, kind);
-    ek_status status = update_of(g, &one, out);
-    *out -= g->f.constant_update;
-    /* Weights that are gathered once, behind it. */
-    const ek__data_traffic t = ek__data_traffic_of(g->job, g->device, &one, g->f.n_layers + 2);
-    if (t.gathers_once)
-        *out += t.gather * (g->job->run.overlap_weights ? 1 - g->device->overlap_share : 1);
-    return status;
-}
-
 /* Times of states are linear in them. Some stage has a p-th of the commonest layers, rounded up; and one has the mean
  * of all. */
-static ek_status find_update(finder *g)
+static void find_update(finder *g)
 {
     ek__bound_figures *f = &g->f;
-    const ek__data_layer nothing = {.forward = 0};
-    double sum = 0, n = ceil((double)f->n_alike / f->p);
-    ek_status status = update_of(g, &nothing, &f->constant_update);
-    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++)
-        if (g->count[kind] > 0) {
-            double *update = &f->kind[f->kind_of[kind]].update;
-            status = add_update(g, (ek__graph_kind)kind, update);
-            sum += g->count[kind] * *update;
-        }
-    if (!status)
-        status = add_update(g, EK__GRAPH_EMBEDDING, &f->head_update);
-    if (!status)
-        status = add_update(g, EK__GRAPH_HEAD, &f->tail_update);
-    sum += f->head_update + f->tail_update;
+    double sum = f->head_update + f->tail_update, n = ceil((double)f->n_alike / f->p);
+    for (int i = 0; i < f->n_kinds; i++)
+        sum += f->kind[i].n * f->kind[i].update;
     f->least_update = f->constant_update + fmax(n * f->kind[f->alike_kind].update, sum / f->p);
-    return status;
 }
 
 static void find_whole(finder *g)
@@ -316,10 +288,9 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
     find_traffic(&g);
     if (!status && all_kinds)
         status = find_all_kept(&g);
-    if (!status)
-        status = find_update(&g);
     if (status)
         return status;
+    find_update(&g);
     find_ends(&g);
     find_whole(&g);
     find_hop(&g);
