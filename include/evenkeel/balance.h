@@ -34,12 +34,22 @@ typedef struct ek_balance_options {
      * everywhere. Where micro-batches run both ways, stages s and p-1-s hold the same chunks. */
     const int *fixed_layers;
     bool forbidden[EK_N_RECOMPUTE]; /**< recompute kinds that a plan may not use */
-    double time_limit;              /**< seconds, > 0 */
-    double gap;                     /**< the search ends when (step - lower bound) / step is at most this, 0..1 */
+    /** [n_layers + 1] layers that a chunk of so many recomputes in full, the others in no way, for frameworks that have
+     *  one rule for all chunks; no value is less than that before it, nor more than one more. Only with the solver
+     *  "anneal", where the memory of full recomputation is known (EK_ERR_INPUT); nothing is proved. NULL: as the search
+     *  finds best. */
+    const int *full_layers;
+    double time_limit;  /**< seconds, > 0 */
+    double gap;         /**< the search ends when (step - lower bound) / step is at most this, 0..1 */
     double proof_limit; /**< seconds spent on the lower bound alone, after the search, and at most those before it;
                              INFINITY: up to the time limit */
     int n_steps; /**< of an annealing chain, and then two rounds of eight chains are all; 0: as the problem's size asks
                   */
+    /** Micro-batches besides the order's. Each adds the work of the slowest stage for one, sum of its blocks and of
+     * what communication adds to them: step times of many micro-batches tend to that, for the price of simulating few.
+     * Only with the solver "anneal" and chunks that wrap round the stages, in an order that is not made for times
+     *  (EK_ERR_INPUT). The result's step_time is such a sum, and nothing is proved about it. 0: none. */
+    int n_more_micro_batches;
     int min_layers; /**< of body layers in a chunk, 0 or more */
     int n_threads;  /**< 0: all cores */
     uint64_t seed;

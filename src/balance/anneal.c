@@ -340,7 +340,7 @@ static void start_chains(batch *b)
         }
         ek__state_durations(problem, &c->now, b->duration + l, EK__LANES);
     }
-    ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+    ek__problem_step_times(problem, b->duration, b->scratch, times);
     for (int l = 0; l < EK__LANES; l++) {
         b->chains[l].now_time = times[l];
         b->chains[l].best_time = INFINITY;
@@ -362,7 +362,7 @@ static void step_chains(batch *b, double temperature)
         else
             take_back(c);
     }
-    ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+    ek__problem_step_times(problem, b->duration, b->scratch, times);
     for (int l = 0; l < EK__LANES; l++) {
         chain *c = &b->chains[l];
         if (!moved[l])
@@ -511,7 +511,7 @@ static double step_seconds(const ek__problem *problem, batch *b)
     double times[EK__LANES], begin = ek__now(), seconds;
     int n = 0;
     do {
-        ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+        ek__problem_step_times(problem, b->duration, b->scratch, times);
         n++;
         seconds = ek__now() - begin;
     } while (seconds < 1e-3 && n < 1000);

@@ -119,7 +119,9 @@ static void *run_solver(void *user)
     run *r = user;
     ek__search_bound(r->search, fmin(ek__bound_mean(r->search->problem), atomic_load(&r->search->best_time)));
     r->status = r->solver->solve(r->search, &r->error);
-    if (!r->status && !settled(r->search) && !ek__search_stopped(r->search))
+    /* Proofs are about simulated steps, and every way of recomputing. */
+    bool provable = r->search->problem->n_more == 0 && !r->search->problem->full_layers;
+    if (!r->status && provable && !settled(r->search) && !ek__search_stopped(r->search))
         r->status = ek__certify(r->search, &r->error);
     pthread_mutex_lock(&r->lock);
     r->done = true;
@@ -194,7 +196,7 @@ static ek_status run_search(ek__search *search, const ek__solver *solver, ek_err
     return status;
 }
 
-static ek_status check_options(const ek_balance_options *options, ek_error *err)
+static ek_status check_options(const ek_balance_options *options, const ek_order *order, ek_error *err)
 {
     if (!(options->memory_limit_mb > 0) || !isfinite(options->memory_limit_mb))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the memory limit must be a positive number of MB (got %g)",
@@ -207,8 +209,20 @@ static ek_status check_options(const ek_balance_options *options, ek_error *err)
     if (options->min_layers < 0)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the least layers of a chunk must be 0 or more (got %d)",
                         options->min_layers);
+    if (options->n_more_micro_batches < 0)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "micro-batches besides the order's must be 0 or more (got %d)",
+                        options->n_more_micro_batches);
     if (!find_solver(options->solver))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no solver is called '%s'", options->solver);
+    bool anneals = find_solver(options->solver) == &ek__solver_anneal;
+    bool wraps = !order->schedule->arrange && order->schedule->placement == EK_PLACE_WRAP;
+    if (options->n_more_micro_batches > 0 && !(anneals && wraps))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "micro-batches besides the order's are for the solver 'anneal' and chunks that wrap round the "
+                        "stages");
+    if (options->full_layers && !anneals)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "a rule of what all chunks recompute is for the solver 'anneal'");
     return EK_OK;
 }
 
@@ -282,7 +296,7 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
                      ek_balance_result *out, ek_error *err)
 {
     double begin = ek__now();
-    ek_status status = check_options(options, err);
+    ek_status status = check_options(options, order, err);
     if (status)
         return status;
     ek__problem problem;

@@ -56,15 +56,42 @@ static double fullest(const ek__problem *problem, const ek__state *state, int *s
     return worst + problem->limit_mb;
 }
 
+typedef struct room_scratch {
+    double *weight, *live, *room;
+    /* [n_layers + 1] MB of a micro-batch of so many layers in a chunk, above the least of a layer each; one body kind
+     */
+    double *more, least;
+    int *x, *best, *capacity, *count, *layers;
+    double *parameter_sum, *activation_sum; /* [n_layers + 1] of the layers before, recomputed as thriftily as can be */
+    unsigned char *reach; /* [n_stages + 1][n_layers + 1] can that many stages hold that many layers? */
+    int *change;          /* [n_layers + 2] */
+} room_scratch;
+
 /* The integer program of one bank: most layers with sum_i weight[k][i] x_i <= room[k] for every live vector k. */
 typedef struct knapsack {
     int n, n_live, most;  /* chunks, live vectors, layers that are of any use */
     int least;            /* of each chunk */
-    const double *weight; /* [n_live][n] */
+    const double *weight; /* [n_live][n] of a layer, at least */
+    const double *live;   /* [n_live][n] micro-batches */
+    const double *more;   /* [most + 1] of so many layers in a chunk, for a micro-batch; NULL: none */
     double *room;         /* [n_live] left */
     int *x, *best;        /* [n] */
     int best_sum, nodes;
 } knapsack;
+
+/* Of x layers in chunk i under a live vector. */
+static double load_of(const knapsack *k, int l, int i, int x)
+{
+    return x * k->weight[l * k->n + i] + (k->more ? k->live[l * k->n + i] * k->more[x] : 0);
+}
+
+static bool is_over(const knapsack *k, int i, int x)
+{
+    for (int l = 0; l < k->n_live && k->more; l++)
+        if (load_of(k, l, i, x) > k->room[l] + 1e-9 * k->weight[l * k->n + i])
+            return true;
+    return false;
+}
 
 static void pack(knapsack *k, int i, int sum)
 {
@@ -91,12 +118,14 @@ static void pack(knapsack *k, int i, int sum)
     if (sum + rest <= k->best_sum)
         return;
     for (int x = (int)alone; x >= k->least; x--) {
+        if (is_over(k, i, x))
+            continue;
         k->x[i] = x;
         for (int l = 0; l < k->n_live; l++)
-            k->room[l] -= x * k->weight[l * k->n + i];
+            k->room[l] -= load_of(k, l, i, x);
         pack(k, i + 1, sum + x);
         for (int l = 0; l < k->n_live; l++)
-            k->room[l] += x * k->weight[l * k->n + i];
+            k->room[l] += load_of(k, l, i, x);
     }
 }
 
@@ -110,13 +139,12 @@ static double live_sum(const double *live, int n_live, int v, int chunk)
 
 /* Most layers a bank holds within `limit`, chunk by chunk in `x`, and no more than it is fixed to; -1 when not even the
  * least fits. One body kind. */
-static int bank_capacity(const ek__problem *problem, const ek__bank *bank, double limit, double *weight, double *room,
-                         int *scratch, int *x, bool *exact)
+static int bank_capacity(const ek__problem *problem, const ek__bank *bank, double limit, const room_scratch *r, int *x,
+                         bool *exact)
 {
     int v = problem->n_held, n_live = bank->n_live, chunk[EK_MAX_CHUNKS], packed[EK_MAX_CHUNKS] = {0};
     const double *live = bank->live;
     const ek__chunk *one = ek__chunk_get(problem, 0, 1);
-    double activation = one ? one->option[one->n_options - 1].activation_mb : 0;
     double parameter = one ? one->parameter_mb : 0;
     for (int i = 0; i < v; i++) { /* insertion by the sum over live vectors */
         int at = i;
@@ -125,11 +153,12 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
         chunk[at] = i;
     }
     for (int k = 0; k < n_live; k++) {
-        room[k] = bank->room_mb[k] + limit - problem->limit_mb + problem->tolerance_mb;
+        r->room[k] = bank->room_mb[k] + limit - problem->limit_mb + problem->tolerance_mb;
         for (int i = 0; i < v; i++) {
             double alive = live[k * v + chunk[i]];
-            room[k] -= alive * problem->extra[bank->cells[chunk[i]]].activation_mb;
-            weight[k * v + i] = parameter + alive * activation;
+            r->room[k] -= alive * problem->extra[bank->cells[chunk[i]]].activation_mb;
+            r->weight[k * v + i] = parameter + alive * r->least;
+            r->live[k * v + i] = alive;
         }
     }
     knapsack sack = {.n = v,
@@ -138,9 +167,11 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
                                  ? problem->fixed_layers[bank - problem->bank]
                                  : problem->n_layers,
                      .least = problem->min_layers,
-                     .weight = weight,
-                     .room = room,
-                     .x = scratch,
+                     .weight = r->weight,
+                     .live = r->live,
+                     .more = problem->full_layers ? r->more : NULL,
+                     .room = r->room,
+                     .x = r->x,
                      .best = packed,
                      .best_sum = -1};
     pack(&sack, 0, 0);
@@ -149,14 +180,6 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
     *exact &= sack.nodes <= MAX_NODES;
     return sack.best_sum;
 }
-
-typedef struct room_scratch {
-    double *weight, *room;
-    int *x, *best, *capacity, *count, *layers;
-    double *parameter_sum, *activation_sum; /* [n_layers + 1] of the layers before, recomputed as thriftily as can be */
-    unsigned char *reach; /* [n_stages + 1][n_layers + 1] can that many stages hold that many layers? */
-    int *change;          /* [n_layers + 2] */
-} room_scratch;
 
 /* Spread the layers: each next one to the bank with the fewest that still has capacity. */
 static void spread(const ek__problem *problem, const int *capacity, int *count)
@@ -198,8 +221,7 @@ static bool fill_uniform(const ek__problem *problem, double limit, room_scratch 
     long total = 0;
     int n = problem->n_banks, v = problem->n_held;
     for (int b = 0; b < n; b++) {
-        r->capacity[b] =
-            bank_capacity(problem, &problem->bank[b], limit, r->weight, r->room, r->x, r->best + b * v, exact);
+        r->capacity[b] = bank_capacity(problem, &problem->bank[b], limit, r, r->best + b * v, exact);
         if (r->capacity[b] < problem->fixed_layers[b] || r->capacity[b] < 0)
             return false;
         total += r->capacity[b];
@@ -320,6 +342,20 @@ static bool sum_layers(const ek__problem *problem, room_scratch *r)
     return everywhere;
 }
 
+/* What chunks hold at their thriftiest: every layer the same, unless a rule says how many are recomputed. */
+static void weigh_chunks(const ek__problem *problem, room_scratch *r)
+{
+    int n = problem->full_layers ? problem->n_layers : 1;
+    r->least = INFINITY;
+    for (int x = 1; x <= n; x++) {
+        const ek__chunk *chunk = ek__chunk_get(problem, 0, x);
+        r->more[x] = chunk ? chunk->option[chunk->n_options - 1].activation_mb : 0;
+        r->least = fmin(r->least, r->more[x] / x);
+    }
+    for (int x = 1; x <= n; x++)
+        r->more[x] -= x * r->least;
+}
+
 /* The smallest limit for which `fill` succeeds, between 0 and one that is known to do. */
 static double smallest_limit(const ek__problem *problem, room_scratch *r, double high, ek__state *state, bool *exact)
 {
@@ -400,7 +436,9 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
     size_t n = (size_t)problem->n_cells, n_banks = (size_t)problem->n_banks, v = (size_t)problem->n_held;
     size_t most_live = (size_t)problem->most_live, n_layers = (size_t)problem->n_layers;
     room_scratch r = {.weight = ek__alloc(most_live * v, sizeof(double)),
+                      .live = ek__alloc(most_live * v, sizeof(double)),
                       .room = ek__alloc(most_live, sizeof(double)),
+                      .more = ek__alloc(n_layers + 2, sizeof(double)),
                       .x = ek__alloc(v, sizeof(int)),
                       .best = ek__alloc(n, sizeof(int)),
                       .capacity = ek__alloc(n_banks, sizeof(int)),
@@ -412,8 +450,8 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
                       .change = ek__alloc(n_layers + 2, sizeof(int))};
     ek_status status = EK_OK;
     *exact = true;
-    if (!r.weight || !r.room || !r.x || !r.best || !r.capacity || !r.count || !r.layers || !r.parameter_sum ||
-        !r.activation_sum || !r.reach || !r.change) {
+    if (!r.weight || !r.live || !r.room || !r.more || !r.x || !r.best || !r.capacity || !r.count || !r.layers ||
+        !r.parameter_sum || !r.activation_sum || !r.reach || !r.change) {
         status = ek__no_memory(err);
         goto done;
     }
@@ -426,8 +464,10 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
     bool within = high <= problem->limit_mb + problem->tolerance_mb;
     if (within) {
         *fits = true;
-    } else if (problem->layers->n_body == 1 || problem->n_held == 1) {
+    } else if (problem->layers->n_body == 1 || (problem->n_held == 1 && !problem->full_layers)) {
         bool uniform = problem->layers->n_body == 1;
+        if (uniform)
+            weigh_chunks(problem, &r);
         if (!uniform)
             *exact = sum_layers(problem, &r);
         *fits = uniform ? fill_uniform(problem, problem->limit_mb, &r, state, exact)
@@ -445,7 +485,9 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
     }
 done:
     free(r.weight);
+    free(r.live);
     free(r.room);
+    free(r.more);
     free(r.x);
     free(r.best);
     free(r.capacity);

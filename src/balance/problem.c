@@ -119,6 +119,22 @@ static ek_status forbid_kinds(ek__problem *p, const bool *forbidden, ek_error *e
     return EK_OK;
 }
 
+static ek_status check_full_layers(const ek_layers *layers, const int *full, ek_error *err)
+{
+    for (int n = 0; n <= layers->n_layers && full; n++) {
+        int before = n > 0 ? full[n - 1] : 0;
+        if (full[n] < before || full[n] > before + (n > 0))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "chunks of %d layers are to recompute %d in full, those of %d layers %d: that must be as "
+                            "many, or one more",
+                            n, full[n], n > 0 ? n - 1 : 0, before);
+    }
+    if (full && full[layers->n_layers] > 0 && !layers->modelled[EK_RECOMPUTE_FULL])
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "layers are to be recomputed in full, but the memory that leaves is not known");
+    return EK_OK;
+}
+
 /* Copy the fixed stages, a stage's mirror with it, and refuse what contradicts the model. */
 static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
 {
@@ -200,6 +216,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     const ek_shape *shape = ek_order_shape(order);
     const double *stage_mb = options->stage_memory_mb;
     ek_status status = check_stage_memory(stage_mb, shape->n_stages, err);
+    if (!status)
+        status = check_full_layers(layers, options->full_layers, err);
     if (status)
         return status;
     double limit_mb = stage_mb ? stage_mb[0] : options->memory_limit_mb;
@@ -214,6 +232,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
                      .n_held = order->n_held,
                      .n_layers = layers->n_layers,
                      .min_layers = options->min_layers,
+                     .n_more = options->n_more_micro_batches,
+                     .full_layers = options->full_layers,
                      .limit_mb = limit_mb,
                      .tolerance_mb = 1e-9 * fmax(1.0, limit_mb)};
     if ((long)p.min_layers * p.n_cells > p.n_layers)
@@ -473,6 +493,13 @@ static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, opti
     return true;
 }
 
+/* The split that a rule for all chunks leaves. */
+static ek__option rule_option(const prefix *sum, int n, int full)
+{
+    int count[EK_N_RECOMPUTE] = {[EK_RECOMPUTE_FULL] = full, [EK_RECOMPUTE_NONE] = n - full};
+    return split_option(sum, count);
+}
+
 /* Keep MOST_OPTIONS of more, evenly spread, first and last among them. */
 static void thin(option_list *list)
 {
@@ -514,7 +541,9 @@ static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
             sum.activation[k][j + 1] = sum.activation[k][j] + body->activation_mb[k];
         }
     }
-    if (!(chunk->complete ? enumerate_all : enumerate_pairs)(problem->layers->modelled, &sum, n, &list))
+    if (!(problem->full_layers ? push(&list, rule_option(&sum, n, problem->full_layers[n]))
+          : chunk->complete    ? enumerate_all(problem->layers->modelled, &sum, n, &list)
+                               : enumerate_pairs(problem->layers->modelled, &sum, n, &list)))
         goto fail;
     prune(&list);
     if (!chunk->complete && list.n > MOST_OPTIONS)
@@ -686,10 +715,35 @@ size_t ek__state_scratch_size(const ek__problem *problem)
     return (size_t)ek__order_n_slots(problem->order) + ek__order_n_clocks(problem->order);
 }
 
+/* What the slowest stage works for one micro-batch; chunks wrap round the stages. */
+static double slowest_work(const ek__problem *problem, const double *duration, size_t stride)
+{
+    const ek__delays *delays = problem->delays;
+    size_t n_slots = (size_t)ek__order_n_slots(problem->order), p = (size_t)problem->n_stages;
+    double most = 0;
+    for (size_t s = 0; s < p; s++) {
+        double work = 0;
+        for (size_t slot = s; slot < n_slots; slot += p)
+            work += duration[slot * stride] + (delays ? delays->before[slot] + delays->after[slot] : 0);
+        most = fmax(most, work);
+    }
+    return most;
+}
+
+void ek__problem_step_times(const ek__problem *problem, const double *duration, double *scratch,
+                            double times[EK__LANES])
+{
+    ek__order_step_times(problem->order, duration, problem->delays, scratch, times);
+    for (int l = 0; l < EK__LANES && problem->n_more > 0; l++)
+        times[l] += problem->n_more * slowest_work(problem, duration + l, EK__LANES);
+}
+
 double ek__state_step_time(const ek__problem *problem, const ek__state *state, double *scratch)
 {
     ek__state_durations(problem, state, scratch, 1);
-    return ek__order_step_time(problem->order, scratch, problem->delays, scratch + ek__order_n_slots(problem->order));
+    double *clocks = scratch + ek__order_n_slots(problem->order);
+    double time = ek__order_step_time(problem->order, scratch, problem->delays, clocks);
+    return problem->n_more > 0 ? time + problem->n_more * slowest_work(problem, scratch, 1) : time;
 }
 
 ek_status ek__state_to_plan(const ek__problem *problem, const ek__state *state, ek_plan *plan, ek_error *err)

@@ -64,12 +64,14 @@ typedef struct ek__problem {
     /** The most that recomputing a layer of any allowed kind brings back, kept free on every stage so that every state
      *  within the rooms keeps to the limits; a state that needs less of it is missed. 0 when that is not counted. */
     double reserve_mb;
-    int *fixed_layers; /**< [n_stages] layers that the stage's cells must add up to; -1: free */
+    const int *full_layers; /**< [n_layers + 1] of a chunk of so many; NULL: any way of recomputing it */
+    int *fixed_layers;      /**< [n_stages] layers that the stage's cells must add up to; -1: free */
     bool any_fixed;
     ek_layers *allowed; /**< `layers` without the forbidden recompute kinds; NULL when none is forbidden */
     double *delay_tables;
     ek__delays delays_storage;
     const ek__delays *delays; /**< NULL when there is no communication */
+    double n_more;            /**< micro-batches besides the order's, each as long as the slowest stage works for one */
     ek__chunk_cache *cache;
 } ek__problem;
 
@@ -163,7 +165,18 @@ static inline bool ek__may_exchange(const ek__problem *problem, int a, int b)
 /** Durations of all slots, `stride` apart (1, or EK__LANES for one lane of a batch). */
 void ek__state_durations(const ek__problem *problem, const ek__state *state, double *duration, int stride);
 
-/** Step time from scratch. @param scratch ek__state_scratch_size() doubles */
+/**
+ * Step times of EK__LANES plans from their durations: the simulated order's, and for the micro-batches that it leaves
+ * out, n_more of them, what the slowest stage works for one of them.
+ *
+ * @param duration  [n_slots][EK__LANES]
+ * @param scratch   [ek__order_n_clocks()][EK__LANES]
+ * O(blocks).
+ */
+void ek__problem_step_times(const ek__problem *problem, const double *duration, double *scratch,
+                            double times[EK__LANES]);
+
+/** Step time from scratch, as ek__problem_step_times(). @param scratch ek__state_scratch_size() doubles */
 double ek__state_step_time(const ek__problem *problem, const ek__state *state, double *scratch);
 size_t ek__state_scratch_size(const ek__problem *problem);
 

@@ -9,10 +9,12 @@
 #include "base/error.h"
 #include "evenkeel/balance.h"
 #include "layout/layers.h"
+#include "layout/mix.h"
 #include "layout/split.h"
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8 };
-enum { ROUNDING = 16 << 20 }; /* bytes that live tensors may be above what the allocator says of them */
+enum { FEW_TURNS = 3, MANY_TURNS = 8 }; /* of p micro-batches: simulated, and from where no more are */
+enum { ROUNDING = 16 << 20 };           /* bytes that live tensors may be above what the allocator says of them */
 
 #define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
 #define MS_PER_S     1e3
@@ -28,6 +30,7 @@ typedef struct chunks {
     ek_layers layers;
     ek_order *order;
     double *limit_mb, *edge_ms; /* [n_stages] */
+    int *full_layers;           /* [n_layers + 1] of a chunk of so many; NULL: the rule leaves that open */
     int64_t *actual;            /* [n_stages] peaks of the last plan that was placed */
     bool hopeless;              /* a stage has no room for anything */
     bool fitted;                /* the last plan did, and was shorter */
@@ -102,6 +105,7 @@ static ek_balance_options balance_options(const chunks *c)
     options.comm = (ek_comm){.edge_time = c->edge_ms, .blocking = !c->job.run.overlap_p2p};
     options.interrupt = c->options->interrupt;
     options.fixed_layers = c->options->fixed_layers;
+    options.full_layers = c->full_layers;
     return options;
 }
 
@@ -127,14 +131,22 @@ static ek_status judge(chunks *c, ek__split *best, bool *done)
     return c->fitted ? ek__split_offer(&c->job, actual, c->device, c->cache, best, &seconds, c->err) : status;
 }
 
+/* Turns of p micro-batches that annealing judges by the slowest stage's work instead of simulating them. */
+static int turns_left_out(const chunks *c)
+{
+    int turns = c->job.parallel.n_micro_batches / c->job.plan.n_stages;
+    bool few = turns <= MANY_TURNS || !ek__mixes_apply(c->job.schedule);
+    return few ? 0 : turns - FEW_TURNS;
+}
+
 /* One round. @param done  no more rounds */
 static ek_status try_limits(chunks *c, ek__split *best, bool *done)
 {
-    const ek_balance_options options = balance_options(c);
-    const ek_shape shape = {.n_stages = c->job.plan.n_stages,
-                            .n_chunks = c->job.plan.n_chunks,
-                            .n_micro_batches = c->job.parallel.n_micro_batches,
-                            .n_pieces = 1};
+    int p = c->job.plan.n_stages, m = c->job.parallel.n_micro_batches, left_out = turns_left_out(c) * p;
+    ek_balance_options options = balance_options(c);
+    options.n_more_micro_batches = left_out;
+    const ek_shape shape = {
+        .n_stages = p, .n_chunks = c->job.plan.n_chunks, .n_micro_batches = m - left_out, .n_pieces = 1};
     ek_balance_result result;
     ek_order *order = NULL;
     ek_status status = ek_balance_arranged(&c->layers, c->job.schedule, &shape, &options, &order, &result, c->err);
@@ -170,6 +182,18 @@ static ek_status search(chunks *c, ek__split *best)
     return status;
 }
 
+/* What the rule recomputes whole of a chunk of so many layers, at least. Other rules are in the layers' figures. */
+static ek_status list_full_layers(chunks *c)
+{
+    int n = c->layers.n_layers;
+    if (c->rule.kind != EK__RULE_FIRST && c->rule.kind != EK__RULE_EVERY)
+        return EK_OK;
+    c->full_layers = ek__alloc((size_t)n + 1, sizeof *c->full_layers);
+    for (int i = 0; i <= n && c->full_layers; i++)
+        c->full_layers[i] = c->rule.kind == EK__RULE_EVERY ? i / c->rule.n : i < c->rule.n ? i : c->rule.n;
+    return c->full_layers ? EK_OK : ek__no_memory(c->err);
+}
+
 static ek_status start(chunks *c, const ek_job *job)
 {
     int p = job->plan.n_stages;
@@ -182,6 +206,9 @@ static ek_status start(chunks *c, const ek_job *job)
         status = ek__job_programs_new(&c->job, &programs, c->err);
     if (!status)
         status = ek__layout_layers(&c->job, programs, pricer, c->rule, &c->layers, c->err);
+    if (!status)
+        status = list_full_layers(c);
+    c->hopeless = c->full_layers && !c->layers.modelled[EK_RECOMPUTE_FULL]; /* it brings nothing */
     c->limit_mb = ek__alloc(2 * (size_t)p, sizeof *c->limit_mb);
     c->actual = ek__alloc((size_t)p, sizeof *c->actual);
     if (!status && (!c->limit_mb || !c->actual))
@@ -206,6 +233,7 @@ ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_c
         status = search(&c, best);
     free(c.limit_mb);
     free(c.actual);
+    free(c.full_layers);
     ek_layers_clear(&c.layers);
     ek_job_clear(&c.job);
     return status;

@@ -116,6 +116,24 @@ static double peak_of(const exhaust *e, int stage)
     return fixed + most;
 }
 
+/* What a stage's chunks and its sends and receives, where they block, take for one micro-batch; the most of any. */
+static double slowest_work(const exhaust *e)
+{
+    int p = e->plan.n_stages, last = p * e->plan.n_chunks - 1;
+    const ek_comm *comm = &e->x->options.comm;
+    double most = 0;
+    for (int s = 0; s < p; s++) {
+        double work = 0;
+        for (int c = s; c <= last; c += p) {
+            int sends = p == 1 ? 0 : (c > 0) + (c < last); /* each way */
+            work +=
+                e->cost[c].forward_time + e->cost[c].backward_time + (comm->blocking ? 2 * sends : 0) * comm->p2p_time;
+        }
+        most = fmax(most, work);
+    }
+    return most;
+}
+
 static void exhaust_judge(exhaust *e)
 {
     double peak = 0;
@@ -125,7 +143,8 @@ static void exhaust_judge(exhaust *e)
     e->smallest_peak = fmin(e->smallest_peak, peak);
     e->n_plans++;
     if (peak <= e->x->options.memory_limit_mb + 1e-9)
-        e->best = fmin(e->best, ek_order_step_time(e->x->order, e->cost, &e->x->options.comm, e->scratch));
+        e->best = fmin(e->best, ek_order_step_time(e->x->order, e->cost, &e->x->options.comm, e->scratch) +
+                                    e->x->options.n_more_micro_batches * slowest_work(e));
 }
 
 static void exhaust_lists(exhaust *e, int cell)
@@ -141,8 +160,10 @@ static void exhaust_lists(exhaust *e, int cell)
             for (e->plan.comm[cell] = e->plan.full[cell]; e->plan.comm[cell] <= n; e->plan.comm[cell]++) {
                 ek_chunk_mix mix = ek_plan_mix(&e->plan, i, s);
                 bool known = true;
+                const int *full = e->x->options.full_layers;
                 for (int k = 0; k < EK_N_RECOMPUTE; k++)
                     known &= mix.n[k] == 0 || modelled[k];
+                known &= !full || (mix.n[EK_RECOMPUTE_FULL] == full[n] && mix.n[EK_RECOMPUTE_NONE] == n - full[n]);
                 if (known)
                     exhaust_lists(e, cell + 1);
             }
@@ -271,6 +292,49 @@ static void annealing_alone_finds_the_same(void **state)
         ek_order_free(x.order);
     }
     assert_true(n >= 15);
+}
+
+/* Micro-batches that are counted by the slowest stage's work, and a rule of what every chunk recomputes: annealing
+ * finds what every plan judged that way says is best. */
+static void annealing_keeps_to_what_all_chunks_share(void **state)
+{
+    (void)state;
+    enum { MOST_LAYERS = 64 };
+    ek__random r = ek__random_seed(9);
+    int n_found = 0, n_infeasible = 0, n_more = 0, n_ruled = 0;
+    for (int number = 0; number < 96; number++) {
+        int full[MOST_LAYERS + 1], every = 1 + ek__random_below(&r, 3), first = ek__random_below(&r, 3);
+        instance x;
+        exhaust e;
+        ek_error err = {0};
+        ek_balance_result result;
+        random_instance(&r, number, NULL, &x);
+        bool ruled = x.layers.modelled[EK_RECOMPUTE_FULL] && number % 3 > 0;
+        for (int n = 0; n <= MOST_LAYERS; n++)
+            full[n] = number % 3 == 1 ? (n < first ? n : first) : n / every;
+        x.options.full_layers = ruled ? full : NULL;
+        x.options.n_more_micro_batches = ek__random_below(&r, 2) * ek__random_below(&r, 40);
+        x.options.solver = "anneal";
+        exhaust_run(&e, &x);
+        if (ek_balance(&x.layers, x.order, &x.options, &result, &err))
+            fail_msg("instance %d: %s", number, err.message);
+        if (isinf(e.best) != (result.status == EK_BALANCE_INFEASIBLE))
+            fail_msg("instance %d: %s, exhaustive %g", number, ek_balance_status_name[result.status], e.best);
+        if (isfinite(e.best) && fabs(result.step_time - e.best) > 1e-9 * e.best)
+            fail_msg("instance %d: step %.9g, exhaustive %.9g", number, result.step_time, e.best);
+        assert_true(result.lower_bound <= result.step_time);
+        if (isinf(e.best) && result.smallest_limit_exact)
+            assert_near(result.smallest_limit_mb, e.smallest_peak, 1e-6);
+        n_found += isfinite(e.best);
+        n_infeasible += isinf(e.best);
+        n_more += isfinite(e.best) && x.options.n_more_micro_batches > 0;
+        n_ruled += isfinite(e.best) && ruled;
+        ek_balance_result_clear(&result);
+        ek_order_free(x.order);
+    }
+    print_message("# %d found, %d of them with more micro-batches and %d under a rule; %d infeasible\n", n_found,
+                  n_more, n_ruled, n_infeasible);
+    assert_true(n_found >= 40 && n_infeasible >= 10 && n_more >= 15 && n_ruled >= 15);
 }
 
 /* --- the published models --- */
@@ -474,10 +538,13 @@ static void the_smallest_limit_is_sharp(void **state)
 static void contradicting_options_are_refused(void **state)
 {
     (void)state;
+    static const int none[96 + 1] = {0}, jump[96 + 1] = {0, 0, 2}, fall[96 + 1] = {0, 1, 0};
     static const struct {
         double limit, time;
         int min_layers;
         const char *solver, *message;
+        int n_more;
+        const int *full_layers;
     } cases[] = {
         {-1, 1, 1, NULL, "memory limit must be a positive number of MB (got -1)"},
         {NAN, 1, 1, NULL, "memory limit must be a positive"},
@@ -486,6 +553,11 @@ static void contradicting_options_are_refused(void **state)
         {1, 1, -1, NULL, "must be 0 or more (got -1)"},
         {1, 1, 3, NULL, "96 layers cannot give each of 16 x 3 chunks 3"},
         {1, 1, 1, "magic", "no solver is called 'magic'"},
+        {1, 1, 1, "anneal", "must be 0 or more (got -1)", .n_more = -1},
+        {1, 1, 1, NULL, "are for the solver 'anneal'", .n_more = 1},
+        {1, 1, 1, NULL, "is for the solver 'anneal'", .full_layers = none},
+        {1, 1, 1, "anneal", "chunks of 2 layers are to recompute 2 in full, those of 1 layers 0", .full_layers = jump},
+        {1, 1, 1, "anneal", "chunks of 2 layers are to recompute 0 in full, those of 1 layers 1", .full_layers = fall},
     };
     case_model model;
     instance x;
@@ -497,6 +569,8 @@ static void contradicting_options_are_refused(void **state)
         x.options.time_limit = cases[i].time;
         x.options.min_layers = cases[i].min_layers;
         x.options.solver = cases[i].solver;
+        x.options.n_more_micro_batches = cases[i].n_more;
+        x.options.full_layers = cases[i].full_layers;
         assert_int_equal(ek_balance(&x.layers, x.order, &x.options, &result, &err), EK_ERR_INPUT);
         if (!strstr(err.message, cases[i].message))
             fail_msg("expected '%s' in '%s'", cases[i].message, err.message);
@@ -510,6 +584,7 @@ int main(void)
         cmocka_unit_test(exhaustive_search_agrees),
         cmocka_unit_test(exhaustive_search_agrees_on_other_placements),
         cmocka_unit_test(annealing_alone_finds_the_same),
+        cmocka_unit_test(annealing_keeps_to_what_all_chunks_share),
         cmocka_unit_test(threads_do_not_change_the_plan),
         cmocka_unit_test(the_time_limit_is_kept),
         cmocka_unit_test(a_short_time_limit_leaves_time_for_the_bound),
