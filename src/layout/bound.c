@@ -298,6 +298,54 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
     return EK_OK;
 }
 
+/* ---- rules ---- */
+
+/* Every layer has the same: what that adds to its backward pass is part of it, and what it keeps is all there is. */
+static bool recompute_all(ek__bound_figures *f, ek_recompute way)
+{
+    double times = accumulation(f->job), least = INFINITY;
+    bool any = false;
+    f->backward_share = 1;
+    for (int i = 0; i < f->n_kinds; i++) {
+        bool saves = isfinite(f->kind[i].again[way]);
+        double more = saves ? f->kind[i].again[way] : 0; /* else of no account */
+        any = any || saves;
+        least = fmin(least, more);
+        f->kind[i].backward += more;
+        f->kind[i].kept[0] = saves ? f->kind[i].kept[way] : f->kind[i].kept[0];
+        f->body += f->kind[i].n * times * more;
+        f->body_backward += f->kind[i].n * times * more;
+        f->backward_share = fmin(f->backward_share, f->kind[i].backward / (f->kind[i].forward + f->kind[i].backward));
+    }
+    f->least += times * least;
+    f->least_backward += times * least;
+    f->kept[0] = f->kind[f->alike_kind].kept[0];
+    f->alike_backward = times * f->kind[f->alike_kind].backward;
+    f->alike = f->alike_forward + f->alike_backward;
+    return any;
+}
+
+bool ek__bound_under(const ek__bound_figures *f, const ek__rule_says *says, ek__bound_figures *out)
+{
+    *out = *f;
+    out->first_full = says->first;
+    if (says->first > 0 && !isfinite(f->kind[f->alike_kind].again[EK_RECOMPUTE_FULL]))
+        return false;
+    if (says->all && !recompute_all(out, says->all))
+        return false;
+    for (int k = 1; k < EK_N_RECOMPUTE; k++) {
+        if (says->may[k])
+            continue;
+        out->kept[k] = INT64_MAX;
+        out->again[k] = INFINITY;
+        for (int i = 0; i < out->n_kinds; i++) {
+            out->kind[i].kept[k] = INT64_MAX;
+            out->kind[i].again[k] = INFINITY;
+        }
+    }
+    return true;
+}
+
 /* ---- time ---- */
 
 /* The paths through one stage: T >= alpha + beta n for layers of the commonest kind, and T >= alpha + gamma y for y
@@ -618,6 +666,8 @@ static double again(const ek__bound_figures *f, const live *alive, double n, dou
         return INFINITY;
     for (int a = 0; a < EK_N_RECOMPUTE; a++)
         for (int b = 0; b < EK_N_RECOMPUTE; b++) {
+            if (!isfinite(f->again[a]) || !isfinite(f->again[b]))
+                continue;
             double less = (double)(f->kept[0] - f->kept[a]), more = (double)(f->kept[a] - f->kept[b]);
             double whole = n * alive->most; /* at most so much is saved of every byte */
             if (less * whole < over && (more <= 0 || (less + more) * whole < over))
@@ -627,6 +677,20 @@ static double again(const ek__bound_figures *f, const live *alive, double n, dou
             least = fmin(least, n * (share * f->again[a] + rest * (f->again[b] - f->again[a])));
         }
     return least;
+}
+
+/* Seconds a micro-batch that the rule's first layers add to n layers of the commonest kind. Chunks that have no others
+ * recompute one each; where there are no others at all, n layers in v chunks recompute least where all but one have
+ * one.
+ */
+static double again_by_rule(const ek__bound_figures *f, const live *alive, int n)
+{
+    int chunks = alive->n_chunks, in_one = n - chunks + 1, recomputed = chunks;
+    if (f->first_full == 0 || chunks == 0 || in_one < 1)
+        return 0;
+    if (f->n_alike == f->n_layers)
+        recomputed += smaller(f->first_full, in_one) - 1;
+    return recomputed * f->again[EK_RECOMPUTE_FULL];
 }
 
 /* Most layers that a stage can hold below T and within the limit. */
@@ -642,7 +706,7 @@ static int held_within(const ek__bound_figures *f, const line *lines, int n_line
         double room = limit - ends_bytes(f, s) - most * (double)f->layer_bytes;
         if (room < 0)
             continue;
-        double more = again(f, alive, most, room);
+        double more = fmax(again(f, alive, most, room), again_by_rule(f, alive, most));
         bool fits = more < INFINITY;
         for (int i = 0; i < n_lines && fits; i++)
             fits = lines[i].alpha + lines[i].beta * most + (f->m - 1) * more <= t * (1 + 1e-12);
@@ -667,7 +731,7 @@ static bool all_held_within(const ek__bound_figures *f, const line (*lines)[MOST
     return sum >= f->n_alike;
 }
 
-double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
+double ek__bound_within_rule(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
 {
     line lines[EK_MAX_STAGES][MOST_LINES];
     int n_lines = 0;
@@ -686,4 +750,15 @@ double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_sched
         *(all_held_within(f, lines, n_lines, n_chunks, schedule, t) ? &high : &low) = t;
     }
     return ek__bound_whole(f, low);
+}
+
+double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
+{
+    ek__rule_says says;
+    ek__bound_figures under;
+    double least = INFINITY;
+    for (int i = 0; i < ek__rule_says_at(f->job, i, &says); i++)
+        if (ek__bound_under(f, &says, &under))
+            least = fmin(least, ek__bound_within_rule(&under, n_chunks, schedule));
+    return least;
 }

@@ -3,6 +3,7 @@
 #define EK_LAYOUT_BOUND_H
 
 #include "evenkeel/layout.h"
+#include "layout/rule.h"
 #include "memory/graph.h"
 
 enum { EK__MOST_KINDS = 3 };
@@ -44,6 +45,7 @@ typedef struct ek__bound_figures {
     int64_t head_bytes, tail_bytes;
     int64_t kept[EK_N_RECOMPUTE]; /* of a micro-batch, of one of the commonest kind */
     double again[EK_N_RECOMPUTE]; /* seconds that recomputation adds to one of the commonest kind */
+    int first_full;               /* layers of every chunk that are recomputed whole: ek__bound_under() */
     int64_t besides;              /* on every stage: constants, and the least that the backward pass of a layer of
                                     the commonest kind holds */
 } ek__bound_figures;
@@ -54,13 +56,20 @@ typedef struct ek__bound_figures {
 ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, bool all_kinds,
                                ek__bound_figures *out, ek_error *err);
 
+/* Of plans that keep to what a rule says: figures whose bounds hold for these alone.
+ * @param f  with all kinds
+ * @return false where what it recomputes brings nothing, so that no such plan is better than without */
+bool ek__bound_under(const ek__bound_figures *f, const ek__rule_says *says, ek__bound_figures *out);
+
 /* Seconds that no plan with so many chunks under the schedule takes less than, memory aside. O(stages). */
 double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
 /* MB that the fullest stage of no plan needs less than: every layer recomputed as kept least. O(stages). */
 double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
-/* ek__bound_seconds() of plans within the job's limit: each stage recomputes what it must. O(stages x steps of the
- * bisection). */
+/* ek__bound_seconds() of plans within the job's limit: each stage recomputes what it must, under the rule of the
+ * framework's that needs least. O(stages x steps of the bisection x rules). */
 double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
+/* The same under one rule. */
+double ek__bound_within_rule(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
 
 /* Gradients that are reduced behind the last backward pass: a stage exposes at least the sum over its layers of
  * exposed[kind][chunk], and ends[0] with the embedding, ends[1] with the head. @param exposed  [n_kinds][v], filled */

@@ -289,8 +289,11 @@ static void list_lines(bounder *b, int at)
     for (int cell = at; cell < m->n_cells; cell += m->p) {
         int first = b->n_lines;
         add_lines(b, layout->figures->alike_kind, cell);
-        if (ek__mix_forced(layout, cell))
-            b->set[b->n_sets++] = (line_set){first, b->n_lines - first, false};
+        if (!ek__mix_forced(layout, cell))
+            continue;
+        if (layout->figures->first_full > 0) /* whole, which is the last way */
+            first = b->n_lines - 1;
+        b->set[b->n_sets++] = (line_set){first, b->n_lines - first, false};
     }
     b->n_alike = b->n_lines;
     for (int i = 1; i < layout->n_groups; i++) {
@@ -456,9 +459,10 @@ static double step_of_seconds(const ek__bound_figures *f, double seconds)
     return ek__bound_whole(f, seconds - (f->least_update - f->constant_update));
 }
 
-ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
-                         double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
-                         ek_error *err)
+/* What mixes say under one rule: *bound is the step, and *out a mix where one was found. */
+static ek_status look_under(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                            double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
+                            ek_error *err)
 {
     ek__mix_layout layout;
     double enough = seconds_of_step(figures, upper) * (1 + 2 * ROUNDING), seconds;
@@ -476,9 +480,36 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
     return status;
 }
 
-ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
-                           double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
-                           ek_error *err)
+ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                         double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
+                         ek_error *err)
+{
+    ek__rule_says says;
+    ek__bound_figures under;
+    ek_status status = EK_OK;
+    *out = NULL;
+    *bound = INFINITY;
+    for (int i = 0; !status && i < ek__rule_says_at(figures->job, i, &says); i++) {
+        ek__mix *mix = NULL;
+        if (!ek__bound_under(figures, &says, &under))
+            continue;
+        double one = ek__bound_within_rule(&under, mixes->v, mixes->schedule);
+        if (one < fmin(upper, *bound))
+            status = look_under(mixes, &under, device, upper, find, over, user, &mix, &one, err);
+        if (one < *bound && mix) { /* the mix of the rule that bounds the layout */
+            ek__mix_free(*out);
+            *out = mix;
+        } else {
+            ek__mix_free(mix);
+        }
+        *bound = fmin(*bound, one);
+    }
+    return status;
+}
+
+ek_status ek__mixes_branch_rule(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                                double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
+                                ek_error *err)
 {
     ek__mix_layout layout;
     double seconds = 0;
@@ -489,5 +520,23 @@ ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figu
                             &seconds, err);
     *bound = step_of_seconds(figures, seconds * (1 - ROUNDING));
     ek__mix_layout_clear(&layout);
+    return status;
+}
+
+ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                           double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
+                           ek_error *err)
+{
+    ek__rule_says says;
+    ek__bound_figures under;
+    ek_status status = EK_OK;
+    *bound = upper;
+    for (int i = 0; !status && i < ek__rule_says_at(figures->job, i, &says); i++) {
+        double one = INFINITY;
+        if (ek__bound_under(figures, &says, &under) &&
+            ek__bound_within_rule(&under, mixes->v, mixes->schedule) < *bound)
+            status = ek__mixes_branch_rule(mixes, &under, device, *bound, n_nodes, over, user, &one, err);
+        *bound = fmin(*bound, one);
+    }
     return status;
 }

@@ -88,7 +88,7 @@ ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)
 ek_status ek__mix_branch(const ek__mix_layout *layout, double enough, int n_nodes, bool (*over)(void *user), void *user,
                          double *bound, ek_error *err);
 
-/* What mixes say of a layout.
+/* What mixes say of a layout, under the rule of recomputation that leaves most open.
  * @param upper  a step: what takes as long does not matter
  * @param find   where the mixes known leave the layout below `upper`, find one for it
  * @param out    out: that, the caller's to add or to free; NULL: none
@@ -101,5 +101,9 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
 ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
                            double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
                            ek_error *err);
+/* The same of plans that keep to what a rule says. @param figures  of ek__bound_under() */
+ek_status ek__mixes_branch_rule(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                                double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
+                                ek_error *err);
 
 #endif

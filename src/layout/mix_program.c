@@ -175,6 +175,21 @@ static void add_totals(program *g)
     }
 }
 
+/* Of the commonest kind: the first layer of a chunk is recomputed whole, where a rule says so. */
+static void add_first_layers(program *g)
+{
+    for (int cell = 0; cell < g->mixes->n_cells && g->layout->figures->first_full > 0; cell++) {
+        int n = 0;
+        for (int i = 1; i < g->n_columns; i++)
+            if (g->column[i].group == 0 && g->column[i].cell == cell && g->column[i].way == EK_RECOMPUTE_FULL) {
+                g->index[n] = i;
+                g->value[n++] = 1;
+            }
+        if (ek__mix_forced(g->layout, cell))
+            add_row(g, n, 1, INFINITY);
+    }
+}
+
 /* Micro-batches alive on a cell, of a vector of a stage's chunks or of all cells. */
 static double alive(const program *g, const added *row, int cell)
 {
@@ -281,6 +296,7 @@ static bool load(program *g)
         Clp_loadProblem(g->model, g->n_columns, 0, start, NULL, NULL, low, high, cost, NULL, NULL);
         add_counts(g);
         add_totals(g);
+        add_first_layers(g);
         add_full_moments(g, NULL);
     }
     free(low);

@@ -46,6 +46,40 @@ int ek__recompute_rule_at(const ek_job *job, int most, int index, ek__recompute_
     }
 }
 
+ek__rule_says ek__rule_says_of(ek__recompute_rule rule)
+{
+    ek__rule_says says = {.may[EK_RECOMPUTE_NONE] = true};
+    switch (rule.kind) {
+    case EK__RULE_NONE:
+        return says;
+    case EK__RULE_SELECT:
+        says.all = EK_RECOMPUTE_SELECT;
+        return says;
+    case EK__RULE_FIRST:
+        says.may[EK_RECOMPUTE_FULL] = true;
+        says.first = rule.n;
+        return says;
+    case EK__RULE_FULL:
+    case EK__RULE_EVERY:
+    case EK__RULE_PRODUCTS: /* its operators are those of patterns of its own */
+    case EK__RULE_LISTS:
+    default:
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            says.may[k] = true;
+        return says;
+    }
+}
+
+int ek__rule_says_at(const ek_job *job, int index, ek__rule_says *out)
+{
+    static const ek__recompute_rule of_megatron[] = {{EK__RULE_NONE, 0}, {EK__RULE_SELECT, 0}, {EK__RULE_FIRST, 1}};
+    bool megatron = job->framework == EK_MEGATRON;
+    int n = megatron ? (int)(sizeof of_megatron / sizeof *of_megatron) : 1;
+    if (index < n)
+        *out = ek__rule_says_of(megatron ? of_megatron[index] : (ek__recompute_rule){.kind = EK__RULE_LISTS});
+    return n;
+}
+
 /* The patterns of operators that are kept hold for every layer, whatever the plan. */
 static ek_status use_products(ek_job *job, ek_error *err)
 {

@@ -23,6 +23,17 @@ typedef struct ek__recompute_rule {
  * the most that a chunk can have. @return how many there are; the index-th is in *out where index is less */
 int ek__recompute_rule_at(const ek_job *job, int most, int index, ek__recompute_rule *out);
 
+/* What a rule says of every layer, as far as bounds know it. */
+typedef struct ek__rule_says {
+    bool may[EK_N_RECOMPUTE]; /* ways that some layer may have */
+    ek_recompute all;         /* every layer has it: the only way then; EK_RECOMPUTE_NONE: as `may` says */
+    int first;                /* so many of the first layers of every chunk are recomputed whole */
+} ek__rule_says;
+ek__rule_says ek__rule_says_of(ek__recompute_rule rule);
+/* What the rules of the job's framework say, each rule at least what one of these does. @return how many there are; the
+ * index-th is in *out where index is less */
+int ek__rule_says_at(const ek_job *job, int index, ek__rule_says *out);
+
 /* A copy of a job of which nothing is recomputed, with the patterns that the rule needs. */
 ek_status ek__recompute_rule_job(const ek_job *job, ek__recompute_rule rule, ek_job *out, ek_error *err);
 

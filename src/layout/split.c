@@ -103,11 +103,16 @@ static int layers_told_by(ek__recompute_rule rule)
     return rule.kind == EK__RULE_FIRST || rule.kind == EK__RULE_EVERY ? rule.n : 0;
 }
 
-/* Can a plan with a chunk of so many layers be shorter than `upper`? Its stage computes all of them for every
- * micro-batch, and a layer at least in its other chunks. */
-static bool is_hopeful(const ek__bound_figures *f, int n, int n_chunks, double upper)
+/* What no plan under the rule is shorter than. A rule that differs from those before it has a chunk of layers_told_by()
+ * it, whose stage computes all of them for every micro-batch, and a layer at least in its other chunks. */
+static double bound_under(const ek__bound_figures *f, const ek_job *job, ek__recompute_rule rule)
 {
-    return f->m * (n + n_chunks - 1) * f->least < upper;
+    const ek__rule_says says = ek__rule_says_of(rule);
+    int v = job->plan.n_chunks;
+    ek__bound_figures under;
+    double long_chunk = f->m * (layers_told_by(rule) + v - 1) * f->least;
+    return ek__bound_under(f, &says, &under) ? fmax(long_chunk, ek__bound_within_rule(&under, v, job->schedule))
+                                             : INFINITY;
 }
 
 ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
@@ -116,14 +121,15 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
     ek__split best = {.seconds = INFINITY, .bound = INFINITY};
     ek__recompute_rule rule;
     ek__bound_figures figures;
-    ek_status status = ek__bound_figures_of(job, device, cache, false, &figures, err);
+    ek_status status = ek__bound_figures_of(job, device, cache, true, &figures, err);
     for (int i = 0; !status && !best.free && !best.over && i < ek__recompute_rule_at(job, most_layers(job), i, &rule);
          i++) {
         double bound = INFINITY;
         ek__split_options with = *options;
         with.upper = fmin(options->upper, best.seconds);
-        if (!is_hopeful(&figures, layers_told_by(rule), job->plan.n_chunks, with.upper)) {
-            best.bound = fmin(best.bound, with.upper);
+        double least = bound_under(&figures, job, rule);
+        if (least >= with.upper) {
+            best.bound = fmin(best.bound, least);
             continue;
         }
         status =

@@ -44,9 +44,10 @@ static inline void megatron_text(ek__random *r, char *text, size_t size, int lay
     snprintf(text, size,
              "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers %d --hidden-size %d --num-attention-heads 8 "
              "--seq-length %d --max-position-embeddings 8192 --vocab-size 32000 --swiglu --bf16 --micro-batch-size 1 "
-             "--global-batch-size %d --use-distributed-optimizer --attention-backend flash --sequence-parallel"
+             "--global-batch-size %d --use-distributed-optimizer --attention-backend %s --sequence-parallel"
              "%s%s\n",
              layers, 512 << ek__random_below(r, 2), 1024 << ek__random_below(r, 2), 16 << ek__random_below(r, 2),
+             ek__random_below(r, 2) ? "flash" : "unfused",
              ek__random_below(r, 2) ? " --overlap-grad-reduce --overlap-param-gather" : "", moe);
 }
 
