@@ -9,7 +9,8 @@
  * Between these it follows one micro-batch, so stages up to c are passed once there and back, those between c and a
  * turn once more for each. The longest such path over all a, b, c, d, d' takes one pass over the stages with a
  * few running maxima; a label holds them for the stages so far, and of labels with as many layers only the undominated
- * are kept (multi-criteria shortest paths, Martins 1984). */
+ * are kept (multi-criteria shortest paths, Martins 1984). Where communication takes time, the longest path may turn
+ * between neighbours again and again; whoever asks gives such paths, and a label holds a sum for each of them. */
 #include "balance/lone.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ enum { MOST_LABELS = 1000000, MOST_COMPARED = 3000 };
 /* A stage with some layers: its blocks with what communication adds, along its own list and along a chain. */
 typedef struct cost {
     double forward, forward_on, backward, backward_on;
-    double after; /* its last backward */
+    double after;                                /* its last backward */
+    double own_forward, own_backward, own_after; /* without communication */
     ek__lone_fit fit;
     bool asked;
 } cost;
@@ -48,6 +50,7 @@ typedef struct label {
     double forward, backward; /* the longest so far, along their own lists */
     double down;              /* one micro-batch forward through all stages so far */
     int parent, n;            /* label of the stages before; layers of the last one */
+    double along[];           /* [n_paths] what the stages so far add to each path */
 } label;
 
 typedef struct labels {
@@ -66,11 +69,18 @@ typedef struct table {
     /* [n_stages + 1][n_layers + 1]: what the stages from s on add at least when so many layers are placed before them:
      * to a path that passes them once, and to one that is still PLAIN. */
     double *least_once, *least_plain;
-    labels *labels; /* [n_stages + 1] of the stages before s */
-    label *candidate;
+    double *least_along; /* [n_paths][n_stages + 1][n_layers + 1]: likewise, to each path */
+    size_t stride;       /* of labels, bytes */
+    labels *labels;      /* [n_stages + 1] of the stages before s */
+    label *candidate, *next;
     size_t n_candidates, candidate_capacity;
     bool over, no_memory;
 } table;
+
+static label *label_at(const table *t, label *from, size_t i)
+{
+    return (label *)(void *)((char *)from + i * t->stride);
+}
 
 /* Forwards at the start of a stage's list if it is as described above, else 0. */
 static int warm_up_of(const ek_order *order, int stage)
@@ -134,6 +144,9 @@ static cost find_cost(table *t, int stage, int first, int n)
     out.forward = out.forward_on = c.forward;
     out.backward = out.backward_on = c.backward;
     out.after = c.after;
+    out.own_forward = c.forward;
+    out.own_backward = c.backward;
+    out.own_after = c.after;
     if (out.fit == EK__LONE_FITS)
         add_delays(t, stage, &out);
     return out;
@@ -143,6 +156,13 @@ static cost find_cost(table *t, int stage, int first, int n)
 static int pairs(const table *t, int s)
 {
     return t->in->order->shape.n_micro_batches - t->warm_up[s] + 1;
+}
+
+/* What the stage adds to a path that is given, whose communication is apart. */
+static double along(const table *t, int path, int s, const cost *c)
+{
+    const ek__lone_path *of = &t->in->path[path];
+    return of->forward[s] * c->own_forward + of->backward[s] * c->own_backward + (of->end == s ? c->own_after : 0);
 }
 
 /* What the stage adds at least to a path that passes it once, turning there or not. */
@@ -174,12 +194,22 @@ static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
     return fits && !*end;
 }
 
+static double *least_along(const table *t, int path, int s, int l)
+{
+    size_t row = (size_t)t->in->n_layers + 1;
+    return &t->least_along[((size_t)path * ((size_t)t->n_stages + 1) + (size_t)s) * row + (size_t)l];
+}
+
 static void fill_least(table *t)
 {
     int p = t->n_stages, L = t->in->n_layers;
     size_t row = (size_t)L + 1;
     for (size_t i = 0; i < (size_t)(p + 1) * row; i++)
         t->least_once[i] = t->least_plain[i] = INFINITY;
+    for (size_t i = 0; i < (size_t)t->in->n_paths * (size_t)(p + 1) * row; i++)
+        t->least_along[i] = INFINITY;
+    for (int k = 0; k < t->in->n_paths; k++)
+        *least_along(t, k, p, L) = 0;
     t->least_once[(size_t)p * row + (size_t)L] = 0;
     t->least_plain[(size_t)p * row + (size_t)L] = -INFINITY;
     for (int s = p - 1; s >= 0; s--) {
@@ -201,6 +231,10 @@ static void fill_least(table *t)
                 double own = alone(t, s, &c) + (pairs(t, s) > 1 ? 2 * next_once[n] : 0);
                 *least_once = fmin(*least_once, once(&c) + next_once[n]);
                 *least_plain = fmin(*least_plain, fmax(own, once(&c) + next_plain[n]));
+                for (int k = 0; k < t->in->n_paths; k++) {
+                    double *least = least_along(t, k, s, l);
+                    *least = fmin(*least, along(t, k, s, &c) + *least_along(t, k, s + 1, l + n));
+                }
             }
         }
     }
@@ -237,21 +271,24 @@ static void extend(const label *from, const cost *c, int w, int m, label *to)
 }
 
 /* Can a plan with these first stages be shorter than `upper`? */
-static bool hopeful(const table *t, const label *l, double least_once, double least_plain)
+static bool hopeful(const table *t, const label *l, int stages, int layers, double least_once, double least_plain)
 {
     const double *x = l->reach;
     double upper = t->upper;
+    for (int k = 0; k < t->in->n_paths; k++)
+        if (l->along[k] + *least_along(t, k, stages, layers) >= upper)
+            return false;
     return x[CLOSED] < upper && fmax(fmax(x[WARM], x[DRAINED]), x[STRAIGHT]) + least_once < upper &&
            x[OPEN] + 2 * least_once < upper && x[PLAIN] + least_plain < upper;
 }
 
 static bool add_candidate(table *t, const label *candidate)
 {
-    label *candidates = ek__with_room(t->candidate, &t->candidate_capacity, t->n_candidates + 1, sizeof *candidates);
+    label *candidates = ek__with_room(t->candidate, &t->candidate_capacity, t->n_candidates + 1, t->stride);
     if (!candidates)
         return false;
     t->candidate = candidates;
-    t->candidate[t->n_candidates++] = *candidate;
+    memcpy(label_at(t, candidates, t->n_candidates++), candidate, t->stride);
     return true;
 }
 
@@ -272,10 +309,13 @@ static int by_reach(const void *a, const void *b)
     return order ? order : (x->parent > y->parent) - (x->parent < y->parent);
 }
 
-static bool dominates(const label *a, const label *b)
+static bool dominates(const label *a, const label *b, int n_paths)
 {
     for (int k = 0; k < N_REACHES; k++)
         if (a->reach[k] > b->reach[k])
+            return false;
+    for (int k = 0; k < n_paths; k++)
+        if (a->along[k] > b->along[k])
             return false;
     return a->forward <= b->forward && a->backward <= b->backward && a->down <= b->down * (1 + ROUNDING);
 }
@@ -284,19 +324,19 @@ static bool dominates(const label *a, const label *b)
 static bool keep_candidates(table *t, labels *out)
 {
     size_t kept = 0;
-    qsort(t->candidate, t->n_candidates, sizeof *t->candidate, by_reach);
+    qsort(t->candidate, t->n_candidates, t->stride, by_reach);
     for (size_t i = 0; i < t->n_candidates; i++) {
         bool dominated = false;
         for (size_t j = kept > MOST_COMPARED ? kept - MOST_COMPARED : 0; j < kept && !dominated; j++)
-            dominated = dominates(&t->candidate[j], &t->candidate[i]);
-        if (!dominated)
-            t->candidate[kept++] = t->candidate[i];
+            dominated = dominates(label_at(t, t->candidate, j), label_at(t, t->candidate, i), t->in->n_paths);
+        if (!dominated && kept++ < i)
+            memcpy(label_at(t, t->candidate, kept - 1), label_at(t, t->candidate, i), t->stride);
     }
-    label *grown = ek__with_room(out->label, &out->capacity, out->n + kept, sizeof *grown);
+    label *grown = ek__with_room(out->label, &out->capacity, out->n + kept, t->stride);
     if (!grown)
         return false;
     out->label = grown;
-    memcpy(out->label + out->n, t->candidate, kept * sizeof *t->candidate);
+    memcpy(label_at(t, out->label, out->n), t->candidate, kept * t->stride);
     out->n += kept;
     return true;
 }
@@ -320,11 +360,16 @@ static ek_status add_stage(table *t, int s, ek_error *err)
             if (from->first[before] == from->first[before + 1] || !stage_cost(t, s, before, n, &c, &end))
                 continue;
             for (size_t i = from->first[before]; i < from->first[before + 1]; i++) {
-                label next = {.parent = (int)i, .n = n}, start = from->label[i];
+                const label *before_it = label_at(t, from->label, i);
+                label start = *before_it, *next = t->next;
                 /* The step ends with what follows a last backward, here or on a stage before. */
                 start.reach[PLAIN] = fmax(start.reach[PLAIN], start.down + c.after);
-                extend(&start, &c, w, m, &next);
-                if (hopeful(t, &next, least_once, least_plain) && !add_candidate(t, &next))
+                extend(&start, &c, w, m, next);
+                next->parent = (int)i;
+                next->n = n;
+                for (int k = 0; k < t->in->n_paths; k++)
+                    next->along[k] = before_it->along[k] + along(t, k, s, &c);
+                if (hopeful(t, next, s + 1, l, least_once, least_plain) && !add_candidate(t, next))
                     return ek__no_memory(err);
             }
         }
@@ -341,13 +386,16 @@ static void rebuild(const table *t, const label *best, int *layers)
     const label *l = best;
     for (int s = t->n_stages - 1; s >= 0; s--) {
         layers[s] = l->n;
-        l = &t->labels[s].label[s ? l->parent : 0];
+        l = label_at(t, t->labels[s].label, s ? (size_t)l->parent : 0);
     }
 }
 
-static double length(const label *l)
+static double length(const table *t, const label *l)
 {
-    return fmax(l->reach[CLOSED], l->reach[STRAIGHT]);
+    double longest = fmax(l->reach[CLOSED], l->reach[STRAIGHT]);
+    for (int k = 0; k < t->in->n_paths; k++)
+        longest = fmax(longest, l->along[k]);
+    return longest;
 }
 
 /* The best label of all stages below `upper`; NULL when there is none. */
@@ -363,8 +411,8 @@ static ek_status run_pass(table *t, const label **best, ek_error *err)
     }
     const labels *all = &t->labels[p];
     for (size_t i = all->first[L]; i < all->first[L + 1]; i++)
-        if (!*best || length(&all->label[i]) < length(*best))
-            *best = &all->label[i];
+        if (!*best || length(t, label_at(t, all->label, i)) < length(t, *best))
+            *best = label_at(t, all->label, i);
     return EK_OK;
 }
 
@@ -373,8 +421,11 @@ static ek_status table_init(table *t, ek_error *err)
     size_t p = (size_t)t->n_stages, row = (size_t)t->in->n_layers + 1;
     t->warm_up = ek__alloc(2 * p, sizeof *t->warm_up);
     t->least_once = ek__alloc(2 * (p + 1) * row, sizeof *t->least_once);
+    t->least_along = ek__alloc((size_t)t->in->n_paths * (p + 1) * row + 1, sizeof *t->least_along);
     t->labels = ek__alloc(p + 1, sizeof *t->labels);
-    bool fine = t->warm_up && t->least_once && t->labels;
+    t->stride = sizeof(label) + (size_t)t->in->n_paths * sizeof(double);
+    t->next = ek__alloc(1, t->stride);
+    bool fine = t->warm_up && t->least_once && t->least_along && t->labels && t->next;
     for (size_t s = 0; s <= p && fine; s++)
         fine = (t->labels[s].first = ek__alloc(row + 1, sizeof(size_t))) != NULL;
     if (!fine)
@@ -382,9 +433,11 @@ static ek_status table_init(table *t, ek_error *err)
     t->least_plain = t->least_once + (p + 1) * row;
     t->most = t->warm_up + p;
     labels *none = &t->labels[0];
-    none->label = ek__alloc(1, sizeof *none->label);
+    none->label = ek__alloc(1, t->stride);
     if (!none->label)
         return ek__no_memory(err);
+    for (int k = 0; k < t->in->n_paths; k++)
+        none->label->along[k] = t->in->path[k].fixed;
     for (int k = 0; k < N_REACHES; k++)
         none->label[0].reach[k] = k == PLAIN ? 0 : -INFINITY;
     none->n = none->capacity = 1;
@@ -396,6 +449,15 @@ static ek_status table_init(table *t, ek_error *err)
     return t->in->alike && !t->cost ? ek__no_memory(err) : EK_OK;
 }
 
+/* No plan below `upper` is shorter. */
+static double least_of_all(const table *t)
+{
+    double least = t->least_plain[0];
+    for (int k = 0; k < t->in->n_paths; k++)
+        least = fmax(least, t->in->path[k].fixed + *least_along(t, k, 0, 0));
+    return least;
+}
+
 /* What single stages cost rules much out: great steps until it does no longer. */
 static double first_bound(table *t, double known, double upper)
 {
@@ -405,7 +467,7 @@ static double first_bound(table *t, double known, double upper)
         t->upper = fmin(upper, t->upper * GREAT_GROWTH);
         fill_least(t);
         if (!t->over)
-            bound = fmin(t->upper, t->least_plain[0]);
+            bound = fmin(t->upper, least_of_all(t));
     } while (!t->over && bound == t->upper && t->upper < upper);
     return bound;
 }
@@ -417,7 +479,7 @@ ek_status ek__lone_solve(const ek__lone_stages *stages, double upper, int *layer
     *out = (ek__lone_bound){0};
     ek_status status = table_init(&t, err);
     if (!status && !t.over)
-        out->bound = first_bound(&t, stages->known, upper);
+        out->bound = fmax(fmin(stages->known, upper), first_bound(&t, stages->known, upper));
     /* A pass is fast when little is below its `upper`, so that comes up from below until a plan appears. */
     while (!status && !t.over && !best && out->bound < upper) {
         t.upper = fmin(upper, out->bound * GROWTH);
@@ -425,7 +487,7 @@ ek_status ek__lone_solve(const ek__lone_stages *stages, double upper, int *layer
         if (!t.over)
             status = run_pass(&t, &best, err);
         if (!status && !t.over)
-            out->bound = best ? length(best) : t.upper;
+            out->bound = best ? length(&t, best) : t.upper;
     }
     out->found = best != NULL;
     if (best)
@@ -438,7 +500,9 @@ ek_status ek__lone_solve(const ek__lone_stages *stages, double upper, int *layer
     }
     free(t.labels);
     free(t.candidate);
+    free(t.next);
     free(t.least_once);
+    free(t.least_along);
     free(t.cost);
     free(t.warm_up);
     return status;

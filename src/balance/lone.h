@@ -19,10 +19,21 @@ typedef struct ek__lone_cost {
     double after; /**< behind its last backward: the step ends when all stages are through with that */
 } ek__lone_cost;
 
+/** A path through the blocks of the order: how often it passes each stage's, and what communication adds to it. */
+typedef struct ek__lone_path {
+    const double *forward, *backward; /**< [n_stages] */
+    double fixed;
+    int end; /**< stage with what follows whose last backward it ends */
+} ek__lone_path;
+
+enum { EK__LONE_MOST_PATHS = 24 };
+
 /** Stages to deal layers to. */
 typedef struct ek__lone_stages {
-    const ek_order *order;    /**< ek__lone_order_applies() */
-    const ek__delays *delays; /**< NULL: no communication */
+    const ek_order *order;     /**< ek__lone_order_applies() */
+    const ek__delays *delays;  /**< NULL: no communication */
+    const ek__lone_path *path; /**< [n_paths] that count beside the family's */
+    int n_paths;               /**< at most EK__LONE_MOST_PATHS */
     int n_layers, min_layers;
     const int *fixed_layers; /**< [n_stages] of a stage, -1: free; NULL: all free */
     int most_layers;         /**< of any stage; 0: no limit */
@@ -44,17 +55,18 @@ bool ek__bound_lone_applies(const ek__problem *problem);
 
 typedef struct ek__lone_bound {
     double bound; /**< no plan is shorter; `upper` when none below it is left */
-    bool found;   /**< a plan below `upper`: the bound is its longest path */
+    bool found;   /**< a plan below `upper`: the bound is its longest path of those known */
 } ek__lone_bound;
 
 /**
- * The least, over all plans, of the longest path of the family above (lone.c; docs/models.md, "Certificates"): with
+ * The least, over all plans, of the longest path of the family above (lone.c; docs/models.md, "Certificates") and of
+ * the paths that are given: with
  * w_s forwards of warm-up, x_s = f_s + b_s and no communication
  *
  *     T >= sum_s x_s + (m - w_c) x_c + sum_{c<s<=d'} x_s + sum_{c<s<=d} x_s + (w_d' - 1) f_a + (w_d - 1) b_b
  *
  * for all a <= d', b <= d, c <= d', d with m > w_c. Where the simulated step of the plan found is the bound, it is
- * optimal; without communication it nearly always is.
+ * optimal; without communication it nearly always is. Else its longest path is one to give the next time.
  *
  * With `after` a path ends with that of some stage s: it has f_j of stages before s only. Covered are paths that come
  * back to s from a stage c of theirs that is not before it.

@@ -1,25 +1,37 @@
 /* One chunk a stage under 1F1B: the shortest step over all splits of the layers, each stage recomputing the least that
  * fits. The pipeline is the label setting of balance/lone.h over costs that are those of the whole job, stage by stage
- * (stage.h). What follows the pipeline on each stage is a maximum over the stages, too: the update behind the norm's
- * barrier. It is met by a cap on a stage's update that comes down as long as that can pay: for every cap the shortest
- * pipeline is found, and no plan with a smaller update can be shorter than the next cap's pipeline with the least
- * update. */
+ * (stage.h). Where the plan found has a longer path than the label setting knew, as it has where sends turn between
+ * neighbours, that path is one more to know, and the plans are searched anew: cuts, as in Benders, Partitioning
+ * procedures for solving mixed-variables programming problems, 1962. What follows the pipeline on each stage is a
+ * maximum over the stages, too: the update behind the norm's barrier. It is met by a cap on a stage's update that comes
+ * down as long as that can pay: for every cap the shortest pipeline is found, and no plan with a smaller update can be
+ * shorter than the next cap's pipeline with the least update. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "balance/lone.h"
 #include "base/error.h"
 #include "layout/split.h"
+#include "simulate/longest_path.h"
+
+enum { MOST_ROUNDS = 60 }; /* of paths that are added */
+#define CLOSE 1e-12        /* of sums in another order */
 
 typedef struct single {
     ek__stages *stages;
     const ek_device *device;
     ek_cost_cache *cache;
     const ek__split_options *options;
-    double cap;          /* updates of plans that count are below it */
-    double least_update; /* of any plan */
-    int p, n_layers, *layers;
-    int64_t *actual; /* [p] peaks of the plan, with fragments */
+    double cap;                          /* updates of plans that count are below it */
+    double least_update;                 /* of any plan */
+    int p, n_layers, *layers, *shortest; /* [p] the plan that is looked at; the shortest of a cap */
+    int64_t *actual;                     /* [p] peaks of the plan, with fragments */
+    ek__path walked;                     /* the longest path of the plan; arrays of [2 p] */
+    double *duration, *tail;
+    int n_paths;
+    ek__lone_path path[EK__LONE_MOST_PATHS];
+    double *path_counts; /* [EK__LONE_MOST_PATHS][2 p] */
     ek_status status;
     ek_error *err;
 } single;
@@ -78,15 +90,52 @@ static ek_status look_at_plan(single *s, double *update)
     return EK_OK;
 }
 
-/* The shortest pipeline below `upper` whose stages fit: with what follows its last backward pass. */
-static ek_status solve(single *s, double upper, ek__lone_bound *out)
+/* The longest path of s->layers, with what follows its last backward pass. */
+static ek_status walk(single *s)
 {
-    const ek__lone_stages stages = {.order = ek__stage_pricer_order(ek__stages_pricer(s->stages)),
-                                    .delays = s->p > 1 ? ek__stage_pricer_delays(ek__stages_pricer(s->stages)) : NULL,
+    const ek__stage_pricer *pricer = ek__stages_pricer(s->stages);
+    int first = 0;
+    for (int i = 0; i < s->p; i++) {
+        const ek__stage_choice *choice;
+        ek_status status = ek__stages_choose(s->stages, i, first, s->layers[i], &choice, s->err);
+        if (status)
+            return status;
+        s->duration[i] = choice->price.forward;
+        s->duration[s->p + i] = choice->price.backward;
+        s->tail[i] = choice->price.after;
+        first += s->layers[i];
+    }
+    const ek__delays *delays = s->p > 1 ? ek__stage_pricer_delays(pricer) : NULL;
+    bool fine = ek__order_longest_path(ek__stage_pricer_order(pricer), s->duration, delays, s->tail, &s->walked);
+    return fine ? EK_OK : ek__no_memory(s->err);
+}
+
+/* Know the path that was walked: of a full list the oldest goes. */
+static void add_path(single *s)
+{
+    const ek__delays *d = ek__stage_pricer_delays(ek__stages_pricer(s->stages));
+    int n_slots = 2 * s->p, at = s->n_paths++ % EK__LONE_MOST_PATHS;
+    double *counts = s->path_counts + (size_t)at * (size_t)n_slots, fixed = 0;
+    memcpy(counts, s->walked.count, (size_t)n_slots * sizeof *counts);
+    for (int i = 0; i < n_slots && d; i++)
+        fixed +=
+            s->walked.before[i] * d->before[i] + s->walked.after[i] * d->after[i] + s->walked.travel[i] * d->travel[i];
+    s->path[at] = (ek__lone_path){counts, counts + s->p, fixed, s->walked.end};
+}
+
+/* The least bound of a plan that fits, by the paths known. */
+static ek_status solve_known(single *s, double known, double upper, ek__lone_bound *out)
+{
+    const ek__stage_pricer *pricer = ek__stages_pricer(s->stages);
+    const ek__lone_stages stages = {.order = ek__stage_pricer_order(pricer),
+                                    .delays = s->p > 1 ? ek__stage_pricer_delays(pricer) : NULL,
+                                    .path = s->path,
+                                    .n_paths = s->n_paths < EK__LONE_MOST_PATHS ? s->n_paths : EK__LONE_MOST_PATHS,
                                     .n_layers = s->n_layers,
                                     .min_layers = 1,
                                     .fixed_layers = s->p == 1 ? &s->n_layers : s->options->fixed_layers,
                                     .alike = ek__stages_alike(s->stages),
+                                    .known = known,
                                     .cost = cost_of,
                                     .over = is_over,
                                     .user = s};
@@ -100,6 +149,35 @@ static ek_status solve(single *s, double upper, ek__lone_bound *out)
             return status;
     } while (out->found && !fits && !is_over(s));
     out->found = out->found && fits;
+    return EK_OK;
+}
+
+/* The shortest pipeline below `upper` whose stages fit, s->layers: with what follows its last backward pass. Its bound
+ * is the least of all plans', or less where the paths that make them long do not come to an end. */
+static ek_status solve(single *s, double upper, ek__lone_bound *out)
+{
+    double shortest = upper, known = 0;
+    ek__lone_bound is = {0};
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        ek_status status = solve_known(s, known, shortest, &is);
+        if (!status && is.found)
+            status = walk(s);
+        if (status)
+            return status;
+        known = fmax(known, is.bound); /* with other paths than before it may be less */
+        if (!is.found)
+            break;
+        if (s->walked.length < shortest) {
+            shortest = s->walked.length;
+            memcpy(s->shortest, s->layers, (size_t)s->p * sizeof *s->layers);
+        }
+        if (known >= shortest * (1 - CLOSE))
+            break;
+        add_path(s);
+    }
+    *out = (ek__lone_bound){.bound = fmin(known, shortest), .found = shortest < upper};
+    if (out->found)
+        memcpy(s->layers, s->shortest, (size_t)s->p * sizeof *s->layers);
     return EK_OK;
 }
 
@@ -149,6 +227,24 @@ static ek_status find_least_update(single *s)
     return status;
 }
 
+static bool make_room(single *s)
+{
+    size_t p = (size_t)s->p, n_slots = 2 * p;
+    s->layers = ek__alloc(2 * p, sizeof *s->layers);
+    s->actual = ek__alloc(p, sizeof *s->actual);
+    s->duration = ek__alloc((5 + EK__LONE_MOST_PATHS) * n_slots + p, sizeof *s->duration);
+    if (!s->layers || !s->actual || !s->duration)
+        return false;
+    s->shortest = s->layers + p;
+    s->walked = (ek__path){.count = s->duration + n_slots,
+                           .before = s->duration + 2 * n_slots,
+                           .after = s->duration + 3 * n_slots,
+                           .travel = s->duration + 4 * n_slots};
+    s->path_counts = s->duration + 5 * n_slots;
+    s->tail = s->path_counts + EK__LONE_MOST_PATHS * n_slots;
+    return true;
+}
+
 ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                            const ek__split_options *options, ek__split *best, double *bound, ek_error *err)
 {
@@ -161,15 +257,14 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
     ek_status status = ek__stages_new(job, device, cache, rule, &s.stages, err);
     if (status)
         return status;
-    s.layers = ek__alloc((size_t)s.p, sizeof *s.layers);
-    s.actual = ek__alloc((size_t)s.p, sizeof *s.actual);
-    status = s.layers && s.actual ? find_least_update(&s) : ek__no_memory(err);
+    status = make_room(&s) ? find_least_update(&s) : ek__no_memory(err);
     if (!status)
         status = search(&s, options, best, bound);
     best->over = is_over(&s);
     best->free = !ek__stages_refused(s.stages);
     free(s.layers);
     free(s.actual);
+    free(s.duration);
     ek__stages_free(s.stages);
     return status;
 }

@@ -596,6 +596,50 @@ static void try_splits(ek_job *job, const ek_device *device, ek_cost_cache *cach
     ek_step_clear(&step);
 }
 
+/* Where sends take as long as passes, the longest path turns between neighbours again and again. One chunk a stage is
+ * exact all the same: each layout's plan and its bound are those of trying every split. */
+static void sends_between_neighbours_leave_no_gap(void **state)
+{
+    ek__random random = ek__random_seed(31);
+    ek_device slow = *ek_device_find("A100-80");
+    int n_jobs = n_random_jobs(20), n_tried = 0;
+    (void)state;
+    for (int i = 0; i < n_jobs; i++) {
+        int layers = 6 + ek__random_below(&random, 3), p = 3 + ek__random_below(&random, 3);
+        ek_job job, spread;
+        ek_layout_plan plan;
+        double best = INFINITY;
+        for (int k = 0; k < slow.n_tiers; k++)
+            slow.tier[k].latency_us = 100 << ek__random_below(&random, 4);
+        assert_true(random_small_job(&random, layers, &job));
+        job.limit_mb = 0;
+        job.run.overlap_p2p = true; /* else each end waits, and the paths known are the longest */
+        job.run.overlap_p2p_interleaved = false;
+        ek_layout layout = ek_layout_of(&job);
+        layout.n_micro_batches *= layout.value[EK_AXIS_DATA] * layout.value[EK_AXIS_BATCH];
+        for (int axis = 0; axis < EK_N_LAYOUT_AXES; axis++)
+            layout.value[axis] = 1;
+        layout.value[EK_AXIS_PIPELINE] = p;
+        layout.sequence_parallel = false;
+        layout.schedule = ek_schedule_find("1f1b");
+        if (ek__layout_job_on(&job, &slow, &layout, &spread, NULL) == EK_OK) {
+            ek_cost_cache *cache = ek_cost_cache_new(&slow);
+            try_splits(&spread, &slow, cache, 0, layers, &best);
+            ek_cost_cache_free(cache);
+            assert_int_equal(ek_layout_balance(&job, &slow, &layout, &plan, NULL), EK_OK);
+            if (!near_equal(plan.estimate.step.seconds, best) || !near_equal(plan.lower_bound, best))
+                fail_msg("job %d, %d layers on %d stages: %.17g s with a bound of %.17g s, trying everything %.17g s",
+                         i, layers, p, plan.estimate.step.seconds, plan.lower_bound, best);
+            n_tried++;
+            ek_layout_plan_clear(&plan);
+            ek_job_clear(&spread);
+        }
+        ek_job_clear(&job);
+    }
+    print_message("# %d jobs\n", n_tried);
+    assert_true(2 * n_tried > n_jobs);
+}
+
 /* 13 layers in 4 chunks: in fractions each stage has the same work, whole ones do not come out even. Without a limit
  * the bound of whole layers is the best split's step but for what hides of the gradients. */
 static void whole_layers_bound_closer_than_fractions(void **state)
@@ -701,6 +745,7 @@ int main(void)
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
+        cmocka_unit_test(sends_between_neighbours_leave_no_gap),
         cmocka_unit_test(stages_that_are_not_placed_are_left_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
