@@ -707,19 +707,38 @@ const ek__delays *ek__stage_pricer_delays(const ek__stage_pricer *pricer)
 
 ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int first)
 {
+    ek__chunk_price chunk;
+    ek__stage_price price = ek__stage_price_chunks(pricer, stage, 1, &first, &chunk);
+    price.forward = chunk.forward + chunk.wait_forward;
+    price.backward = chunk.backward + chunk.wait_backward;
+    price.weight = pricer->s.cell[stage].weight;
+    return price;
+}
+
+ek__stage_price ek__stage_price_chunks(ek__stage_pricer *pricer, int stage, int n_chunks, const int *first,
+                                       ek__chunk_price *chunk)
+{
     stepper *s = &pricer->s;
     listing l = {.stage = stage};
     double times = accumulation(s->job);
-    s->cell[stage] = (cell_cost){.n_layers = 0};
-    each_layer_at(s, stage, first, add_to_cell, NULL);
-    each_layer_at(s, stage, first, list_layer, &l);
-    ek__stage_price price = {.forward = ek__pass_seconds(&s->cell[stage].forward),
-                             .backward = ek__pass_seconds(&s->cell[stage].backward),
-                             .weight = s->cell[stage].weight};
-    price.status = price_listed(s, &l);
+    int all = 0;
+    for (int c = 0; c < n_chunks; c++) {
+        int cell = c * s->n_stages + stage;
+        s->cell[cell] = (cell_cost){.n_layers = 0};
+        each_layer_at(s, cell, first[c], add_to_cell, NULL);
+        each_layer_at(s, cell, first[c], list_layer, &l);
+        all += s->cell[cell].n_layers;
+    }
+    ek__stage_price price = {.status = price_listed(s, &l)};
     const ek__data_times *d = &s->data[stage];
-    price.forward = times * (price.forward + d->forward);
-    price.backward = times * (price.backward + d->backward);
+    for (int c = 0; c < n_chunks; c++) {
+        const cell_cost *cell = &s->cell[c * s->n_stages + stage];
+        double share = all > 0 ? (double)cell->n_layers / all : 0;
+        chunk[c] = (ek__chunk_price){.forward = times * ek__pass_seconds(&cell->forward),
+                                     .backward = times * ek__pass_seconds(&cell->backward),
+                                     .wait_forward = times * share * d->forward,
+                                     .wait_backward = times * share * d->backward};
+    }
     price.after = d->reduction + d->slowdown;
     price.update = d->norm + d->optimizer + d->first_forward;
     return price;

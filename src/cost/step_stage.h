@@ -31,6 +31,17 @@ const ek__delays *ek__stage_pricer_delays(const ek__stage_pricer *pricer);
  * O(layers of the stage x operators' parts). */
 ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int first);
 
+/* One chunk of a stage, one micro-batch, seconds: its layers, and what it waits for weights and gradients. */
+typedef struct ek__chunk_price {
+    double forward, backward, wait_forward, wait_backward;
+} ek__chunk_price;
+
+/* The same of a stage with several chunks that follow one another in the model (EK_PLACE_WRAP).
+ * @param first  [n_chunks] layers before each
+ * @param chunk  [n_chunks] filled; forward, backward and weight of what is returned are 0 */
+ek__stage_price ek__stage_price_chunks(ek__stage_pricer *pricer, int stage, int n_chunks, const int *first,
+                                       ek__chunk_price *chunk);
+
 /* Milliseconds of one layer and micro-batch, without what it waits for weights and gradients; of a job's layers they
  * add up. */
 ek_layer_times ek__stage_pricer_layer(ek__stage_pricer *pricer, ek__graph_kind kind);

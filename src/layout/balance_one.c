@@ -75,7 +75,8 @@ static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *
     status = ek__mixes_look(mixes, figures, device, INFINITY, true, never, NULL, &mix, &bound, err);
     *seconds = fmax(*seconds, bound);
     if (!status && isfinite(*seconds)) {
-        status = ek__mixes_branch(mixes, figures, device, FAR * *seconds, NODES, never, NULL, &bound, err);
+        const ek__branch_options options = {.upper = FAR * *seconds, .n_nodes = NODES, .over = never};
+        status = ek__mixes_branch(mixes, figures, device, &options, &bound, err);
         *seconds = fmax(*seconds, bound);
     }
     ek__mix_free(mix);

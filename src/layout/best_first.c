@@ -142,8 +142,7 @@ static float peak_of(const ek_memory *memory)
     return (float)((double)memory->stage[memory->fullest].actual_peak / (1 << 20));
 }
 
-/* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
-static ek_status find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err)
+ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err)
 {
     const ek_memory_options options = {.without_top = true, .actual_peak = split->actual};
     ek_memory memory;
@@ -178,7 +177,7 @@ ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *l
     else if (err)
         *err = why;
     if (!status && out->found)
-        status = find_peak(search, upper, out, err);
+        status = ek__layout_find_peak(search, upper, out, err);
     ek_job_clear(&job);
     return status;
 }
@@ -246,9 +245,9 @@ static bool drop_longer(ek__layout_search *s, size_t at, double seconds)
     return true;
 }
 
-/* Into the best plans by step; of equal ones the first in the space's order goes first. The estimate borrows its job,
- * whose place changes with the plan's. */
-static ek_status keep(ek__layout_search *s, size_t at, ek__split *split)
+/* Of equal ones the first in the space's order goes first. The estimate borrows its job, whose place changes with the
+ * plan's. */
+ek_status ek__layout_keep(ek__layout_search *s, size_t at, ek__split *split)
 {
     const ek__candidate *c = &s->candidate[at];
     if (!drop_longer(s, at, split->seconds))
@@ -286,7 +285,7 @@ static ek_status take(batch *b, looked *l)
     c->fate = split->found || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
     if (split->found && s->first_at == 0)
         s->first_at = ek__clock();
-    return split->found ? keep(s, l->at, split) : EK_OK;
+    return split->found ? ek__layout_keep(s, l->at, split) : EK_OK;
 }
 
 /* ---- the search ---- */
@@ -438,7 +437,7 @@ static ek_status take_first(batch *b)
         c->plan_mb = b->item[0].split.peak_mb;
         if (c->n_chunks == 1)
             c->known = EK__KNOWN_SPLIT; /* else a better bound is looked for, and the layout balanced again */
-        status = c->n_chunks == 1 ? take(b, &b->item[0]) : keep(s, i, &b->item[0].split);
+        status = c->n_chunks == 1 ? take(b, &b->item[0]) : ek__layout_keep(s, i, &b->item[0].split);
         ek__split_clear(&b->item[0].split);
     }
     return status;

@@ -131,8 +131,8 @@ static ek_status find_body(finder *g)
     }
     ek_status status = find_alike(g, commonest);
     /* Rules' own megabytes are on every stage. Only with all kinds of recomputation is the least of them known. */
-    f->besides =
-        (g->all_kinds ? f->besides : 0) + (int64_t)((g->job->rules.workspace_mb + g->job->rules.constant_mb) * 1048576);
+    f->transient = g->all_kinds ? f->besides : 0;
+    f->besides = f->transient + (int64_t)((g->job->rules.workspace_mb + g->job->rules.constant_mb) * 1048576);
     return status;
 }
 
@@ -176,9 +176,14 @@ static ek_status find_all_kept(finder *g)
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++)
         if (g->count[kind] > 0)
             status = find_kept(g, g->f.kind_of[kind], (ek__graph_kind)kind);
-    if (!status)
-        status = ek__step_layer_bytes(g->layers, g->job, EK__GRAPH_HEAD, EK_RECOMPUTE_NONE, &bytes, g->err);
-    g->f.tail_kept = status ? 0 : bytes.kept;
+    for (int end = 0; end < 2 && !status; end++) {
+        ek__graph_kind kind = end ? EK__GRAPH_HEAD : EK__GRAPH_EMBEDDING;
+        status = ek__step_layer_bytes(g->layers, g->job, kind, EK_RECOMPUTE_NONE, &bytes, g->err);
+        if (status)
+            break;
+        g->f.ends_besides[end] = bytes.transient > g->f.transient ? bytes.transient - g->f.transient : 0;
+        g->f.tail_kept = bytes.kept; /* of the head, at last */
+    }
     return status;
 }
 
@@ -453,15 +458,16 @@ static double fractions(const line (*lines)[MOST_LINES], int which, int p, doubl
 }
 
 /* Gradients behind the last backward pass. A stage's chunks run their last rows of backward passes from its last chunk
- * to its first, and reduce behind them: what chunks up to k reduce, less the backward pass of k and the rows of those
- * before it, is exposed, for every k. With weights l_k that add up to 1 (L_c of k from c on) a layer in chunk c adds at
- * least r L_c - b (l_c + row (L_c - l_c)). The weights make that the same for the layers that reduce most, wherever
- * they are: (r - b) l_c = 1 - (r - row b) L_{c+1}, from the last chunk on, and then scaled. */
-static void weigh_chunks(double r, double b, double row, int v, double *weight)
+ * to its first, and reduce behind them: what chunks up to k reduce, less what of the backward pass of k it may run
+ * beside (h_k: 1, or 0 where a chunk's gradients go at its end) and the rows of those before it, is exposed, for every
+ * k. With weights l_k that add up to 1 (L_c of k from c on) a layer in chunk c adds at least
+ * r L_c - b (h_c l_c + row (L_c - l_c)). The weights make that the same for the layers that reduce most, wherever they
+ * are: (r - h_c b) l_c = 1 - (r - row b) L_{c+1}, from the last chunk on, and then scaled. */
+static void weigh_chunks(double r, double b, double row, int v, const double *beside, double *weight)
 {
     double sum = 0;
     for (int c = v - 1; c >= 0; c--) {
-        double l = r > b ? (1 - (r - row * b) * sum) / (r - b) : 0;
+        double l = r > beside[c] * b ? (1 - (r - row * b) * sum) / (r - beside[c] * b) : 0;
         weight[c] = l > 0 ? l : 0;
         sum += weight[c];
     }
@@ -470,13 +476,21 @@ static void weigh_chunks(double r, double b, double row, int v, double *weight)
 }
 
 /* What a layer in each chunk adds at least to what its stage exposes. */
-static void exposed_of(double r, double b, double row, int v, const double *weight, double *exposed)
+static void exposed_of(double r, double b, double row, int v, const double *beside, const double *weight,
+                       double *exposed)
 {
     double from = 0;
     for (int c = v - 1; c >= 0; c--) {
         from += weight[c];
-        exposed[c] = r * from - b * (weight[c] + row * (from - weight[c]));
+        exposed[c] = r * from - b * (beside[c] * weight[c] + row * (from - weight[c]));
     }
+}
+
+/* May what a chunk reduces begin before its backward pass is through? */
+static bool sends_early(const ek_job_run *run, bool first_stage, int chunk)
+{
+    bool apart = run->first_stage_buckets && !(first_stage && chunk == 0);
+    return run->layer_buckets || (run->bucket_bytes > 0 && !apart);
 }
 
 static double row_of(const ek__bound_figures *f, int v)
@@ -485,16 +499,20 @@ static double row_of(const ek__bound_figures *f, int v)
     return v == 1 ? 1 : smaller(f->m, group);
 }
 
-void ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS], double ends[2])
+void ek__bound_exposed(const ek__bound_figures *f, int v, bool first_stage, double exposed[][EK_MAX_CHUNKS],
+                       double ends[2])
 {
-    double weight[EK_MAX_CHUNKS], hidden = f->hides ? 1 : 0, row = row_of(f, v), sure = 1 - f->exposed_share;
+    double beside[EK_MAX_CHUNKS], weight[EK_MAX_CHUNKS], hidden = f->hides ? 1 : 0, row = row_of(f, v),
+                                                         sure = 1 - f->exposed_share;
     int most = 0;
     for (int i = 1; i < f->n_kinds; i++)
         if (f->kind[i].n * f->kind[i].reduced > f->kind[most].n * f->kind[most].reduced)
             most = i;
-    weigh_chunks(f->kind[most].reduced, hidden * f->kind[most].backward, row, v, weight);
+    for (int c = 0; c < v; c++)
+        beside[c] = sends_early(&f->job->run, first_stage, c);
+    weigh_chunks(f->kind[most].reduced, hidden * f->kind[most].backward, row, v, beside, weight);
     for (int i = 0; i < f->n_kinds; i++) {
-        exposed_of(f->kind[i].reduced, hidden * f->kind[i].backward, row, v, weight, exposed[i]);
+        exposed_of(f->kind[i].reduced, hidden * f->kind[i].backward, row, v, beside, weight, exposed[i]);
         for (int c = 0; c < v; c++)
             exposed[i][c] = f->exposed_share * exposed[i][c] + sure * f->kind[i].reduced;
     }
@@ -505,18 +523,19 @@ void ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MA
     ends[1] = (f->exposed_share * weight[v - 1] + sure) * f->tail_reduced - lost * f->tail_backward;
 }
 
-/* Of all layers together. */
+/* Of all plans, on all stages. */
 static double exposed_reduction(const ek__bound_figures *f, int v)
 {
-    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2], sum = 0;
-    ek__bound_exposed(f, v, exposed, ends);
+    double first[EK__MOST_KINDS][EK_MAX_CHUNKS], other[EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2], last[2], sum = 0;
+    ek__bound_exposed(f, v, true, first, ends);
+    ek__bound_exposed(f, v, false, other, last);
     for (int i = 0; i < f->n_kinds; i++) {
-        double least = exposed[i][0];
-        for (int c = 1; c < v; c++)
-            least = fmin(least, exposed[i][c]);
+        double least = INFINITY;
+        for (int c = 0; c < v; c++)
+            least = fmin(least, fmin(first[i][c], other[i][c]));
         sum += f->kind[i].n * least;
     }
-    return sum + ends[0] + ends[1];
+    return sum + ends[0] + fmin(ends[1], last[1]);
 }
 
 /* The way to a stage, all its work, and its gradients; the mean over the stages. */

@@ -48,6 +48,8 @@ typedef struct ek__bound_figures {
     int first_full;               /* layers of every chunk that are recomputed whole: ek__bound_under() */
     int64_t besides;              /* on every stage: constants, and the least that the backward pass of a layer of
                                     the commonest kind holds */
+    int64_t transient;            /* of that, what the backward pass holds */
+    int64_t ends_besides[2];      /* what the backward pass of the embedding and of the head holds more than that */
 } ek__bound_figures;
 
 /* @param job        of the layout with one chunk a stage
@@ -71,9 +73,11 @@ double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_sched
 /* The same under one rule. */
 double ek__bound_within_rule(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
 
-/* Gradients that are reduced behind the last backward pass: a stage exposes at least the sum over its layers of
- * exposed[kind][chunk], and ends[0] with the embedding, ends[1] with the head. @param exposed  [n_kinds][v], filled */
-void ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS], double ends[2]);
+/* Gradients that are reduced behind the last backward pass: a stage, the first or another one, exposes at least the sum
+ * over its layers of exposed[kind][chunk], and ends[0] with the embedding, ends[1] with the head.
+ * @param exposed  [n_kinds][v], filled */
+void ek__bound_exposed(const ek__bound_figures *f, int v, bool first_stage, double exposed[][EK_MAX_CHUNKS],
+                       double ends[2]);
 /* Seconds that an activation takes from a stage to the next, from the last to the first. */
 double ek__bound_edge(const ek_job *job, const ek_device *device, int stage);
 /* The step, of which pipeline and reduction take so long. */

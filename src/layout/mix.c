@@ -29,6 +29,57 @@ bool ek__mixes_apply(const ek_schedule *schedule)
     return !schedule->arrange && !schedule->splits_backward && schedule->placement == EK_PLACE_WRAP;
 }
 
+static bool no_more(const double *a, const double *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (a[i] > b[i])
+            return false;
+    return true;
+}
+
+static bool add_live(ek__live *live, size_t *capacity, const double *alive, int n)
+{
+    int kept = 0;
+    for (int k = 0; k < live->n; k++)
+        if (no_more(alive, live->vectors + (size_t)k * (size_t)n, n))
+            return true;
+    for (int k = 0; k < live->n; k++)
+        if (!no_more(live->vectors + (size_t)k * (size_t)n, alive, n))
+            memmove(live->vectors + (size_t)kept++ * (size_t)n, live->vectors + (size_t)k * (size_t)n,
+                    (size_t)n * sizeof *alive);
+    double *grown = ek__with_room(live->vectors, capacity, ((size_t)kept + 1) * (size_t)n, sizeof *grown);
+    if (!grown)
+        return false;
+    live->vectors = grown;
+    memcpy(grown + (size_t)kept * (size_t)n, alive, (size_t)n * sizeof *alive);
+    live->n = kept + 1;
+    return true;
+}
+
+/* The first stage when the backward pass of its first chunk comes to the embedding, its layers being through; the last
+ * stage when that of its last chunk begins, with the head. */
+static bool find_in_ends(ek__mixes *m)
+{
+    size_t per_stage = m->order->n_blocks / (size_t)m->p;
+    for (int end = 0; end < 2; end++) {
+        const ek_block *block = m->order->blocks + (end ? (size_t)(m->p - 1) * per_stage : 0);
+        int chunk = end ? m->v - 1 : 0;
+        double alive[EK_MAX_CHUNKS] = {0};
+        size_t capacity = 0;
+        for (size_t k = 0; k < per_stage; k++) {
+            bool backward = block[k].kind == EK_BACKWARD;
+            alive[block[k].chunk] += backward ? 0 : 1;
+            bool here = backward && block[k].chunk == chunk;
+            if (here && end && !add_live(&m->in_end[end], &capacity, alive, m->v))
+                return false;
+            alive[block[k].chunk] -= backward ? 1 : 0;
+            if (here && !end && !add_live(&m->in_end[end], &capacity, alive, m->v))
+                return false;
+        }
+    }
+    return true;
+}
+
 ek_status ek__mixes_new(const ek_schedule *schedule, int p, int v, int m, ek__mixes **out, ek_error *err)
 {
     const ek_shape shape = {.n_stages = p, .n_chunks = v, .n_micro_batches = m, .n_pieces = 1};
@@ -37,6 +88,8 @@ ek_status ek__mixes_new(const ek_schedule *schedule, int p, int v, int m, ek__mi
         return ek__no_memory(err);
     *made = (ek__mixes){.schedule = schedule, .p = p, .v = v, .m = m, .n_cells = p * v};
     ek_status status = ek_order_new(schedule, &shape, &made->order, err);
+    if (!status && !find_in_ends(made))
+        status = ek__no_memory(err);
     if (status)
         ek__mixes_free(made);
     else
@@ -51,6 +104,8 @@ void ek__mixes_free(ek__mixes *mixes)
     for (size_t i = 0; i < mixes->n; i++)
         ek__mix_free(mixes->mix[i]);
     free(mixes->mix);
+    free(mixes->in_end[0].vectors);
+    free(mixes->in_end[1].vectors);
     ek_order_free(mixes->order);
     free(mixes);
 }
@@ -61,7 +116,7 @@ ek__mix *ek__mix_new(const ek__mixes *of)
     ek__mix *made = ek__alloc(1, sizeof *made);
     if (!made)
         return NULL;
-    made->forward = ek__alloc(3 * cells + 4 * p, sizeof *made->forward);
+    made->forward = ek__alloc(3 * cells + 4 * p + 2, sizeof *made->forward);
     if (!made->forward) {
         free(made);
         return NULL;
@@ -72,17 +127,18 @@ ek__mix *ek__mix_new(const ek__mixes *of)
     made->edge[1] = made->edge[0] + p;
     made->end = made->edge[1] + p;
     made->update = made->end + p;
+    made->in_end = made->update + p;
     return made;
 }
 
 void ek__mix_zero(const ek__mixes *of, ek__mix *mix)
 {
-    memset(mix->forward, 0, (3 * (size_t)of->n_cells + 4 * (size_t)of->p) * sizeof *mix->forward);
+    memset(mix->forward, 0, (3 * (size_t)of->n_cells + 4 * (size_t)of->p + 2) * sizeof *mix->forward);
 }
 
 void ek__mix_copy(const ek__mixes *of, const ek__mix *from, ek__mix *to)
 {
-    memcpy(to->forward, from->forward, (3 * (size_t)of->n_cells + 4 * (size_t)of->p) * sizeof *to->forward);
+    memcpy(to->forward, from->forward, (3 * (size_t)of->n_cells + 4 * (size_t)of->p + 2) * sizeof *to->forward);
 }
 
 void ek__mix_free(ek__mix *mix)
@@ -109,17 +165,18 @@ static void list_groups(ek__mix_layout *l)
 {
     const ek__bound_figures *f = l->figures;
     int n = f->n_layers, cells = l->mixes->n_cells;
-    l->group[l->n_groups++] = (ek__mix_group){f->alike_kind, f->n_alike, 0, cells - 1};
+    l->group[l->n_groups++] = (ek__mix_group){f->alike_kind, f->n_alike, 0, cells - 1, 0};
     for (int i = 0; i < n; i++) {
         int kind = f->kind_of[ek__layer_kind(f->job, i)];
         int low = cells - (n - i) > 0 ? cells - (n - i) : 0, high = i < cells - 1 ? i : cells - 1;
         ek__mix_group *last = &l->group[l->n_groups - 1];
         if (kind == f->alike_kind)
             continue;
-        if (l->n_groups > 1 && last->kind == kind && last->low == low && last->high == high)
+        if (l->n_groups > 1 && last->kind == kind && last->low == low && last->high == high &&
+            last->first + last->n == i)
             last->n++;
         else
-            l->group[l->n_groups++] = (ek__mix_group){kind, 1, low, high};
+            l->group[l->n_groups++] = (ek__mix_group){kind, 1, low, high, i};
     }
 }
 
@@ -150,7 +207,10 @@ ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *f
     }
     for (int s = 0; s < mixes->p; s++)
         layout->edge[s] = ek__bound_edge(job, device, s);
-    ek__bound_exposed(figures, mixes->v, layout->exposed, layout->ends);
+    double ends[2];
+    ek__bound_exposed(figures, mixes->v, true, layout->exposed[1], layout->ends);
+    ek__bound_exposed(figures, mixes->v, false, layout->exposed[0], ends);
+    layout->ends[1] = mixes->p > 1 ? ends[1] : layout->ends[1];
     layout->limit = job->limit_mb > 0 ? job->limit_mb * 1048576 - (double)figures->besides : INFINITY;
     list_groups(layout);
     count_others(layout);
@@ -165,6 +225,12 @@ void ek__mix_layout_clear(ek__mix_layout *layout)
     layout->group = NULL;
 }
 
+double ek__mix_exposed(const ek__mix_layout *layout, int kind, int cell)
+{
+    int p = layout->mixes->p;
+    return layout->exposed[cell % p == 0][kind][cell / p];
+}
+
 bool ek__mix_forced(const ek__mix_layout *layout, int place)
 {
     return place >= layout->n_before && layout->mixes->n_cells - 1 - place >= layout->n_behind;
@@ -176,7 +242,7 @@ double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, 
     int p = layout->mixes->p;
     return mix->forward[cell] * f->kind[kind].forward +
            mix->backward[cell] * (f->kind[kind].backward + f->kind[kind].again[way]) +
-           mix->end[cell % p] * layout->exposed[kind][cell / p] + mix->update[cell % p] * f->kind[kind].update;
+           mix->end[cell % p] * ek__mix_exposed(layout, kind, cell) + mix->update[cell % p] * f->kind[kind].update;
 }
 
 /* ---- a stage ---- */
@@ -256,12 +322,15 @@ static int list_corners(const layer_line *line, int n, double *price)
     return n_corners;
 }
 
-double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last)
+double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last, const double *in_end)
 {
     const ek__bound_figures *f = layout->figures;
-    double room = layout->limit - (at == 0 ? (double)f->head_bytes : 0);
+    double room = layout->limit;
+    if (at == 0)
+        room -= (double)f->head_bytes + in_end[0] * (double)f->ends_besides[0];
     if (at == layout->mixes->p - 1)
-        room -= (f->job->model.tied ? 0 : (double)f->tail_bytes) + live_on_last * (double)f->tail_kept;
+        room -= (f->job->model.tied ? 0 : (double)f->tail_bytes) + live_on_last * (double)f->tail_kept +
+                in_end[1] * (double)f->ends_besides[1];
     return room;
 }
 
@@ -336,7 +405,7 @@ static void open_stage(bounder *b, int at)
 {
     stage *s = &b->stages[at];
     list_lines(b, at);
-    s->room = ek__mix_room(b->layout, at, b->mix->live[b->layout->mixes->n_cells - 1]);
+    s->room = ek__mix_room(b->layout, at, b->mix->live[b->layout->mixes->n_cells - 1], b->mix->in_end);
     s->n_forced = 0;
     for (int i = 0; i < b->n_sets; i++)
         s->n_forced += !b->set[i].other;
@@ -448,15 +517,15 @@ double ek__mixes_bound(const ek__mix_layout *layout, double enough)
 /* Sums in another order differ in the last digits. */
 #define ROUNDING 1e-9
 
-/* Seconds of a mix for such a step, and back: the update is in it without its constant. */
-static double seconds_of_step(const ek__bound_figures *f, double step)
+/* The update is in a mix without its constant. */
+double ek__mix_seconds_of(const ek__bound_figures *f, double step)
 {
-    return ek__bound_pipeline(f, step) + (f->least_update - f->constant_update);
+    return (ek__bound_pipeline(f, step) + (f->least_update - f->constant_update)) * (1 + 2 * ROUNDING);
 }
 
-static double step_of_seconds(const ek__bound_figures *f, double seconds)
+double ek__mix_step_of(const ek__bound_figures *f, double seconds)
 {
-    return ek__bound_whole(f, seconds - (f->least_update - f->constant_update));
+    return ek__bound_whole(f, seconds * (1 - ROUNDING) - (f->least_update - f->constant_update));
 }
 
 /* What mixes say under one rule: *bound is the step, and *out a mix where one was found. */
@@ -465,7 +534,7 @@ static ek_status look_under(const ek__mixes *mixes, const ek__bound_figures *fig
                             ek_error *err)
 {
     ek__mix_layout layout;
-    double enough = seconds_of_step(figures, upper) * (1 + 2 * ROUNDING), seconds;
+    double enough = ek__mix_seconds_of(figures, upper), seconds;
     *out = NULL;
     ek_status status = ek__mix_layout_init(&layout, figures, device, mixes, err);
     if (status)
@@ -475,7 +544,7 @@ static ek_status look_under(const ek__mixes *mixes, const ek__bound_figures *fig
         status = ek__mix_find(&layout, enough, over, user, out, &seconds, err);
         most = status ? most : fmax(most, seconds);
     }
-    *bound = step_of_seconds(figures, most * (1 - ROUNDING));
+    *bound = ek__mix_step_of(figures, most);
     ek__mix_layout_clear(&layout);
     return status;
 }
@@ -508,35 +577,33 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
 }
 
 ek_status ek__mixes_branch_rule(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
-                                double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
-                                ek_error *err)
+                                const ek__branch_options *options, double *bound, ek_error *err)
 {
     ek__mix_layout layout;
     double seconds = 0;
     ek_status status = ek__mix_layout_init(&layout, figures, device, mixes, err);
     if (status)
         return status;
-    status = ek__mix_branch(&layout, seconds_of_step(figures, upper) * (1 + 2 * ROUNDING), n_nodes, over, user,
-                            &seconds, err);
-    *bound = step_of_seconds(figures, seconds * (1 - ROUNDING));
+    status = ek__mix_branch(&layout, options, &seconds, err);
+    *bound = ek__mix_step_of(figures, seconds);
     ek__mix_layout_clear(&layout);
     return status;
 }
 
 ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
-                           double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
-                           ek_error *err)
+                           const ek__branch_options *options, double *bound, ek_error *err)
 {
     ek__rule_says says;
     ek__bound_figures under;
+    ek__branch_options with = *options;
     ek_status status = EK_OK;
-    *bound = upper;
     for (int i = 0; !status && i < ek__rule_says_at(figures->job, i, &says); i++) {
         double one = INFINITY;
         if (ek__bound_under(figures, &says, &under) &&
-            ek__bound_within_rule(&under, mixes->v, mixes->schedule) < *bound)
-            status = ek__mixes_branch_rule(mixes, &under, device, *bound, n_nodes, over, user, &one, err);
-        *bound = fmin(*bound, one);
+            ek__bound_within_rule(&under, mixes->v, mixes->schedule) < with.upper)
+            status = ek__mixes_branch_rule(mixes, &under, device, &with, &one, err);
+        with.upper = fmin(with.upper, one);
     }
+    *bound = with.upper;
     return status;
 }

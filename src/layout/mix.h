@@ -14,12 +14,16 @@
 typedef struct ek__mix {
     double *forward, *backward, *live; /* [n_cells] */
     double *edge[2], *end, *update;    /* [p] */
+    double *in_end;                    /* [2] how far the first stage's moment is one in the embedding's backward pass,
+                                          the last stage's in the head's */
 } ek__mix;
 
 /* A pipeline: stages, chunks, micro-batches, and the mixes known. */
 typedef struct ek__mixes {
     const ek_schedule *schedule;
     ek_order *order;
+    ek__live in_end[2]; /* micro-batches alive on the first stage in the embedding's backward pass, whose own layers
+                           are through; on the last stage in the head's: undominated ones, [v] each */
     int p, v, m, n_cells;
     size_t n, capacity;
     ek__mix **mix;
@@ -36,9 +40,10 @@ void ek__mix_free(ek__mix *mix);
 /* The mixes own it then. */
 ek_status ek__mixes_add(ek__mixes *mixes, ek__mix *mix, ek_error *err);
 
-/* Layers of a kind that may be in cells [low, high] of the model's order. */
+/* Layers of a kind that may be in cells [low, high] of the model's order; but for the commonest, they follow one
+ * another in the model from layer `first` on. */
 typedef struct ek__mix_group {
-    int kind, n, low, high;
+    int kind, n, low, high, first;
 } ek__mix_group;
 
 /* A layout as mixes see it. */
@@ -47,7 +52,7 @@ typedef struct ek__mix_layout {
     const ek__mixes *mixes;
     bool blocking;                                          /* sends block computing */
     double *edge;                                           /* [p] seconds */
-    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2]; /* ek__bound_exposed() */
+    double exposed[2][EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2]; /* ek__bound_exposed(): other stages, the first */
     double limit;                                           /* bytes for layers and ends; INFINITY */
     int n_groups;
     ek__mix_group *group; /* the first is the commonest kind */
@@ -57,12 +62,14 @@ typedef struct ek__mix_layout {
 ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *figures, const ek_device *device,
                               const ek__mixes *mixes, ek_error *err);
 void ek__mix_layout_clear(ek__mix_layout *layout);
+double ek__mix_exposed(const ek__mix_layout *layout, int kind, int cell);
 /* Has every plan a layer of the commonest kind in the cell that is at this place in the model's order? */
 bool ek__mix_forced(const ek__mix_layout *layout, int place);
 /* Seconds that a layer adds to the mix in a cell, recomputed in one way. */
 double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, int way, int cell);
-/* Bytes that a stage has for layers, where so many micro-batches are alive on the last cell. */
-double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last);
+/* Bytes that a stage has for layers, where so many micro-batches are alive on the last cell.
+ * @param in_end  [2] as of a mix, of those that the stage is one of */
+double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last, const double *in_end);
 
 /* Seconds of the pipeline, the reduction and the update, without its constant, that no plan takes less than; INFINITY:
  * none is within the limit. O(n_cells x ways^2 + layers x stages). */
@@ -82,11 +89,31 @@ double ek__mixes_bound(const ek__mix_layout *layout, double enough);
 ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
                        double *bound, ek_error *err);
 
-/* A bound of a layout's pipeline, reduction and update with whole layers, at most `enough`, seconds: the least of what
- * is left after so many nodes of a search tree. Two simplex runs and the paths that are added for each node.
- * (mix_branch.c) */
-ek_status ek__mix_branch(const ek__mix_layout *layout, double enough, int n_nodes, bool (*over)(void *user), void *user,
-                         double *bound, ek_error *err);
+/* Plans with whole layers, found as a search goes on. */
+typedef struct ek__whole_judge {
+    /* The shortest step of the plans that fit with so many layers in each cell, [n_cells]; INFINITY: there is none, or
+     * it is not below `upper`. @param exact  out: false where not all of them were looked at */
+    ek_status (*judge)(void *user, const int *layers, double upper, double *step, bool *exact, ek_error *err);
+    void *user;
+} ek__whole_judge;
+
+/* How layers are branched on. */
+typedef struct ek__branch_options {
+    double upper;                 /* a step: what takes as long does not matter */
+    int n_nodes, most_layers;     /* sides of the search tree; layers of a cell, 0: any */
+    const ek__whole_judge *judge; /* NULL: bounds alone, where a solution with whole layers is the end */
+    bool (*over)(void *user);
+    void *user;
+} ek__branch_options;
+
+/* A bound of a layout's plans with whole layers, as ek__mix_bound(): the least of what is left after so many sides of a
+ * search tree, at most that of `upper`, and of what the judge said. Two simplex runs and the paths that are added for
+ * each. (mix_branch.c) */
+ek_status ek__mix_branch(const ek__mix_layout *layout, const ek__branch_options *options, double *bound, ek_error *err);
+
+/* Seconds of ek__mix_bound() for a step, and back. */
+double ek__mix_seconds_of(const ek__bound_figures *figures, double step);
+double ek__mix_step_of(const ek__bound_figures *figures, double seconds);
 
 /* What mixes say of a layout, under the rule of recomputation that leaves most open.
  * @param upper  a step: what takes as long does not matter
@@ -97,13 +124,12 @@ ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figure
                          double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
                          ek_error *err);
 
-/* The same with whole layers: no plan within the limit has a shorter step than *bound, as far as `upper`. */
+/* The same with whole layers: no plan within the limit has a shorter step than *bound, as far as `upper`; of the layers
+ * that options->most_layers allows. */
 ek_status ek__mixes_branch(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
-                           double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
-                           ek_error *err);
+                           const ek__branch_options *options, double *bound, ek_error *err);
 /* The same of plans that keep to what a rule says. @param figures  of ek__bound_under() */
 ek_status ek__mixes_branch_rule(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
-                                double upper, int n_nodes, bool (*over)(void *user), void *user, double *bound,
-                                ek_error *err);
+                                const ek__branch_options *options, double *bound, ek_error *err);
 
 #endif

@@ -1,8 +1,11 @@
-/* A bound of a layout with whole layers: branch and bound over the linear program of its mixes. A solution in fractions
- * is split at the layers of a stage, else of a cell, else at those of one way to recompute, into those below and those
- * above it; the side with the least bound is looked at next. Paths and moments that a solution violates hold for all
- * others. What is left when every side is whole or has a bound of `enough` is the least of all whole solutions: the
- * shortest plan, were memory what tensors take, without fragments.
+/* Plans of a layout with whole layers: branch and bound over the linear program of its mixes. A solution in fractions is
+ * split at the layers of a stage, else of a cell, into those below and those above it; the side with the least bound is
+ * looked at next, of equal ones the latest, so that the search dives. Where layers of other kinds can be follows from
+ * the cells' limits, since the model's order stays. Paths and moments that a solution violates hold for all others.
+ *
+ * Where a solution has whole layers, the judge says how long the plans with these layers are, all that the program does
+ * not know included: which lists can be told, what is hidden of the gradients, fragments of memory. So what is left is
+ * exact where every side is closed: by its bound, or since its layers are fixed and were judged.
  *
  * Land and Doig, An automatic method of solving discrete programming problems, 1960; rows added as they are violated as
  * in Padberg and Rinaldi's branch and cut, 1991. */
@@ -16,173 +19,306 @@
 
 #define TOO_LONG 1e-4       /* of the step */
 #define WHOLE    1e-5       /* layers */
+#define EQUAL    1e-6       /* bounds, of the scale */
 enum { MOST_SOLVES = 200 }; /* of one side */
+enum { MOST_LIMITS = 32 << 20 };
 
-/* A side: the least and the most of every total and of every column. */
+/* A side. */
 typedef struct node {
     double bound; /* seconds */
-    bool closed;
+    double key;   /* the same, rounded: the order of the heap */
 } node;
+
+/* The least and the most layers of a stage or a cell. */
+typedef struct limits {
+    int16_t low, high;
+} limits;
 
 typedef struct brancher {
     ek__mix_program program;
-    int n_totals, n_limits; /* totals; those and columns */
-    int n, most;            /* sides */
-    node *node;             /* [most] */
-    double *limit;          /* [most][n_limits][2] */
-    double enough;          /* seconds */
+    const ek__branch_options *options;
+    int n_totals;
+    size_t n, most, n_heap, n_seen; /* sides; of them */
+    node *node;                     /* [most] */
+    limits *limit;                  /* [most][n_totals]: of stages, then of cells */
+    size_t *heap;                   /* [most] open sides */
+    uint64_t *seen;                 /* [most] hashes of layers that were judged */
+    int *layers;                    /* [n_cells] */
+    double enough;                  /* seconds */
+    double upper;                   /* its step */
+    double left;                    /* the least bound of sides that stay open */
+    ek_error *err;
 } brancher;
 
-static double *limits_of(const brancher *b, int at)
+static limits *limits_of(const brancher *b, size_t at)
 {
-    return b->limit + 2 * (size_t)b->n_limits * (size_t)at;
+    return b->limit + (size_t)b->n_totals * at;
 }
 
-static void open_root(brancher *b, double bound)
+/* ---- the heap ---- */
+
+static bool before(const brancher *b, size_t x, size_t y)
+{
+    return b->node[x].key != b->node[y].key ? b->node[x].key < b->node[y].key : x > y;
+}
+
+static void push(brancher *b, size_t at)
+{
+    size_t i = b->n_heap++;
+    b->node[at].key = floor(b->node[at].bound / (EQUAL * b->program.scale));
+    for (; i > 0 && before(b, at, b->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        b->heap[i] = b->heap[(i - 1) / 2];
+    b->heap[i] = at;
+}
+
+static size_t pop(brancher *b)
+{
+    size_t top = b->heap[0], last = b->heap[--b->n_heap], i = 0;
+    for (size_t child; (child = 2 * i + 1) < b->n_heap; i = child) {
+        if (child + 1 < b->n_heap && before(b, b->heap[child + 1], b->heap[child]))
+            child++;
+        if (!before(b, b->heap[child], last))
+            break;
+        b->heap[i] = b->heap[child];
+    }
+    b->heap[i] = last;
+    return top;
+}
+
+/* ---- sides ---- */
+
+static void open_root(brancher *b)
 {
     const ek__mix_program *g = &b->program;
-    double *limit = limits_of(b, 0);
-    const double *low = Clp_rowLower(g->model), *high = Clp_rowUpper(g->model);
+    int most = b->options->most_layers, all = g->layout->figures->n_layers;
+    limits *limit = limits_of(b, 0);
     for (int t = 0; t < b->n_totals; t++) {
-        limit[2 * t] = low[g->first_total + t];
-        limit[2 * t + 1] = high[g->first_total + t];
+        bool stage = t < g->mixes->p;
+        limit[t] = (limits){(int16_t)(stage ? g->mixes->v : 1), (int16_t)(stage || most == 0 ? all : most)};
     }
-    for (int k = 1; k < g->n_columns; k++) {
-        limit[2 * (b->n_totals + k)] = 0;
-        limit[2 * (b->n_totals + k) + 1] = g->layout->group[g->column[k].group].n;
-    }
-    b->node[b->n++] = (node){.bound = bound};
+    b->node[b->n++] = (node){0};
+    push(b, 0);
 }
 
-static void put_limits(brancher *b, int at)
+/* The cells that layer i of the model can be in: one where so many layers can be in the cells up to it, and not so many
+ * are in those before it. */
+static void cells_of(const brancher *b, const limits *cell, int i, int *first, int *last)
+{
+    int n = b->program.mixes->n_cells, all = b->program.layout->figures->n_layers, low = 0, high = 0, behind_low = 0,
+        behind_high = 0;
+    for (int c = 0; c < n; c++) {
+        behind_low += cell[c].low;
+        behind_high += cell[c].high;
+    }
+    *first = *last = 0;
+    for (int c = 0; c < n; c++) {
+        int least_before = low > all - behind_high ? low : all - behind_high;
+        if (least_before <= i)
+            *last = c;
+        low += cell[c].low;
+        high += cell[c].high;
+        behind_low -= cell[c].low;
+        behind_high -= cell[c].high;
+        int most_so_far = high < all - behind_low ? high : all - behind_low;
+        if (most_so_far < i + 1)
+            *first = c + 1;
+    }
+}
+
+static void put_limits(const brancher *b, size_t at)
 {
     const ek__mix_program *g = &b->program;
-    const double *limit = limits_of(b, at);
-    double *row[2] = {Clp_rowLower(g->model), Clp_rowUpper(g->model)};
-    double *column[2] = {Clp_columnLower(g->model), Clp_columnUpper(g->model)};
-    for (int end = 0; end < 2; end++) {
-        for (int t = 0; t < b->n_totals; t++)
-            row[end][g->first_total + t] = limit[2 * t + end];
-        for (int k = 1; k < g->n_columns; k++)
-            column[end][k] = limit[2 * (b->n_totals + k) + end];
+    const limits *limit = limits_of(b, at);
+    double *low = Clp_rowLower(g->model), *high = Clp_rowUpper(g->model), *most = Clp_columnUpper(g->model);
+    for (int t = 0; t < b->n_totals; t++) {
+        low[g->first_total + t] = limit[t].low;
+        high[g->first_total + t] = limit[t].high;
+    }
+    int group = 0, first = 0, last = g->mixes->n_cells - 1, unused;
+    for (int k = 1; k < g->n_columns; k++) {
+        const ek__mix_column *column = &g->column[k];
+        const ek__mix_group *of = &g->layout->group[column->group];
+        if (column->group != group) {
+            group = column->group;
+            cells_of(b, limit + g->mixes->p, of->first, &first, &unused);
+            cells_of(b, limit + g->mixes->p, of->first + of->n - 1, &unused, &last);
+        }
+        most[k] = column->cell >= first && column->cell <= last ? of->n : 0;
     }
 }
 
-/* Layers in a total or a column of the last solution. */
-static double value_of(const brancher *b, int which)
+/* Layers in a stage or a cell of the last solution. */
+static double value_of(const brancher *b, int total)
 {
     const ek__mix_program *g = &b->program;
     int p = g->mixes->p;
     double sum = 0;
-    if (which >= b->n_totals)
-        return g->solution[which - b->n_totals];
     for (int k = 1; k < g->n_columns; k++)
-        if (g->column[k].group == 0 && (which < p ? g->column[k].cell % p == which : g->column[k].cell == which - p))
+        if (total < p ? g->column[k].cell % p == total : g->column[k].cell == total - p)
             sum += g->solution[k];
     return sum;
 }
 
-/* The most broken of the stages, else of the cells, else of the columns; -1: all are whole. */
+/* The most broken of the stages, else of the cells; -1: all are whole. */
 static int most_broken(const brancher *b, double *value)
 {
-    int p = b->program.mixes->p, from[] = {0, p, b->n_totals + 1, b->n_limits}, found = -1;
+    int from[] = {0, b->program.mixes->p, b->n_totals}, found = -1;
     double most = WHOLE;
-    for (int kind = 0; kind < 3 && found < 0; kind++)
-        for (int which = from[kind]; which < from[kind + 1]; which++) {
-            double is = value_of(b, which), broken = fabs(is - floor(is + 0.5));
+    for (int kind = 0; kind < 2 && found < 0; kind++)
+        for (int total = from[kind]; total < from[kind + 1]; total++) {
+            double is = value_of(b, total), broken = fabs(is - floor(is + 0.5));
             if (broken <= most)
                 continue;
             most = broken;
-            found = which;
+            found = total;
             *value = is;
         }
     return found;
 }
 
-static void split(brancher *b, int at, int which, double value)
+/* Two sides of one: with at most `below` layers, and with more. */
+static void split(brancher *b, size_t at, int total, int below)
 {
-    const size_t n = 2 * (size_t)b->n_limits;
     for (int up = 0; up < 2; up++) {
-        memcpy(limits_of(b, b->n), limits_of(b, at), n * sizeof *b->limit);
-        limits_of(b, b->n)[2 * which + !up] = up ? ceil(value) : floor(value);
-        b->node[b->n++] = (node){.bound = b->node[at].bound};
+        limits *limit = limits_of(b, b->n);
+        memcpy(limit, limits_of(b, at), (size_t)b->n_totals * sizeof *limit);
+        if (up)
+            limit[total].low = (int16_t)(below + 1);
+        else
+            limit[total].high = (int16_t)below;
+        b->node[b->n].bound = b->node[at].bound;
+        push(b, b->n++);
     }
 }
 
-/* Look at one side: closed, or with a bound that stays, or split. @return false when memory is out */
-static bool look(brancher *b, int at)
+/* The cell that is nearest to being fixed, but is not; -1: all are. */
+static int nearly_fixed(const brancher *b, size_t at)
+{
+    const limits *limit = limits_of(b, at);
+    int found = -1;
+    for (int t = b->program.mixes->p; t < b->n_totals; t++)
+        if (limit[t].low < limit[t].high &&
+            (found < 0 || limit[t].high - limit[t].low < limit[found].high - limit[found].low))
+            found = t;
+    return found;
+}
+
+/* ---- whole layers ---- */
+
+static bool was_seen(brancher *b)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (int c = 0; c < b->program.mixes->n_cells; c++)
+        hash = (hash ^ (uint64_t)b->layers[c]) * 1099511628211u;
+    for (size_t i = 0; i < b->n_seen; i++)
+        if (b->seen[i] == hash)
+            return true;
+    b->seen[b->n_seen++] = hash;
+    return false;
+}
+
+/* The side's solution has whole layers: judge them, and look at the others of the side. */
+static ek_status look_at_whole(brancher *b, size_t at)
+{
+    const ek__whole_judge *judge = b->options->judge;
+    int p = b->program.mixes->p, open = nearly_fixed(b, at);
+    bool exact = true;
+    double step = INFINITY;
+    ek_status status = EK_OK;
+    for (int c = 0; c < b->program.mixes->n_cells; c++)
+        b->layers[c] = (int)(value_of(b, p + c) + 0.5);
+    if (!was_seen(b) || open < 0)
+        status = judge->judge(judge->user, b->layers, b->upper, &step, &exact, b->err);
+    if (!status && step < b->upper) {
+        b->upper = step;
+        b->enough = fmin(b->enough, ek__mix_seconds_of(b->program.layout->figures, step));
+    }
+    if (status || b->node[at].bound >= b->enough)
+        return status;
+    if (open < 0) {
+        b->left = exact ? b->left : fmin(b->left, b->node[at].bound);
+        return EK_OK;
+    }
+    int is = b->layers[open - p], low = limits_of(b, at)[open].low;
+    split(b, at, open, is > low ? is - 1 : is);
+    return EK_OK;
+}
+
+/* Look at one side: closed, or with a bound that stays, or split. */
+static ek_status look(brancher *b, size_t at)
 {
     node *is = &b->node[at];
     ek__mix_end end = EK__MIX_CUT;
+    double value = 0;
     put_limits(b, at);
     for (int i = 0; i < MOST_SOLVES && end == EK__MIX_CUT && is->bound < b->enough; i++) {
         double bound = 0;
         end = ek__mix_program_solve(&b->program, b->enough, &bound);
         is->bound = fmax(is->bound, end == EK__MIX_INFEASIBLE ? INFINITY : bound);
     }
-    double value = 0;
-    is->closed = is->bound >= b->enough;
-    int which = is->closed || end == EK__MIX_OUT_OF_MEMORY ? -1 : most_broken(b, &value);
-    if (which >= 0) {
-        is->closed = true;
-        split(b, at, which, value);
-    }
-    return end != EK__MIX_OUT_OF_MEMORY;
+    if (end == EK__MIX_OUT_OF_MEMORY)
+        return ek__no_memory(b->err);
+    if (is->bound >= b->enough)
+        return EK_OK;
+    int total = most_broken(b, &value);
+    if (total >= 0)
+        split(b, at, total, (int)floor(value));
+    else if (b->options->judge)
+        return look_at_whole(b, at);
+    else
+        b->left = fmin(b->left, is->bound);
+    return EK_OK;
 }
 
-/* The side that is open with the least bound; -1: none. */
-static int next_of(const brancher *b)
+/* Until every side is closed, or there is no room for more; without a judge, until whole layers have the least bound. */
+static ek_status branch(brancher *b, double *bound)
 {
-    int next = -1;
-    for (int i = 0; i < b->n; i++)
-        if (!b->node[i].closed && (next < 0 || b->node[i].bound < b->node[next].bound))
-            next = i;
-    return next;
-}
-
-/* Ends with a side that stays open: its bound is the least of all, since it is whole or there is no room to split it.
- * @return false when memory is out */
-static bool branch(brancher *b, bool (*over)(void *user), void *user, double *bound)
-{
-    int at = next_of(b);
-    bool fine = true;
-    while (fine && at >= 0 && b->n + 2 <= b->most && !over(user)) {
-        fine = look(b, at);
-        int next = next_of(b);
-        if (next == at)
-            break;
-        at = next;
-    }
-    *bound = at < 0 ? b->enough : fmin(b->enough, b->node[at].bound);
-    return fine;
+    ek_status status = EK_OK;
+    while (!status && b->n_heap > 0 && b->n + 2 <= b->most && b->node[b->heap[0]].bound < fmin(b->enough, b->left) &&
+           !b->options->over(b->options->user))
+        status = look(b, pop(b));
+    *bound = fmin(b->enough, b->left);
+    for (size_t i = 0; i < b->n_heap; i++)
+        *bound = fmin(*bound, b->node[b->heap[i]].bound);
+    return status;
 }
 
 static bool make_room(brancher *b)
 {
     const ek__mix_program *g = &b->program;
     b->n_totals = g->mixes->p + g->mixes->n_cells;
-    b->n_limits = b->n_totals + g->n_columns;
-    b->node = ek__alloc((size_t)b->most, sizeof *b->node);
-    b->limit = ek__alloc((size_t)b->most * 2 * (size_t)b->n_limits, sizeof *b->limit);
-    return b->node && b->limit;
+    size_t room = MOST_LIMITS / ((size_t)b->n_totals * sizeof *b->limit), wanted = (size_t)b->options->n_nodes;
+    b->most = wanted < 3 ? 3 : wanted < room ? wanted : room;
+    b->node = ek__alloc(b->most, sizeof *b->node);
+    b->limit = ek__alloc(b->most * (size_t)b->n_totals, sizeof *b->limit);
+    b->heap = ek__alloc(b->most, sizeof *b->heap);
+    b->seen = ek__alloc(b->most, sizeof *b->seen);
+    b->layers = ek__alloc((size_t)g->mixes->n_cells, sizeof *b->layers);
+    return b->node && b->limit && b->heap && b->seen && b->layers;
 }
 
-ek_status ek__mix_branch(const ek__mix_layout *layout, double enough, int n_nodes, bool (*over)(void *user), void *user,
-                         double *bound, ek_error *err)
+ek_status ek__mix_branch(const ek__mix_layout *layout, const ek__branch_options *options, double *bound, ek_error *err)
 {
     brancher *b = ek__alloc(1, sizeof *b);
     if (!b)
         return ek__no_memory(err);
-    b->most = n_nodes > 3 ? n_nodes : 3;
-    b->enough = enough;
+    b->options = options;
+    b->upper = options->upper;
+    b->enough = ek__mix_seconds_of(layout->figures, options->upper);
+    b->left = INFINITY;
+    b->err = err;
     bool fine = ek__mix_program_begin(&b->program, layout, TOO_LONG) && make_room(b);
+    ek_status status = fine ? EK_OK : ek__no_memory(err);
     if (fine) {
-        open_root(b, 0);
-        fine = branch(b, over, user, bound);
+        open_root(b);
+        status = branch(b, bound);
     }
     ek__mix_program_clear(&b->program);
     free(b->node);
     free(b->limit);
+    free(b->heap);
+    free(b->seen);
+    free(b->layers);
     free(b);
-    return fine ? EK_OK : ek__no_memory(err);
+    return status;
 }

@@ -70,7 +70,7 @@ static void set_times(const program *g, const double *x)
         double layers = fmax(0, x[i]);
         g->duration[at->cell] += layers * f->kind[at->kind].forward;
         g->duration[n + at->cell] += layers * (f->kind[at->kind].backward + f->kind[at->kind].again[at->way]);
-        g->tail[at->cell % p] += layers * l->exposed[at->kind][at->cell / p];
+        g->tail[at->cell % p] += layers * ek__mix_exposed(l, at->kind, at->cell);
         g->update[at->cell % p] += layers * f->kind[at->kind].update;
     }
 }
@@ -158,8 +158,7 @@ static void add_counts(program *g)
     }
 }
 
-/* Of the commonest kind: of stages, which mix_branch.c branches on, and of cells, some of which have a layer at least.
- */
+/* Of stages and of cells, which mix_branch.c branches on; a cell has a layer at least. */
 static void add_totals(program *g)
 {
     int p = g->mixes->p;
@@ -167,11 +166,26 @@ static void add_totals(program *g)
     for (int t = 0; t < p + g->mixes->n_cells; t++) {
         int n = 0, cell = t - p;
         for (int i = 1; i < g->n_columns; i++)
-            if (g->column[i].group == 0 && (cell < 0 ? g->column[i].cell % p == t : g->column[i].cell == cell)) {
+            if (cell < 0 ? g->column[i].cell % p == t : g->column[i].cell == cell) {
                 g->index[n] = i;
                 g->value[n++] = 1;
             }
-        add_row(g, n, cell >= 0 && ek__mix_forced(g->layout, cell) ? 1 : 0, g->layout->group[0].n);
+        add_row(g, n, cell >= 0 ? 1 : g->mixes->v, g->layout->figures->n_layers);
+    }
+}
+
+/* Cells that have a layer of the commonest kind at least; where there are no others, all have one. */
+static void add_forced(program *g)
+{
+    for (int cell = 0; cell < g->mixes->n_cells && g->layout->n_groups > 1; cell++) {
+        int n = 0;
+        for (int i = 1; i < g->n_columns; i++)
+            if (g->column[i].group == 0 && g->column[i].cell == cell) {
+                g->index[n] = i;
+                g->value[n++] = 1;
+            }
+        if (ek__mix_forced(g->layout, cell))
+            add_row(g, n, 1, INFINITY);
     }
 }
 
@@ -204,7 +218,7 @@ static double bytes_of(const program *g, const column *at, const added *row)
 
 static double room_of(const program *g, const added *row)
 {
-    return ek__mix_room(g->layout, row->stage, alive(g, row, g->mixes->n_cells - 1));
+    return ek__mix_room(g->layout, row->stage, alive(g, row, g->mixes->n_cells - 1), row->in_end);
 }
 
 static void add_moment(program *g, added row)
@@ -222,23 +236,36 @@ static void add_moment(program *g, added row)
     g->row[g->n_added++] = row;
 }
 
-/* The moment when a stage is most over its room. @param x  the solution; NULL: as if there were a layer of everything
- */
-static added fullest(const program *g, int stage, const double *x, double *over)
+/* Of a list of a stage's moments the one that is most over its room, where that is above *over.
+ * @param x  the solution; NULL: as if there were a layer of everything */
+static void look_for_fullest(const program *g, const ek__live *live, added like, const double *x, double *over,
+                             added *found)
 {
-    const ek__live *live = &g->mixes->order->live[stage];
-    added found = {.stage = stage, .stride = 1};
-    *over = -INFINITY;
     for (int moment = 0; moment < live->n; moment++) {
-        const added row = {.live = live->vectors + (size_t)moment * (size_t)g->mixes->v, .stage = stage, .stride = 1};
+        added row = like;
+        row.live = live->vectors + (size_t)moment * (size_t)g->mixes->v;
         double sum = -room_of(g, &row);
         for (int i = 1; i < g->n_columns; i++)
-            if (g->column[i].cell % g->mixes->p == stage)
+            if (g->column[i].cell % g->mixes->p == row.stage)
                 sum += (x ? x[i] : 1) * bytes_of(g, &g->column[i], &row);
-        if (sum > *over) {
-            *over = sum;
-            found = row;
-        }
+        if (sum <= *over)
+            continue;
+        *over = sum;
+        *found = row;
+    }
+}
+
+static added fullest(const program *g, int stage, const double *x, double *over)
+{
+    const ek__mixes *m = g->mixes;
+    added like = {.stage = stage, .stride = 1}, found = like;
+    *over = -INFINITY;
+    look_for_fullest(g, &m->order->live[stage], like, x, over, &found);
+    for (int end = 0; end < 2; end++) {
+        like.in_end[0] = !end;
+        like.in_end[1] = end;
+        if (stage == (end ? m->p - 1 : 0))
+            look_for_fullest(g, &m->in_end[end], like, x, over, &found);
     }
     return found;
 }
@@ -296,6 +323,7 @@ static bool load(program *g)
         Clp_loadProblem(g->model, g->n_columns, 0, start, NULL, NULL, low, high, cost, NULL, NULL);
         add_counts(g);
         add_totals(g);
+        add_forced(g);
         add_first_layers(g);
         add_full_moments(g, NULL);
     }
@@ -356,7 +384,10 @@ static bool add_known(program *g)
         ek__mix_copy(m, m->mix[i], copy);
         add_path(g, copy);
         for (int s = 0; s < m->p && isfinite(g->layout->limit); s++)
-            add_moment(g, (added){.live = copy->live + s, .stage = s, .stride = m->p});
+            add_moment(g, (added){.live = copy->live + s,
+                                  .stage = s,
+                                  .stride = m->p,
+                                  .in_end = {copy->in_end[0], copy->in_end[1]}});
     }
     return true;
 }
@@ -401,6 +432,8 @@ static void add_to_mean(const program *g, const ek__mix *path, double share)
 /* A stage's mean moment: of those that have prices, else of those that were added. */
 static void set_live(const program *g, const double *price, int stage)
 {
+    const bool at[2] = {stage == 0, stage == g->mixes->p - 1};
+    ek__mix *mean = g->mean;
     double sum = 0;
     for (int priced = 1; priced >= 0 && sum == 0; priced--)
         for (int i = 0; i < g->n_added; i++) {
@@ -408,11 +441,15 @@ static void set_live(const program *g, const double *price, int stage)
             if (g->row[i].path || g->row[i].stage != stage || share == 0)
                 continue;
             for (int c = stage; c < g->mixes->n_cells; c += g->mixes->p)
-                g->mean->live[c] += share * alive(g, &g->row[i], c);
+                mean->live[c] += share * alive(g, &g->row[i], c);
+            for (int end = 0; end < 2; end++)
+                mean->in_end[end] += at[end] ? share * g->row[i].in_end[end] : 0;
             sum += share;
         }
     for (int c = 0; c < g->mixes->v && sum > 0; c++)
-        g->mean->live[c * g->mixes->p + stage] /= sum;
+        mean->live[c * g->mixes->p + stage] /= sum;
+    for (int end = 0; end < 2 && sum > 0; end++)
+        mean->in_end[end] /= at[end] ? sum : 1;
 }
 
 /* The mix of the prices, judged; the best is kept. @return false when memory is out */

@@ -13,6 +13,7 @@ typedef struct ek__mix_row {
     ek__mix *path;      /* NULL: none */
     const double *live; /* of the moment, by cell; NULL: none */
     int stage, stride;  /* live[chunk x stride] */
+    double in_end[2];   /* as of a mix */
 } ek__mix_row;
 
 /* Layers of a group in a cell, recomputed in one way; column 0 is z. */
@@ -27,7 +28,7 @@ typedef struct ek__mix_program {
     double scale;                   /* seconds */
     double too_long;                /* of the step: what a path may be longer than the solution says */
     int n_columns, n_rows, n_added; /* rows before those that were added */
-    int first_total;                /* rows of layers of the commonest kind: [p] of stages, then [n_cells] of cells */
+    int first_total;                /* rows of layers: [p] of stages, then [n_cells] of cells */
     ek__mix_column *column;
     ek__mix_row row[EK__MOST_MIX_ROWS];
     ek__path walked;

@@ -1,7 +1,8 @@
-/* Behind the search: how good the best plan is. Layouts with several chunks a stage have bounds that know layers in
- * fractions. The one with the least, which is what leaves the best plan open, is bounded anew with whole layers
- * (mix_branch.c), until no bound is below the best step, or the least is one with whole layers. A batch is a fixed
- * number of layouts with a fixed number of nodes, so the proof is the same for any number of threads. */
+/* Behind the search: how good the best plan is. Layouts with several chunks a stage have plans by annealing, and bounds
+ * that know layers in fractions. Those that leave the best plan open are searched over whole layers (split_whole.c),
+ * which closes them, or finds a shorter plan. All that are open are looked at with few sides of the search tree first,
+ * those with the least bounds before the others, and then with more. A batch is a fixed number of layouts with a fixed
+ * number of sides, so the proof is the same for any number of threads. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +10,8 @@
 #include "layout/bound.h"
 #include "layout/search.h"
 
-enum { BATCH = 8, NODES = 400 };
+enum { BATCH = 4, MOST_LOOKS = 3 };
+static const int sides[MOST_LOOKS] = {400, 4000, 40000};
 
 typedef struct batch {
     ek__layout_search *search;
@@ -17,12 +19,31 @@ typedef struct batch {
     int n;
     size_t at[BATCH];
     ek__mixes *mixes[BATCH];
+    ek__split split[BATCH];
     bool done[BATCH];
 } batch;
 
-static bool is_over(void *user)
+/* @param one  of the layout with one chunk a stage */
+static ek_status search_whole(const batch *b, size_t item, const ek_job *one, ek_cost_cache *cache, ek__split *split,
+                              double *bound, ek_error *err)
 {
-    return ek__layout_over(user);
+    const ek__layout_search *s = b->search;
+    const ek__candidate *c = &s->candidate[b->at[item]];
+    const ek_layout layout = ek__candidate_layout(s, c);
+    const ek__split_options options = {.upper = fmin(b->upper, c->seconds),
+                                       .deadline = s->start + s->options.time_limit,
+                                       .interrupt = s->options.interrupt};
+    ek__bound_figures figures;
+    ek_job job;
+    ek_status status = ek__bound_figures_of(one, s->device, cache, true, &figures, err);
+    if (!status)
+        status = ek__layout_job_on(s->job, s->device, &layout, &job, err);
+    if (status)
+        return status;
+    const ek__split_chunked of = {&job, s->device, cache, b->mixes[item], &figures, sides[c->looks]};
+    status = ek__split_whole(&of, &options, split, bound, err);
+    ek_job_clear(&job);
+    return status;
 }
 
 static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *err)
@@ -30,19 +51,19 @@ static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *e
     batch *b = user;
     ek__layout_search *s = b->search;
     ek__candidate *c = &s->candidate[b->at[item]];
-    ek_job job;
-    ek__bound_figures figures;
+    ek__split *split = &b->split[item];
+    ek_job one;
     double bound = 0;
     if (ek__layout_over(s))
         return EK_OK;
-    ek_status status = ek__layout_job_on(s->job, s->device, &s->space.group[c->group].layout, &job, err);
+    ek_status status = ek__layout_job_on(s->job, s->device, &s->space.group[c->group].layout, &one, err);
     if (status)
         return status;
-    status = ek__bound_figures_of(&job, s->device, cache, true, &figures, err);
-    if (!status)
-        status = ek__mixes_branch(b->mixes[item], &figures, s->device, b->upper, NODES, is_over, s, &bound, err);
-    ek_job_clear(&job);
-    c->bound = fmax(c->bound, fmin(bound, c->seconds));
+    status = search_whole(b, item, &one, cache, split, &bound, err);
+    ek_job_clear(&one);
+    if (!status && split->found)
+        status = ek__layout_find_peak(s, b->upper, split, err);
+    c->bound = fmax(c->bound, fmin(bound, fmin(c->seconds, split->seconds)));
     b->done[item] = !status;
     return status;
 }
@@ -62,18 +83,23 @@ static double least_known(const ek__layout_search *s)
     return least;
 }
 
-/* The open layouts with the least bounds, of equal ones the first in the space's order. */
+/* The open layouts that were looked at least, with the least bounds; of equal ones the first in the space's order. */
+static bool before(const ek__candidate *x, const ek__candidate *y)
+{
+    return x->looks != y->looks ? x->looks < y->looks : x->bound < y->bound;
+}
+
 static ek_status fill(batch *b)
 {
     ek__layout_search *s = b->search;
     double least = least_known(s);
     b->n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const double bound = s->candidate[i].bound;
+        const ek__candidate *c = &s->candidate[i];
         int to = b->n;
-        if (!is_open(b, &s->candidate[i]) || bound >= least)
+        if (!is_open(b, c) || c->bound >= least)
             continue;
-        while (to > 0 && s->candidate[b->at[to - 1]].bound > bound)
+        while (to > 0 && before(c, &s->candidate[b->at[to - 1]]))
             to--;
         if (to == BATCH)
             continue;
@@ -104,11 +130,23 @@ static void leave_others(batch *b)
     b->n = n;
 }
 
-static void take(batch *b)
+static ek_status take(batch *b)
 {
-    for (int k = 0; k < b->n; k++)
-        if (b->done[k])
-            b->search->candidate[b->at[k]].known = EK__KNOWN_WHOLE;
+    ek_status status = EK_OK;
+    for (int k = 0; k < b->n; k++) {
+        ek__candidate *c = &b->search->candidate[b->at[k]];
+        ek__split *split = &b->split[k];
+        if (b->done[k] && ++c->looks == MOST_LOOKS)
+            c->known = EK__KNOWN_WHOLE;
+        if (split->found && split->seconds < c->seconds && !status) {
+            c->seconds = split->seconds;
+            c->plan_mb = split->peak_mb;
+            status = ek__layout_keep(b->search, b->at[k], split);
+        }
+        ek__split_clear(split);
+    }
+    b->upper = b->search->best[0].estimate.step.seconds;
+    return status;
 }
 
 ek_status ek__layout_prove(ek__layout_search *search)
@@ -123,10 +161,13 @@ ek_status ek__layout_prove(ek__layout_search *search)
         if (status || b.n == 0)
             break;
         leave_others(&b);
-        for (int k = 0; k < b.n; k++)
+        for (int k = 0; k < b.n; k++) {
             b.done[k] = false;
+            b.split[k] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
+        }
         status = ek__layout_parallel(search, (size_t)b.n, look, &b);
-        take(&b);
+        ek_status taken = take(&b);
+        status = status ? status : taken;
     }
     for (int i = 0; i < search->n_best; i++) {
         ek_layout_plan *plan = &search->best[i];

@@ -19,6 +19,7 @@ typedef enum ek__known {
 typedef struct ek__candidate {
     uint32_t group;
     uint8_t n_chunks, schedule, known, fate;
+    uint8_t looks;  /* searches over whole layers so far */
     float peak_mb;  /* no plan needs less */
     float plan_mb;  /* of the plan found; NAN */
     double bound;   /* seconds: no plan is shorter */
@@ -74,6 +75,10 @@ ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_wo
  * @param legal  out: false where the framework's check refuses it */
 ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper,
                              ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
+/* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
+ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err);
+/* Into the best plans by step, where it is one. */
+ek_status ek__layout_keep(ek__layout_search *search, size_t at, ek__split *split);
 /* Balance one layout before anything is known of the others, into search->first. */
 ek_status ek__layout_first(ek__layout_search *search, ek_cost_cache *cache, ek_error *err);
 /* Bound every layout of the space: fills search->candidate in the space's order.

@@ -103,9 +103,8 @@ static int layers_told_by(ek__recompute_rule rule)
     return rule.kind == EK__RULE_FIRST || rule.kind == EK__RULE_EVERY ? rule.n : 0;
 }
 
-/* What no plan under the rule is shorter than. A rule that differs from those before it has a chunk of layers_told_by()
- * it, whose stage computes all of them for every micro-batch, and a layer at least in its other chunks. */
-static double bound_under(const ek__bound_figures *f, const ek_job *job, ek__recompute_rule rule)
+/* A rule that differs from those before it has a chunk of layers_told_by() it, whose stage computes all of them for every micro-batch, and a layer at least in its other chunks. */
+double ek__split_bound_under(const ek__bound_figures *f, const ek_job *job, ek__recompute_rule rule)
 {
     const ek__rule_says says = ek__rule_says_of(rule);
     int v = job->plan.n_chunks;
@@ -127,7 +126,7 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         double bound = INFINITY;
         ek__split_options with = *options;
         with.upper = fmin(options->upper, best.seconds);
-        double least = bound_under(&figures, job, rule);
+        double least = ek__split_bound_under(&figures, job, rule);
         if (least >= with.upper) {
             best.bound = fmin(best.bound, least);
             continue;

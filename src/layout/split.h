@@ -3,6 +3,7 @@
 #define EK_LAYOUT_SPLIT_H
 
 #include "layout/layout.h"
+#include "layout/mix.h"
 #include "layout/stage.h"
 
 /* What is found of a layout. */
@@ -43,6 +44,25 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
 /* Any schedule: by the balancer (split_chunks.c). */
 ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                            const ek__split_options *options, ek__split *best, double *bound, ek_error *err);
+/* A layout with several chunks a stage, for the search over whole layers. */
+typedef struct ek__split_chunked {
+    const ek_job *job; /* of the layout; ek__split_whole_applies() */
+    const ek_device *device;
+    ek_cost_cache *cache;
+    const ek__mixes *mixes;           /* of its pipeline */
+    const ek__bound_figures *figures; /* with all kinds */
+    int n_nodes;                      /* sides of the search tree */
+} ek__split_chunked;
+bool ek__split_whole_applies(const ek_job *job);
+/* Exact where the tree ends before its most sides (split_whole.c). Keeps in *best what is shorter than that.
+ * @param bound  out: no plan of the layout is shorter, as far as `upper` and the best found */
+ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *options, ek__split *best, double *bound,
+                          ek_error *err);
+/* Plans under a rule whose chunks are nearly even, which the tree is small for. */
+ek_status ek__split_even(const ek__split_chunked *of, ek__recompute_rule rule, const ek__split_options *options,
+                         ek__split *best, ek_error *err);
+/* What no plan under the rule is shorter than, of those that are no other rule's before it. */
+double ek__split_bound_under(const ek__bound_figures *figures, const ek_job *job, ek__recompute_rule rule);
 /* Judge a job's plan by ek_cost_step(); keep it where it is the shortest so far.
  * @param actual  [n_stages] its peaks with fragments, bytes; NULL: not known */
 ek_status ek__split_offer(const ek_job *job, const int64_t *actual, const ek_device *device, ek_cost_cache *cache,

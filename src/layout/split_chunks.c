@@ -13,6 +13,7 @@
 #include "layout/split.h"
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8 };
+enum { EVEN_NODES = 40 };               /* of a search over nearly even chunks */
 enum { FEW_TURNS = 3, MANY_TURNS = 8 }; /* of p micro-batches: simulated, and from where no more are */
 enum { ROUNDING = 16 << 20 };           /* bytes that live tensors may be above what the allocator says of them */
 
@@ -163,6 +164,26 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
     return status;
 }
 
+/* Annealing ends in one of many plans that are nearly alike; where chunks are even, the best of them is found. */
+static ek_status try_even(chunks *c, ek__split *best)
+{
+    const ek_job *job = &c->job;
+    ek__bound_figures figures;
+    ek__mixes *mixes;
+    if (!ek__split_whole_applies(job) || c->options->fixed_layers)
+        return EK_OK;
+    ek_status status = ek__bound_figures_of(job, c->device, c->cache, true, &figures, c->err);
+    if (!status)
+        status = ek__mixes_new(job->schedule, job->plan.n_stages, job->plan.n_chunks, job->parallel.n_micro_batches,
+                               &mixes, c->err);
+    if (status)
+        return status;
+    const ek__split_chunked of = {job, c->device, c->cache, mixes, &figures, EVEN_NODES};
+    status = ek__split_even(&of, c->rule, c->options, best, c->err);
+    ek__mixes_free(mixes);
+    return status;
+}
+
 static ek_status search(chunks *c, ek__split *best)
 {
     bool done = false;
@@ -177,8 +198,11 @@ static ek_status search(chunks *c, ek__split *best)
     }
     /* What matters is looked for again: few layouts have a plan that does. */
     c->thorough = true;
-    if (!status && best->seconds < before && !best->over)
+    bool matters = !status && best->seconds < before && !best->over;
+    if (matters)
         status = try_limits(c, best, &done);
+    if (matters && !status)
+        status = try_even(c, best);
     return status;
 }
 

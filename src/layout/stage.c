@@ -14,27 +14,14 @@
 #include "memory/recompute_kind.h"
 #include "memory/used.h"
 
-/* One way to recompute a chunk's layers. */
-typedef struct way {
-    double time;  /* ms of the backward pass, of the layers alone */
-    int64_t kept; /* bytes of a micro-batch */
-    ek__chunk_lists lists;
-} way;
-
 /* What was asked for. */
 typedef struct asked {
     int stage, first, n;
     ek__stage_choice choice;
     size_t n_ways, at; /* the choice is way[at] */
-    way *way;
+    ek__chunk_way *way;
     bool all, verified; /* every way is listed; it fits with fragments */
 } asked;
-
-/* Of a kind of layer, by what is recomputed. */
-typedef struct layer_figures {
-    double time[EK_N_RECOMPUTE]; /* ms */
-    int64_t kept[EK_N_RECOMPUTE];
-} layer_figures;
 
 struct ek__stages {
     ek_job job; /* with the plan that is tried */
@@ -44,48 +31,14 @@ struct ek__stages {
     ek__job_programs *programs;
     ek_block *blocks;
     size_t n_blocks;
-    bool lists[EK_N_RECOMPUTE]; /* kinds that the rule's lists may use */
-    layer_figures figures[EK__N_GRAPH_KINDS];
+    ek__ways ways;
     int *run_start; /* [n_layers] of each layer: the first of the layers of its kind in a row with it */
     bool refused;
     size_t n_asked, n_slots;
     asked **asked; /* [n_slots] open-addressed by stage, first and n */
-    way *scratch;
-    size_t scratch_capacity;
-    /* [n_layers + 1] of the layers asked for, from the first on: sums of the figures of each kind. */
-    double (*time_sum)[EK_N_RECOMPUTE];
-    int64_t (*kept_sum)[EK_N_RECOMPUTE];
 };
 
 /* ---- beginning ---- */
-
-static ek_status measure_kept(ek__stages *s, ek__graph_kind kind, ek_error *err)
-{
-    const ek_layer_times times = ek__stage_pricer_layer(s->pricer, kind);
-    ek_status status = EK_OK;
-    for (int k = 0; k < EK_N_RECOMPUTE && !status; k++) {
-        s->figures[kind].time[k] = times.backward[k];
-        status = ek__stage_pricer_kept(s->pricer, kind, (ek_recompute)k, &s->figures[kind].kept[k], err);
-    }
-    return status;
-}
-
-static ek_status measure_layers(ek__stages *s, ek_error *err)
-{
-    ek_status status = EK_OK;
-    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++)
-        if (s->programs->graph[kind])
-            status = measure_kept(s, (ek__graph_kind)kind, err);
-    return status;
-}
-
-/* A kind is worth a list where it keeps less than nothing recomputed of some layer. */
-static void choose_kinds(ek__stages *s)
-{
-    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++)
-        for (int k = 1; k < EK_N_RECOMPUTE && s->programs->graph[kind]; k++)
-            s->lists[k] = s->lists[k] || s->figures[kind].kept[k] < s->figures[kind].kept[EK_RECOMPUTE_NONE];
-}
 
 static ek_status find_runs(ek__stages *s, ek_error *err)
 {
@@ -105,16 +58,9 @@ static ek_status fill(ek__stages *s, const ek_device *device, ek_error *err)
         status = ek__job_programs_new(&s->job, &s->programs, err);
     if (!status)
         status = ek__job_order(&s->job, &s->blocks, &s->n_blocks, err);
-    if (!status && s->rule.kind == EK__RULE_LISTS)
-        status = measure_layers(s, err);
-    if (!status && s->rule.kind == EK__RULE_LISTS)
-        choose_kinds(s);
     if (!status)
-        status = find_runs(s, err);
-    size_t n = (size_t)(s->job.model.n_layers + s->job.model.n_prediction_layers) + 1;
-    s->time_sum = ek__alloc(n, sizeof *s->time_sum);
-    s->kept_sum = ek__alloc(n, sizeof *s->kept_sum);
-    return status ? status : s->time_sum && s->kept_sum ? EK_OK : ek__no_memory(err);
+        status = ek__ways_init(&s->ways, &s->job, s->programs, s->pricer, s->rule.kind == EK__RULE_LISTS, err);
+    return status ? status : find_runs(s, err);
 }
 
 ek_status ek__stages_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
@@ -125,7 +71,6 @@ ek_status ek__stages_new(const ek_job *job, const ek_device *device, ek_cost_cac
         return ek__no_memory(err);
     made->rule = rule;
     made->cache = cache;
-    made->lists[EK_RECOMPUTE_NONE] = true;
     ek_status status = ek__recompute_rule_job(job, rule, &made->job, err);
     if (!status)
         status = fill(made, device, err);
@@ -147,9 +92,7 @@ void ek__stages_free(ek__stages *stages)
     }
     free(stages->asked);
     free(stages->run_start);
-    free(stages->scratch);
-    free(stages->time_sum);
-    free(stages->kept_sum);
+    ek__ways_clear(&stages->ways);
     free(stages->blocks);
     ek__job_programs_free(stages->programs);
     ek__stage_pricer_free(stages->pricer);
@@ -181,96 +124,15 @@ bool ek__stages_alike(const ek__stages *stages)
     return true;
 }
 
-/* ---- ways ---- */
-
-static ek_recompute kind_in(ek__chunk_lists l, int layer)
-{
-    if (layer < l.full)
-        return EK_RECOMPUTE_FULL;
-    bool select = layer < l.select, comm = layer < l.comm;
-    return select && comm ? EK_RECOMPUTE_BOTH
-           : select       ? EK_RECOMPUTE_SELECT
-           : comm         ? EK_RECOMPUTE_COMM
-                          : EK_RECOMPUTE_NONE;
-}
-
-static void sum_layers(ek__stages *s, int first, int n)
-{
-    for (int i = 0; i < n; i++) {
-        const layer_figures *f = &s->figures[ek__layer_kind(&s->job, first + i)];
-        for (int k = 0; k < EK_N_RECOMPUTE; k++) {
-            s->time_sum[i + 1][k] = s->time_sum[i][k] + f->time[k];
-            s->kept_sum[i + 1][k] = s->kept_sum[i][k] + f->kept[k];
-        }
-    }
-}
-
-/* Borders of the runs of one kind that lists make of n layers. */
-static void runs_of(ek__chunk_lists l, int n, int border[4])
-{
-    int less = l.select < l.comm ? l.select : l.comm, more = l.select < l.comm ? l.comm : l.select;
-    border[0] = l.full;
-    border[1] = less > l.full ? less : l.full;
-    border[2] = more > border[1] ? more : border[1];
-    border[3] = n;
-}
-
-static bool add_way(ek__stages *s, size_t *n_ways, int n, ek__chunk_lists lists)
-{
-    way *grown = ek__with_room(s->scratch, &s->scratch_capacity, *n_ways + 1, sizeof *grown);
-    if (!grown)
-        return false;
-    s->scratch = grown;
-    way w = {.lists = lists};
-    int border[4], from = 0;
-    runs_of(lists, n, border);
-    for (int i = 0; i < 4; from = border[i++]) {
-        ek_recompute kind = kind_in(lists, from);
-        if (border[i] > from && !s->lists[kind])
-            return true; /* saves nothing */
-        w.time += s->time_sum[border[i]][kind] - s->time_sum[from][kind];
-        w.kept += s->kept_sum[border[i]][kind] - s->kept_sum[from][kind];
-    }
-    grown[(*n_ways)++] = w;
-    return true;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const way *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->kept < y->kept ? -1 : x->kept > y->kept;
-}
-
-/* All lists of n layers; none below the count of whole layers, which other lists do nothing for. */
-static bool list_ways(ek__stages *s, int n, size_t *n_ways)
-{
-    bool select = s->lists[EK_RECOMPUTE_SELECT] || s->lists[EK_RECOMPUTE_BOTH],
-         comm = s->lists[EK_RECOMPUTE_COMM] || s->lists[EK_RECOMPUTE_BOTH], full = s->lists[EK_RECOMPUTE_FULL];
-    for (int f = 0; f <= (full ? n : 0); f++)
-        for (int a = f; a <= (select ? n : f); a++)
-            for (int b = f; b <= (comm ? n : f); b++) {
-                ek__chunk_lists lists = {f, a > f ? a : 0, b > f ? b : 0};
-                if (!add_way(s, n_ways, n, lists))
-                    return false;
-            }
-    return true;
-}
-
 /* Nothing recomputed is the first way; the others are listed once that one does not fit. */
 static ek_status make_ways(ek__stages *s, asked *a, bool all, ek_error *err)
 {
-    bool fine = true;
-    a->n_ways = 0;
-    if (s->rule.kind == EK__RULE_LISTS)
-        sum_layers(s, a->first, a->n);
-    fine = all ? list_ways(s, a->n, &a->n_ways) : add_way(s, &a->n_ways, a->n, (ek__chunk_lists){0});
+    ek__chunk_way *listed;
+    ek_status status = ek__ways_list(&s->ways, a->first, a->n, all, &listed, &a->n_ways, err);
+    if (status)
+        return status;
     free(a->way);
-    if (!fine || !(a->way = ek__alloc(a->n_ways, sizeof *a->way)))
-        return ek__no_memory(err);
-    memcpy(a->way, s->scratch, a->n_ways * sizeof *a->way);
-    qsort(a->way, a->n_ways, sizeof *a->way, by_time);
+    a->way = listed;
     return EK_OK;
 }
 
@@ -326,7 +188,7 @@ static ek_status settle(ek__stages *s, asked *a, ek_error *err)
     ek_status status = put(s, a->stage, a->first, a->n, a->way[0].lists, err);
     int64_t most = status ? 0 : most_kept(s, a);
     while (!status && a->at < a->n_ways && !a->choice.fits) {
-        const way *w = &a->way[a->at];
+        const ek__chunk_way *w = &a->way[a->at];
         if (w->kept <= most)
             status = put(s, a->stage, a->first, a->n, w->lists, err);
         if (w->kept > most || status) {

@@ -7,14 +7,10 @@
 #include "cost/step_stage.h"
 #include "evenkeel/layout.h"
 #include "layout/rule.h"
+#include "layout/ways.h"
 #include "memory/program.h"
 
 typedef struct ek__stages ek__stages;
-
-/* Lists of a chunk. */
-typedef struct ek__chunk_lists {
-    int full, select, comm;
-} ek__chunk_lists;
 
 /* A stage with some layers. */
 typedef struct ek__stage_choice {

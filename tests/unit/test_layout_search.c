@@ -137,7 +137,8 @@ static double bound_of_rule(const ek_job *job, const ek_device *device, ek_cost_
     bound = ek__bound_under(&all, &says, &under) ? ek__bound_within_rule(&under, v, layout->schedule) : 0;
     if (v > 1 && isfinite(bound) && bound > 0) {
         assert_int_equal(ek__mixes_new(layout->schedule, under.p, v, under.m, &mixes, NULL), EK_OK);
-        assert_int_equal(ek__mixes_branch_rule(mixes, &under, device, 4 * bound, 30, never, NULL, &whole, NULL), EK_OK);
+        const ek__branch_options options = {.upper = 4 * bound, .n_nodes = 30, .over = never};
+        assert_int_equal(ek__mixes_branch_rule(mixes, &under, device, &options, &whole, NULL), EK_OK);
         ek__mixes_free(mixes);
     }
     ek_job_clear(&spread);
@@ -669,8 +670,10 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     assert_int_equal(ek__bound_figures_of(&one, device, cache, true, &figures, NULL), EK_OK);
     assert_int_equal(ek__mixes_new(layout.schedule, 2, 2, 8, &mixes, NULL), EK_OK);
     assert_int_equal(ek__mixes_look(mixes, &figures, device, INFINITY, true, never, NULL, &mix, &mean, NULL), EK_OK);
-    assert_int_equal(ek__mixes_branch(mixes, &figures, device, 4 * mean, 1000, never, NULL, &whole, NULL), EK_OK);
-    assert_int_equal(ek__mixes_branch(mixes, &figures, device, 4 * mean, 3, never, NULL, &few, NULL), EK_OK);
+    ek__branch_options options = {.upper = 4 * mean, .n_nodes = 1000, .over = never};
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &whole, NULL), EK_OK);
+    options.n_nodes = 3;
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
     try_splits(&job, device, cache, 0, 13, &best);
     print_message("# bound of fractions %.4f, of whole layers %.4f (%.4f with one split), best of all %.4f s\n", mean,
                   whole, few, best);
@@ -678,7 +681,8 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     assert_true(few <= whole && few >= 0.999 * mean);
     assert_true(whole <= best * (1 + 1e-9) && whole > 0.995 * best);
     /* No more than is asked for. */
-    assert_int_equal(ek__mixes_branch(mixes, &figures, device, mean, 1000, never, NULL, &few, NULL), EK_OK);
+    options = (ek__branch_options){.upper = mean, .n_nodes = 1000, .over = never};
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
     assert_true(few <= 1.000001 * mean && few > 0.999 * mean);
     ek__mix_free(mix);
     ek__mixes_free(mixes);

@@ -1,0 +1,49 @@
+/* layout/ways.h - the ways to recompute a chunk's layers by lists: so many of its first layers whole, by the selective
+ * patterns, in their communication. */
+#ifndef EK_LAYOUT_WAYS_H
+#define EK_LAYOUT_WAYS_H
+
+#include "cost/step_stage.h"
+#include "memory/program.h"
+
+/* Lists of a chunk. */
+typedef struct ek__chunk_lists {
+    int full, select, comm;
+} ek__chunk_lists;
+
+/* One way. */
+typedef struct ek__chunk_way {
+    double time;  /* ms of the backward pass, of the layers alone */
+    int64_t kept; /* bytes of a micro-batch */
+    ek__chunk_lists lists;
+} ek__chunk_way;
+
+/* Of a kind of layer, by what is recomputed. */
+typedef struct ek__way_figures {
+    double time[EK_N_RECOMPUTE]; /* ms */
+    int64_t kept[EK_N_RECOMPUTE];
+} ek__way_figures;
+
+typedef struct ek__ways {
+    const ek_job *job;
+    bool lists[EK_N_RECOMPUTE]; /* kinds that lists may use: those that keep less than nothing of some layer */
+    ek__way_figures figures[EK__N_GRAPH_KINDS];
+    ek__chunk_way *scratch;
+    size_t scratch_capacity;
+    /* [n_layers + 1] of the layers asked for, from the first on: sums of the figures of each kind. */
+    double (*time_sum)[EK_N_RECOMPUTE];
+    int64_t (*kept_sum)[EK_N_RECOMPUTE];
+} ek__ways;
+
+/* @param lists  false: the job's framework has none, and nothing recomputed is the only way */
+ek_status ek__ways_init(ek__ways *ways, const ek_job *job, const ek__job_programs *programs, ek__stage_pricer *pricer,
+                        bool lists, ek_error *err);
+void ek__ways_clear(ek__ways *ways);
+
+/* All ways of layers [first, first + n) by their time; of equal ones what keeps least goes first. None has a list below
+ * its count of whole layers, which other lists do nothing for.
+ * @param all  false: nothing recomputed alone
+ * @param out  out: the caller's to free */
+ek_status ek__ways_list(ek__ways *ways, int first, int n, bool all, ek__chunk_way **out, size_t *n_out, ek_error *err);
+
+#endif
