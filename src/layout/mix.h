@@ -50,10 +50,10 @@ typedef struct ek__mix_group {
 typedef struct ek__mix_layout {
     const ek__bound_figures *figures; /* with all kinds of recomputation */
     const ek__mixes *mixes;
-    bool blocking;                                          /* sends block computing */
-    double *edge;                                           /* [p] seconds */
+    bool blocking;                                             /* sends block computing */
+    double *edge;                                              /* [p] seconds */
     double exposed[2][EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2]; /* ek__bound_exposed(): other stages, the first */
-    double limit;                                           /* bytes for layers and ends; INFINITY */
+    double limit;                                              /* bytes for layers and ends; INFINITY */
     int n_groups;
     ek__mix_group *group; /* the first is the commonest kind */
     int n_before;         /* layers of other kinds before the first of the commonest, and ... */

@@ -1,7 +1,8 @@
-/* Plans of a layout with whole layers: branch and bound over the linear program of its mixes. A solution in fractions is
- * split at the layers of a stage, else of a cell, into those below and those above it; the side with the least bound is
- * looked at next, of equal ones the latest, so that the search dives. Where layers of other kinds can be follows from
- * the cells' limits, since the model's order stays. Paths and moments that a solution violates hold for all others.
+/* Plans of a layout with whole layers: branch and bound over the linear program of its mixes. A solution in fractions
+ * is split at the layers of a stage, else of a cell, into those below and those above it; the side with the least bound
+ * is looked at next, of equal ones the latest, so that the search dives. Where layers of other kinds can be follows
+ * from the cells' limits, since the model's order stays. Paths and moments that a solution violates hold for all
+ * others.
  *
  * Where a solution has whole layers, the judge says how long the plans with these layers are, all that the program does
  * not know included: which lists can be told, what is hidden of the gradients, fragments of memory. So what is left is
@@ -270,7 +271,8 @@ static ek_status look(brancher *b, size_t at)
     return EK_OK;
 }
 
-/* Until every side is closed, or there is no room for more; without a judge, until whole layers have the least bound. */
+/* Until every side is closed, or there is no room for more; without a judge, until whole layers have the least bound.
+ */
 static ek_status branch(brancher *b, double *bound)
 {
     ek_status status = EK_OK;

@@ -22,6 +22,7 @@ enum { MOST_KNOWN = 12 }; /* mixes to begin with */
 #define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
 #define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and bring less */
 enum { WINDOW = 24 };
+enum { IN_USE = 60, FEWEST_ROWS = 120 }; /* solutions; rows */
 
 typedef ek__mix_program program;
 typedef ek__mix_row added;
@@ -135,7 +136,7 @@ static void add_path(program *g, ek__mix *path)
         g->value[i] = i == 0 ? 1 : -ek__mix_cost(g->layout, path, at->kind, at->way, at->cell) / g->scale;
     }
     Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
-    g->row[g->n_added++] = (added){.path = path};
+    g->row[g->n_added++] = (added){.path = path, .used = g->n_solved};
 }
 
 static void add_row(program *g, int n, double low, double high)
@@ -233,6 +234,7 @@ static void add_moment(program *g, added row)
         }
     const CoinBigIndex start[2] = {0, n};
     Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    row.used = g->n_solved;
     g->row[g->n_added++] = row;
 }
 
@@ -514,16 +516,14 @@ static bool judge_memory(program *g)
 
 bool ek__mix_program_begin(program *g, const ek__mix_layout *layout, double too_long)
 {
-    *g = (program){.layout = layout, .mixes = layout->mixes, .too_long = too_long};
+    *g = (program){.layout = layout, .mixes = layout->mixes, .too_long = too_long, .most_kept = FEWEST_ROWS};
     return load_rows(g) && add_known(g) && add_first_paths(g);
 }
 
 /* What the last solution violates. */
 static ek__mix_end cut(program *g)
 {
-    bool any;
-    memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
-    any = add_full_moments(g, g->solution);
+    bool any = add_full_moments(g, g->solution);
     if (g->n_added < EK__MOST_MIX_ROWS && !add_longest(g, &any))
         return EK__MIX_OUT_OF_MEMORY;
     return any && g->n_added < EK__MOST_MIX_ROWS ? EK__MIX_CUT : EK__MIX_DONE;
@@ -564,12 +564,40 @@ static double dual_bound(const program *g, double most)
     return sum;
 }
 
+/* Rows that no solution of late had a price for go, so that the program stays small: what violates them again brings
+ * them back. */
+static void drop_unused(program *g)
+{
+    const double *price = Clp_dualRowSolution(g->model);
+    int which[EK__MOST_MIX_ROWS], n = 0, kept = 0;
+    for (int i = 0; i < g->n_added; i++)
+        if (price[g->n_rows + i] != 0)
+            g->row[i].used = g->n_solved;
+    if (g->n_added < g->most_kept)
+        return;
+    for (int i = 0; i < g->n_added; i++) {
+        if (g->row[i].used + IN_USE < g->n_solved) {
+            which[n++] = g->n_rows + i;
+            ek__mix_free(g->row[i].path);
+        } else {
+            g->row[kept++] = g->row[i];
+        }
+    }
+    if (n > 0)
+        Clp_deleteRows(g->model, n, which);
+    g->n_added = kept;
+    g->most_kept = 2 * kept < FEWEST_ROWS ? FEWEST_ROWS : 2 * kept > EK__MOST_MIX_ROWS ? EK__MOST_MIX_ROWS : 2 * kept;
+}
+
 ek__mix_end ek__mix_program_solve(program *g, double most, double *bound)
 {
     Clp_dual(g->model, 0);
     if (Clp_status(g->model) != 0)
         return EK__MIX_INFEASIBLE;
     *bound = g->scale * dual_bound(g, most / g->scale);
+    memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
+    g->n_solved++;
+    drop_unused(g);
     return *bound >= most ? EK__MIX_DONE : cut(g);
 }
 
@@ -587,6 +615,7 @@ static bool solve(program *g, double enough, bool (*over)(void *user), void *use
         if (g->bound >= enough || over(user) || (i % WINDOW == 0 && g->bound < before * (1 + PROGRESS)))
             return true;
         before = i % WINDOW == 0 ? g->bound : before;
+        memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
         end = cut(g);
     }
     return end != EK__MIX_OUT_OF_MEMORY;

@@ -14,6 +14,7 @@ typedef struct ek__mix_row {
     const double *live; /* of the moment, by cell; NULL: none */
     int stage, stride;  /* live[chunk x stride] */
     double in_end[2];   /* as of a mix */
+    int used;           /* the last solution that it had a price in, or was added for */
 } ek__mix_row;
 
 /* Layers of a group in a cell, recomputed in one way; column 0 is z. */
@@ -28,6 +29,7 @@ typedef struct ek__mix_program {
     double scale;                   /* seconds */
     double too_long;                /* of the step: what a path may be longer than the solution says */
     int n_columns, n_rows, n_added; /* rows before those that were added */
+    int n_solved, most_kept;        /* solutions so far; rows from which on those out of use go */
     int first_total;                /* rows of layers: [p] of stages, then [n_cells] of cells */
     ek__mix_column *column;
     ek__mix_row row[EK__MOST_MIX_ROWS];

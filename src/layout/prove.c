@@ -1,8 +1,9 @@
 /* Behind the search: how good the best plan is. Layouts with several chunks a stage have plans by annealing, and bounds
  * that know layers in fractions. Those that leave the best plan open are searched over whole layers (split_whole.c),
  * which closes them, or finds a shorter plan. All that are open are looked at with few sides of the search tree first,
- * those with the least bounds before the others, and then with more. A batch is a fixed number of layouts with a fixed
- * number of sides, so the proof is the same for any number of threads. */
+ * those with the least bounds before the others, and then with more. Once the best plan is proved, the same goes for
+ * the last plan wanted, but for pipelines that take long. A batch is a fixed number of layouts with a fixed number of
+ * sides, so the proof is the same for any number of threads. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,11 +11,13 @@
 #include "layout/bound.h"
 #include "layout/search.h"
 
-enum { BATCH = 4, MOST_LOOKS = 3 };
+enum { BATCH = 4, MOST_LOOKS = 3, SMALL = 16 }; /* cells of a pipeline whose trees take seconds at most */
 static const int sides[MOST_LOOKS] = {400, 4000, 40000};
+#define FAR 8 /* times a bound: no plan that matters is as long */
 
 typedef struct batch {
     ek__layout_search *search;
+    bool last; /* the last plan wanted is what others have to beat; else the best */
     double upper;
     int n;
     size_t at[BATCH];
@@ -30,7 +33,7 @@ static ek_status search_whole(const batch *b, size_t item, const ek_job *one, ek
     const ek__layout_search *s = b->search;
     const ek__candidate *c = &s->candidate[b->at[item]];
     const ek_layout layout = ek__candidate_layout(s, c);
-    const ek__split_options options = {.upper = fmin(b->upper, c->seconds),
+    const ek__split_options options = {.upper = fmin(fmin(b->upper, c->seconds), FAR * c->bound),
                                        .deadline = s->start + s->options.time_limit,
                                        .interrupt = s->options.interrupt};
     ek__bound_figures figures;
@@ -68,9 +71,24 @@ static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *e
     return status;
 }
 
+static double upper_of(const batch *b)
+{
+    const ek__layout_search *s = b->search;
+    return s->n_best == 0 ? INFINITY : s->best[b->last ? s->n_best - 1 : 0].estimate.step.seconds;
+}
+
+/* Where nothing is known to fit, much is open, most of which does not fit. */
+static int most_looks(const batch *b)
+{
+    return b->search->n_best == 0 ? 1 : b->last ? MOST_LOOKS - 1 : MOST_LOOKS;
+}
+
 static bool is_open(const batch *b, const ek__candidate *c)
 {
-    return c->n_chunks > 1 && c->known == EK__KNOWN_SPLIT && c->fate != EK_FATE_ILLEGAL && c->bound < b->upper;
+    int p = b->search->space.group[c->group].layout.value[EK_AXIS_PIPELINE];
+    if (b->last && p * c->n_chunks > SMALL)
+        return false;
+    return c->n_chunks > 1 && c->known == EK__KNOWN_SPLIT && c->fate == EK_FATE_BALANCED && c->bound < b->upper;
 }
 
 /* The least bound that stays. */
@@ -130,22 +148,38 @@ static void leave_others(batch *b)
     b->n = n;
 }
 
+/* As if nothing had been looked at: there is another plan to beat. */
+static void look_again(batch *b)
+{
+    b->upper = upper_of(b);
+    for (size_t i = 0; i < b->search->n; i++) {
+        ek__candidate *c = &b->search->candidate[i];
+        c->looks = 0;
+        c->known = c->known == EK__KNOWN_WHOLE ? EK__KNOWN_SPLIT : c->known;
+    }
+}
+
 static ek_status take(batch *b)
 {
+    ek__layout_search *s = b->search;
+    bool none = s->n_best == 0;
     ek_status status = EK_OK;
     for (int k = 0; k < b->n; k++) {
-        ek__candidate *c = &b->search->candidate[b->at[k]];
+        ek__candidate *c = &s->candidate[b->at[k]];
         ek__split *split = &b->split[k];
-        if (b->done[k] && ++c->looks == MOST_LOOKS)
+        if (b->done[k] && ++c->looks == most_looks(b))
             c->known = EK__KNOWN_WHOLE;
         if (split->found && split->seconds < c->seconds && !status) {
             c->seconds = split->seconds;
             c->plan_mb = split->peak_mb;
-            status = ek__layout_keep(b->search, b->at[k], split);
+            status = ek__layout_keep(s, b->at[k], split);
+            s->first_at = s->first_at > 0 ? s->first_at : ek__clock();
         }
         ek__split_clear(split);
     }
-    b->upper = b->search->best[0].estimate.step.seconds;
+    b->upper = upper_of(b);
+    if (none && s->n_best > 0)
+        look_again(b);
     return status;
 }
 
@@ -153,11 +187,16 @@ ek_status ek__layout_prove(ek__layout_search *search)
 {
     batch b = {.search = search};
     ek_status status = EK_OK;
-    if (search->n_best == 0 || search->ended_early)
+    if (search->ended_early)
         return EK_OK;
-    b.upper = search->best[0].estimate.step.seconds;
+    b.upper = upper_of(&b);
     while (!status && !ek__layout_over(search)) {
         status = fill(&b);
+        if (!status && b.n == 0 && !b.last && search->n_best > 0 && least_known(search) >= b.upper) {
+            b.last = true;
+            look_again(&b);
+            continue;
+        }
         if (status || b.n == 0)
             break;
         leave_others(&b);

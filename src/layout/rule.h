@@ -20,7 +20,8 @@ typedef struct ek__recompute_rule {
 } ek__recompute_rule;
 
 /* Rules that the job's framework can be told, the cheapest in time first as far as that is known. `most` layers are
- * the most that a chunk can have. @return how many there are; the index-th is in *out where index is less */
+ * the most that a chunk, or for every n-th a stage, can have. @return how many there are; the index-th is in *out where
+ * index is less */
 int ek__recompute_rule_at(const ek_job *job, int most, int index, ek__recompute_rule *out);
 
 /* What a rule says of every layer, as far as bounds know it. */

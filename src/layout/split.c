@@ -90,28 +90,29 @@ static bool is_single(const ek_job *job)
            job->schedule->placement == EK_PLACE_WRAP && job->parallel.n_pieces <= 1;
 }
 
-static int most_layers(const ek_job *job)
+int ek__split_most_layers(const ek_job *job)
 {
-    int n = job->model.n_layers + job->model.n_prediction_layers, cells = job->plan.n_stages * job->plan.n_chunks;
-    return n - cells + 1;
+    int n = job->model.n_layers + job->model.n_prediction_layers;
+    return n - (job->plan.n_stages - 1) * job->plan.n_chunks;
 }
 
-/* Layers that some stage has where a rule differs from those before it: the first n of a chunk of fewer are those of
- * another rule, and every n-th of fewer is none. */
-static int layers_told_by(ek__recompute_rule rule)
+/* Layers that some stage has where a rule differs from those before it, since the first n of chunks of fewer are those
+ * of another rule, and every n-th of a stage with fewer is none; -1: none can. */
+static int layers_told_by(const ek_job *job, ek__recompute_rule rule)
 {
-    return rule.kind == EK__RULE_FIRST || rule.kind == EK__RULE_EVERY ? rule.n : 0;
+    int others = job->plan.n_chunks - 1, most = ek__split_most_layers(job); /* a layer at least in each */
+    int wanted = rule.kind == EK__RULE_FIRST ? rule.n + others : rule.kind == EK__RULE_EVERY ? rule.n : 0;
+    return wanted <= most ? wanted : -1;
 }
 
-/* A rule that differs from those before it has a chunk of layers_told_by() it, whose stage computes all of them for every micro-batch, and a layer at least in its other chunks. */
 double ek__split_bound_under(const ek__bound_figures *f, const ek_job *job, ek__recompute_rule rule)
 {
     const ek__rule_says says = ek__rule_says_of(rule);
-    int v = job->plan.n_chunks;
+    int v = job->plan.n_chunks, told = layers_told_by(job, rule);
     ek__bound_figures under;
-    double long_chunk = f->m * (layers_told_by(rule) + v - 1) * f->least;
-    return ek__bound_under(f, &says, &under) ? fmax(long_chunk, ek__bound_within_rule(&under, v, job->schedule))
-                                             : INFINITY;
+    if (told < 0 || !ek__bound_under(f, &says, &under))
+        return INFINITY;
+    return fmax(f->m * told * f->least, ek__bound_within_rule(&under, v, job->schedule));
 }
 
 ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
@@ -121,7 +122,8 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
     ek__recompute_rule rule;
     ek__bound_figures figures;
     ek_status status = ek__bound_figures_of(job, device, cache, true, &figures, err);
-    for (int i = 0; !status && !best.free && !best.over && i < ek__recompute_rule_at(job, most_layers(job), i, &rule);
+    for (int i = 0;
+         !status && !best.free && !best.over && i < ek__recompute_rule_at(job, ek__split_most_layers(job), i, &rule);
          i++) {
         double bound = INFINITY;
         ek__split_options with = *options;

@@ -61,6 +61,8 @@ ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *
 /* Plans under a rule whose chunks are nearly even, which the tree is small for. */
 ek_status ek__split_even(const ek__split_chunked *of, ek__recompute_rule rule, const ek__split_options *options,
                          ek__split *best, ek_error *err);
+/* Layers that a stage can have: each other chunk has one at least. */
+int ek__split_most_layers(const ek_job *job);
 /* What no plan under the rule is shorter than, of those that are no other rule's before it. */
 double ek__split_bound_under(const ek__bound_figures *figures, const ek_job *job, ek__recompute_rule rule);
 /* Judge a job's plan by ek_cost_step(); keep it where it is the shortest so far.

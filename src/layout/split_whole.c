@@ -18,8 +18,8 @@ static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rul
                              ek_error *err)
 {
     ek__whole_plans *plans;
-    ek_status status = ek__whole_plans_new(of->job, of->device, of->cache, rule, under, of->mixes->order, options, best,
-                                           &plans, err);
+    ek_status status =
+        ek__whole_plans_new(of->job, of->device, of->cache, rule, under, of->mixes->order, options, best, &plans, err);
     if (status)
         return status;
     const ek__whole_judge judge = {ek__whole_plans_judge, plans};
@@ -55,7 +55,7 @@ ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *
                           ek_error *err)
 {
     const ek_job *job = of->job;
-    int most = of->figures->n_layers - of->mixes->n_cells + 1;
+    int most = ek__split_most_layers(job);
     ek__recompute_rule rule;
     ek_status status = EK_OK;
     *bound = fmin(options->upper, best->seconds);

@@ -17,7 +17,8 @@ static ek_status measure(ek__ways *w, const ek__job_programs *programs, ek__stag
         const ek_layer_times times = ek__stage_pricer_layer(pricer, (ek__graph_kind)kind);
         for (int k = 0; k < EK_N_RECOMPUTE && !status; k++) {
             w->figures[kind].time[k] = times.backward[k];
-            status = ek__stage_pricer_kept(pricer, (ek__graph_kind)kind, (ek_recompute)k, &w->figures[kind].kept[k], err);
+            status =
+                ek__stage_pricer_kept(pricer, (ek__graph_kind)kind, (ek_recompute)k, &w->figures[kind].kept[k], err);
         }
         for (int k = 1; k < EK_N_RECOMPUTE; k++)
             w->lists[k] = w->lists[k] || w->figures[kind].kept[k] < w->figures[kind].kept[EK_RECOMPUTE_NONE];

@@ -20,7 +20,7 @@
 #include "memory/used.h"
 #include "simulate/longest_path.h"
 
-enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };           /* of a stage; known at once */
+enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };            /* of a stage; known at once */
 enum { MOST_CHOICES = 400000, MOST_EVALUATED = 20000 }; /* of one asking */
 
 #define MS_PER_S 1e3
@@ -72,8 +72,8 @@ struct ek__whole_plans {
     int64_t *actual; /* [p] */
     ek__chunk_price *chunk;
     double exposed[2][EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2][2]; /* ek__bound_exposed(): other stages, the first */
-    double *duration, *tail, *update; /* [n_slots], [p] and [p] of the plan that is tried */
-    double *least_tail;               /* [p] of plans with what was chosen so far */
+    double *duration, *tail, *update;                             /* [n_slots], [p] and [p] of the plan that is tried */
+    double *least_tail;                                           /* [p] of plans with what was chosen so far */
     ek__path walked;
     size_t n_asked, n_slots;
     asked **slot; /* [n_slots] open-addressed by hash */
@@ -82,11 +82,11 @@ struct ek__whole_plans {
     int n_open, *open;  /* [p] stages that have ways to choose from */
     uint64_t *code;     /* [p] what was chosen */
     double *recomputed; /* [n_cells] seconds */
-    bool waits; /* some chunk waits for weights or gradients */
+    bool waits;         /* some chunk waits for weights or gradients */
     double most_update, upper;
     double *over; /* [p][MOST_MOMENTS] of open stages: bytes that are too many with nothing recomputed */
-    /* [p][MOST_PATHS][v + 1][MOST_MOMENTS] of open stages: seconds that a path is longer at least for each byte less at a
-     * moment, by the chunks from c on. */
+    /* [p][MOST_PATHS][v + 1][MOST_MOMENTS] of open stages: seconds that a path is longer at least for each byte less at
+     * a moment, by the chunks from c on. */
     double *price;
     int n_paths, n_choices, n_evaluated;
     known_path path[MOST_PATHS];
@@ -144,9 +144,9 @@ static ek_status fill(ek__whole_plans *w, ek_error *err)
     return status;
 }
 
-ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
-                              ek__recompute_rule rule, const ek__bound_figures *figures, const ek_order *order,
-                              const ek__split_options *options, ek__split *best, ek__whole_plans **out, ek_error *err)
+ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                              const ek__bound_figures *figures, const ek_order *order, const ek__split_options *options,
+                              ek__split *best, ek__whole_plans **out, ek_error *err)
 {
     ek__whole_plans *made = ek__alloc(1, sizeof *made);
     if (!made)
@@ -240,8 +240,7 @@ static bool whole_is_slowest(const ek__whole_plans *w)
 {
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++)
         for (int k = 0; k < EK_N_RECOMPUTE && w->programs->graph[kind]; k++)
-            if (w->ways.lists[k] &&
-                w->ways.figures[kind].time[k] > w->ways.figures[kind].time[EK_RECOMPUTE_FULL])
+            if (w->ways.lists[k] && w->ways.figures[kind].time[k] > w->ways.figures[kind].time[EK_RECOMPUTE_FULL])
                 return false;
     return w->ways.lists[EK_RECOMPUTE_FULL];
 }
@@ -315,8 +314,7 @@ static ek_status find_peak(ek__whole_plans *w, int stage, int64_t *peak)
     if (*peak == TOO_MUCH || w->job.limit_mb <= 0)
         return EK_OK;
     stop.most = limit_of(w);
-    ek_status status =
-        ek__stage_actual(&w->job, w->programs, stage, blocks, w->n_blocks, used, &stop, peak, w->err);
+    ek_status status = ek__stage_actual(&w->job, w->programs, stage, blocks, w->n_blocks, used, &stop, peak, w->err);
     if (*peak == EK__NOT_PLACED)
         *peak = UNKNOWN;
     else if (*peak > limit_of(w))
@@ -334,7 +332,8 @@ static bool peaks_grow(peaks *k)
     if (2 * (k->n + 1) <= k->n_slots)
         return true;
     size_t n = k->n_slots ? 2 * k->n_slots : 16;
-    peaks grown = {.n = k->n, .n_slots = n, .code = ek__alloc(n, sizeof *grown.code), .peak = ek__alloc(n, sizeof *grown.peak)};
+    peaks grown = {
+        .n = k->n, .n_slots = n, .code = ek__alloc(n, sizeof *grown.code), .peak = ek__alloc(n, sizeof *grown.peak)};
     if (!grown.code || !grown.peak) {
         free(grown.code);
         free(grown.peak);
@@ -458,8 +457,8 @@ static ek_status list_ways(ek__whole_plans *w, int stage)
         int cell = c * w->p + stage;
         free(a->way[c]);
         a->way[c] = NULL;
-        status = ek__ways_list(&w->ways, w->first[cell], w->job.plan.layers[cell], true, &a->way[c], &a->n_ways[c],
-                               w->err);
+        status =
+            ek__ways_list(&w->ways, w->first[cell], w->job.plan.layers[cell], true, &a->way[c], &a->n_ways[c], w->err);
         a->kept[c] = INT64_MAX;
         for (size_t i = 0; i < a->n_ways[c] && !status; i++)
             a->kept[c] = a->way[c][i].kept < a->kept[c] ? a->way[c][i].kept : a->kept[c];
@@ -477,8 +476,7 @@ static int copies_of(const ek__whole_plans *w)
 
 static double *prices_of(const ek__whole_plans *w, int stage, int path, int chunk)
 {
-    return w->price +
-           (((size_t)stage * MOST_PATHS + (size_t)path) * ((size_t)w->v + 1) + (size_t)chunk) * MOST_MOMENTS;
+    return w->price + (((size_t)stage * MOST_PATHS + (size_t)path) * ((size_t)w->v + 1) + (size_t)chunk) * MOST_MOMENTS;
 }
 
 /* What a byte less of a stage costs on a path. */
@@ -518,7 +516,8 @@ static void know_path(ek__whole_plans *w)
         set_prices(w, w->open[i], at);
 }
 
-/* Seconds that a path is longer at least where a stage has these bytes too many at its moments, and chunks from c on. */
+/* Seconds that a path is longer at least where a stage has these bytes too many at its moments, and chunks from c on.
+ */
 static double least_more(const ek__whole_plans *w, int stage, int path, int c, const double *over)
 {
     const double *price = prices_of(w, stage, path, c);
@@ -625,8 +624,8 @@ static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix,
         return leave_stage(w, at);
     for (int k = 0; k < live->n; k++) /* what the chunks behind this one can save */
         for (int other = c + 1; other < w->v; other++)
-            most_less[k] += live->vectors[k * w->v + other] *
-                            (double)(copies_of(w) * (a->way[other][0].kept - a->kept[other]));
+            most_less[k] +=
+                live->vectors[k * w->v + other] * (double)(copies_of(w) * (a->way[other][0].kept - a->kept[other]));
     for (size_t i = 0; i < a->n_ways[c] && !status && w->exact; i++) {
         const ek__chunk_way *way = &a->way[c][i];
         bool fits = true, ends;

@@ -1,5 +1,5 @@
-/* layout/whole_plans.h - the shortest plan with given layers in every chunk: what mix_branch.c asks where a solution has
- * whole layers. */
+/* layout/whole_plans.h - the shortest plan with given layers in every chunk: what mix_branch.c asks where a solution
+ * has whole layers. */
 #ifndef EK_LAYOUT_WHOLE_PLANS_H
 #define EK_LAYOUT_WHOLE_PLANS_H
 
@@ -14,9 +14,9 @@ typedef struct ek__whole_plans ek__whole_plans;
  * @param order    of its schedule
  * @param best     plans that are shorter are kept in it
  */
-ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
-                              ek__recompute_rule rule, const ek__bound_figures *figures, const ek_order *order,
-                              const ek__split_options *options, ek__split *best, ek__whole_plans **out, ek_error *err);
+ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                              const ek__bound_figures *figures, const ek_order *order, const ek__split_options *options,
+                              ek__split *best, ek__whole_plans **out, ek_error *err);
 void ek__whole_plans_free(ek__whole_plans *plans);
 
 /* ek__whole_judge. O(blocks) for each plan that is looked at. */

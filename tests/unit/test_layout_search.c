@@ -199,6 +199,20 @@ static void keep(truth *t, double seconds, int most)
     t->seconds[i] = seconds;
 }
 
+/* Every number of chunks. */
+static void try_switches(const ek_job *job, const ek_device *device, const ek_layout *layout, int most, truth *out);
+static void try_chunks(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_range chunks,
+                       int most, truth *out)
+{
+    for (int v = chunks.least; v <= chunks.most && v * layout->value[EK_AXIS_PIPELINE] <= job->model.n_layers; v++) {
+        ek_layout with = *layout;
+        with.value[EK_AXIS_CHUNKS] = v;
+        with.schedule = ek_schedule_find(v > 1 ? "interleaved" : "1f1b");
+        if (v == 1 || with.value[EK_AXIS_PIPELINE] > 1)
+            try_switches(job, device, &with, most, out);
+    }
+}
+
 /* What MindFormers' Llama has besides: turns inside layers, a shared table, shared sums of gradients. */
 static void try_switches(const ek_job *job, const ek_device *device, const ek_layout *layout, int most, truth *out)
 {
@@ -246,21 +260,20 @@ static void try_everything(const ek_job *job, const ek_device *device, const ek_
                                         continue;
                                     ek_layout layout = {.value = {d, t, c, e, p, 1, b, shard, k, 1, 1, 1},
                                                         .n_micro_batches = (int)(global / ((int64_t)d * b * k)),
-                                                        .sequence_parallel = sp,
-                                                        .schedule = ek_schedule_find("1f1b")};
-                                    try_switches(job, device, &layout, most, out);
+                                                        .sequence_parallel = sp};
+                                    try_chunks(job, device, &layout, o->range[EK_AXIS_CHUNKS], most, out);
                                 }
 }
 
 /* A limit between what the job needs on one device and on all of them, so that it binds somewhere. */
-static double some_limit(ek__random *r, const ek_job *job, const ek_device *device, int n_devices)
+static double some_limit(ek__random *r, const ek_job *job, const ek_device *device, int n_devices, int chunks)
 {
     ek_layout_options o;
     ek_layout_result result;
     ek_layout_options_init(&o);
     o.n_devices = n_devices;
     o.n_best = 1;
-    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1, 1};
+    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){chunks, chunks};
     if (ek_layout_search(job, device, &o, &result, NULL))
         return 0;
     double peak = result.n_plans
@@ -270,13 +283,13 @@ static double some_limit(ek__random *r, const ek_job *job, const ek_device *devi
     return peak / 1048576 * (0.55 + 0.15 * ek__random_below(r, 5));
 }
 
-static ek_layout_options small_space(int n_devices)
+static ek_layout_options small_space(int n_devices, int chunks)
 {
     ek_layout_options o;
     ek_layout_options_init(&o);
     o.n_devices = n_devices;
     o.n_best = 5;
-    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1, 1};
+    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){chunks, chunks};
     o.range[EK_AXIS_BATCH] = (ek_layout_range){1, 2};
     o.range[EK_AXIS_TENSOR] = (ek_layout_range){1, 4};
     o.range[EK_AXIS_CONTEXT] = (ek_layout_range){1, 2};
@@ -285,47 +298,88 @@ static ek_layout_options small_space(int n_devices)
     return o;
 }
 
+/* How many of the best plans had what. */
+typedef struct compared {
+    int recompute, several;
+    long layouts, plans;
+} compared;
+
+/* The search's best five plans of a job, and those of trying everything. */
+static void compare_best_five(int i, const ek_job *job, const ek_device *device, int n_devices, int chunks,
+                              compared *out)
+{
+    const ek_layout_options o = small_space(n_devices, chunks);
+    ek_layout_result result;
+    ek_error err;
+    truth all;
+    ek_status status = ek_layout_search(job, device, &o, &result, &err);
+    try_everything(job, device, &o, 5, &all);
+    if (status == EK_ERR_INPUT && all.n == 0)
+        return;
+    if (status)
+        fail_msg("job %d: %s", i, err.message);
+    assert_int_equal(result.n_plans, all.n);
+    for (int k = 0; k < all.n; k++) {
+        double found = result.plan[k].estimate.step.seconds;
+        if (!near_equal(found, all.seconds[k]))
+            fail_msg(
+                "job %d (%s, %d devices, %d layers, %.0f MB), plan %d: %.17g s, but trying everything gives %.17g s", i,
+                ek_framework_name[job->framework], n_devices, job->model.n_layers, job->limit_mb, k, found,
+                all.seconds[k]);
+        const ek_plan *plan = &result.plan[k].job.plan;
+        int recomputed = 0;
+        for (int c = 0; c < plan->n_stages * plan->n_chunks; c++)
+            recomputed += plan->full[c] + plan->select[c] + plan->comm[c];
+        out->recompute += recomputed > 0;
+        out->several += plan->n_chunks > 1;
+    }
+    if (!result.proved && all.n > 0)
+        fail_msg("job %d: the best five are not proved", i);
+    out->layouts += all.n_layouts;
+    out->plans += all.n_plans;
+    ek_layout_result_clear(&result);
+}
+
 static void best_five_are_those_of_trying_everything(void **state)
 {
     const int devices[] = {2, 4, 6, 8, 8, 12, 16, 64};
     ek__random random = ek__random_seed(20);
-    int n = n_random_jobs(6), n_bound = 0;
-    long layouts = 0, plans = 0;
+    int n = n_random_jobs(6);
+    compared all = {0};
     (void)state;
     for (int i = 0; i < n; i++) {
         const ek_device *device = ek_device_find(i % 2 ? "A100-80" : "910B");
         int layers = 2 + ek__random_below(&random, 2), D = one_of(&random, 8, devices);
         ek_job job;
-        ek_error err;
-        truth all;
-        ek_layout_result result;
         assert_true(random_small_job(&random, layers, &job));
-        job.limit_mb = some_limit(&random, &job, device, D);
-        const ek_layout_options o = small_space(D);
-        ek_status status = ek_layout_search(&job, device, &o, &result, &err);
-        try_everything(&job, device, &o, 5, &all);
-        if (status == EK_ERR_INPUT && all.n == 0) {
-            ek_job_clear(&job);
-            continue;
-        }
-        if (status)
-            fail_msg("job %d: %s", i, err.message);
-        assert_int_equal(result.n_plans, all.n);
-        for (int k = 0; k < all.n; k++) {
-            double found = result.plan[k].estimate.step.seconds;
-            if (!near_equal(found, all.seconds[k]))
-                fail_msg("job %d (%s, %d devices, %d layers, %.0f MB), plan %d: %.17g s, but trying everything gives "
-                         "%.17g s",
-                         i, ek_framework_name[job.framework], D, layers, job.limit_mb, k, found, all.seconds[k]);
-            n_bound += result.plan[k].job.plan.full[0] + result.plan[k].job.plan.select[0] > 0;
-        }
-        layouts += all.n_layouts;
-        plans += all.n_plans;
-        ek_layout_result_clear(&result);
+        job.limit_mb = some_limit(&random, &job, device, D, 1);
+        compare_best_five(i, &job, device, D, 1, &all);
         ek_job_clear(&job);
     }
-    print_message("# %d jobs, %ld layouts that fit, %ld plans tried; %d of the best recompute\n", n, layouts, plans,
-                  n_bound);
+    print_message("# %d jobs, %ld layouts that fit, %ld plans tried; %d of the best recompute\n", n, all.layouts,
+                  all.plans, all.recompute);
+}
+
+/* Two chunks on each of two stages, and of all other layouts of these jobs that have room for them. */
+static void so_are_those_with_two_chunks_a_stage(void **state)
+{
+    ek__random random = ek__random_seed(27);
+    int n = n_random_jobs(4);
+    compared all = {0};
+    (void)state;
+    for (int i = 0; i < n; i++) {
+        const ek_device *device = ek_device_find(i % 2 ? "A100-80" : "910B");
+        int D = 2 << ek__random_below(&random, 2);
+        ek_job job;
+        assert_true(random_small_job(&random, 4 + (i % 4 == 3), &job));
+        job.limit_mb = some_limit(&random, &job, device, D, 2);
+        compare_best_five(i, &job, device, D, 2, &all);
+        ek_job_clear(&job);
+    }
+    print_message(
+        "# %d jobs, %ld layouts that fit, %ld plans tried; of the best %d recompute, %d have several chunks\n", n,
+        all.layouts, all.plans, all.recompute, all.several);
+    assert_true(all.several > 0);
 }
 
 /* ---- bounds ---- */
@@ -341,7 +395,7 @@ static void no_bound_is_above_a_plan(void **state)
         ek_job job;
         int layers = 3 + ek__random_below(&random, 4), D = 8 << ek__random_below(&random, 2);
         assert_true(random_small_job(&random, layers, &job));
-        job.limit_mb = ek__random_below(&random, 3) ? some_limit(&random, &job, device, D) : 0;
+        job.limit_mb = ek__random_below(&random, 3) ? some_limit(&random, &job, device, D, 1) : 0;
         for (int k = 0; k < 45; k++) {
             int t = 1 << ek__random_below(&random, 3), c = 1 << ek__random_below(&random, 2),
                 p = 1 + ek__random_below(&random, 4), v = 1 + ek__random_below(&random, 3),
@@ -389,7 +443,7 @@ static void bounds_are_told_by_the_part_that_exceeds(void **state)
     const ek_device *device = ek_device_find("A100-80");
     long parts[EK_N_STEP_PARTS] = {0}, n = 0;
     ek_job job;
-    ek_layout_options o = small_space(16);
+    ek_layout_options o = small_space(16, 1);
     ek_layout_result result;
     assert_true(random_small_job(&random, 4, &job));
     o.n_best = 2;
@@ -553,7 +607,7 @@ static void estimates_of_plans_are_those_of_their_jobs(void **state)
         o.range[EK_AXIS_PIPELINE].least = 2;
         o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1 + i % 2, i % 2 ? 0 : 1};
         o.n_best = 4;
-        job.limit_mb = i % 3 ? some_limit(&random, &job, device, o.n_devices) : 0;
+        job.limit_mb = i % 3 ? some_limit(&random, &job, device, o.n_devices, 1) : 0;
         if (ek_layout_search(&job, device, &o, &result, NULL) == EK_OK) {
             for (int k = 0; k < result.n_plans; k++) {
                 const ek_layout_plan *plan = &result.plan[k];
@@ -742,6 +796,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_five_are_those_of_trying_everything),
+        cmocka_unit_test(so_are_those_with_two_chunks_a_stage),
         cmocka_unit_test(bounds_are_told_by_the_part_that_exceeds),
         cmocka_unit_test(no_bound_is_above_a_plan),
         cmocka_unit_test(threads_change_nothing),
