@@ -309,7 +309,8 @@ ek_status ek__mix_branch(const ek__mix_layout *layout, const ek__branch_options 
     b->enough = ek__mix_seconds_of(layout->figures, options->upper);
     b->left = INFINITY;
     b->err = err;
-    bool fine = ek__mix_program_begin(&b->program, layout, TOO_LONG) && make_room(b);
+    bool fine = ek__mix_program_begin(&b->program, layout, options->too_long > 0 ? options->too_long : TOO_LONG) &&
+                make_room(b);
     ek_status status = fine ? EK_OK : ek__no_memory(err);
     if (fine) {
         open_root(b);

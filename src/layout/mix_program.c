@@ -22,7 +22,7 @@ enum { MOST_KNOWN = 12 }; /* mixes to begin with */
 #define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
 #define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and bring less */
 enum { WINDOW = 24 };
-enum { IN_USE = 60, FEWEST_ROWS = 120 }; /* solutions; rows */
+enum { IN_USE = 60, FEWEST_ROWS = 120, ROWS_PER_CELL = 4 }; /* solutions; rows */
 
 typedef ek__mix_program program;
 typedef ek__mix_row added;
@@ -514,9 +514,18 @@ static bool judge_memory(program *g)
     return true;
 }
 
+/* Rows that are kept at least, of so many: long pipelines need more of them. */
+static int keeps_rows(const ek__mixes *mixes, int n)
+{
+    int fewest = FEWEST_ROWS + ROWS_PER_CELL * mixes->n_cells;
+    n = n > fewest ? n : fewest;
+    return n < EK__MOST_MIX_ROWS ? n : EK__MOST_MIX_ROWS;
+}
+
 bool ek__mix_program_begin(program *g, const ek__mix_layout *layout, double too_long)
 {
-    *g = (program){.layout = layout, .mixes = layout->mixes, .too_long = too_long, .most_kept = FEWEST_ROWS};
+    *g = (program){
+        .layout = layout, .mixes = layout->mixes, .too_long = too_long, .most_kept = keeps_rows(layout->mixes, 0)};
     return load_rows(g) && add_known(g) && add_first_paths(g);
 }
 
@@ -586,7 +595,7 @@ static void drop_unused(program *g)
     if (n > 0)
         Clp_deleteRows(g->model, n, which);
     g->n_added = kept;
-    g->most_kept = 2 * kept < FEWEST_ROWS ? FEWEST_ROWS : 2 * kept > EK__MOST_MIX_ROWS ? EK__MOST_MIX_ROWS : 2 * kept;
+    g->most_kept = keeps_rows(g->mixes, 2 * kept);
 }
 
 ek__mix_end ek__mix_program_solve(program *g, double most, double *bound)

@@ -77,10 +77,10 @@ static double upper_of(const batch *b)
     return s->n_best == 0 ? INFINITY : s->best[b->last ? s->n_best - 1 : 0].estimate.step.seconds;
 }
 
-/* Where nothing is known to fit, much is open, most of which does not fit. */
+/* Where nothing is known to fit, and behind the best plan, much is open. */
 static int most_looks(const batch *b)
 {
-    return b->search->n_best == 0 ? 1 : b->last ? MOST_LOOKS - 1 : MOST_LOOKS;
+    return b->search->n_best == 0 || b->last ? 1 : MOST_LOOKS;
 }
 
 static bool is_open(const batch *b, const ek__candidate *c)

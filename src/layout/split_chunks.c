@@ -13,9 +13,9 @@
 #include "layout/split.h"
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8 };
-enum { EVEN_NODES = 40 };               /* of a search over nearly even chunks */
-enum { FEW_TURNS = 3, MANY_TURNS = 8 }; /* of p micro-batches: simulated, and from where no more are */
-enum { ROUNDING = 16 << 20 };           /* bytes that live tensors may be above what the allocator says of them */
+enum { EVEN_NODES = 40, FEW_CELLS = 24 }; /* of a search over nearly even chunks */
+enum { FEW_TURNS = 3, MANY_TURNS = 8 };   /* of p micro-batches: simulated, and from where no more are */
+enum { ROUNDING = 16 << 20 };             /* bytes that live tensors may be above what the allocator says of them */
 
 #define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
 #define MS_PER_S     1e3
@@ -164,13 +164,20 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
     return status;
 }
 
+/* Of a long pipeline, whose tree takes seconds where chunks are of two sizes. */
+static bool is_nearly_even(const chunks *c)
+{
+    int cells = c->job.plan.n_stages * c->job.plan.n_chunks, odd = c->layers.n_layers % cells;
+    return cells <= FEW_CELLS || odd <= cells / 16 || odd >= cells - cells / 16;
+}
+
 /* Annealing ends in one of many plans that are nearly alike; where chunks are even, the best of them is found. */
 static ek_status try_even(chunks *c, ek__split *best)
 {
     const ek_job *job = &c->job;
     ek__bound_figures figures;
     ek__mixes *mixes;
-    if (!ek__split_whole_applies(job) || c->options->fixed_layers)
+    if (!ek__split_whole_applies(job) || c->options->fixed_layers || !is_nearly_even(c))
         return EK_OK;
     ek_status status = ek__bound_figures_of(job, c->device, c->cache, true, &figures, c->err);
     if (!status)

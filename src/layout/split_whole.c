@@ -7,6 +7,8 @@
 #include "layout/split.h"
 #include "layout/whole_plans.h"
 
+#define ROUGHLY 3e-3 /* of the step */
+
 static bool is_over(void *user)
 {
     return ek__split_over(user);
@@ -26,6 +28,7 @@ static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rul
     const ek__branch_options how = {.upper = fmin(options->upper, best->seconds),
                                     .n_nodes = of->n_nodes,
                                     .most_layers = most_layers,
+                                    .too_long = most_layers > 0 ? ROUGHLY : 0, /* a plan is wanted, not its proof */
                                     .judge = &judge,
                                     .over = is_over,
                                     .user = (void *)options};
