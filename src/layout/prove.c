@@ -12,6 +12,7 @@
 #include "layout/search.h"
 
 enum { BATCH = 4, MOST_LOOKS = 3, SMALL = 16 }; /* cells of a pipeline whose trees take seconds at most */
+enum { FEW_SIDES = 100 };                       /* of long pipelines, which take tens of milliseconds each */
 static const int sides[MOST_LOOKS] = {400, 4000, 40000};
 #define FAR 8 /* times a bound: no plan that matters is as long */
 
@@ -25,6 +26,16 @@ typedef struct batch {
     ek__split split[BATCH];
     bool done[BATCH];
 } batch;
+
+static int cells_of(const batch *b, const ek__candidate *c)
+{
+    return b->search->space.group[c->group].layout.value[EK_AXIS_PIPELINE] * c->n_chunks;
+}
+
+static int sides_of(const batch *b, const ek__candidate *c)
+{
+    return cells_of(b, c) > 2 * SMALL ? FEW_SIDES : sides[c->looks];
+}
 
 /* @param one  of the layout with one chunk a stage */
 static ek_status search_whole(const batch *b, size_t item, const ek_job *one, ek_cost_cache *cache, ek__split *split,
@@ -43,7 +54,7 @@ static ek_status search_whole(const batch *b, size_t item, const ek_job *one, ek
         status = ek__layout_job_on(s->job, s->device, &layout, &job, err);
     if (status)
         return status;
-    const ek__split_chunked of = {&job, s->device, cache, b->mixes[item], &figures, sides[c->looks]};
+    const ek__split_chunked of = {&job, s->device, cache, b->mixes[item], &figures, sides_of(b, c)};
     status = ek__split_whole(&of, &options, split, bound, err);
     ek_job_clear(&job);
     return status;
@@ -77,16 +88,16 @@ static double upper_of(const batch *b)
     return s->n_best == 0 ? INFINITY : s->best[b->last ? s->n_best - 1 : 0].estimate.step.seconds;
 }
 
-/* Where nothing is known to fit, and behind the best plan, much is open. */
-static int most_looks(const batch *b)
+/* Where nothing is known to fit, and behind the best plan, much is open; and trees of long pipelines do not end. */
+static int most_looks(const batch *b, const ek__candidate *c)
 {
-    return b->search->n_best == 0 || b->last ? 1 : MOST_LOOKS;
+    bool once = b->search->n_best == 0 || b->last || cells_of(b, c) > 2 * SMALL;
+    return once ? 1 : cells_of(b, c) > SMALL ? 2 : MOST_LOOKS;
 }
 
 static bool is_open(const batch *b, const ek__candidate *c)
 {
-    int p = b->search->space.group[c->group].layout.value[EK_AXIS_PIPELINE];
-    if (b->last && p * c->n_chunks > SMALL)
+    if (b->last && cells_of(b, c) > SMALL)
         return false;
     return c->n_chunks > 1 && c->known == EK__KNOWN_SPLIT && c->fate == EK_FATE_BALANCED && c->bound < b->upper;
 }
@@ -110,7 +121,7 @@ static bool before(const ek__candidate *x, const ek__candidate *y)
 static ek_status fill(batch *b)
 {
     ek__layout_search *s = b->search;
-    double least = least_known(s);
+    double least = b->last ? INFINITY : least_known(s); /* behind what stays open nothing tells more */
     b->n = 0;
     for (size_t i = 0; i < s->n; i++) {
         const ek__candidate *c = &s->candidate[i];
@@ -167,7 +178,7 @@ static ek_status take(batch *b)
     for (int k = 0; k < b->n; k++) {
         ek__candidate *c = &s->candidate[b->at[k]];
         ek__split *split = &b->split[k];
-        if (b->done[k] && ++c->looks == most_looks(b))
+        if (b->done[k] && ++c->looks >= most_looks(b, c))
             c->known = EK__KNOWN_WHOLE;
         if (split->found && split->seconds < c->seconds && !status) {
             c->seconds = split->seconds;
