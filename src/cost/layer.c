@@ -646,23 +646,29 @@ static void price(pricer *p, ek__layer_cost *out)
     finish(p, out->factor, &out->weight);
 }
 
+ek_status ek__layer_cost_with(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__graph *graph,
+                              ek__layer_cost *out, ek_error *err)
+{
+    ek__layer_cost layer = {.graph = graph, .kind = kind, .factor = ek__layer_factor(job, device, kind)};
+    pricer p = {.job = job, .device = device, .graph = graph, .kind = kind};
+    price(&p, &layer);
+    if (p.missing)
+        return lacks(&p, err);
+    *out = layer;
+    return EK_OK;
+}
+
 ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__layer_cost *out,
                             ek_error *err)
 {
-    ek__layer_cost layer = {.graph = ek__alloc(1, sizeof *layer.graph), .kind = kind, .factor = 1};
-    if (!layer.graph)
+    ek__graph *graph = ek__alloc(1, sizeof *graph);
+    if (!graph)
         return ek__no_memory(err);
-    ek__graph_build(job, kind, layer.graph);
-    pricer p = {.job = job, .device = device, .graph = layer.graph, .kind = kind};
-    layer.factor = ek__layer_factor(job, device, kind);
-    price(&p, &layer);
-    if (p.missing) {
-        ek_status status = lacks(&p, err);
-        ek__layer_cost_clear(&layer);
-        return status;
-    }
-    *out = layer;
-    return EK_OK;
+    ek__graph_build(job, kind, graph);
+    ek_status status = ek__layer_cost_with(job, device, kind, graph, out, err);
+    if (status)
+        free(graph);
+    return status;
 }
 
 void ek__layer_cost_clear(ek__layer_cost *layer)

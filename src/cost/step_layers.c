@@ -1,7 +1,9 @@
 /* The cache behind ek_cost_step(): what a layer costs depends on a part of the job only, which is the key; the oldest
- * entry makes room. Orders are kept likewise, by schedule and shape. */
+ * entry makes room. Graphs, and the bytes that programs of them keep, depend on less: entries that differ in the number
+ * of micro-batches alone share them. Orders are kept likewise, by schedule and shape. */
 #include "cost/step_layers.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +24,12 @@ enum { N_ENTRIES = 128, N_ORDERS = 64 };
 #define CLEAR_PADDING(of) (void)(of)
 #endif
 
-/* What a layer's cost depends on. Compared as bytes, so it is zeroed before it is filled, and its padding after. */
+/* What a layer's cost depends on. Compared as bytes, so it is zeroed before it is filled, and its padding after; what
+ * differs most often comes first. */
 typedef struct key {
+    ek_job_parallel parallel; /* without data and micro-batches; of the pipeline, whether there is one */
     ek_job_model model;
     ek_job_types types;
-    ek_job_parallel parallel; /* without data, pipeline and micro-batches */
     int gradient;             /* states.gradient */
     ek_job_run run;
     ek_rules rules;
@@ -36,17 +39,26 @@ typedef struct key {
     ek_family family;
     int n_patterns;
     uint64_t patterns; /* hash of their texts and kinds */
-    double casts;      /* micro-batches that a cast of the weights serves */
-    double added;      /* ek__layer_gradients_added() */
+    /* What graphs do not depend on. */
+    double casts; /* micro-batches that a cast of the weights serves */
+    double added; /* ek__layer_gradients_added() */
 } key;
+enum { GRAPH_KEY = offsetof(key, casts) }; /* bytes of it */
+
+/* What entries with the same graphs share. */
+typedef struct graphs {
+    int users;
+    ek__graph *graph[EK__N_GRAPH_KINDS];
+    bool measured[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
+    ek__layer_bytes bytes[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
+} graphs;
 
 struct ek__step_layers {
     ek_cost_cache *cache;
     key key;
+    graphs *graphs;
     bool priced[EK__N_GRAPH_KINDS];
-    ek__layer_cost layer[EK__N_GRAPH_KINDS];
-    bool measured[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
-    ek__layer_bytes bytes[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
+    ek__layer_cost layer[EK__N_GRAPH_KINDS]; /* of those graphs */
 };
 
 typedef struct kept_order {
@@ -71,10 +83,19 @@ ek_cost_cache *ek_cost_cache_new(const ek_device *device)
     return cache;
 }
 
+static void drop(graphs *of)
+{
+    if (--of->users > 0)
+        return;
+    for (int k = 0; k < EK__N_GRAPH_KINDS; k++)
+        free(of->graph[k]);
+    free(of);
+}
+
 static void clear_layers(ek__step_layers *layers)
 {
-    for (int k = 0; layers && k < EK__N_GRAPH_KINDS; k++)
-        ek__layer_cost_clear(&layers->layer[k]);
+    if (layers)
+        drop(layers->graphs);
     free(layers);
 }
 
@@ -127,13 +148,43 @@ static void make_key(const ek_job *job, const ek_device *device, key *out)
     memcpy(&out->rules, &job->rules, sizeof out->rules);
     out->casts = job->run.fp8 != EK_FP8_NONE ? job->parallel.n_micro_batches : 0;
     out->added = ek__layer_gradients_added(job);
-    out->parallel.data = out->parallel.pipeline = out->parallel.n_micro_batches = 0;
+    out->parallel.data = out->parallel.n_micro_batches = 0;
+    out->parallel.pipeline = job->parallel.pipeline > 1; /* a prediction layer's table is the embedding's, or its own */
     out->parallel.n_accumulation = out->parallel.chunk_group = 0;
     out->framework = job->framework;
     out->family = job->family;
     out->n_patterns = job->n_patterns;
     out->patterns = hash_patterns(job);
     CLEAR_PADDING(out);
+}
+
+/* The graphs of an entry that has the same ones, or new. NULL: no memory. */
+static graphs *graphs_of(ek_cost_cache *cache, const key *wanted)
+{
+    graphs *found = NULL;
+    for (int i = 0; i < cache->n && !found; i++)
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): as below */
+        if (memcmp(&cache->entry[i]->key, wanted, GRAPH_KEY) == 0)
+            found = cache->entry[i]->graphs;
+    if (!found)
+        found = ek__alloc(1, sizeof *found);
+    if (found)
+        found->users++;
+    return found;
+}
+
+/* A new entry, or the oldest one's. NULL: no memory. */
+static ek__step_layers *room_for_one(ek_cost_cache *cache)
+{
+    if (cache->n == N_ENTRIES) {
+        ek__step_layers *oldest = cache->entry[cache->next++ % N_ENTRIES];
+        drop(oldest->graphs);
+        return oldest;
+    }
+    ek__step_layers *made = ek__alloc(1, sizeof *made);
+    if (made)
+        cache->entry[cache->n++] = made;
+    return made;
 }
 
 ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
@@ -144,22 +195,31 @@ ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is cleared, and 0 beside -0 is priced again */
         if (memcmp(&cache->entry[i]->key, &wanted, sizeof wanted) == 0)
             return cache->entry[i];
-    ek__step_layers *made = ek__alloc(1, sizeof *made);
-    if (!made)
+    graphs *shared = graphs_of(cache, &wanted);
+    ek__step_layers *made = shared ? room_for_one(cache) : NULL;
+    if (!made) {
+        if (shared)
+            drop(shared);
         return NULL;
+    }
     memcpy(&made->key, &wanted, sizeof wanted);
     made->cache = cache;
-    int at = cache->n < N_ENTRIES ? cache->n++ : cache->next++ % N_ENTRIES;
-    clear_layers(cache->entry[at]);
-    cache->entry[at] = made;
+    made->graphs = shared;
+    memset(made->priced, 0, sizeof made->priced);
     return made;
 }
 
 static ek_status price(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_error *err)
 {
+    ek__graph **graph = &layers->graphs->graph[kind];
     if (layers->priced[kind])
         return EK_OK;
-    ek_status status = ek__layer_cost_of(job, layers->cache->device, kind, &layers->layer[kind], err);
+    if (!*graph) {
+        if (!(*graph = malloc(sizeof **graph))) /* ek__graph_build() writes what there is of it */
+            return ek__no_memory(err);
+        ek__graph_build(job, kind, *graph);
+    }
+    ek_status status = ek__layer_cost_with(job, layers->cache->device, kind, *graph, &layers->layer[kind], err);
     layers->priced[kind] = status == EK_OK;
     return status;
 }
@@ -181,8 +241,9 @@ ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind)
 ek_status ek__step_layer_bytes(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
                                ek__layer_bytes *out, ek_error *err)
 {
-    const ek__graph *graph = layers->layer[kind].graph;
-    if (!layers->measured[kind][recompute]) {
+    graphs *of = layers->graphs;
+    const ek__graph *graph = of->graph[kind];
+    if (!of->measured[kind][recompute]) {
         bool recomputed[EK__MAX_OPS] = {false};
         ek__program *program;
         ek__recompute what = ek__recompute_of_kind(job, recompute);
@@ -192,11 +253,11 @@ ek_status ek__step_layer_bytes(ek__step_layers *layers, const ek_job *job, ek__g
         if (status)
             return status;
         int64_t peak = program->profile[EK_BACKWARD].peak;
-        layers->bytes[kind][recompute] = (ek__layer_bytes){program->kept, peak > 0 ? peak : 0};
-        layers->measured[kind][recompute] = true;
+        of->bytes[kind][recompute] = (ek__layer_bytes){program->kept, peak > 0 ? peak : 0};
+        of->measured[kind][recompute] = true;
         ek__program_free(program);
     }
-    *out = layers->bytes[kind][recompute];
+    *out = of->bytes[kind][recompute];
     return EK_OK;
 }
 

@@ -161,11 +161,13 @@ ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek
     return EK_OK;
 }
 
-ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper,
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, bool any,
                              ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err)
 {
-    const ek__split_options options = {
-        .upper = upper, .deadline = search->start + search->options.time_limit, .interrupt = search->options.interrupt};
+    const ek__split_options options = {.upper = upper,
+                                       .deadline = search->start + search->options.time_limit,
+                                       .interrupt = search->options.interrupt,
+                                       .any = any};
     ek_job job;
     ek_error why;
     ek_status status = ek__layout_job_on(search->job, search->device, layout, &job, &why);
@@ -187,7 +189,7 @@ static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *er
     ek__candidate *c = &b->search->candidate[l->at];
     const ek_layout layout = ek__candidate_layout(b->search, c);
     bool legal;
-    ek_status status = ek__layout_balance(b->search, &layout, b->upper, cache, &l->split, &legal, err);
+    ek_status status = ek__layout_balance(b->search, &layout, b->upper, false, cache, &l->split, &legal, err);
     if (!legal) {
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
@@ -286,6 +288,17 @@ static ek_status take(batch *b, looked *l)
     if (split->found && s->first_at == 0)
         s->first_at = ek__clock();
     return split->found ? ek__layout_keep(s, l->at, split) : EK_OK;
+}
+
+/* A plan of a layout that may have a better one: of several chunks, or cut short. The layout is looked at again. */
+static ek_status take_plan(batch *b, looked *l)
+{
+    ek__candidate *c = &b->search->candidate[l->at];
+    c->seconds = l->split.seconds;
+    c->plan_mb = l->split.peak_mb;
+    if (b->search->first_at == 0)
+        b->search->first_at = ek__clock();
+    return ek__layout_keep(b->search, l->at, &l->split);
 }
 
 /* ---- the search ---- */
@@ -392,8 +405,10 @@ static ek_status run_batch(batch *b)
         looked *l = &b->item[i];
         if (!status && l->done && s->candidate[l->at].known == EK__KNOWN_SPLIT)
             status = take(b, l);
-        else if (!status)
+        else if (!status) {
+            status = l->split.found ? take_plan(b, l) : EK_OK;
             push(s, l->at);
+        }
         if (l->mix && !status)
             status = ek__mixes_add(l->mixes, l->mix, s->err);
         else
@@ -433,11 +448,9 @@ static ek_status take_first(batch *b)
             continue;
         b->item[0] = (looked){.at = i, .split = first->split};
         first->split = (ek__split){.seconds = INFINITY};
-        c->seconds = b->item[0].split.seconds;
-        c->plan_mb = b->item[0].split.peak_mb;
-        if (c->n_chunks == 1)
-            c->known = EK__KNOWN_SPLIT; /* else a better bound is looked for, and the layout balanced again */
-        status = c->n_chunks == 1 ? take(b, &b->item[0]) : ek__layout_keep(s, i, &b->item[0].split);
+        if (c->n_chunks == 1 && first->whole)
+            c->known = EK__KNOWN_SPLIT;
+        status = c->known == EK__KNOWN_SPLIT ? take(b, &b->item[0]) : take_plan(b, &b->item[0]);
         ek__split_clear(&b->item[0].split);
     }
     return status;

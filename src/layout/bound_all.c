@@ -58,6 +58,16 @@ static ek_status bound_one(const ek__layout_search *search, size_t group, const 
     return add(to, &c, err);
 }
 
+/* Does any schedule run the group, with any number of chunks? */
+static bool runs_any(const ek__layout_search *search, const ek__layout_group *group, int most)
+{
+    for (int v = 1; v <= most; v++)
+        for (int s = 0; s < search->options.n_schedules; s++)
+            if (ek__space_allows(&search->space, group, v, search->options.schedule[s]))
+                return true;
+    return false;
+}
+
 static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost_cache *cache, found *to, ek_error *err)
 {
     const ek__layout_group *group = &search->space.group[at];
@@ -65,6 +75,10 @@ static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost
     ek_error why;
     ek_job job;
     ek__bound_figures figures;
+    if (!runs_any(search, group, most)) {
+        to->illegal += most;
+        return EK_OK;
+    }
     ek_status status = ek__layout_job_on(search->job, search->device, &group->layout, &job, &why);
     if (status == EK_ERR_INPUT) {
         to->illegal += most;

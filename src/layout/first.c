@@ -1,8 +1,8 @@
 /* The first answer, while the whole space is bounded: what the job has today, with the best plan of its layers; for
  * other numbers of devices the layout with the least bound among some of the space's groups, one chunk a stage. Which
  * groups these are follows from the space alone, so that the answer is the same for any number of threads. Where a
- * framework has rules of recomputation, each is a search of its own, and balancing such a layout takes longer than
- * bounding them all: there only today's layout is tried. */
+ * framework has rules of recomputation, each is a search of its own: there the first rule with a plan is enough, and
+ * the layout is balanced again. */
 #include <math.h>
 
 #include "base/error.h"
@@ -99,17 +99,17 @@ static ek_status take_samples(const ek__layout_search *s, ek_cost_cache *cache, 
     return status;
 }
 
-static ek_status try_layout(ek__layout_search *s, size_t group, const ek_layout *layout, ek_cost_cache *cache,
-                            ek_error *err)
+static ek_status try_layout(ek__layout_search *s, size_t group, const ek_layout *layout, bool whole,
+                            ek_cost_cache *cache, ek_error *err)
 {
     ek__split split = {.seconds = INFINITY, .bound = INFINITY};
     bool legal;
-    ek_status status = ek__layout_balance(s, layout, INFINITY, cache, &split, &legal, err);
+    ek_status status = ek__layout_balance(s, layout, INFINITY, !whole, cache, &split, &legal, err);
     if (status || !legal || !split.found || split.over) {
         ek__split_clear(&split);
         return status;
     }
-    s->first = (ek__first){.group = group, .layout = *layout, .split = split};
+    s->first = (ek__first){.group = group, .layout = *layout, .whole = whole, .split = split};
     s->first_at = ek__clock();
     return EK_OK;
 }
@@ -127,13 +127,13 @@ ek_status ek__layout_first(ek__layout_search *s, ek_cost_cache *cache, ek_error 
     if (today < s->space.n_groups)
         status = bound_of(s, today, layout.value[EK_AXIS_CHUNKS], layout.schedule, cache, &bound, err);
     if (!status && isfinite(bound))
-        status = try_layout(s, today, &layout, cache, err);
-    if (!status && !s->first.split.found && lists)
+        status = try_layout(s, today, &layout, lists, cache, err);
+    if (!status && !s->first.split.found)
         status = take_samples(s, cache, best, &n, err);
     for (int i = 0; i < n && !status && !s->first.split.found; i++) {
         layout = s->space.group[best[i].group].layout;
         layout.schedule = plain_schedule(s, best[i].group);
-        status = try_layout(s, best[i].group, &layout, cache, err);
+        status = try_layout(s, best[i].group, &layout, lists, cache, err);
     }
     return status;
 }

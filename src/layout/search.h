@@ -30,6 +30,7 @@ typedef struct ek__candidate {
 typedef struct ek__first {
     size_t group;
     ek_layout layout;
+    bool whole; /* under all rules of recomputation */
     ek__split split; /* found is false where there is none */
 } ek__first;
 
@@ -72,8 +73,9 @@ typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache,
 ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
 
 /* The best plan of one layout, with its peak, and with its estimate where it is below `upper`.
+ * @param any    some plan is enough: ek__split_options.any
  * @param legal  out: false where the framework's check refuses it */
-ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper,
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, bool any,
                              ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
 /* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
 ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err);

@@ -121,9 +121,10 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
     ek__split best = {.seconds = INFINITY, .bound = INFINITY};
     ek__recompute_rule rule;
     ek__bound_figures figures;
+    bool left_out = false;
     ek_status status = ek__bound_figures_of(job, device, cache, true, &figures, err);
-    for (int i = 0;
-         !status && !best.free && !best.over && i < ek__recompute_rule_at(job, ek__split_most_layers(job), i, &rule);
+    for (int i = 0; !status && !best.free && !best.over && !left_out &&
+                    i < ek__recompute_rule_at(job, ek__split_most_layers(job), i, &rule);
          i++) {
         double bound = INFINITY;
         ek__split_options with = *options;
@@ -138,8 +139,9 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         /* What picks operators may take longer than a few whole layers. */
         best.free = best.free && rule.kind != EK__RULE_SELECT && rule.kind != EK__RULE_PRODUCTS;
         best.bound = fmin(best.bound, bound);
+        left_out = options->any && best.found;
     }
-    if (best.over)
+    if (best.over || left_out)
         best.bound = 0; /* rules were left out */
     if (best.found)     /* a file need not say what is recomputed nowhere */
         ek__job_drop_idle_patterns(&best.job);

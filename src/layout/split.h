@@ -27,6 +27,7 @@ typedef struct ek__split_options {
     double deadline; /* by ek__clock(), which ends it; INFINITY: none */
     const volatile int *interrupt;
     const int *fixed_layers; /* [n_stages] layers that each stage keeps; NULL: as the search finds best */
+    bool any;                /* a plan is enough: rules behind the first with one are left out, and `bound` is 0 */
 } ek__split_options;
 bool ek__split_over(const ek__split_options *options);
 /* The same, for what is stopped by whoever is asked. */

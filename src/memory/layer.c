@@ -48,9 +48,12 @@ static const char *intern(const char *text)
 const char *ek__path_join(const char *cell, const char *rest)
 {
     char text[LONGEST_PATH];
-    int n = snprintf(text, sizeof text, "%s%s%s", cell, *cell && *rest ? "." : "", rest);
-    assert(n >= 0 && n < (int)sizeof text);
-    (void)n;
+    size_t size = strlen(cell), tail = strlen(rest);
+    assert(size + tail + 1 < sizeof text);
+    memcpy(text, cell, size);
+    if (size > 0 && tail > 0)
+        text[size++] = '.';
+    memcpy(text + size, rest, tail + 1);
     return intern(text);
 }
 
@@ -295,7 +298,7 @@ static void build_kind(const ek_job *job, ek__graph_kind kind, ek__graph *out)
         [EK__GRAPH_PREDICTION] = "prediction",
         [EK__GRAPH_HEAD] = "head",
     };
-    memset(out, 0, sizeof *out);
+    out->n_ops = out->n_tensors = out->n_parameters = 0;
     out->input = out->output = -1;
     snprintf(out->name, sizeof out->name, "%s", names[kind]);
     ek__layer_builder b = ek__layer_builder_for(job, out);

@@ -601,7 +601,8 @@ ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const b
                               bool split, int64_t border_bytes, ek__program **out, ek_error *err)
 {
     compiler *c = ek__alloc(1, sizeof *c);
-    ek__recorder *r = ek__alloc(1, sizeof *r);
+    /* Not cleared: what is used of its arrays is written first, and they are large. */
+    ek__recorder *r = malloc(sizeof *r);
     ek_status status = EK_OK;
     if (!c || !r) {
         status = ek__no_memory(err);

@@ -184,7 +184,7 @@ ek_status ek__record_finish(const ek__recorder *r, const ek_job *job, const ek__
                             ek_error *err)
 {
     ek__program *program = new_program(r);
-    lists *l = ek__alloc(1, sizeof *l);
+    lists *l = malloc(sizeof *l); /* make_lists() writes what is read */
     if (!program || !l) {
         free(program);
         free(l);

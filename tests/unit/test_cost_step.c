@@ -12,6 +12,7 @@
 #include "evenkeel/memory.h"
 #include "evenkeel/simulate.h"
 #include "job/job_internal.h"
+#include "memory/program.h"
 
 static int list_configs(void **state)
 {
@@ -347,6 +348,56 @@ static void layers_kept_know_where_their_groups_lie(void **state)
     ek_cost_cache_free(cache);
 }
 
+/* Bytes of a prediction layer's parameters, as a cache's graph has them. */
+static int64_t static_of(ek_cost_cache *cache, const ek_job *job)
+{
+    ek__step_layers *layers = ek__cost_cache_layers(cache, job);
+    assert_non_null(layers);
+    assert_int_equal(ek__step_layers_price(layers, job, NULL), EK_OK);
+    return ek__graph_static(job, ek__step_layer(layers, EK__GRAPH_PREDICTION)->graph).weight;
+}
+
+/* Entries that differ in their micro-batches share graphs, and a stage by itself has a table that others copy: with
+ * products in 8 bits and a layer of multi-token prediction all figures are those of a cache that knows nothing. */
+static void layers_that_share_graphs_cost_what_they_do_alone(void **state)
+{
+    const ek_device *device = ek_device_find("H800");
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    ek_job base;
+    double last = 0;
+    int n_other = 0;
+    (void)state;
+    assert_non_null(cache);
+    assert_true(read_job(source_path("examples/gallery/deepseek_v3.sh"), &base));
+    for (int pipeline = 4; pipeline >= 1; pipeline--)
+        for (int m = 64; m >= 8; m /= 2) {
+            ek_layout layout = ek_layout_of(&base);
+            ek_step fresh, kept;
+            ek_job job;
+            ek_cost_cache *alone = ek_cost_cache_new(device);
+            layout.value[EK_AXIS_PIPELINE] = pipeline;
+            layout.value[EK_AXIS_DATA] = 64;
+            layout.n_micro_batches = m;
+            layout.schedule = ek_schedule_find("1f1b");
+            assert_int_equal(ek_layout_job(&base, &layout, &job, NULL), EK_OK);
+            assert_int_equal(ek_cost_step(&job, device, NULL, &fresh, NULL), EK_OK);
+            assert_int_equal(ek_cost_step(&job, device, cache, &kept, NULL), EK_OK);
+            if (fresh.seconds != kept.seconds)
+                fail_msg("%d stages, %d micro-batches: %.12g s, from the cache %.12g", pipeline, m, fresh.seconds,
+                         kept.seconds);
+            n_other += fresh.seconds / m != last;
+            last = fresh.seconds / m;
+            assert_true(static_of(cache, &job) == static_of(alone, &job));
+            ek_cost_cache_free(alone);
+            ek_step_clear(&fresh);
+            ek_step_clear(&kept);
+            ek_job_clear(&job);
+        }
+    assert_true(n_other > 10);
+    ek_job_clear(&base);
+    ek_cost_cache_free(cache);
+}
+
 /* ---- the host ---- */
 
 /* A host that takes longer than the device is all that counts, and its wait is a part of its own. */
@@ -676,6 +727,7 @@ int main(void)
         cmocka_unit_test(one_device_is_a_sum),
         cmocka_unit_test(layers_priced_before_give_the_same),
         cmocka_unit_test(layers_kept_know_where_their_groups_lie),
+        cmocka_unit_test(layers_that_share_graphs_cost_what_they_do_alone),
         cmocka_unit_test(padding_is_of_no_account),
         cmocka_unit_test(the_optimizers_error_follows_from_its_constants),
         cmocka_unit_test(a_slow_host_decides),

@@ -549,7 +549,7 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
     const int n_devices[] = {ek__layout_n_devices(&today), 16, 64};
     for (int i = 0; i < 3; i++) {
         ek__first one = first_of(&job, n_devices[i], 1), four = first_of(&job, n_devices[i], 4);
-        assert_true(one.split.seconds < INFINITY);
+        assert_true(one.split.found);
         assert_true(one.split.seconds == four.split.seconds);
         assert_true(ek_layout_equal(&one.layout, &four.layout));
         if (i == 0)
@@ -559,6 +559,21 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
 }
 
 /* Layers are priced anew where micro-batches tell, and there alone. */
+/* Where recomputation goes by rules, each of which is a search of its own, one rule with a plan is enough. */
+static void there_is_a_first_plan_under_rules(void **state)
+{
+    ek_job job;
+    ek__recompute_rule rule;
+    (void)state;
+    assert_int_equal(ek_job_read(source_path("examples/megatron_13b.sh"), NULL, NULL, &job, NULL), EK_OK);
+    const ek_layout today = ek_layout_of(&job);
+    assert_true(ek__recompute_rule_at(&job, job.model.n_layers, 0, &rule) > 1 && rule.kind != EK__RULE_LISTS);
+    ek__first first = first_of(&job, 2 * ek__layout_n_devices(&today), 1);
+    assert_true(first.split.found);
+    assert_false(first.whole);
+    ek_job_clear(&job);
+}
+
 static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
 {
     ek__random random = ek__random_seed(3);
@@ -802,6 +817,7 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
+        cmocka_unit_test(there_is_a_first_plan_under_rules),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
         cmocka_unit_test(sends_between_neighbours_leave_no_gap),
