@@ -102,7 +102,6 @@ static ek_status find_alike(finder *g, ek__graph_kind kind)
         if (status)
             return status;
         f->kept[k] = copies * bytes.kept;
-        f->besides = bytes.transient < f->besides ? bytes.transient : f->besides;
         if (g->all_kinds && k > 0) {
             passes(g, kind, (ek_recompute)k, &more, &f->again[k]);
             f->again[k] -= f->alike_backward;
@@ -117,7 +116,6 @@ static ek_status find_body(finder *g)
     ek__graph_kind commonest = EK__GRAPH_DENSE;
     f->least = f->least_backward = f->least_forward = INFINITY;
     f->backward_share = 1;
-    f->besides = INT64_MAX;
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         f->again[k] = k == 0 ? 0 : INFINITY;
         f->kept[k] = INT64_MAX;
@@ -129,11 +127,8 @@ static ek_status find_body(finder *g)
         if (g->count[kind] > g->count[commonest])
             commonest = (ek__graph_kind)kind;
     }
-    ek_status status = find_alike(g, commonest);
-    /* Rules' own megabytes are on every stage. Only with all kinds of recomputation is the least of them known. */
-    f->transient = g->all_kinds ? f->besides : 0;
-    f->besides = f->transient + (int64_t)((g->job->rules.workspace_mb + g->job->rules.constant_mb) * 1048576);
-    return status;
+    f->constants = (int64_t)((g->job->rules.workspace_mb + g->job->rules.constant_mb) * 1048576);
+    return find_alike(g, commonest);
 }
 
 static void find_ends(finder *g)
@@ -154,6 +149,7 @@ static ek_status find_kept(finder *g, int at, ek__graph_kind kind)
     ek__bound_figures *f = &g->f;
     int copies = g->job->parallel.n_batch_interleave > 1 ? g->job->parallel.n_batch_interleave : 1;
     f->kind[at].bytes = static_of(g, kind);
+    f->kind[at].transient = INT64_MAX;
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         ek__layer_bytes bytes;
         double forward, backward;
@@ -162,6 +158,7 @@ static ek_status find_kept(finder *g, int at, ek__graph_kind kind)
             return status;
         passes(g, kind, (ek_recompute)k, &forward, &backward);
         f->kind[at].kept[k] = copies * bytes.kept;
+        f->kind[at].transient = bytes.transient < f->kind[at].transient ? bytes.transient : f->kind[at].transient;
         f->kind[at].again[k] = backward / accumulation(g->job) - f->kind[at].backward;
         if (k > 0 && f->kind[at].kept[k] >= f->kind[at].kept[0])
             f->kind[at].again[k] = INFINITY;
@@ -181,7 +178,7 @@ static ek_status find_all_kept(finder *g)
         status = ek__step_layer_bytes(g->layers, g->job, kind, EK_RECOMPUTE_NONE, &bytes, g->err);
         if (status)
             break;
-        g->f.ends_besides[end] = bytes.transient > g->f.transient ? bytes.transient - g->f.transient : 0;
+        g->f.ends_transient[end] = bytes.transient;
         g->f.tail_kept = bytes.kept; /* of the head, at last */
     }
     return status;
@@ -236,6 +233,33 @@ static void find_traffic(finder *g)
     /* Of traffic T with E exposed, o hidden of the rest at a slowdown of s: E + (1 - o) (T - E) + (s - 1) o (T - E)
      * = o (2 - s) E + (1 - o (2 - s)) T. */
     f->exposed_share = g->device->overlap_share * (2 - g->device->overlap_slowdown);
+}
+
+/* The least of the kinds of layers [from, to) of the model. */
+static int64_t least_transient(const ek__bound_figures *f, int from, int to)
+{
+    int64_t least = INT64_MAX;
+    for (int i = from; i < to; i++) {
+        int64_t of = f->kind[f->kind_of[ek__layer_kind(f->job, i)]].transient;
+        least = of < least ? of : least;
+    }
+    return least;
+}
+
+/* Where layers of other kinds are. */
+static void find_others(finder *g)
+{
+    ek__bound_figures *f = &g->f;
+    int n = f->n_layers, before = 0, behind = 0;
+    while (before < n && f->kind_of[ek__layer_kind(g->job, before)] != f->alike_kind)
+        before++;
+    while (behind < n && f->kind_of[ek__layer_kind(g->job, n - 1 - behind)] != f->alike_kind)
+        behind++;
+    bool between = before + f->n_alike + behind < n;
+    f->n_before = between ? n : before;
+    f->n_behind = between ? n : behind;
+    f->before_transient = least_transient(f, 0, f->n_before);
+    f->behind_transient = least_transient(f, n - f->n_behind, n);
 }
 
 /* Times of states are linear in them. Some stage has a p-th of the commonest layers, rounded up; and one has the mean
@@ -295,6 +319,7 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
         status = find_all_kept(&g);
     if (status)
         return status;
+    find_others(&g);
     find_update(&g);
     find_ends(&g);
     find_whole(&g);
@@ -654,6 +679,26 @@ static double ends_bytes(const ek__bound_figures *f, int s)
     return (double)((s == 0 ? f->head_bytes : 0) + (s == f->p - 1 && !f->job->model.tied ? f->tail_bytes : 0));
 }
 
+int64_t ek__bound_transient(const ek__bound_figures *f, int place, int n_cells, bool has_alike)
+{
+    int64_t least = f->kind[f->alike_kind].transient;
+    bool before = place < f->n_before && (!has_alike || f->n_before == f->n_layers);
+    bool behind = n_cells - 1 - place < f->n_behind;
+    if (before && f->before_transient < least)
+        least = f->before_transient;
+    return behind && f->behind_transient < least ? f->behind_transient : least;
+}
+
+/* Behind the last forward pass of warm-up a stage's last chunk runs backward, where chunks follow one another. */
+static double besides(const ek__bound_figures *f, int s, int v, bool has_alike, const ek_schedule *schedule)
+{
+    int64_t least = ek__bound_transient(f, (v - 1) * f->p + s, v * f->p, has_alike);
+    if (!(v == 1 && strcmp(schedule->name, "1f1b") == 0) && strcmp(schedule->name, "interleaved") != 0)
+        for (int i = 0; i < f->n_kinds; i++)
+            least = f->kind[i].transient < least ? f->kind[i].transient : least;
+    return (double)(f->constants + least);
+}
+
 double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
 {
     /* Fullest stage at X: sum over stages of (X - what they have besides) / (bytes of a layer) = layers, at least. And
@@ -662,13 +707,14 @@ double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_sche
     for (int s = 0; s < f->p; s++) {
         const live alive = live_of(f, s, n_chunks, schedule);
         double kept = (double)least_kept(f), a_layer = (double)f->layer_bytes + alive.fewest * kept;
-        double first = ends_bytes(f, s) + (alive.of_one_each - alive.n_chunks * alive.fewest) * kept;
+        double first = ends_bytes(f, s) + (alive.of_one_each - alive.n_chunks * alive.fewest) * kept +
+                       besides(f, s, n_chunks, alive.n_chunks > 0, schedule);
         over += first / a_layer;
         under += 1 / a_layer;
         least = fmax(least, first + alive.n_chunks * a_layer);
         all += first;
     }
-    return (fmax(fmax(over / under, all / f->p), least) + (double)f->besides) / 1048576;
+    return fmax(fmax(over / under, all / f->p), least) / 1048576;
 }
 
 /* ---- both ---- */
@@ -739,9 +785,10 @@ static bool all_held_within(const ek__bound_figures *f, const line (*lines)[MOST
                             const ek_schedule *schedule, double t)
 {
     int sum = 0;
-    double limit = f->job->limit_mb * 1048576 - (double)f->besides;
     for (int s = 0; s < f->p; s++) {
         const live alive = live_of(f, s, v, schedule);
+        /* With one chunk, whatever layers of the commonest kind there are, are in it. */
+        double limit = f->job->limit_mb * 1048576 - besides(f, s, v, v == 1 || alive.n_chunks > 0, schedule);
         int held = held_within(f, lines[s], n_lines, s, t, &alive, limit);
         if (held < 0)
             return false;

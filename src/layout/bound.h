@@ -29,6 +29,7 @@ typedef struct ek__bound_figures {
         int64_t bytes;                     /* for the whole step */
         int64_t kept[EK_N_RECOMPUTE];      /* of a micro-batch; */
         double again[EK_N_RECOMPUTE];      /* seconds that recomputation adds; INFINITY where it brings nothing */
+        int64_t transient;                 /* that its backward pass holds besides, however it is recomputed */
     } kind[EK__MOST_KINDS];
     int kind_of[EK__N_GRAPH_KINDS]; /* which of them a layer is */
     int64_t tail_kept;              /* of a micro-batch, by the head and the loss */
@@ -46,10 +47,11 @@ typedef struct ek__bound_figures {
     int64_t kept[EK_N_RECOMPUTE]; /* of a micro-batch, of one of the commonest kind */
     double again[EK_N_RECOMPUTE]; /* seconds that recomputation adds to one of the commonest kind */
     int first_full;               /* layers of every chunk that are recomputed whole: ek__bound_under() */
-    int64_t besides;              /* on every stage: constants, and the least that the backward pass of a layer of
-                                    the commonest kind holds */
-    int64_t transient;            /* of that, what the backward pass holds */
-    int64_t ends_besides[2];      /* what the backward pass of the embedding and of the head holds more than that */
+    int64_t constants;            /* on every stage */
+    int64_t ends_transient[2];    /* that the backward pass of the embedding and of the head holds besides */
+    /* Layers of other kinds before the first of the commonest, and behind the last; all, where others are between. */
+    int n_before, n_behind;
+    int64_t before_transient, behind_transient; /* the least of theirs */
 } ek__bound_figures;
 
 /* @param job        of the layout with one chunk a stage
@@ -78,6 +80,11 @@ double ek__bound_within_rule(const ek__bound_figures *f, int n_chunks, const ek_
  * @param exposed  [n_kinds][v], filled */
 void ek__bound_exposed(const ek__bound_figures *f, int v, bool first_stage, double exposed[][EK_MAX_CHUNKS],
                        double ends[2]);
+/* Bytes that the backward pass of a chunk holds besides at the least when it begins, with what its last layer does, of
+ * whatever kind that may be: every other chunk has a layer at least.
+ * @param place      of the chunk in the model's order, of n_cells
+ * @param has_alike  it has a layer of the commonest kind */
+int64_t ek__bound_transient(const ek__bound_figures *f, int place, int n_cells, bool has_alike);
 /* Seconds that an activation takes from a stage to the next, from the last to the first. */
 double ek__bound_edge(const ek_job *job, const ek_device *device, int stage);
 /* The step, of which pipeline and reduction take so long. */

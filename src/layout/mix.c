@@ -56,28 +56,33 @@ static bool add_live(ek__live *live, size_t *capacity, const double *alive, int 
     return true;
 }
 
-/* The first stage when the backward pass of its first chunk comes to the embedding, its layers being through; the last
- * stage when that of its last chunk begins, with the head. */
-static bool find_in_ends(ek__mixes *m)
+static bool find_moments_of(ek__mixes *m, int stage)
 {
-    size_t per_stage = m->order->n_blocks / (size_t)m->p;
-    for (int end = 0; end < 2; end++) {
-        const ek_block *block = m->order->blocks + (end ? (size_t)(m->p - 1) * per_stage : 0);
-        int chunk = end ? m->v - 1 : 0;
-        double alive[EK_MAX_CHUNKS] = {0};
-        size_t capacity = 0;
-        for (size_t k = 0; k < per_stage; k++) {
-            bool backward = block[k].kind == EK_BACKWARD;
-            alive[block[k].chunk] += backward ? 0 : 1;
-            bool here = backward && block[k].chunk == chunk;
-            if (here && end && !add_live(&m->in_end[end], &capacity, alive, m->v))
-                return false;
-            alive[block[k].chunk] -= backward ? 1 : 0;
-            if (here && !end && !add_live(&m->in_end[end], &capacity, alive, m->v))
-                return false;
+    size_t per_stage = m->order->n_blocks / (size_t)m->p, capacity[EK_MAX_CHUNKS] = {0}, in_embedding = 0;
+    const ek_block *block = m->order->blocks + (size_t)stage * per_stage;
+    double alive[EK_MAX_CHUNKS] = {0};
+    for (size_t k = 0; k < per_stage; k++) {
+        int chunk = block[k].chunk;
+        if (block[k].kind == EK_FORWARD) {
+            alive[chunk]++;
+            continue;
         }
+        if (!add_live(&m->running[chunk * m->p + stage], &capacity[chunk], alive, m->v))
+            return false;
+        alive[chunk]--;
+        if (stage == 0 && chunk == 0 && !add_live(&m->in_embedding, &in_embedding, alive, m->v))
+            return false;
     }
     return true;
+}
+
+static bool find_moments(ek__mixes *m)
+{
+    m->running = ek__alloc((size_t)m->n_cells, sizeof *m->running);
+    bool fine = m->running != NULL;
+    for (int s = 0; s < m->p && fine; s++)
+        fine = find_moments_of(m, s);
+    return fine;
 }
 
 ek_status ek__mixes_new(const ek_schedule *schedule, int p, int v, int m, ek__mixes **out, ek_error *err)
@@ -88,7 +93,7 @@ ek_status ek__mixes_new(const ek_schedule *schedule, int p, int v, int m, ek__mi
         return ek__no_memory(err);
     *made = (ek__mixes){.schedule = schedule, .p = p, .v = v, .m = m, .n_cells = p * v};
     ek_status status = ek_order_new(schedule, &shape, &made->order, err);
-    if (!status && !find_in_ends(made))
+    if (!status && !find_moments(made))
         status = ek__no_memory(err);
     if (status)
         ek__mixes_free(made);
@@ -104,8 +109,10 @@ void ek__mixes_free(ek__mixes *mixes)
     for (size_t i = 0; i < mixes->n; i++)
         ek__mix_free(mixes->mix[i]);
     free(mixes->mix);
-    free(mixes->in_end[0].vectors);
-    free(mixes->in_end[1].vectors);
+    for (int c = 0; c < mixes->n_cells && mixes->running; c++)
+        free(mixes->running[c].vectors);
+    free(mixes->running);
+    free(mixes->in_embedding.vectors);
     ek_order_free(mixes->order);
     free(mixes);
 }
@@ -116,29 +123,30 @@ ek__mix *ek__mix_new(const ek__mixes *of)
     ek__mix *made = ek__alloc(1, sizeof *made);
     if (!made)
         return NULL;
-    made->forward = ek__alloc(3 * cells + 4 * p + 2, sizeof *made->forward);
+    made->forward = ek__alloc(4 * cells + 4 * p + 1, sizeof *made->forward);
     if (!made->forward) {
         free(made);
         return NULL;
     }
     made->backward = made->forward + cells;
     made->live = made->backward + cells;
-    made->edge[0] = made->live + cells;
+    made->running = made->live + cells;
+    made->edge[0] = made->running + cells;
     made->edge[1] = made->edge[0] + p;
     made->end = made->edge[1] + p;
     made->update = made->end + p;
-    made->in_end = made->update + p;
+    made->in_embedding = made->update + p;
     return made;
 }
 
 void ek__mix_zero(const ek__mixes *of, ek__mix *mix)
 {
-    memset(mix->forward, 0, (3 * (size_t)of->n_cells + 4 * (size_t)of->p + 2) * sizeof *mix->forward);
+    memset(mix->forward, 0, (4 * (size_t)of->n_cells + 4 * (size_t)of->p + 1) * sizeof *mix->forward);
 }
 
 void ek__mix_copy(const ek__mixes *of, const ek__mix *from, ek__mix *to)
 {
-    memcpy(to->forward, from->forward, (3 * (size_t)of->n_cells + 4 * (size_t)of->p + 2) * sizeof *to->forward);
+    memcpy(to->forward, from->forward, (4 * (size_t)of->n_cells + 4 * (size_t)of->p + 1) * sizeof *to->forward);
 }
 
 void ek__mix_free(ek__mix *mix)
@@ -180,17 +188,17 @@ static void list_groups(ek__mix_layout *l)
     }
 }
 
-static void count_others(ek__mix_layout *l)
+/* The backward pass of the last cell begins with the head's; behind that, what the head kept of the micro-batch is
+ * gone.
+ */
+static void set_transients(ek__mix_layout *l)
 {
     const ek__bound_figures *f = l->figures;
-    int n = f->n_layers, before = 0, behind = 0;
-    while (before < n && f->kind_of[ek__layer_kind(f->job, before)] != f->alike_kind)
-        before++;
-    while (behind < n && f->kind_of[ek__layer_kind(f->job, n - 1 - behind)] != f->alike_kind)
-        behind++;
-    bool between = before + f->n_alike + behind < n;
-    l->n_before = between ? n : before;
-    l->n_behind = between ? n : behind;
+    int last = l->mixes->n_cells - 1;
+    l->in_embedding = (double)f->ends_transient[0];
+    for (int c = 0; c <= last; c++)
+        l->transient[c] = (double)ek__bound_transient(f, c, last + 1, false);
+    l->transient[last] = fmax(l->transient[last] - (double)f->tail_kept, (double)f->ends_transient[1]);
 }
 
 ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *figures, const ek_device *device,
@@ -199,7 +207,7 @@ ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *f
     const ek_job *job = figures->job;
     bool beside = job->run.overlap_p2p_interleaved ? mixes->v > 1 : job->run.overlap_p2p; /* the figures' job has one */
     *layout = (ek__mix_layout){.figures = figures, .mixes = mixes, .blocking = !beside};
-    layout->edge = ek__alloc((size_t)mixes->p, sizeof *layout->edge);
+    layout->edge = ek__alloc((size_t)mixes->p + (size_t)mixes->n_cells, sizeof *layout->edge);
     layout->group = ek__alloc((size_t)figures->n_layers + 1, sizeof *layout->group);
     if (!layout->edge || !layout->group) {
         ek__mix_layout_clear(layout);
@@ -211,9 +219,10 @@ ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *f
     ek__bound_exposed(figures, mixes->v, true, layout->exposed[1], layout->ends);
     ek__bound_exposed(figures, mixes->v, false, layout->exposed[0], ends);
     layout->ends[1] = mixes->p > 1 ? ends[1] : layout->ends[1];
-    layout->limit = job->limit_mb > 0 ? job->limit_mb * 1048576 - (double)figures->besides : INFINITY;
+    layout->limit = job->limit_mb > 0 ? job->limit_mb * 1048576 - (double)figures->constants : INFINITY;
+    layout->transient = layout->edge + mixes->p;
+    set_transients(layout);
     list_groups(layout);
-    count_others(layout);
     return EK_OK;
 }
 
@@ -233,7 +242,8 @@ double ek__mix_exposed(const ek__mix_layout *layout, int kind, int cell)
 
 bool ek__mix_forced(const ek__mix_layout *layout, int place)
 {
-    return place >= layout->n_before && layout->mixes->n_cells - 1 - place >= layout->n_behind;
+    const ek__bound_figures *f = layout->figures;
+    return place >= f->n_before && layout->mixes->n_cells - 1 - place >= f->n_behind;
 }
 
 double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, int way, int cell)
@@ -322,16 +332,23 @@ static int list_corners(const layer_line *line, int n, double *price)
     return n_corners;
 }
 
-double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last, const double *in_end)
+double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last, double transient)
 {
     const ek__bound_figures *f = layout->figures;
-    double room = layout->limit;
+    double room = layout->limit - transient;
     if (at == 0)
-        room -= (double)f->head_bytes + in_end[0] * (double)f->ends_besides[0];
+        room -= (double)f->head_bytes;
     if (at == layout->mixes->p - 1)
-        room -= (f->job->model.tied ? 0 : (double)f->tail_bytes) + live_on_last * (double)f->tail_kept +
-                in_end[1] * (double)f->ends_besides[1];
+        room -= (f->job->model.tied ? 0 : (double)f->tail_bytes) + live_on_last * (double)f->tail_kept;
     return room;
+}
+
+double ek__mix_transient(const ek__mix_layout *layout, const ek__mix *mix, int at)
+{
+    double sum = at == 0 ? *mix->in_embedding * layout->in_embedding : 0;
+    for (int c = at; c < layout->mixes->n_cells; c += layout->mixes->p)
+        sum += mix->running[c] * layout->transient[c];
+    return sum;
 }
 
 /* The ways of a layer in a cell. */
@@ -405,7 +422,8 @@ static void open_stage(bounder *b, int at)
 {
     stage *s = &b->stages[at];
     list_lines(b, at);
-    s->room = ek__mix_room(b->layout, at, b->mix->live[b->layout->mixes->n_cells - 1], b->mix->in_end);
+    s->room = ek__mix_room(b->layout, at, b->mix->live[b->layout->mixes->n_cells - 1],
+                           ek__mix_transient(b->layout, b->mix, at));
     s->n_forced = 0;
     for (int i = 0; i < b->n_sets; i++)
         s->n_forced += !b->set[i].other;

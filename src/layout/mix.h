@@ -10,20 +10,22 @@
 
 /* How often a mean path passes the blocks of each cell, the sends over each edge (beside computing; blocking it), ends
  * on each stage, and which stage's update comes last; and of each stage's memory a mean moment: how many micro-batches
- * of each cell are alive. */
+ * of each cell are alive, and whose backward pass it is. */
 typedef struct ek__mix {
     double *forward, *backward, *live; /* [n_cells] */
     double *edge[2], *end, *update;    /* [p] */
-    double *in_end;                    /* [2] how far the first stage's moment is one in the embedding's backward pass,
-                                          the last stage's in the head's */
+    double *running;                   /* [n_cells] how far its stage's moment is the beginning of its backward pass */
+    double *in_embedding;              /* [1] how far the first stage's is in the embedding's */
 } ek__mix;
 
 /* A pipeline: stages, chunks, micro-batches, and the mixes known. */
 typedef struct ek__mixes {
     const ek_schedule *schedule;
     ek_order *order;
-    ek__live in_end[2]; /* micro-batches alive on the first stage in the embedding's backward pass, whose own layers
-                           are through; on the last stage in the head's: undominated ones, [v] each */
+    /* Micro-batches alive on a stage, undominated ones, [v] each: when the backward pass of a cell begins, and on the
+     * first stage in the embedding's, whose own layers are through. */
+    ek__live *running; /* [n_cells] */
+    ek__live in_embedding;
     int p, v, m, n_cells;
     size_t n, capacity;
     ek__mix **mix;
@@ -53,11 +55,11 @@ typedef struct ek__mix_layout {
     bool blocking;                                             /* sends block computing */
     double *edge;                                              /* [p] seconds */
     double exposed[2][EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2]; /* ek__bound_exposed(): other stages, the first */
-    double limit;                                              /* bytes for layers and ends; INFINITY */
+    double limit;                                              /* bytes, less constants; INFINITY */
+    double *transient;   /* [n_cells] bytes that the backward pass of a cell's layers holds besides */
+    double in_embedding; /* that the embedding's does */
     int n_groups;
     ek__mix_group *group; /* the first is the commonest kind */
-    int n_before;         /* layers of other kinds before the first of the commonest, and ... */
-    int n_behind;         /* ... behind the last; all layers, where others are between */
 } ek__mix_layout;
 ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *figures, const ek_device *device,
                               const ek__mixes *mixes, ek_error *err);
@@ -67,9 +69,11 @@ double ek__mix_exposed(const ek__mix_layout *layout, int kind, int cell);
 bool ek__mix_forced(const ek__mix_layout *layout, int place);
 /* Seconds that a layer adds to the mix in a cell, recomputed in one way. */
 double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, int way, int cell);
-/* Bytes that a stage has for layers, where so many micro-batches are alive on the last cell.
- * @param in_end  [2] as of a mix, of those that the stage is one of */
-double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last, const double *in_end);
+/* Bytes that a stage has for layers, where so many micro-batches are alive on the last cell, and a backward pass holds
+ * so much besides. */
+double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last, double transient);
+/* What that is at a mix's moment of a stage. */
+double ek__mix_transient(const ek__mix_layout *layout, const ek__mix *mix, int at);
 
 /* Seconds of the pipeline, the reduction and the update, without its constant, that no plan takes less than; INFINITY:
  * none is within the limit. O(n_cells x ways^2 + layers x stages). */

@@ -219,7 +219,11 @@ static double bytes_of(const program *g, const column *at, const added *row)
 
 static double room_of(const program *g, const added *row)
 {
-    return ek__mix_room(g->layout, row->stage, alive(g, row, g->mixes->n_cells - 1), row->in_end);
+    const ek__mix_layout *l = g->layout;
+    double transient = row->mean           ? ek__mix_transient(l, row->mean, row->stage)
+                       : row->running >= 0 ? l->transient[row->running]
+                                           : l->in_embedding;
+    return ek__mix_room(l, row->stage, alive(g, row, g->mixes->n_cells - 1), transient);
 }
 
 static void add_moment(program *g, added row)
@@ -260,15 +264,13 @@ static void look_for_fullest(const program *g, const ek__live *live, added like,
 static added fullest(const program *g, int stage, const double *x, double *over)
 {
     const ek__mixes *m = g->mixes;
-    added like = {.stage = stage, .stride = 1}, found = like;
+    added like = {.stage = stage, .stride = 1, .running = stage}, found = like;
     *over = -INFINITY;
-    look_for_fullest(g, &m->order->live[stage], like, x, over, &found);
-    for (int end = 0; end < 2; end++) {
-        like.in_end[0] = !end;
-        like.in_end[1] = end;
-        if (stage == (end ? m->p - 1 : 0))
-            look_for_fullest(g, &m->in_end[end], like, x, over, &found);
-    }
+    for (; like.running < m->n_cells; like.running += m->p)
+        look_for_fullest(g, &m->running[like.running], like, x, over, &found);
+    like.running = -1;
+    if (stage == 0)
+        look_for_fullest(g, &m->in_embedding, like, x, over, &found);
     return found;
 }
 
@@ -386,10 +388,7 @@ static bool add_known(program *g)
         ek__mix_copy(m, m->mix[i], copy);
         add_path(g, copy);
         for (int s = 0; s < m->p && isfinite(g->layout->limit); s++)
-            add_moment(g, (added){.live = copy->live + s,
-                                  .stage = s,
-                                  .stride = m->p,
-                                  .in_end = {copy->in_end[0], copy->in_end[1]}});
+            add_moment(g, (added){.live = m->mix[i]->live + s, .stage = s, .stride = m->p, .mean = m->mix[i]});
     }
     return true;
 }
@@ -431,27 +430,35 @@ static void add_to_mean(const program *g, const ek__mix *path, double share)
     }
 }
 
+static void add_moment_to_mean(const program *g, const added *row, double share)
+{
+    ek__mix *mean = g->mean;
+    for (int c = row->stage; c < g->mixes->n_cells; c += g->mixes->p) {
+        mean->live[c] += share * alive(g, row, c);
+        mean->running[c] += share * (row->mean ? row->mean->running[c] : row->running == c ? 1 : 0);
+    }
+    if (row->stage == 0)
+        *mean->in_embedding += share * (row->mean ? *row->mean->in_embedding : row->running < 0 ? 1 : 0);
+}
+
+static bool is_moment_of(const added *row, int stage)
+{
+    return !row->path && row->stage == stage;
+}
+
 /* A stage's mean moment: of those that have prices, else of those that were added. */
 static void set_live(const program *g, const double *price, int stage)
 {
-    const bool at[2] = {stage == 0, stage == g->mixes->p - 1};
-    ek__mix *mean = g->mean;
     double sum = 0;
-    for (int priced = 1; priced >= 0 && sum == 0; priced--)
-        for (int i = 0; i < g->n_added; i++) {
-            double share = priced ? fmax(0, -price[g->n_rows + i]) : 1;
-            if (g->row[i].path || g->row[i].stage != stage || share == 0)
-                continue;
-            for (int c = stage; c < g->mixes->n_cells; c += g->mixes->p)
-                mean->live[c] += share * alive(g, &g->row[i], c);
-            for (int end = 0; end < 2; end++)
-                mean->in_end[end] += at[end] ? share * g->row[i].in_end[end] : 0;
-            sum += share;
+    int n = 0;
+    for (int i = 0; i < g->n_added; i++)
+        if (is_moment_of(&g->row[i], stage)) {
+            sum += fmax(0, -price[g->n_rows + i]);
+            n++;
         }
-    for (int c = 0; c < g->mixes->v && sum > 0; c++)
-        mean->live[c * g->mixes->p + stage] /= sum;
-    for (int end = 0; end < 2 && sum > 0; end++)
-        mean->in_end[end] /= at[end] ? sum : 1;
+    for (int i = 0; i < g->n_added; i++)
+        if (is_moment_of(&g->row[i], stage))
+            add_moment_to_mean(g, &g->row[i], sum > 0 ? fmax(0, -price[g->n_rows + i]) / sum : 1.0 / n);
 }
 
 /* The mix of the prices, judged; the best is kept. @return false when memory is out */

@@ -10,11 +10,12 @@ enum { EK__MOST_MIX_ROWS = 600 };
 
 /* A path, or a moment of a stage's memory. */
 typedef struct ek__mix_row {
-    ek__mix *path;      /* NULL: none */
-    const double *live; /* of the moment, by cell; NULL: none */
-    int stage, stride;  /* live[chunk x stride] */
-    double in_end[2];   /* as of a mix */
-    int used;           /* the last solution that it had a price in, or was added for */
+    ek__mix *path;       /* NULL: none */
+    const double *live;  /* of the moment, by cell; NULL: none */
+    int stage, stride;   /* live[chunk x stride] */
+    const ek__mix *mean; /* what it is of; NULL: the beginning of the backward pass of .. */
+    int running;         /* this cell; -1: of the embedding's */
+    int used;            /* the last solution that it had a price in, or was added for */
 } ek__mix_row;
 
 /* Layers of a group in a cell, recomputed in one way; column 0 is z. */

@@ -85,7 +85,7 @@ static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *e
 static double upper_of(const batch *b)
 {
     const ek__layout_search *s = b->search;
-    return s->n_best == 0 ? INFINITY : s->best[b->last ? s->n_best - 1 : 0].estimate.step.seconds;
+    return b->last ? ek__layout_upper(s) : s->n_best == 0 ? INFINITY : s->best[0].estimate.step.seconds;
 }
 
 /* Where nothing is known to fit, and behind the best plan, much is open; and trees of long pipelines do not end. */
@@ -99,7 +99,8 @@ static bool is_open(const batch *b, const ek__candidate *c)
 {
     if (b->last && cells_of(b, c) > SMALL)
         return false;
-    return c->n_chunks > 1 && c->known == EK__KNOWN_SPLIT && c->fate == EK_FATE_BALANCED && c->bound < b->upper;
+    return c->n_chunks > 1 && c->known == EK__KNOWN_SPLIT && c->fate == EK_FATE_BALANCED &&
+           c->bound < fmin(b->upper, c->seconds);
 }
 
 /* The least bound that stays. */

@@ -21,7 +21,7 @@ static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rul
 {
     ek__whole_plans *plans;
     ek_status status =
-        ek__whole_plans_new(of->job, of->device, of->cache, rule, under, of->mixes->order, options, best, &plans, err);
+        ek__whole_plans_new(of->job, of->device, of->cache, rule, under, of->mixes, options, best, &plans, err);
     if (status)
         return status;
     const ek__whole_judge judge = {ek__whole_plans_judge, plans};

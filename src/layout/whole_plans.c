@@ -57,7 +57,8 @@ struct ek__whole_plans {
     const ek_device *device;
     ek_cost_cache *cache;
     const ek__bound_figures *figures;
-    const ek_order *order;
+    const ek__mixes *mixes;
+    const ek_order *order; /* theirs */
     const ek__split_options *options;
     ek__split *best;
     ek__stage_pricer *pricer;
@@ -84,7 +85,9 @@ struct ek__whole_plans {
     double *recomputed; /* [n_cells] seconds */
     bool waits;         /* some chunk waits for weights or gradients */
     double most_update, upper;
-    double *over; /* [p][MOST_MOMENTS] of open stages: bytes that are too many with nothing recomputed */
+    int *n_moments; /* [p] of open stages: moments at which a chunk's backward pass begins, undominated */
+    double *moment; /* [p][MOST_MOMENTS][v] micro-batches alive then */
+    double *over;   /* [p][MOST_MOMENTS] bytes that are too many with nothing recomputed */
     /* [p][MOST_PATHS][v + 1][MOST_MOMENTS] of open stages: seconds that a path is longer at least for each byte less at
      * a moment, by the chunks from c on. */
     double *price;
@@ -99,11 +102,11 @@ struct ek__whole_plans {
 static bool make_room(ek__whole_plans *w)
 {
     size_t p = (size_t)w->p, cells = (size_t)w->n_cells, slots = (size_t)ek__order_n_slots(w->order);
-    w->first = ek__alloc(cells + (size_t)w->v + p, sizeof *w->first);
+    w->first = ek__alloc(cells + (size_t)w->v + 2 * p, sizeof *w->first);
     w->actual = ek__alloc(p, sizeof *w->actual);
     w->chunk = ek__alloc((size_t)w->v, sizeof *w->chunk);
     w->duration = ek__alloc(5 * slots + 3 * p + (1 + MOST_PATHS) * cells, sizeof *w->duration);
-    w->over = ek__alloc(p * MOST_MOMENTS, sizeof *w->over);
+    w->over = ek__alloc(p * MOST_MOMENTS * (1 + (size_t)w->v), sizeof *w->over);
     w->price = ek__alloc(p * MOST_PATHS * ((size_t)w->v + 1) * MOST_MOMENTS, sizeof *w->price);
     w->of = ek__alloc(p, sizeof *w->of);
     w->code = ek__alloc(p, sizeof *w->code);
@@ -111,6 +114,8 @@ static bool make_room(ek__whole_plans *w)
         return false;
     w->first_of = w->first + cells;
     w->open = w->first_of + w->v;
+    w->n_moments = w->open + p;
+    w->moment = w->over + p * MOST_MOMENTS;
     w->walked = (ek__path){.count = w->duration + slots,
                            .before = w->duration + 2 * slots,
                            .after = w->duration + 3 * slots,
@@ -145,8 +150,8 @@ static ek_status fill(ek__whole_plans *w, ek_error *err)
 }
 
 ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
-                              const ek__bound_figures *figures, const ek_order *order, const ek__split_options *options,
-                              ek__split *best, ek__whole_plans **out, ek_error *err)
+                              const ek__bound_figures *figures, const ek__mixes *mixes,
+                              const ek__split_options *options, ek__split *best, ek__whole_plans **out, ek_error *err)
 {
     ek__whole_plans *made = ek__alloc(1, sizeof *made);
     if (!made)
@@ -155,7 +160,8 @@ ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cos
     made->cache = cache;
     made->rule = rule;
     made->figures = figures;
-    made->order = order;
+    made->mixes = mixes;
+    made->order = mixes->order;
     made->options = options;
     made->best = best;
     made->p = job->plan.n_stages;
@@ -479,12 +485,16 @@ static double *prices_of(const ek__whole_plans *w, int stage, int path, int chun
     return w->price + (((size_t)stage * MOST_PATHS + (size_t)path) * ((size_t)w->v + 1) + (size_t)chunk) * MOST_MOMENTS;
 }
 
+static const double *moment_of(const ek__whole_plans *w, int stage, int k)
+{
+    return w->moment + ((size_t)stage * MOST_MOMENTS + (size_t)k) * (size_t)w->v;
+}
+
 /* What a byte less of a stage costs on a path. */
 static void set_prices(ek__whole_plans *w, int stage, int path)
 {
     const asked *a = w->of[stage];
-    const ek__live *live = &w->order->live[stage];
-    for (int m = 0; m < live->n; m++)
+    for (int m = 0; m < w->n_moments[stage]; m++)
         prices_of(w, stage, path, w->v)[m] = INFINITY;
     for (int c = w->v - 1; c >= 0; c--) {
         const ek__chunk_way *way = a->way[c];
@@ -492,8 +502,8 @@ static void set_prices(ek__whole_plans *w, int stage, int path)
         for (size_t i = 1; i < a->n_ways[c]; i++)
             if (way[i].kept < way[0].kept)
                 least = fmin(least, (way[i].time - way[0].time) / MS_PER_S / (double)(way[0].kept - way[i].kept));
-        for (int m = 0; m < live->n; m++) {
-            double alive = live->vectors[m * w->v + c] * copies_of(w);
+        for (int m = 0; m < w->n_moments[stage]; m++) {
+            double alive = moment_of(w, stage, m)[c] * copies_of(w);
             double price = alive > 0 ? w->path[path].often[c * w->p + stage] * least / alive : INFINITY;
             to[m] = fmin(prices_of(w, stage, path, c + 1)[m], price);
         }
@@ -522,7 +532,7 @@ static double least_more(const ek__whole_plans *w, int stage, int path, int c, c
 {
     const double *price = prices_of(w, stage, path, c);
     double most = 0;
-    for (int m = 0; m < w->order->live[stage].n; m++)
+    for (int m = 0; m < w->n_moments[stage]; m++)
         most = over[m] > 0 ? fmax(most, over[m] * price[m]) : most;
     return most;
 }
@@ -616,22 +626,21 @@ static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix,
 {
     const int s = w->open[at], cell = c * w->p + s;
     const asked *a = w->of[s];
-    const ek__live *live = &w->order->live[s];
     const uint64_t code = w->code[s];
     double left[MOST_MOMENTS], most_less[MOST_MOMENTS] = {0};
     ek_status status = EK_OK;
     if (c == w->v)
         return leave_stage(w, at);
-    for (int k = 0; k < live->n; k++) /* what the chunks behind this one can save */
+    for (int k = 0; k < w->n_moments[s]; k++) /* what the chunks behind this one can save */
         for (int other = c + 1; other < w->v; other++)
             most_less[k] +=
-                live->vectors[k * w->v + other] * (double)(copies_of(w) * (a->way[other][0].kept - a->kept[other]));
+                moment_of(w, s, k)[other] * (double)(copies_of(w) * (a->way[other][0].kept - a->kept[other]));
     for (size_t i = 0; i < a->n_ways[c] && !status && w->exact; i++) {
         const ek__chunk_way *way = &a->way[c][i];
         bool fits = true, ends;
         w->exact = ++w->n_choices <= MOST_CHOICES;
-        for (int k = 0; k < live->n; k++) {
-            left[k] = over[k] - live->vectors[k * w->v + c] * (double)(copies_of(w) * (a->way[c][0].kept - way->kept));
+        for (int k = 0; k < w->n_moments[s]; k++) {
+            left[k] = over[k] - moment_of(w, s, k)[c] * (double)(copies_of(w) * (a->way[c][0].kept - way->kept));
             fits = fits && left[k] <= most_less[k];
         }
         w->recomputed[cell] = (way->time - a->way[c][0].time) / MS_PER_S;
@@ -659,16 +668,51 @@ static ek_status choose_stage(ek__whole_plans *w, int at)
     return choose_chunk(w, at, 0, 1, w->over + (size_t)s * MOST_MOMENTS);
 }
 
-/* Bytes that an open stage keeps too many at its moments with nothing recomputed. */
+/* Bytes that the backward pass of a chunk holds besides when it begins, with the chunk's last layer. */
+static double transient_of(const ek__whole_plans *w, int cell)
+{
+    int last = w->first[cell] + w->job.plan.layers[cell] - 1;
+    return (double)w->figures->kind[w->figures->kind_of[ek__layer_kind(&w->job, last)]].transient;
+}
+
+/* One of as many micro-batches of each chunk, and as much besides. */
+static bool is_dominated(const ek__whole_plans *w, int stage, const double *alive, double transient,
+                         const double *transients)
+{
+    for (int k = 0; k < w->n_moments[stage]; k++) {
+        const double *other = moment_of(w, stage, k);
+        int c = 0;
+        while (c < w->v && alive[c] <= other[c])
+            c++;
+        if (c == w->v && transient <= transients[k])
+            return true;
+    }
+    return false;
+}
+
+/* Bytes that an open stage keeps too many at its moments with nothing recomputed. The last chunk's come first, which
+ * those of the others seldom exceed. Where there is no room for one, less is given up early. */
 static void set_over(ek__whole_plans *w, int stage)
 {
-    const ek__live *live = &w->order->live[stage];
-    double room = (double)(limit_of(w) - ek__stage_whole_step(&w->job, w->programs, stage) - w->figures->transient);
-    for (int k = 0; k < live->n; k++) {
-        double sum = -room;
-        for (int c = 0; c < w->v; c++)
-            sum += live->vectors[k * w->v + c] * (double)(copies_of(w) * w->of[stage]->way[c][0].kept);
-        w->over[(size_t)stage * MOST_MOMENTS + (size_t)k] = sum;
+    double transients[MOST_MOMENTS], room = (double)(limit_of(w) - ek__stage_whole_step(&w->job, w->programs, stage));
+    w->n_moments[stage] = 0;
+    for (int chunk = w->v - 1; chunk >= 0; chunk--) {
+        const ek__live *live = &w->mixes->running[chunk * w->p + stage];
+        double transient = transient_of(w, chunk * w->p + stage);
+        for (int k = 0; k < live->n && w->n_moments[stage] < MOST_MOMENTS; k++) {
+            const double *alive = live->vectors + (size_t)k * (size_t)w->v;
+            int at = w->n_moments[stage];
+            if (is_dominated(w, stage, alive, transient, transients))
+                continue;
+            double sum = transient - room;
+            for (int c = 0; c < w->v; c++)
+                sum += alive[c] * (double)(copies_of(w) * w->of[stage]->way[c][0].kept);
+            memcpy(w->moment + ((size_t)stage * MOST_MOMENTS + (size_t)at) * (size_t)w->v, alive,
+                   (size_t)w->v * sizeof *alive);
+            w->over[(size_t)stage * MOST_MOMENTS + (size_t)at] = sum;
+            transients[at] = transient;
+            w->n_moments[stage]++;
+        }
     }
 }
 
@@ -684,7 +728,7 @@ static ek_status find_open(ek__whole_plans *w)
             status = peak_of(w, s, UINT64_MAX - 1, &w->actual[s]); /* nothing recomputed, whatever the ways are */
         if (status || w->actual[s] >= 0)
             continue;
-        w->exact = w->exact && w->actual[s] != UNKNOWN && w->order->live[s].n <= MOST_MOMENTS;
+        w->exact = w->exact && w->actual[s] != UNKNOWN;
         w->open[w->n_open++] = s;
         status = list_ways(w, s);
         if (!status && w->exact)

@@ -11,12 +11,12 @@ typedef struct ek__whole_plans ek__whole_plans;
 /**
  * @param job      of the layout with its chunks; its schedule's chunks follow one another (ek__mixes_apply())
  * @param figures  of the layout, with all kinds; under the rule or not
- * @param order    of its schedule
+ * @param mixes    of its pipeline
  * @param best     plans that are shorter are kept in it
  */
 ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
-                              const ek__bound_figures *figures, const ek_order *order, const ek__split_options *options,
-                              ek__split *best, ek__whole_plans **out, ek_error *err);
+                              const ek__bound_figures *figures, const ek__mixes *mixes,
+                              const ek__split_options *options, ek__split *best, ek__whole_plans **out, ek_error *err);
 void ek__whole_plans_free(ek__whole_plans *plans);
 
 /* ek__whole_judge. O(blocks) for each plan that is looked at. */

@@ -60,6 +60,21 @@ static inline void torchtitan_text(ek__random *r, char *text, size_t size, int l
     (void)layers;
 }
 
+/* Layers of several kinds: one of multi-token prediction behind, some without experts in front, every second one. */
+static inline void mix_kinds(ek__random *r, ek_job *job)
+{
+    ek_job_model *m = &job->model;
+    int how = ek__random_below(r, 3);
+    if (job->framework != EK_TORCHTITAN && ek__random_below(r, 4) == 0) {
+        m->n_layers--;
+        m->n_prediction_layers = 1;
+    }
+    if (m->n_experts > 0 && how == 1)
+        m->n_dense_layers = ek__random_below(r, m->n_layers);
+    else if (m->n_experts > 0 && how == 2)
+        m->expert_period = 2;
+}
+
 /* A job with so many layers on one device; its limit of memory is not set. */
 static inline bool random_small_job(ek__random *r, int layers, ek_job *job)
 {
@@ -76,8 +91,10 @@ static inline bool random_small_job(ek__random *r, int layers, ek_job *job)
         megatron_text(r, text, sizeof text, layers, experts);
     else
         torchtitan_text(r, text, sizeof text, layers);
-    if (ek__job_parse(name, text, strlen(text), &overrides, NULL, job, &step, &err) == EK_OK)
+    if (ek__job_parse(name, text, strlen(text), &overrides, NULL, job, &step, &err) == EK_OK) {
+        mix_kinds(r, job);
         return true;
+    }
     printf("# %s: %s\n", name, err.message);
     return false;
 }
