@@ -1,6 +1,7 @@
 /* The cache behind ek_cost_step(): what a layer costs depends on a part of the job only, which is the key; the oldest
- * entry makes room. Graphs, and the bytes that programs of them keep, depend on less: entries that differ in the number
- * of micro-batches alone share them. Orders are kept likewise, by schedule and shape. */
+ * entry makes room. Graphs depend on less: entries that differ in the number of micro-batches alone share them. What
+ * programs of a graph keep depends on who shares its states besides, which is a key of its own. Orders are kept
+ * likewise, by schedule and shape. */
 #include "cost/step_layers.h"
 
 #include <stddef.h>
@@ -30,7 +31,7 @@ typedef struct key {
     ek_job_parallel parallel; /* without data and micro-batches; of the pipeline, whether there is one */
     ek_job_model model;
     ek_job_types types;
-    int gradient;             /* states.gradient */
+    int gradient; /* states.gradient */
     ek_job_run run;
     ek_rules rules;
     ek__ranks
@@ -45,12 +46,26 @@ typedef struct key {
 } key;
 enum { GRAPH_KEY = offsetof(key, casts) }; /* bytes of it */
 
+/* What programs of a graph depend on besides: weights and gradients that are shared, by how many of each parameter. */
+typedef struct sharing {
+    bool weight, gradient, waits, gathered_ends, splits; /* waits: for the layer's others to be reduced */
+    int weight_bytes, gathered_bytes;
+    uint64_t shards; /* hash of each parameter's; 0: neither is shared */
+} sharing;
+
+typedef struct measured {
+    sharing of;
+    ek__graph_kind kind;
+    ek_recompute recompute;
+    ek__layer_bytes bytes;
+} measured;
+
 /* What entries with the same graphs share. */
 typedef struct graphs {
     int users;
     ek__graph *graph[EK__N_GRAPH_KINDS];
-    bool measured[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
-    ek__layer_bytes bytes[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
+    size_t n_measured, capacity;
+    measured *measured;
 } graphs;
 
 struct ek__step_layers {
@@ -89,6 +104,7 @@ static void drop(graphs *of)
         return;
     for (int k = 0; k < EK__N_GRAPH_KINDS; k++)
         free(of->graph[k]);
+    free(of->measured);
     free(of);
 }
 
@@ -238,26 +254,66 @@ ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind)
     return &layers->layer[kind];
 }
 
+static sharing sharing_of(const ek_job *job, const ek__graph *graph)
+{
+    const ek_job_states *states = &job->states;
+    sharing s = {.weight = states->shard_weight,
+                 .gradient = states->shard_gradient,
+                 .waits = states->scattered_bytes > 0,
+                 .gathered_ends = states->gathered_ends,
+                 .splits = job->schedule->splits_backward,
+                 .weight_bytes = states->weight,
+                 .gathered_bytes = states->gathered};
+    for (int i = 0; i < graph->n_parameters && (s.weight || s.gradient); i++)
+        s.shards = (s.shards ^ (uint64_t)ek__parameter_shards(job, &graph->parameter[i])) * 1099511628211U + 1;
+    return s;
+}
+
+static bool same_sharing(const sharing *a, const sharing *b)
+{
+    return a->shards == b->shards && a->weight == b->weight && a->gradient == b->gradient && a->waits == b->waits &&
+           a->gathered_ends == b->gathered_ends && a->splits == b->splits && a->weight_bytes == b->weight_bytes &&
+           a->gathered_bytes == b->gathered_bytes;
+}
+
+static ek_status measure(const ek_job *job, const ek__graph *graph, ek_recompute recompute, ek__layer_bytes *out,
+                         ek_error *err)
+{
+    bool recomputed[EK__MAX_OPS] = {false};
+    ek__program *program;
+    ek__recompute what = ek__recompute_of_kind(job, recompute);
+    ek__graph_recomputed(job, graph, what, recomputed);
+    ek_status status = ek__program_compile(job, graph, recomputed, what.full ? EK__HOLD_INPUT : EK__HOLD_NEEDED,
+                                           job->schedule->splits_backward, 0, &program, err);
+    if (status)
+        return status;
+    int64_t peak = program->profile[EK_BACKWARD].peak;
+    *out = (ek__layer_bytes){program->kept, peak > 0 ? peak : 0};
+    ek__program_free(program);
+    return EK_OK;
+}
+
 ek_status ek__step_layer_bytes(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
                                ek__layer_bytes *out, ek_error *err)
 {
     graphs *of = layers->graphs;
-    const ek__graph *graph = of->graph[kind];
-    if (!of->measured[kind][recompute]) {
-        bool recomputed[EK__MAX_OPS] = {false};
-        ek__program *program;
-        ek__recompute what = ek__recompute_of_kind(job, recompute);
-        ek__graph_recomputed(job, graph, what, recomputed);
-        ek_status status = ek__program_compile(job, graph, recomputed, what.full ? EK__HOLD_INPUT : EK__HOLD_NEEDED,
-                                               job->schedule->splits_backward, 0, &program, err);
-        if (status)
-            return status;
-        int64_t peak = program->profile[EK_BACKWARD].peak;
-        of->bytes[kind][recompute] = (ek__layer_bytes){program->kept, peak > 0 ? peak : 0};
-        of->measured[kind][recompute] = true;
-        ek__program_free(program);
+    measured wanted = {.of = sharing_of(job, of->graph[kind]), .kind = kind, .recompute = recompute};
+    for (size_t i = of->n_measured; i-- > 0;) {
+        const measured *m = &of->measured[i];
+        if (m->kind == kind && m->recompute == recompute && same_sharing(&m->of, &wanted.of)) {
+            *out = m->bytes;
+            return EK_OK;
+        }
     }
-    *out = of->bytes[kind][recompute];
+    measured *grown = ek__with_room(of->measured, &of->capacity, of->n_measured + 1, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(err);
+    of->measured = grown;
+    ek_status status = measure(job, of->graph[kind], recompute, &wanted.bytes, err);
+    if (status)
+        return status;
+    grown[of->n_measured++] = wanted;
+    *out = wanted.bytes;
     return EK_OK;
 }
 

@@ -18,9 +18,10 @@
 typedef struct asked {
     int stage, first, n;
     ek__stage_choice choice;
-    size_t n_ways, at; /* the choice is way[at] */
+    size_t n_ways; /* that are left; the choice is the first */
     ek__chunk_way *way;
-    bool all, verified; /* every way is listed; it fits with fragments */
+    int64_t most;       /* that a way may keep of a micro-batch */
+    bool all, verified; /* every way was listed; the choice fits with fragments */
 } asked;
 
 struct ek__stages {
@@ -128,12 +129,31 @@ bool ek__stages_alike(const ek__stages *stages)
 static ek_status make_ways(ek__stages *s, asked *a, bool all, ek_error *err)
 {
     ek__chunk_way *listed;
-    ek_status status = ek__ways_list(&s->ways, a->first, a->n, all, &listed, &a->n_ways, err);
+    ek_status status = ek__ways_heap(&s->ways, a->first, a->n, all, a->most, &listed, &a->n_ways, err);
     if (status)
         return status;
     free(a->way);
     a->way = listed;
+    a->all = all;
     return EK_OK;
+}
+
+static bool is_nothing(const ek__chunk_lists *lists)
+{
+    return lists->full + lists->select + lists->comm == 0;
+}
+
+/* The first way does not fit. */
+static ek_status next_way(ek__stages *s, asked *a, ek_error *err)
+{
+    s->refused = true;
+    ek__ways_pop(a->way, &a->n_ways);
+    if (a->n_ways > 0 || a->all || s->rule.kind != EK__RULE_LISTS)
+        return EK_OK;
+    ek_status status = make_ways(s, a, true, err);
+    if (!status && a->n_ways > 0 && is_nothing(&a->way[0].lists))
+        ek__ways_pop(a->way, &a->n_ways);
+    return status;
 }
 
 /* ---- one way on a stage ---- */
@@ -173,43 +193,47 @@ static int64_t live_of(const ek__stages *s, int stage)
 
 /* The most that a way may keep of a micro-batch: all that are alive, and what is there for the whole step, are part of
  * the peak. */
-static int64_t most_kept(ek__stages *s, const asked *a)
+static int64_t most_kept(const ek__stages *s, int stage)
 {
     int64_t copies = s->job.parallel.n_batch_interleave > 1 ? s->job.parallel.n_batch_interleave : 1;
-    int64_t room = limit_of(s) - ek__stage_whole_step(&s->job, s->programs, a->stage);
-    return room < 0 ? -1 : room / (copies * live_of(s, a->stage));
+    int64_t room = limit_of(s) - ek__stage_whole_step(&s->job, s->programs, stage);
+    return room < 0 ? -1 : room / (copies * live_of(s, stage));
 }
 
-/* From way[at] on the first that fits. */
+/* From the first way on the one that fits. */
 static ek_status settle(ek__stages *s, asked *a, ek_error *err)
 {
     const int64_t limit = limit_of(s);
+    ek_status status = EK_OK;
     a->choice.fits = a->verified = false;
-    ek_status status = put(s, a->stage, a->first, a->n, a->way[0].lists, err);
-    int64_t most = status ? 0 : most_kept(s, a);
-    while (!status && a->at < a->n_ways && !a->choice.fits) {
-        const ek__chunk_way *w = &a->way[a->at];
-        if (w->kept <= most)
-            status = put(s, a->stage, a->first, a->n, w->lists, err);
-        if (w->kept > most || status) {
-            a->at++;
-            continue;
-        }
+    while (!status && a->n_ways > 0 && !a->choice.fits) {
+        a->choice.lists = a->way[0].lists;
+        status = put(s, a->stage, a->first, a->n, a->choice.lists, err);
+        if (status)
+            return status;
         a->choice.used = used_of(s, a->stage);
-        a->choice.lists = w->lists;
         a->choice.fits = a->choice.used <= limit;
-        a->at += !a->choice.fits;
+        if (!a->choice.fits)
+            status = next_way(s, a, err);
     }
-    s->refused |= a->at > 0;
     if (!status && a->choice.fits)
         a->choice.price = ek__stage_price_of(s->pricer, a->stage, a->first);
-    if (!status && !a->choice.fits && s->rule.kind == EK__RULE_LISTS && !a->all) {
-        a->all = true;
-        status = make_ways(s, a, true, err); /* the first way again, then the others */
-        a->at = 1;
-        return status ? status : settle(s, a, err);
-    }
     return status ? status : a->choice.fits ? a->choice.price.status : EK_OK;
+}
+
+/* Its ways, and the first that fits. */
+static ek_status begin(ek__stages *s, asked *a, ek_error *err)
+{
+    ek_status status = put(s, a->stage, a->first, a->n, (ek__chunk_lists){0}, err);
+    if (status)
+        return status;
+    a->most = most_kept(s, a->stage);
+    status = make_ways(s, a, false, err);
+    if (!status && a->n_ways == 0) { /* it keeps too much */
+        s->refused = true;
+        status = s->rule.kind == EK__RULE_LISTS ? make_ways(s, a, true, err) : EK_OK;
+    }
+    return status ? status : settle(s, a, err);
 }
 
 /* ---- asking ---- */
@@ -263,9 +287,7 @@ static ek_status ask(ek__stages *s, int stage, int first, int n, asked **out, ek
     *made = (asked){.stage = stage, .first = first, .n = n};
     s->asked[i] = made;
     s->n_asked++;
-    status = make_ways(s, made, false, err);
-    if (!status)
-        status = settle(s, made, err);
+    status = begin(s, made, err);
     *out = made;
     return status;
 }
@@ -310,8 +332,8 @@ ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, con
     a->choice.actual = actual;
     if (*fits || actual == EK__NOT_PLACED)
         return EK_OK;
-    a->at++;
-    return settle(stages, a, err);
+    status = next_way(stages, a, err);
+    return status ? status : settle(stages, a, err);
 }
 
 bool ek__stages_refused(const ek__stages *stages)

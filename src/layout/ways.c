@@ -98,12 +98,19 @@ static bool add_way(ek__ways *ways, size_t *n_ways, int n, ek__chunk_lists lists
     return true;
 }
 
+/* Of equal ones in the order of their lists. */
 static int by_time(const void *a, const void *b)
 {
     const ek__chunk_way *x = a, *y = b;
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    return x->kept < y->kept ? -1 : x->kept > y->kept;
+    if (x->kept != y->kept)
+        return x->kept < y->kept ? -1 : 1;
+    if (x->lists.full != y->lists.full)
+        return x->lists.full < y->lists.full ? -1 : 1;
+    if (x->lists.select != y->lists.select)
+        return x->lists.select < y->lists.select ? -1 : 1;
+    return x->lists.comm < y->lists.comm ? -1 : x->lists.comm > y->lists.comm;
 }
 
 static bool list_ways(ek__ways *ways, int n, size_t *n_ways)
@@ -120,17 +127,65 @@ static bool list_ways(ek__ways *ways, int n, size_t *n_ways)
     return true;
 }
 
-ek_status ek__ways_list(ek__ways *ways, int first, int n, bool all, ek__chunk_way **out, size_t *n_out, ek_error *err)
+/* The scratch's first ways that keep no more than that, as an array of their own. */
+static ek_status take_ways(const ek__ways *ways, size_t n, int64_t most_kept, ek__chunk_way **out, size_t *n_out,
+                           ek_error *err)
+{
+    size_t n_taken = 0;
+    for (size_t i = 0; i < n; i++)
+        n_taken += ways->scratch[i].kept <= most_kept;
+    ek__chunk_way *made = ek__alloc(n_taken, sizeof *made);
+    if (!made)
+        return ek__no_memory(err);
+    *n_out = n_taken;
+    n_taken = 0;
+    for (size_t i = 0; i < n; i++)
+        if (ways->scratch[i].kept <= most_kept)
+            made[n_taken++] = ways->scratch[i];
+    *out = made;
+    return EK_OK;
+}
+
+ek_status ek__ways_list(ek__ways *ways, int first, int n, ek__chunk_way **out, size_t *n_out, ek_error *err)
+{
+    size_t n_ways = 0;
+    sum_layers(ways, first, n);
+    ek_status status = list_ways(ways, n, &n_ways) ? EK_OK : ek__no_memory(err);
+    if (!status)
+        status = take_ways(ways, n_ways, INT64_MAX, out, n_out, err);
+    if (!status)
+        qsort(*out, *n_out, sizeof **out, by_time);
+    return status;
+}
+
+static void sift(ek__chunk_way *way, size_t n, size_t i)
+{
+    const ek__chunk_way is = way[i];
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && by_time(&way[child + 1], &way[child]) < 0)
+            child++;
+        if (by_time(&way[child], &is) >= 0)
+            break;
+        way[i] = way[child];
+    }
+    way[i] = is;
+}
+
+ek_status ek__ways_heap(ek__ways *ways, int first, int n, bool all, int64_t most_kept, ek__chunk_way **out,
+                        size_t *n_out, ek_error *err)
 {
     size_t n_ways = 0;
     sum_layers(ways, first, n);
     bool fine = all ? list_ways(ways, n, &n_ways) : add_way(ways, &n_ways, n, (ek__chunk_lists){0});
-    ek__chunk_way *made = fine ? ek__alloc(n_ways, sizeof *made) : NULL;
-    if (!made)
-        return ek__no_memory(err);
-    memcpy(made, ways->scratch, n_ways * sizeof *made);
-    qsort(made, n_ways, sizeof *made, by_time);
-    *out = made;
-    *n_out = n_ways;
-    return EK_OK;
+    ek_status status = fine ? take_ways(ways, n_ways, most_kept, out, n_out, err) : ek__no_memory(err);
+    for (size_t i = status ? 0 : *n_out / 2; i-- > 0;)
+        sift(*out, *n_out, i);
+    return status;
+}
+
+void ek__ways_pop(ek__chunk_way *way, size_t *n_ways)
+{
+    way[0] = way[--*n_ways];
+    if (*n_ways > 0)
+        sift(way, *n_ways, 0);
 }

@@ -42,8 +42,12 @@ void ek__ways_clear(ek__ways *ways);
 
 /* All ways of layers [first, first + n) by their time; of equal ones what keeps least goes first. None has a list below
  * its count of whole layers, which other lists do nothing for.
- * @param all  false: nothing recomputed alone
- * @param out  out: the caller's to free */
-ek_status ek__ways_list(ek__ways *ways, int first, int n, bool all, ek__chunk_way **out, size_t *n_out, ek_error *err);
+ * @param out  out: the caller's to free. O(n^3 log n) */
+ek_status ek__ways_list(ek__ways *ways, int first, int n, ek__chunk_way **out, size_t *n_out, ek_error *err);
+/* Of those that keep no more than that as a heap: the first is in front, and ek__ways_pop() takes it out. O(n^3)
+ * @param all  false: nothing recomputed alone */
+ek_status ek__ways_heap(ek__ways *ways, int first, int n, bool all, int64_t most_kept, ek__chunk_way **out,
+                        size_t *n_out, ek_error *err);
+void ek__ways_pop(ek__chunk_way *way, size_t *n_ways);
 
 #endif

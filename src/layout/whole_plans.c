@@ -463,8 +463,7 @@ static ek_status list_ways(ek__whole_plans *w, int stage)
         int cell = c * w->p + stage;
         free(a->way[c]);
         a->way[c] = NULL;
-        status =
-            ek__ways_list(&w->ways, w->first[cell], w->job.plan.layers[cell], true, &a->way[c], &a->n_ways[c], w->err);
+        status = ek__ways_list(&w->ways, w->first[cell], w->job.plan.layers[cell], &a->way[c], &a->n_ways[c], w->err);
         a->kept[c] = INT64_MAX;
         for (size_t i = 0; i < a->n_ways[c] && !status; i++)
             a->kept[c] = a->way[c][i].kept < a->kept[c] ? a->way[c][i].kept : a->kept[c];

@@ -60,8 +60,9 @@ static inline void torchtitan_text(ek__random *r, char *text, size_t size, int l
     (void)layers;
 }
 
-/* Layers of several kinds: one of multi-token prediction behind, some without experts in front, every second one. */
-static inline void mix_kinds(ek__random *r, ek_job *job)
+/* Layers of several kinds: one of multi-token prediction behind, some without experts in front, every second one.
+ * MindFormers' weights that are shared are gathered for each layer's passes, or once. */
+static inline void vary(ek__random *r, ek_job *job)
 {
     ek_job_model *m = &job->model;
     int how = ek__random_below(r, 3);
@@ -73,6 +74,8 @@ static inline void mix_kinds(ek__random *r, ek_job *job)
         m->n_dense_layers = ek__random_below(r, m->n_layers);
     else if (m->n_experts > 0 && how == 2)
         m->expert_period = 2;
+    if (job->framework == EK_MINDFORMERS && ek__random_below(r, 3) == 0)
+        job->rules.weight_gather = EK_GATHER_LAYER;
 }
 
 /* A job with so many layers on one device; its limit of memory is not set. */
@@ -92,7 +95,7 @@ static inline bool random_small_job(ek__random *r, int layers, ek_job *job)
     else
         torchtitan_text(r, text, sizeof text, layers);
     if (ek__job_parse(name, text, strlen(text), &overrides, NULL, job, &step, &err) == EK_OK) {
-        mix_kinds(r, job);
+        vary(r, job);
         return true;
     }
     printf("# %s: %s\n", name, err.message);

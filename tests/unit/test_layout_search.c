@@ -455,6 +455,65 @@ static ek_layout own_layout(const ek_job *job)
     return today;
 }
 
+static void assert_same_figures(int i, const ek__bound_figures *a, const ek__bound_figures *b)
+{
+    for (int k = 0; k < a->n_kinds; k++)
+        for (int way = 0; way < EK_N_RECOMPUTE; way++)
+            if (a->kind[k].kept[way] != b->kind[k].kept[way] || a->kind[k].again[way] != b->kind[k].again[way])
+                fail_msg("job %d, kind %d recomputed in way %d: %" PRId64 " bytes and %.9g s, by itself %" PRId64
+                         " and %.9g",
+                         i, k, way, a->kind[k].kept[way], a->kind[k].again[way], b->kind[k].kept[way],
+                         b->kind[k].again[way]);
+    for (int k = 0; k < a->n_kinds; k++)
+        if (a->kind[k].transient != b->kind[k].transient || a->kind[k].bytes != b->kind[k].bytes ||
+            a->kind[k].forward != b->kind[k].forward || a->kind[k].backward != b->kind[k].backward)
+            fail_msg("job %d, kind %d: %" PRId64 " bytes besides, by itself %" PRId64, i, k, a->kind[k].transient,
+                     b->kind[k].transient);
+    assert_true(a->tail_kept == b->tail_kept && a->head == b->head && a->tail == b->tail);
+    assert_true(a->ends_transient[0] == b->ends_transient[0] && a->ends_transient[1] == b->ends_transient[1]);
+}
+
+/* Layers that were priced and measured for other layouts give the figures that they have by themselves. */
+static void bounds_do_not_depend_on_what_was_looked_at_before(void **state)
+{
+    ek__random random = ek__random_seed(13);
+    int n = 0, n_more = 0;
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        const ek_device *device = ek_device_find("910B");
+        ek_cost_cache *kept = ek_cost_cache_new(device);
+        double least = INFINITY;
+        ek_job job;
+        assert_true(random_small_job(&random, 5, &job));
+        job.rules.weight_gather = EK_GATHER_LAYER; /* weights that are shared are gathered in a backward pass */
+        for (int k = 0; k < 24; k++) {
+            int d = 1 << ek__random_below(&random, 4), p = 1 + ek__random_below(&random, 3),
+                t = 1 + ek__random_below(&random, 2);
+            int shard = 1 << ek__random_below(&random, 4), sums = ek__random_below(&random, 2) ? shard : 1;
+            ek_layout layout = {.value = {d, t, 1, 1, p, 1, 1, shard <= d ? shard : d, 1, 1, 1, sums},
+                                .n_micro_batches = 8 >> ek__random_below(&random, 2),
+                                .sequence_parallel = t > 1,
+                                .schedule = ek_schedule_find("1f1b")};
+            ek__bound_figures shared, alone;
+            ek_job spread;
+            if (ek__layout_job_on(&job, device, &layout, &spread, NULL))
+                continue;
+            ek_cost_cache *fresh = ek_cost_cache_new(device);
+            assert_int_equal(ek__bound_figures_of(&spread, device, kept, true, &shared, NULL), EK_OK);
+            assert_int_equal(ek__bound_figures_of(&spread, device, fresh, true, &alone, NULL), EK_OK);
+            assert_same_figures(i, &shared, &alone);
+            n++;
+            n_more += shared.kind[0].transient > least;
+            least = fmin(least, shared.kind[0].transient);
+            ek_cost_cache_free(fresh);
+            ek_job_clear(&spread);
+        }
+        ek_cost_cache_free(kept);
+        ek_job_clear(&job);
+    }
+    assert_true(n > 300 && n_more > 20);
+}
+
 /* The least that any split of the layers makes a chunk's backward pass begin with. */
 typedef struct split_ends {
     const ek__bound_figures *f;
@@ -899,6 +958,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_five_are_those_of_trying_everything),
         cmocka_unit_test(so_are_those_with_two_chunks_a_stage),
+        cmocka_unit_test(bounds_do_not_depend_on_what_was_looked_at_before),
         cmocka_unit_test(chunks_end_with_any_layer_that_may_be_last),
         cmocka_unit_test(bounds_are_told_by_the_part_that_exceeds),
         cmocka_unit_test(no_bound_is_above_a_plan),
