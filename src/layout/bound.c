@@ -19,6 +19,7 @@
  * many micro-batches as are alive at once. What comes and goes inside a block is left out. */
 #include "layout/bound.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -530,6 +531,7 @@ void ek__bound_exposed(const ek__bound_figures *f, int v, bool first_stage, doub
     double beside[EK_MAX_CHUNKS], weight[EK_MAX_CHUNKS], hidden = f->hides ? 1 : 0, row = row_of(f, v),
                                                          sure = 1 - f->exposed_share;
     int most = 0;
+    assert(v >= 1 && v <= EK_MAX_CHUNKS);
     for (int i = 1; i < f->n_kinds; i++)
         if (f->kind[i].n * f->kind[i].reduced > f->kind[most].n * f->kind[most].reduced)
             most = i;

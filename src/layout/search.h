@@ -30,7 +30,7 @@ typedef struct ek__candidate {
 typedef struct ek__first {
     size_t group;
     ek_layout layout;
-    bool whole; /* under all rules of recomputation */
+    bool whole;      /* under all rules of recomputation */
     ek__split split; /* found is false where there is none */
 } ek__first;
 

@@ -626,7 +626,7 @@ static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix,
     const int s = w->open[at], cell = c * w->p + s;
     const asked *a = w->of[s];
     const uint64_t code = w->code[s];
-    double left[MOST_MOMENTS], most_less[MOST_MOMENTS] = {0};
+    double left[MOST_MOMENTS] = {0}, most_less[MOST_MOMENTS] = {0};
     ek_status status = EK_OK;
     if (c == w->v)
         return leave_stage(w, at);

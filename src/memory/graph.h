@@ -120,8 +120,8 @@ typedef struct ek__recompute {
 /* Which operators are really recomputed for a layer's settings: matches, minus excluded, minus those whose `requires`
  * is not recomputed, plus always_recomputed. With `full` all but the excluded. O(patterns x operators). */
 void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS]);
-/* The last two steps of it: of operators that settings name, leave those whose recomputation the compiler does not undo,
- * and add those that are always recomputed. */
+/* The last two steps of it: of operators that settings name, leave those whose recomputation the compiler does not
+ * undo, and add those that are always recomputed. */
 void ek__graph_settle(const ek__graph *graph, bool *recomputed);
 /* Which operators run a second time. The same, but for Megatron's modules, whose checkpoints are reentrant: those run
  * all of their function again, with the last operator, whose result was kept; and but for torchtitan's, which stop once

@@ -50,7 +50,7 @@ const char *ek__path_join(const char *cell, const char *rest)
     char text[LONGEST_PATH];
     size_t size = strlen(cell), tail = strlen(rest);
     assert(size + tail + 1 < sizeof text);
-    memcpy(text, cell, size);
+    memcpy(text, cell, size + 1);
     if (size > 0 && tail > 0)
         text[size++] = '.';
     memcpy(text + size, rest, tail + 1);
