@@ -56,8 +56,8 @@ static bool never(void *user)
     return false;
 }
 
-enum { NODES = 100 };
-#define FAR 4 /* times a bound: no plan that matters is as long */
+enum { NODES = 100, FEW_CELLS = 32 }; /* sides of the tree, of pipelines for which they take seconds at most */
+#define FAR 4                         /* times a bound: no plan that matters is as long */
 
 /* With several chunks a stage, what a mix of paths of the layout's own says, and whole layers. */
 static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
@@ -74,7 +74,7 @@ static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *
         return status;
     status = ek__mixes_look(mixes, figures, device, INFINITY, true, never, NULL, &mix, &bound, err);
     *seconds = fmax(*seconds, bound);
-    if (!status && isfinite(*seconds)) {
+    if (!status && isfinite(*seconds) && figures->p * v <= FEW_CELLS) {
         const ek__branch_options options = {.upper = FAR * *seconds, .n_nodes = NODES, .over = never};
         status = ek__mixes_branch(mixes, figures, device, &options, &bound, err);
         *seconds = fmax(*seconds, bound);
@@ -95,22 +95,48 @@ static ek_status find_bounds(const ek__bound_figures *figures, const ek_device *
     return status;
 }
 
+/* @param figures  of the layout with one chunk a stage, whose job is `spread`, the caller's to clear */
+static ek_status figures_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_cost_cache *cache,
+                            ek_job *spread, ek__bound_figures *figures, ek_error *err)
+{
+    ek_layout one = *layout;
+    one.value[EK_AXIS_CHUNKS] = 1;
+    one.schedule = ek_schedule_find("1f1b");
+    ek_status status = ek__layout_job_on(job, device, &one, spread, err);
+    if (status)
+        return status;
+    status = cache ? ek__bound_figures_of(spread, device, cache, true, figures, err) : ek__no_memory(err);
+    if (status)
+        ek_job_clear(spread);
+    return status;
+}
+
+ek_status ek__layout_least_mb(const ek_job *job, const ek_device *device, const ek_layout *layout, double *mb,
+                              ek_error *err)
+{
+    ek_job spread;
+    ek__bound_figures figures;
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    ek_status status = figures_of(job, device, layout, cache, &spread, &figures, err);
+    if (!status) {
+        *mb = ek__bound_peak_mb(&figures, layout->value[EK_AXIS_CHUNKS], layout->schedule);
+        ek_job_clear(&spread);
+    }
+    ek_cost_cache_free(cache);
+    return status;
+}
+
 ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
                              ek_error *err)
 {
-    ek_layout one = *layout;
     ek_job spread;
     ek__bound_figures figures;
-    one.value[EK_AXIS_CHUNKS] = 1;
-    one.schedule = ek_schedule_find("1f1b");
-    ek_status status = ek__layout_job_on(job, device, &one, &spread, err);
-    if (status)
-        return status;
     ek_cost_cache *cache = ek_cost_cache_new(device);
-    status = cache ? ek__bound_figures_of(&spread, device, cache, true, &figures, err) : ek__no_memory(err);
-    if (!status)
+    ek_status status = figures_of(job, device, layout, cache, &spread, &figures, err);
+    if (!status) {
         status = find_bounds(&figures, device, layout, out, err);
+        ek_job_clear(&spread);
+    }
     ek_cost_cache_free(cache);
-    ek_job_clear(&spread);
     return status;
 }

@@ -10,6 +10,10 @@ double ek__clock(void);
  * are cut over the data-parallel ranks: by the model that never takes longer. */
 ek_status ek__layout_job_on(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_job *out,
                             ek_error *err);
+/* MB that no plan of a layout needs less than on its fullest stage: those of ek_layout_bound_of(), which takes longer.
+ */
+ek_status ek__layout_least_mb(const ek_job *job, const ek_device *device, const ek_layout *layout, double *mb,
+                              ek_error *err);
 /* Are these axes a choice of the job's framework and model: EK_AXIS_FINE, EK_AXIS_TABLE, EK_AXIS_SUMS? */
 bool ek__layout_has_fine(const ek_job *job);
 bool ek__layout_has_table(const ek_job *job);

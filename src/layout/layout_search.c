@@ -72,7 +72,7 @@ static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
 
 static ek_status find_closest(const ek__layout_search *s, ek_layout_result *out)
 {
-    ek_layout_bound bound;
+    double least = 0;
     const ek__candidate *closest = NULL;
     for (size_t i = 0; i < s->n; i++)
         if (s->candidate[i].fate != EK_FATE_ILLEGAL && (!closest || s->candidate[i].peak_mb < closest->peak_mb))
@@ -80,8 +80,8 @@ static ek_status find_closest(const ek__layout_search *s, ek_layout_result *out)
     if (!closest)
         return EK_OK;
     out->closest = ek__candidate_layout(s, closest);
-    ek_status status = ek_layout_bound_of(s->job, s->device, &out->closest, &bound, s->err);
-    out->closest_mb = status ? closest->peak_mb : fmax(closest->peak_mb, bound.peak_mb);
+    ek_status status = ek__layout_least_mb(s->job, s->device, &out->closest, &least, s->err);
+    out->closest_mb = fmax(closest->peak_mb, least);
     return status == EK_ERR_INPUT ? EK_OK : status; /* chunks that a check refuses */
 }
 

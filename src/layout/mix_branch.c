@@ -252,15 +252,21 @@ static ek_status look(brancher *b, size_t at)
     ek__mix_end end = EK__MIX_CUT;
     double value = 0;
     put_limits(b, at);
-    for (int i = 0; i < MOST_SOLVES && end == EK__MIX_CUT && is->bound < b->enough; i++) {
+    bool over = false; /* long pipelines take a tenth of a second for each solution */
+    for (int i = 0; i < MOST_SOLVES && end == EK__MIX_CUT && is->bound < b->enough && !over; i++) {
         double bound = 0;
         end = ek__mix_program_solve(&b->program, b->enough, &bound);
         is->bound = fmax(is->bound, end == EK__MIX_INFEASIBLE ? INFINITY : bound);
+        over = b->options->over(b->options->user);
     }
     if (end == EK__MIX_OUT_OF_MEMORY)
         return ek__no_memory(b->err);
     if (is->bound >= b->enough)
         return EK_OK;
+    if (over) {
+        b->left = fmin(b->left, is->bound);
+        return EK_OK;
+    }
     int total = most_broken(b, &value);
     if (total >= 0)
         split(b, at, total, (int)floor(value));

@@ -749,6 +749,30 @@ static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
     ek_job_clear(&job);
 }
 
+/* Long pipelines have programs that take a tenth of a second each; no part of a search goes on for many of them. */
+static void a_search_ends_when_its_time_is_over(void **state)
+{
+    ek_job job;
+    ek_layout_options o;
+    ek_layout_result result;
+    (void)state;
+    assert_int_equal(ek_job_read(source_path("examples/gallery/llama3_405b_8192.sh"), NULL, NULL, &job, NULL), EK_OK);
+    job.limit_mb = 81920;
+    ek_layout_options_init(&o);
+    o.n_devices = 8192;
+    o.time_limit = 1;
+    o.range[EK_AXIS_DATA] = (ek_layout_range){32, 32};
+    o.range[EK_AXIS_TENSOR] = o.range[EK_AXIS_CONTEXT] = o.range[EK_AXIS_CHUNKS] = (ek_layout_range){4, 4};
+    double start = ek__clock();
+    assert_int_equal(ek_layout_search(&job, ek_device_find("H100"), &o, &result, NULL), EK_OK);
+    double took = ek__clock() - start;
+    if (took > 15)
+        fail_msg("a search of %.0f s took %.1f s", o.time_limit, took);
+    assert_true(result.ended_early && !result.proved);
+    ek_layout_result_clear(&result);
+    ek_job_clear(&job);
+}
+
 /* ---- estimates of plans ---- */
 
 /* Stages of a plan are placed while it is looked for, under another plan of the stages before, and not again. */
@@ -966,6 +990,7 @@ int main(void)
         cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
         cmocka_unit_test(there_is_a_first_plan_under_rules),
+        cmocka_unit_test(a_search_ends_when_its_time_is_over),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
         cmocka_unit_test(sends_between_neighbours_leave_no_gap),
