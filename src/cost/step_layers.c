@@ -56,8 +56,8 @@ typedef struct sharing {
 typedef struct measured {
     sharing of;
     ek__graph_kind kind;
-    ek_recompute recompute;
-    ek__layer_bytes bytes;
+    bool is[EK_N_RECOMPUTE];
+    ek__layer_bytes bytes[EK_N_RECOMPUTE];
 } measured;
 
 /* What entries with the same graphs share. */
@@ -293,27 +293,35 @@ static ek_status measure(const ek_job *job, const ek__graph *graph, ek_recompute
     return EK_OK;
 }
 
+/* The place of a graph's bytes, the last ones first: layouts that are alike follow one another. NULL: no memory. */
+static measured *measured_of(graphs *of, ek__graph_kind kind, const sharing *wanted)
+{
+    for (size_t i = of->n_measured; i-- > 0;)
+        if (of->measured[i].kind == kind && same_sharing(&of->measured[i].of, wanted))
+            return &of->measured[i];
+    measured *grown = ek__with_room(of->measured, &of->capacity, of->n_measured + 1, sizeof *grown);
+    if (!grown)
+        return NULL;
+    of->measured = grown;
+    grown[of->n_measured] = (measured){.of = *wanted, .kind = kind};
+    return &grown[of->n_measured++];
+}
+
 ek_status ek__step_layer_bytes(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
                                ek__layer_bytes *out, ek_error *err)
 {
-    graphs *of = layers->graphs;
-    measured wanted = {.of = sharing_of(job, of->graph[kind]), .kind = kind, .recompute = recompute};
-    for (size_t i = of->n_measured; i-- > 0;) {
-        const measured *m = &of->measured[i];
-        if (m->kind == kind && m->recompute == recompute && same_sharing(&m->of, &wanted.of)) {
-            *out = m->bytes;
-            return EK_OK;
-        }
-    }
-    measured *grown = ek__with_room(of->measured, &of->capacity, of->n_measured + 1, sizeof *grown);
-    if (!grown)
+    const ek__graph *graph = layers->graphs->graph[kind];
+    const sharing wanted = sharing_of(job, graph);
+    measured *of = measured_of(layers->graphs, kind, &wanted);
+    if (!of)
         return ek__no_memory(err);
-    of->measured = grown;
-    ek_status status = measure(job, of->graph[kind], recompute, &wanted.bytes, err);
-    if (status)
-        return status;
-    grown[of->n_measured++] = wanted;
-    *out = wanted.bytes;
+    if (!of->is[recompute]) {
+        ek_status status = measure(job, graph, recompute, &of->bytes[recompute], err);
+        if (status)
+            return status;
+        of->is[recompute] = true;
+    }
+    *out = of->bytes[recompute];
     return EK_OK;
 }
 

@@ -84,59 +84,49 @@ static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *
     return status;
 }
 
-static ek_status find_bounds(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
-                             ek_layout_bound *out, ek_error *err)
+static ek_status find_seconds(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
+                              double *seconds, ek_error *err)
 {
     int v = layout->value[EK_AXIS_CHUNKS];
-    double seconds = ek__bound_seconds(figures, v, layout->schedule);
-    seconds = fmax(seconds, ek__bound_within(figures, v, layout->schedule));
-    ek_status status = isfinite(seconds) ? look_at_mix(figures, device, layout, &seconds, err) : EK_OK;
-    *out = (ek_layout_bound){seconds, ek__bound_peak_mb(figures, v, layout->schedule)};
-    return status;
+    *seconds = fmax(ek__bound_seconds(figures, v, layout->schedule), ek__bound_within(figures, v, layout->schedule));
+    return isfinite(*seconds) ? look_at_mix(figures, device, layout, seconds, err) : EK_OK;
 }
 
-/* @param figures  of the layout with one chunk a stage, whose job is `spread`, the caller's to clear */
-static ek_status figures_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_cost_cache *cache,
-                            ek_job *spread, ek__bound_figures *figures, ek_error *err)
+/* @param all  false: memory alone */
+static ek_status bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, bool all,
+                          ek_layout_bound *out, ek_error *err)
 {
     ek_layout one = *layout;
-    one.value[EK_AXIS_CHUNKS] = 1;
-    one.schedule = ek_schedule_find("1f1b");
-    ek_status status = ek__layout_job_on(job, device, &one, spread, err);
-    if (status)
-        return status;
-    status = cache ? ek__bound_figures_of(spread, device, cache, true, figures, err) : ek__no_memory(err);
-    if (status)
-        ek_job_clear(spread);
-    return status;
-}
-
-ek_status ek__layout_least_mb(const ek_job *job, const ek_device *device, const ek_layout *layout, double *mb,
-                              ek_error *err)
-{
     ek_job spread;
     ek__bound_figures figures;
+    one.value[EK_AXIS_CHUNKS] = 1;
+    one.schedule = ek_schedule_find("1f1b");
+    ek_status status = ek__layout_job_on(job, device, &one, &spread, err);
+    if (status)
+        return status;
     ek_cost_cache *cache = ek_cost_cache_new(device);
-    ek_status status = figures_of(job, device, layout, cache, &spread, &figures, err);
-    if (!status) {
-        *mb = ek__bound_peak_mb(&figures, layout->value[EK_AXIS_CHUNKS], layout->schedule);
-        ek_job_clear(&spread);
-    }
+    status = cache ? ek__bound_figures_of(&spread, device, cache, true, &figures, err) : ek__no_memory(err);
+    if (!status)
+        out->peak_mb = ek__bound_peak_mb(&figures, layout->value[EK_AXIS_CHUNKS], layout->schedule);
+    if (!status && all)
+        status = find_seconds(&figures, device, layout, &out->seconds, err);
     ek_cost_cache_free(cache);
+    ek_job_clear(&spread);
     return status;
 }
 
 ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
                              ek_error *err)
 {
-    ek_job spread;
-    ek__bound_figures figures;
-    ek_cost_cache *cache = ek_cost_cache_new(device);
-    ek_status status = figures_of(job, device, layout, cache, &spread, &figures, err);
-    if (!status) {
-        status = find_bounds(&figures, device, layout, out, err);
-        ek_job_clear(&spread);
-    }
-    ek_cost_cache_free(cache);
+    return bound_of(job, device, layout, true, out, err);
+}
+
+ek_status ek__layout_least_mb(const ek_job *job, const ek_device *device, const ek_layout *layout, double *mb,
+                              ek_error *err)
+{
+    ek_layout_bound bound;
+    ek_status status = bound_of(job, device, layout, false, &bound, err);
+    if (!status)
+        *mb = bound.peak_mb;
     return status;
 }

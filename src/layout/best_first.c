@@ -249,7 +249,7 @@ static bool drop_longer(ek__layout_search *s, size_t at, double seconds)
 
 /* Of equal ones the first in the space's order goes first. The estimate borrows its job, whose place changes with the
  * plan's. */
-ek_status ek__layout_keep(ek__layout_search *s, size_t at, ek__split *split)
+static ek_status keep(ek__layout_search *s, size_t at, ek__split *split)
 {
     const ek__candidate *c = &s->candidate[at];
     if (!drop_longer(s, at, split->seconds))
@@ -273,6 +273,18 @@ ek_status ek__layout_keep(ek__layout_search *s, size_t at, ek__split *split)
     return status;
 }
 
+ek_status ek__layout_take_plan(ek__layout_search *s, size_t at, ek__split *split)
+{
+    ek__candidate *c = &s->candidate[at];
+    if (!split->found || split->seconds >= c->seconds)
+        return EK_OK;
+    c->seconds = split->seconds;
+    c->plan_mb = split->peak_mb;
+    if (s->first_at == 0)
+        s->first_at = ek__clock();
+    return keep(s, at, split);
+}
+
 static ek_status take(batch *b, looked *l)
 {
     ek__layout_search *s = b->search;
@@ -282,23 +294,8 @@ static ek_status take(batch *b, looked *l)
         return EK_OK;
     s->counts.balanced++;
     c->bound = fmax(c->bound, fmin(split->bound, split->seconds));
-    c->seconds = split->seconds;
-    c->plan_mb = split->found ? split->peak_mb : NAN;
     c->fate = split->found || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
-    if (split->found && s->first_at == 0)
-        s->first_at = ek__clock();
-    return split->found ? ek__layout_keep(s, l->at, split) : EK_OK;
-}
-
-/* A plan of a layout that may have a better one: of several chunks, or cut short. The layout is looked at again. */
-static ek_status take_plan(batch *b, looked *l)
-{
-    ek__candidate *c = &b->search->candidate[l->at];
-    c->seconds = l->split.seconds;
-    c->plan_mb = l->split.peak_mb;
-    if (b->search->first_at == 0)
-        b->search->first_at = ek__clock();
-    return ek__layout_keep(b->search, l->at, &l->split);
+    return ek__layout_take_plan(s, l->at, split);
 }
 
 /* ---- the search ---- */
@@ -405,8 +402,8 @@ static ek_status run_batch(batch *b)
         looked *l = &b->item[i];
         if (!status && l->done && s->candidate[l->at].known == EK__KNOWN_SPLIT)
             status = take(b, l);
-        else if (!status) {
-            status = l->split.found ? take_plan(b, l) : EK_OK;
+        else if (!status) { /* what was cut short may have a plan */
+            status = ek__layout_take_plan(s, l->at, &l->split);
             push(s, l->at);
         }
         if (l->mix && !status)
@@ -450,7 +447,8 @@ static ek_status take_first(batch *b)
         first->split = (ek__split){.seconds = INFINITY};
         if (c->n_chunks == 1 && first->whole)
             c->known = EK__KNOWN_SPLIT;
-        status = c->known == EK__KNOWN_SPLIT ? take(b, &b->item[0]) : take_plan(b, &b->item[0]);
+        /* Else a better bound is looked for, and the layout balanced again. */
+        status = c->known == EK__KNOWN_SPLIT ? take(b, &b->item[0]) : ek__layout_take_plan(s, i, &b->item[0].split);
         ek__split_clear(&b->item[0].split);
     }
     return status;

@@ -181,12 +181,8 @@ static ek_status take(batch *b)
         ek__split *split = &b->split[k];
         if (b->done[k] && ++c->looks >= most_looks(b, c))
             c->known = EK__KNOWN_WHOLE;
-        if (split->found && split->seconds < c->seconds && !status) {
-            c->seconds = split->seconds;
-            c->plan_mb = split->peak_mb;
-            status = ek__layout_keep(s, b->at[k], split);
-            s->first_at = s->first_at > 0 ? s->first_at : ek__clock();
-        }
+        if (!status)
+            status = ek__layout_take_plan(s, b->at[k], split);
         ek__split_clear(split);
     }
     b->upper = upper_of(b);

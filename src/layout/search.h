@@ -79,8 +79,8 @@ ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *l
                              ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
 /* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
 ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err);
-/* Into the best plans by step, where it is one. */
-ek_status ek__layout_keep(ek__layout_search *search, size_t at, ek__split *split);
+/* The plan found for a layout, where it is shorter than what is known of it: into the best plans, where it is one. */
+ek_status ek__layout_take_plan(ek__layout_search *search, size_t at, ek__split *split);
 /* Balance one layout before anything is known of the others, into search->first. */
 ek_status ek__layout_first(ek__layout_search *search, ek_cost_cache *cache, ek_error *err);
 /* Bound every layout of the space: fills search->candidate in the space's order.
