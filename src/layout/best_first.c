@@ -2,7 +2,8 @@
  * close; and of these the ones that no better bound is looked for, which are balanced early, so that there is a good
  * plan to judge the others by. The tops of all are looked at closer, a batch of each at a time: first their bound
  * within the memory limit; of several chunks, the mixes of paths that are known for the pipeline, and a mix of their
- * own; then their best plan. A batch is a fixed number of layouts and judged by the best plans and the mixes from
+ * own; then their best plan, which long pipelines with several chunks have first in short, then as good as can be, the
+ * shortest first. A batch is a fixed number of layouts and judged by the best plans and the mixes from
  * before it, so the search is the same for any number of threads. It ends where the least bound is no less than the
  * k-th best step. */
 #include <math.h>
@@ -17,6 +18,7 @@ enum { MOST_MIXES = 8 }; /* of a pipeline: what more of them bring is little */
 
 /* Layouts of each heap in a batch: whose bounds are looked at, which takes microseconds; that are balanced or get a mix
  * of their own, which takes milliseconds to seconds. */
+enum { TRIED = EK__N_HEAPS - 1 };
 enum { MOST_BOUNDED = 512, MOST_BALANCED = 4, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
 
 /* A layout that is looked at. */
@@ -38,17 +40,19 @@ typedef struct batch {
 
 /* ---- the heap ---- */
 
-/* Of equal bounds the first in the space's order. */
+/* By bound, but those that have a plan by that. Of equal ones the first in the space's order. */
 static bool before(const ek__layout_search *s, size_t a, size_t b)
 {
-    double x = s->candidate[a].bound, y = s->candidate[b].bound;
-    return x != y ? x < y : a < b;
+    const ek__candidate *x = &s->candidate[a], *y = &s->candidate[b];
+    if (x->known == EK__KNOWN_TRIED && x->seconds != y->seconds)
+        return x->seconds < y->seconds;
+    return x->bound != y->bound ? x->bound < y->bound : a < b;
 }
 
 static ek__heap *heap_of(ek__layout_search *s, size_t at)
 {
     const ek__candidate *c = &s->candidate[at];
-    return &s->heap[c->n_chunks == 1 ? 0 : c->known < EK__KNOWN_MIXED ? 1 : 2];
+    return &s->heap[c->n_chunks == 1 ? 0 : c->known < EK__KNOWN_MIXED ? 1 : c->known < EK__KNOWN_TRIED ? 2 : TRIED];
 }
 
 static void push(ek__layout_search *s, size_t at)
@@ -79,8 +83,8 @@ static double least_bound(const ek__layout_search *s)
 {
     double least = INFINITY;
     for (int i = 0; i < EK__N_HEAPS; i++)
-        if (s->heap[i].n > 0)
-            least = fmin(least, s->candidate[s->heap[i].at[0]].bound);
+        for (size_t k = 0; k < s->heap[i].n && (k == 0 || i == TRIED); k++)
+            least = fmin(least, s->candidate[s->heap[i].at[k]].bound);
     return least;
 }
 
@@ -161,13 +165,14 @@ ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek
     return EK_OK;
 }
 
-ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, bool any,
-                             ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err)
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, ek__effort effort,
+                             const ek__mixes *mixes, ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err)
 {
     const ek__split_options options = {.upper = upper,
                                        .deadline = search->start + search->options.time_limit,
                                        .interrupt = search->options.interrupt,
-                                       .any = any};
+                                       .effort = effort,
+                                       .mixes = mixes};
     ek_job job;
     ek_error why;
     ek_status status = ek__layout_job_on(search->job, search->device, layout, &job, &why);
@@ -188,15 +193,18 @@ static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *er
 {
     ek__candidate *c = &b->search->candidate[l->at];
     const ek_layout layout = ek__candidate_layout(b->search, c);
-    bool legal;
-    ek_status status = ek__layout_balance(b->search, &layout, b->upper, false, cache, &l->split, &legal, err);
+    int cells = layout.value[EK_AXIS_PIPELINE] * c->n_chunks;
+    bool legal, quick = l->mixes && cells > EK__LONG_PIPELINE && c->known < EK__KNOWN_TRIED;
+    ek_status status =
+        ek__layout_balance(b->search, &layout, fmin(b->upper, c->seconds), quick ? EK__EFFORT_QUICK : EK__EFFORT_WHOLE,
+                           l->mixes, cache, &l->split, &legal, err);
     if (!legal) {
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
     }
     /* Whoever is cut short is looked at again, or is open at the end. */
     if (!status && !l->split.over)
-        c->known = EK__KNOWN_SPLIT;
+        c->known = quick && l->split.found ? EK__KNOWN_TRIED : EK__KNOWN_SPLIT;
     return status;
 }
 
@@ -205,7 +213,7 @@ static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *e
     batch *b = user;
     looked *l = &b->item[item];
     const ek__candidate *c = &b->search->candidate[l->at];
-    bool mixed = !l->mixes || c->known == EK__KNOWN_MIXED;
+    bool mixed = !l->mixes || c->known >= EK__KNOWN_MIXED;
     if (ek__layout_over(b->search))
         return EK_OK;
     ek_status status =
@@ -292,7 +300,7 @@ static ek_status take(batch *b, looked *l)
     ek__split *split = &l->split;
     if (c->fate == EK_FATE_ILLEGAL)
         return EK_OK;
-    s->counts.balanced++;
+    s->counts.balanced += c->fate == EK_FATE_BOUND;
     c->bound = fmax(c->bound, fmin(split->bound, split->seconds));
     c->fate = split->found || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
     return ek__layout_take_plan(s, l->at, split);
@@ -366,14 +374,27 @@ static ek_status put_into(batch *b, size_t at)
 static bool takes_long(const batch *b, const looked *l)
 {
     int known = b->search->candidate[l->at].known;
-    return l->find || known == EK__KNOWN_MIXED || (known == EK__KNOWN_WITHIN && !l->mixes);
+    return l->find || known >= EK__KNOWN_MIXED || (known == EK__KNOWN_WITHIN && !l->mixes);
 }
 
-static ek_status fill_from(batch *b, ek__heap *h)
+/* Of those that have a plan, one at a time while others are without. */
+static int most_balanced(const batch *b, int heap)
 {
     const ek__layout_search *s = b->search;
+    const ek__heap *untried = &s->heap[TRIED - 1];
+    if (s->n_best == 0) /* first of all, a plan */
+        return 1;
+    return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? MOST_BALANCED : 1;
+}
+
+static ek_status fill_from(batch *b, int heap)
+{
+    ek__layout_search *s = b->search;
+    ek__heap *h = &s->heap[heap];
     ek_status status = EK_OK;
-    int bounded = 0, balanced = 0, most = s->n_best == 0 ? 1 : MOST_BALANCED; /* first of all, a plan */
+    int bounded = 0, balanced = 0, most = most_balanced(b, heap);
+    while (heap == TRIED && h->n > 0 && s->candidate[h->at[0]].bound >= b->upper)
+        pop(s, h);
     while (!status && bounded < MOST_BOUNDED && balanced < most && h->n > 0 &&
            s->candidate[h->at[0]].bound < b->upper) {
         status = put_into(b, pop(s, h));
@@ -390,7 +411,7 @@ static ek_status fill(batch *b)
     b->n = 0;
     b->upper = ek__layout_upper(b->search);
     for (int i = 0; i < EK__N_HEAPS && !status; i++)
-        status = fill_from(b, &b->search->heap[i]);
+        status = fill_from(b, i);
     return status;
 }
 
@@ -400,12 +421,11 @@ static ek_status run_batch(batch *b)
     ek_status status = ek__layout_parallel(s, b->n, look, b);
     for (size_t i = 0; i < b->n; i++) {
         looked *l = &b->item[i];
-        if (!status && l->done && s->candidate[l->at].known == EK__KNOWN_SPLIT)
-            status = take(b, l);
-        else if (!status) { /* what was cut short may have a plan */
-            status = ek__layout_take_plan(s, l->at, &l->split);
+        int known = s->candidate[l->at].known;
+        if (!status) /* what was cut short may have a plan */
+            status = l->done && known >= EK__KNOWN_TRIED ? take(b, l) : ek__layout_take_plan(s, l->at, &l->split);
+        if (!status && known < EK__KNOWN_SPLIT)
             push(s, l->at);
-        }
         if (l->mix && !status)
             status = ek__mixes_add(l->mixes, l->mix, s->err);
         else

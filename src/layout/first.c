@@ -104,7 +104,8 @@ static ek_status try_layout(ek__layout_search *s, size_t group, const ek_layout 
 {
     ek__split split = {.seconds = INFINITY, .bound = INFINITY};
     bool legal;
-    ek_status status = ek__layout_balance(s, layout, INFINITY, !whole, cache, &split, &legal, err);
+    ek_status status = ek__layout_balance(s, layout, INFINITY, whole ? EK__EFFORT_WHOLE : EK__EFFORT_ANY, NULL, cache,
+                                          &split, &legal, err);
     if (status || !legal || !split.found || split.over) {
         ek__split_clear(&split);
         return status;

@@ -107,6 +107,7 @@ typedef struct ek__branch_options {
     int n_nodes, most_layers;     /* sides of the search tree; layers of a cell, 0: any */
     double too_long;              /* of the step: paths that are longer by less are not added; 0: as for a proof */
     const ek__whole_judge *judge; /* NULL: bounds alone, where a solution with whole layers is the end */
+    bool near;                    /* ask it for plans near the first solution, too */
     bool (*over)(void *user);
     void *user;
 } ek__branch_options;

@@ -17,9 +17,11 @@
 
 #include "base/error.h"
 #include "layout/mix_program.h"
+#include "layout/whole_near.h"
 
 #define TOO_LONG 1e-4       /* of the step */
 #define WHOLE    1e-5       /* layers */
+#define NEAR     1.05       /* times what others are judged by: a plan may get there */
 #define EQUAL    1e-6       /* bounds, of the scale */
 enum { MOST_SOLVES = 200 }; /* of one side */
 enum { MOST_LIMITS = 32 << 20 };
@@ -245,6 +247,30 @@ static ek_status look_at_whole(brancher *b, size_t at)
     return EK_OK;
 }
 
+/* Plans near a solution in fractions, which others are judged by. */
+static ek_status look_near(brancher *b)
+{
+    const ek__mixes *of = b->program.mixes;
+    double *value = ek__alloc((size_t)of->n_cells, sizeof *value), step = NEAR * b->upper;
+    if (!value)
+        return ek__no_memory(b->err);
+    for (int c = 0; c < of->n_cells; c++)
+        value[c] = value_of(b, of->p + c);
+    const ek__near near = {.p = of->p,
+                           .v = of->v,
+                           .n_layers = b->program.layout->figures->n_layers,
+                           .most_layers = b->options->most_layers,
+                           .value = value,
+                           .judge = b->options->judge,
+                           .over = b->options->over,
+                           .user = b->options->user};
+    ek_status status = ek__whole_near(&near, &step, b->err);
+    free(value);
+    b->upper = fmin(b->upper, step);
+    b->enough = fmin(b->enough, ek__mix_seconds_of(b->program.layout->figures, b->upper));
+    return status;
+}
+
 /* Look at one side: closed, or with a bound that stays, or split. */
 static ek_status look(brancher *b, size_t at)
 {
@@ -268,6 +294,11 @@ static ek_status look(brancher *b, size_t at)
         return EK_OK;
     }
     int total = most_broken(b, &value);
+    ek_status status = EK_OK;
+    if (b->options->near && at == 0 && total >= 0)
+        status = look_near(b);
+    if (status)
+        return status;
     if (total >= 0)
         split(b, at, total, (int)floor(value));
     else if (b->options->judge)

@@ -34,7 +34,7 @@ static int cells_of(const batch *b, const ek__candidate *c)
 
 static int sides_of(const batch *b, const ek__candidate *c)
 {
-    return cells_of(b, c) > 2 * SMALL ? FEW_SIDES : sides[c->looks];
+    return cells_of(b, c) > EK__LONG_PIPELINE ? FEW_SIDES : sides[c->looks];
 }
 
 /* @param one  of the layout with one chunk a stage */
@@ -91,7 +91,7 @@ static double upper_of(const batch *b)
 /* Where nothing is known to fit, and behind the best plan, much is open; and trees of long pipelines do not end. */
 static int most_looks(const batch *b, const ek__candidate *c)
 {
-    bool once = b->search->n_best == 0 || b->last || cells_of(b, c) > 2 * SMALL;
+    bool once = b->search->n_best == 0 || b->last || cells_of(b, c) > EK__LONG_PIPELINE;
     return once ? 1 : cells_of(b, c) > SMALL ? 2 : MOST_LOOKS;
 }
 

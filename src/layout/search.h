@@ -11,6 +11,7 @@ typedef enum ek__known {
     EK__KNOWN_BOUND,  /* in closed form, memory aside */
     EK__KNOWN_WITHIN, /* within the memory limit */
     EK__KNOWN_MIXED,  /* of several chunks a stage: by the best mix of paths (mix.h) */
+    EK__KNOWN_TRIED,  /* balanced in short */
     EK__KNOWN_SPLIT,  /* balanced */
     EK__KNOWN_WHOLE,  /* of several chunks a stage: bounded with whole layers */
 } ek__known;
@@ -38,7 +39,7 @@ typedef struct ek__first {
 typedef struct ek__heap {
     size_t n, *at;
 } ek__heap;
-enum { EK__N_HEAPS = 3, EK__MOST_LAYOUT_THREADS = 256 };
+enum { EK__N_HEAPS = 4, EK__MOST_LAYOUT_THREADS = 256 };
 
 typedef struct ek__layout_search {
     const ek_job *job;
@@ -54,7 +55,8 @@ typedef struct ek__layout_search {
     double start, first_at;
     ek_layout_plan today; /* the job as it is */
     ek__first first;
-    ek__heap heap[EK__N_HEAPS]; /* one chunk a stage; several; several, with a mix looked for: to be balanced */
+    /* One chunk a stage; several; several, with a mix looked for: to be balanced in short; then as well as can be. */
+    ek__heap heap[EK__N_HEAPS];
     size_t n_mixes, mixes_capacity;
     ek__mixes **mixes;                             /* of the pipelines that came up */
     ek_cost_cache *cache[EK__MOST_LAYOUT_THREADS]; /* of each thread, made when it first works */
@@ -73,10 +75,9 @@ typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache,
 ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
 
 /* The best plan of one layout, with its peak, and with its estimate where it is below `upper`.
- * @param any    some plan is enough: ek__split_options.any
  * @param legal  out: false where the framework's check refuses it */
-ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, bool any,
-                             ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, ek__effort effort,
+                             const ek__mixes *mixes, ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
 /* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
 ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err);
 /* The plan found for a layout, where it is shorter than what is known of it: into the best plans, where it is one. */

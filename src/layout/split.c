@@ -139,7 +139,7 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         /* What picks operators may take longer than a few whole layers. */
         best.free = best.free && rule.kind != EK__RULE_SELECT && rule.kind != EK__RULE_PRODUCTS;
         best.bound = fmin(best.bound, bound);
-        left_out = options->any && best.found;
+        left_out = options->effort == EK__EFFORT_ANY && best.found;
     }
     if (best.over || left_out)
         best.bound = 0; /* rules were left out */

@@ -21,13 +21,24 @@ typedef struct ek__split {
 } ek__split;
 void ek__split_clear(ek__split *split);
 
+/* Cells of a pipeline beyond which trees over whole layers do not end, and short annealing finds little. */
+enum { EK__LONG_PIPELINE = 32 };
+
+/* How far a split is looked for. */
+typedef enum ek__effort {
+    EK__EFFORT_WHOLE, /* the best plan */
+    EK__EFFORT_QUICK, /* of a long pipeline, which annealing takes seconds for: a plan that others are judged by */
+    EK__EFFORT_ANY,   /* a plan is enough: rules behind the first with one are left out, and `bound` is 0 */
+} ek__effort;
+
 /* How a split is looked for. */
 typedef struct ek__split_options {
     double upper;    /* plans that take as long as this do not matter: `bound` is then at least that, or exact */
     double deadline; /* by ek__clock(), which ends it; INFINITY: none */
     const volatile int *interrupt;
     const int *fixed_layers; /* [n_stages] layers that each stage keeps; NULL: as the search finds best */
-    bool any;                /* a plan is enough: rules behind the first with one are left out, and `bound` is 0 */
+    ek__effort effort;
+    const ek__mixes *mixes; /* that are known for the pipeline; NULL */
 } ek__split_options;
 bool ek__split_over(const ek__split_options *options);
 /* The same, for what is stopped by whoever is asked. */
@@ -59,8 +70,8 @@ bool ek__split_whole_applies(const ek_job *job);
  * @param bound  out: no plan of the layout is shorter, as far as `upper` and the best found */
 ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *options, ek__split *best, double *bound,
                           ek_error *err);
-/* Plans under a rule whose chunks are nearly even, which the tree is small for. */
-ek_status ek__split_even(const ek__split_chunked *of, ek__recompute_rule rule, const ek__split_options *options,
+/* Some plans under a rule, near what is best in fractions. */
+ek_status ek__split_near(const ek__split_chunked *of, ek__recompute_rule rule, const ek__split_options *options,
                          ek__split *best, ek_error *err);
 /* Layers that a stage can have: each other chunk has one at least. */
 int ek__split_most_layers(const ek_job *job);

@@ -12,10 +12,10 @@
 #include "layout/mix.h"
 #include "layout/split.h"
 
-enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8 };
-enum { EVEN_NODES = 40, FEW_CELLS = 24 }; /* of a search over nearly even chunks */
-enum { FEW_TURNS = 3, MANY_TURNS = 8 };   /* of p micro-batches: simulated, and from where no more are */
-enum { ROUNDING = 16 << 20 };             /* bytes that live tensors may be above what the allocator says of them */
+enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8, FEW_STEPS = 100 };
+enum { NEAR_NODES = 40 };               /* of a search near a solution in fractions */
+enum { FEW_TURNS = 3, MANY_TURNS = 8 }; /* of p micro-batches: simulated, and from where no more are */
+enum { ROUNDING = 16 << 20 };           /* bytes that live tensors may be above what the allocator says of them */
 
 #define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
 #define MS_PER_S     1e3
@@ -101,7 +101,8 @@ static ek_balance_options balance_options(const chunks *c)
     options.solver = "anneal";
     int cells = c->job.plan.n_stages * c->job.plan.n_chunks;
     options.n_steps = STEPS_PER_CELL * cells > LEAST_STEPS ? STEPS_PER_CELL * cells : LEAST_STEPS;
-    options.n_steps *= c->thorough ? MORE_STEPS : 1;
+    options.n_steps =
+        c->options->effort == EK__EFFORT_QUICK ? FEW_STEPS : options.n_steps * (c->thorough ? MORE_STEPS : 1);
     options.n_threads = 1;
     options.comm = (ek_comm){.edge_time = c->edge_ms, .blocking = !c->job.run.overlap_p2p};
     options.interrupt = c->options->interrupt;
@@ -164,52 +165,57 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
     return status;
 }
 
-/* Of a long pipeline, whose tree takes seconds where chunks are of two sizes. */
-static bool is_nearly_even(const chunks *c)
-{
-    int cells = c->job.plan.n_stages * c->job.plan.n_chunks, odd = c->layers.n_layers % cells;
-    return cells <= FEW_CELLS || odd <= cells / 16 || odd >= cells - cells / 16;
-}
-
-/* Annealing ends in one of many plans that are nearly alike; where chunks are even, the best of them is found. */
-static ek_status try_even(chunks *c, ek__split *best)
+/* Annealing ends in one of many plans that are nearly alike; others are near what is best in fractions. */
+static ek_status try_near(chunks *c, ek__split *best)
 {
     const ek_job *job = &c->job;
     ek__bound_figures figures;
-    ek__mixes *mixes;
-    if (!ek__split_whole_applies(job) || c->options->fixed_layers || !is_nearly_even(c))
+    ek__mixes *mixes = NULL;
+    if (!ek__split_whole_applies(job) || c->options->fixed_layers)
         return EK_OK;
     ek_status status = ek__bound_figures_of(job, c->device, c->cache, true, &figures, c->err);
-    if (!status)
+    if (!status && !c->options->mixes)
         status = ek__mixes_new(job->schedule, job->plan.n_stages, job->plan.n_chunks, job->parallel.n_micro_batches,
                                &mixes, c->err);
     if (status)
         return status;
-    const ek__split_chunked of = {job, c->device, c->cache, mixes, &figures, EVEN_NODES};
-    status = ek__split_even(&of, c->rule, c->options, best, c->err);
+    const ek__split_chunked of = {job,      c->device, c->cache, c->options->mixes ? c->options->mixes : mixes,
+                                  &figures, NEAR_NODES};
+    status = ek__split_near(&of, c->rule, c->options, best, c->err);
     ek__mixes_free(mixes);
     return status;
 }
 
-static ek_status search(chunks *c, ek__split *best)
+/* In rounds, until the plan fits. */
+static ek_status anneal(chunks *c, ek__split *best)
 {
     bool done = false;
-    double before = best->seconds;
     ek_status status = EK_OK;
-    best->free = false;
     for (int round = 0; round < MOST_ROUNDS && !done && !status && !c->hopeless; round++) {
         status = try_limits(c, best, &done);
         best->free = c->fitted && round == 0 && !is_lists(c);
         best->over = ek__split_over(c->options);
         done = done || best->over;
     }
+    return status;
+}
+
+static ek_status search(chunks *c, ek__split *best)
+{
+    bool done, quick = c->options->effort == EK__EFFORT_QUICK;
+    double before = fmin(best->seconds, c->options->upper);
+    best->free = false;
+    ek_status status = quick ? try_near(c, best) : EK_OK;
+    if (status || (quick && best->seconds < before))
+        return status;
+    status = anneal(c, best);
     /* What matters is looked for again: few layouts have a plan that does. */
     c->thorough = true;
-    bool matters = !status && best->seconds < before && !best->over;
+    bool matters = !status && best->seconds < before && !best->over && !quick;
     if (matters)
         status = try_limits(c, best, &done);
     if (matters && !status)
-        status = try_even(c, best);
+        status = try_near(c, best);
     return status;
 }
 

@@ -7,29 +7,35 @@
 #include "layout/split.h"
 #include "layout/whole_plans.h"
 
-#define ROUGHLY 3e-3 /* of the step */
+#define ROUGHLY      3e-3 /* of the step */
+#define MORE_ROUGHLY 1e-2 /* to begin with */
+enum { QUICK_CHOICES = 600000, FEW_CELLS = 24 };
 
 static bool is_over(void *user)
 {
     return ek__split_over(user);
 }
 
-/* @param most_layers  of a chunk, 0: any */
+/* @param quick        a plan is wanted, not its proof
+ * @param most_layers  of a chunk, 0: any */
 static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rule, const ek__bound_figures *under,
-                             int most_layers, const ek__split_options *options, ek__split *best, double *bound,
-                             ek_error *err)
+                             bool quick, int most_layers, const ek__split_options *options, ek__split *best,
+                             double *bound, ek_error *err)
 {
     ek__whole_plans *plans;
-    ek_status status =
-        ek__whole_plans_new(of->job, of->device, of->cache, rule, under, of->mixes, options, best, &plans, err);
+    ek_status status = ek__whole_plans_new(of->job, of->device, of->cache, rule, under, of->mixes, options,
+                                           quick ? QUICK_CHOICES : INT64_MAX, best, &plans, err);
     if (status)
         return status;
     const ek__whole_judge judge = {ek__whole_plans_judge, plans};
     const ek__branch_options how = {.upper = fmin(options->upper, best->seconds),
                                     .n_nodes = of->n_nodes,
                                     .most_layers = most_layers,
-                                    .too_long = most_layers > 0 ? ROUGHLY : 0, /* a plan is wanted, not its proof */
+                                    .too_long = !quick            ? 0
+                                                : of->n_nodes > 1 ? ROUGHLY
+                                                                  : MORE_ROUGHLY,
                                     .judge = &judge,
+                                    .near = quick,
                                     .over = is_over,
                                     .user = (void *)options};
     status = ek__mixes_branch_rule(of->mixes, under, of->device, &how, bound, err);
@@ -42,7 +48,14 @@ bool ek__split_whole_applies(const ek_job *job)
     return job->plan.n_chunks > 1 && ek__mixes_apply(job->schedule) && job->parallel.n_pieces <= 1;
 }
 
-ek_status ek__split_even(const ek__split_chunked *of, ek__recompute_rule rule, const ek__split_options *options,
+/* Of a long pipeline the tree takes seconds where chunks are of two sizes. */
+static bool is_nearly_even(int n_layers, int cells)
+{
+    int odd = n_layers % cells;
+    return cells <= FEW_CELLS || odd <= cells / 16 || odd >= cells - cells / 16;
+}
+
+ek_status ek__split_near(const ek__split_chunked *of, ek__recompute_rule rule, const ek__split_options *options,
                          ek__split *best, ek_error *err)
 {
     const ek__rule_says says = ek__rule_says_of(rule);
@@ -51,7 +64,9 @@ ek_status ek__split_even(const ek__split_chunked *of, ek__recompute_rule rule, c
     double bound;
     if (!ek__bound_under(of->figures, &says, &under))
         return EK_OK;
-    return search_rule(of, rule, &under, n / cells + 1, options, best, &bound, err);
+    bool even = is_nearly_even(n, cells);
+    const ek__split_chunked with = {of->job, of->device, of->cache, of->mixes, of->figures, even ? of->n_nodes : 1};
+    return search_rule(&with, rule, &under, true, even ? n / cells + 1 : 0, options, best, &bound, err);
 }
 
 ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *options, ek__split *best, double *bound,
@@ -69,7 +84,7 @@ ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *
         if (ek__split_bound_under(of->figures, job, rule) >= *bound)
             continue;
         if (ek__bound_under(of->figures, &says, &under))
-            status = search_rule(of, rule, &under, 0, options, best, &one, err);
+            status = search_rule(of, rule, &under, false, 0, options, best, &one, err);
         *bound = fmin(*bound, one);
     }
     if (best->found) /* a file need not say what is recomputed nowhere */

@@ -22,6 +22,7 @@
 
 enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };            /* of a stage; known at once */
 enum { MOST_CHOICES = 400000, MOST_EVALUATED = 20000 }; /* of one asking */
+enum { EVALUATED = 100, EVENTS = 4 };                   /* choices that a plan takes; events that take a choice */
 
 #define MS_PER_S 1e3
 #define UNKNOWN  (-2) /* peaks */
@@ -92,6 +93,7 @@ struct ek__whole_plans {
      * a moment, by the chunks from c on. */
     double *price;
     int n_paths, n_choices, n_evaluated;
+    int64_t n_left; /* choices */
     known_path path[MOST_PATHS];
     bool exact;
     ek_error *err;
@@ -151,7 +153,8 @@ static ek_status fill(ek__whole_plans *w, ek_error *err)
 
 ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                               const ek__bound_figures *figures, const ek__mixes *mixes,
-                              const ek__split_options *options, ek__split *best, ek__whole_plans **out, ek_error *err)
+                              const ek__split_options *options, int64_t choices, ek__split *best, ek__whole_plans **out,
+                              ek_error *err)
 {
     ek__whole_plans *made = ek__alloc(1, sizeof *made);
     if (!made)
@@ -163,6 +166,7 @@ ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cos
     made->mixes = mixes;
     made->order = mixes->order;
     made->options = options;
+    made->n_left = choices;
     made->best = best;
     made->p = job->plan.n_stages;
     made->v = job->plan.n_chunks;
@@ -369,6 +373,19 @@ static size_t peak_at(const peaks *k, uint64_t code)
     return i;
 }
 
+/* Of a stage whose chunks' programs are set. */
+static int64_t n_events(const ek__whole_plans *w, int stage)
+{
+    int64_t n = 0;
+    for (int cell = stage; cell < w->n_cells; cell += w->p)
+        for (int kind = 0; kind < EK_N_BLOCK_KINDS; kind++) {
+            const ek__chunk_programs *chunk = &w->programs->chunk[cell];
+            for (int i = 0; i < chunk->n_runs[kind]; i++)
+                n += chunk->run[kind][i].program->n_events[chunk->run[kind][i].part];
+        }
+    return n * w->job.parallel.n_micro_batches;
+}
+
 /* The peak of an open stage with its ways in the plan. */
 static ek_status peak_of(ek__whole_plans *w, int stage, uint64_t code, int64_t *peak)
 {
@@ -381,9 +398,11 @@ static ek_status peak_of(ek__whole_plans *w, int stage, uint64_t code, int64_t *
         *peak = k->peak[at];
         return EK_OK;
     }
+    *peak = UNKNOWN;
     for (int c = 0; c < w->v && !status; c++)
         status = set_chunk(w, c * w->p + stage);
-    if (!status)
+    w->n_left -= n_events(w, stage) / EVENTS;
+    if (!status && w->n_left >= 0)
         status = find_peak(w, stage, peak);
     if (status || *peak == UNKNOWN)
         return status;
@@ -579,6 +598,7 @@ static ek_status evaluate_choice(ek__whole_plans *w)
 {
     double seconds;
     ek_status status = EK_OK;
+    w->n_left -= EVALUATED;
     if (++w->n_evaluated > MOST_EVALUATED || ek__split_over(w->options)) {
         w->exact = false;
         return EK_OK;
@@ -637,7 +657,7 @@ static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix,
     for (size_t i = 0; i < a->n_ways[c] && !status && w->exact; i++) {
         const ek__chunk_way *way = &a->way[c][i];
         bool fits = true, ends;
-        w->exact = ++w->n_choices <= MOST_CHOICES;
+        w->exact = ++w->n_choices <= MOST_CHOICES && w->n_left-- > 0;
         for (int k = 0; k < w->n_moments[s]; k++) {
             left[k] = over[k] - moment_of(w, s, k)[c] * (double)(copies_of(w) * (a->way[c][0].kept - way->kept));
             fits = fits && left[k] <= most_less[k];

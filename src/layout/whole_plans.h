@@ -13,10 +13,12 @@ typedef struct ek__whole_plans ek__whole_plans;
  * @param figures  of the layout, with all kinds; under the rule or not
  * @param mixes    of its pipeline
  * @param best     plans that are shorter are kept in it
+ * @param choices  that may be looked at in all askings; INT64_MAX
  */
 ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                               const ek__bound_figures *figures, const ek__mixes *mixes,
-                              const ek__split_options *options, ek__split *best, ek__whole_plans **out, ek_error *err);
+                              const ek__split_options *options, int64_t choices, ek__split *best, ek__whole_plans **out,
+                              ek_error *err);
 void ek__whole_plans_free(ek__whole_plans *plans);
 
 /* ek__whole_judge. O(blocks) for each plan that is looked at. */

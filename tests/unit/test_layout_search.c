@@ -9,6 +9,7 @@
 #include "layout/mix.h"
 #include "layout/rule.h"
 #include "layout/search.h"
+#include "layout/whole_near.h"
 #include "layout_jobs.h"
 
 #define CLOSE 1e-9
@@ -704,7 +705,6 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
     ek_job_clear(&job);
 }
 
-/* Layers are priced anew where micro-batches tell, and there alone. */
 /* Where recomputation goes by rules, each of which is a search of its own, one rule with a plan is enough. */
 static void there_is_a_first_plan_under_rules(void **state)
 {
@@ -720,6 +720,7 @@ static void there_is_a_first_plan_under_rules(void **state)
     ek_job_clear(&job);
 }
 
+/* Layers are priced anew where micro-batches tell, and there alone. */
 static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
 {
     ek__random random = ek__random_seed(3);
@@ -931,6 +932,134 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     ek_job_clear(&base);
 }
 
+/* ---- plans near a solution in fractions ---- */
+
+/* Layers of cells are worth what they are away from where they should be, and stages what they have. */
+typedef struct worth {
+    int p, v, n_layers, most_layers, n_asked;
+    double wanted[32], best;
+    int layers[32]; /* of the best */
+} worth;
+
+static double worth_of(const worth *w, const int *layers)
+{
+    double sum = 0, most = 0;
+    for (int s = 0; s < w->p; s++) {
+        double stage = 0;
+        for (int cell = s; cell < w->p * w->v; cell += w->p) {
+            sum += fabs(layers[cell] - w->wanted[cell]);
+            stage += layers[cell] * (1 + 0.01 * cell);
+        }
+        most = fmax(most, stage);
+    }
+    return 100 + sum + 3 * most;
+}
+
+static ek_status judge_worth(void *user, const int *layers, double upper, double *step, bool *exact, ek_error *err)
+{
+    worth *w = user;
+    double is = worth_of(w, layers);
+    int sum = 0;
+    (void)err;
+    for (int cell = 0; cell < w->p * w->v; cell++) {
+        assert_true(layers[cell] >= 1 && layers[cell] <= w->most_layers);
+        sum += layers[cell];
+    }
+    assert_int_equal(sum, w->n_layers);
+    w->n_asked++;
+    *exact = true;
+    *step = is < upper ? is : INFINITY;
+    if (is < fmin(upper, w->best)) {
+        w->best = is;
+        memcpy(w->layers, layers, (size_t)(w->p * w->v) * sizeof *layers);
+    }
+    return EK_OK;
+}
+
+/* No single layer of what was found goes elsewhere for less. */
+static void assert_no_move_is_shorter(const worth *w)
+{
+    int moved[32], n = w->p * w->v;
+    for (int from = 0; from < n; from++)
+        for (int to = 0; to < n; to++) {
+            memcpy(moved, w->layers, sizeof moved);
+            if (from == to || moved[from] < 2 || moved[to] >= w->most_layers ||
+                (from % w->p != to % w->p && from / w->p != to / w->p))
+                continue;
+            moved[from]--;
+            moved[to]++;
+            assert_true(worth_of(w, moved) >= w->best);
+        }
+}
+
+static void plans_near_a_solution_are_as_short_as_their_neighbours(void **state)
+{
+    ek__random random = ek__random_seed(11);
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        worth w = {
+            .p = 2 + (int)ek__random_below(&random, 4), .v = 1 + (int)ek__random_below(&random, 3), .best = INFINITY};
+        int n = w.p * w.v;
+        double value[32], sum = 0, step = INFINITY;
+        w.n_layers = n + (int)ek__random_below(&random, (uint64_t)(4 * n));
+        w.most_layers = w.n_layers / n + 1 + (int)ek__random_below(&random, 3);
+        for (int cell = 0; cell < n; cell++) {
+            w.wanted[cell] = 1 + (double)ek__random_below(&random, 60) / 10;
+            sum += value[cell] = (double)ek__random_below(&random, 1000);
+        }
+        for (int cell = 0; cell < n; cell++) /* even, and a little off, so that no cell is beyond its most */
+            value[cell] = 1 + (w.n_layers - n) * (0.98 / n + 0.02 * (sum > 0 ? value[cell] / sum : 1.0 / n));
+        const ek__whole_judge judge = {judge_worth, &w};
+        const ek__near near = {.p = w.p,
+                               .v = w.v,
+                               .n_layers = w.n_layers,
+                               .most_layers = w.most_layers,
+                               .value = value,
+                               .judge = &judge,
+                               .over = never};
+        assert_int_equal(ek__whole_near(&near, &step, NULL), EK_OK);
+        assert_true(step == w.best && isfinite(step));
+        assert_no_move_is_shorter(&w);
+        /* What is as long as others does not matter. */
+        step = 100;
+        assert_int_equal(ek__whole_near(&near, &step, NULL), EK_OK);
+        assert_true(step == 100);
+    }
+}
+
+/* Annealing finds no plan of this pipeline that is as short in seconds, and nothing where it has to be. */
+static void long_pipelines_have_a_plan_at_once(void **state)
+{
+    ek_job job;
+    ek__split split = {.seconds = INFINITY};
+    ek__layout_search s = {.job = &job, .device = ek_device_find("H100"), .start = ek__clock()};
+    ek__mixes *mixes;
+    bool legal;
+    (void)state;
+    assert_int_equal(ek_job_read(source_path("examples/gallery/llama3_405b_8192.sh"), NULL, NULL, &job, NULL), EK_OK);
+    job.limit_mb = 81920;
+    ek_layout_options_init(&s.options);
+    s.options.time_limit = INFINITY;
+    ek_layout layout = ek_layout_of(&job);
+    layout.value[EK_AXIS_DATA] = 32;
+    layout.value[EK_AXIS_TENSOR] = layout.value[EK_AXIS_CONTEXT] = layout.value[EK_AXIS_CHUNKS] = 4;
+    layout.value[EK_AXIS_SHARD] = 64;
+    layout.n_micro_batches = 64;
+    layout.schedule = ek_schedule_find("interleaved");
+    ek_cost_cache *cache = ek_cost_cache_new(s.device);
+    assert_non_null(cache);
+    assert_int_equal(ek__mixes_new(layout.schedule, 16, 4, 64, &mixes, NULL), EK_OK);
+    assert_int_equal(ek__layout_balance(&s, &layout, 11, EK__EFFORT_QUICK, mixes, cache, &split, &legal, NULL), EK_OK);
+    assert_true(legal && split.found);
+    print_message("# %.4f s\n", split.seconds);
+    assert_true(split.seconds < 10.9);
+    assert_true(split.peak_mb <= 81920);
+    ek__split_clear(&split);
+    ek__mixes_free(mixes);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+}
+
 /* ---- no time to place a stage ---- */
 
 static bool always(void *user)
@@ -993,6 +1122,8 @@ int main(void)
         cmocka_unit_test(a_search_ends_when_its_time_is_over),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
+        cmocka_unit_test(plans_near_a_solution_are_as_short_as_their_neighbours),
+        cmocka_unit_test(long_pipelines_have_a_plan_at_once),
         cmocka_unit_test(sends_between_neighbours_leave_no_gap),
         cmocka_unit_test(stages_that_are_not_placed_are_left_open),
     };
