@@ -105,6 +105,7 @@ typedef struct ek__whole_judge {
 typedef struct ek__branch_options {
     double upper;                 /* a step: what takes as long does not matter */
     int n_nodes, most_layers;     /* sides of the search tree; layers of a cell, 0: any */
+    int n_solves;                 /* simplex runs of all of them; 0: any number */
     double too_long;              /* of the step: paths that are longer by less are not added; 0: as for a proof */
     const ek__whole_judge *judge; /* NULL: bounds alone, where a solution with whole layers is the end */
     bool near;                    /* ask it for plans near the first solution, too */

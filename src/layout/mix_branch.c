@@ -41,6 +41,7 @@ typedef struct brancher {
     ek__mix_program program;
     const ek__branch_options *options;
     int n_totals;
+    int n_solved;                   /* simplex runs so far */
     size_t n, most, n_heap, n_seen; /* sides; of them */
     node *node;                     /* [most] */
     limits *limit;                  /* [most][n_totals]: of stages, then of cells */
@@ -271,6 +272,12 @@ static ek_status look_near(brancher *b)
     return status;
 }
 
+static bool is_over(const brancher *b, int n_solved)
+{
+    const ek__branch_options *o = b->options;
+    return (o->n_solves > 0 && n_solved >= o->n_solves) || o->over(o->user);
+}
+
 /* Look at one side: closed, or with a bound that stays, or split. */
 static ek_status look(brancher *b, size_t at)
 {
@@ -283,7 +290,7 @@ static ek_status look(brancher *b, size_t at)
         double bound = 0;
         end = ek__mix_program_solve(&b->program, b->enough, &bound);
         is->bound = fmax(is->bound, end == EK__MIX_INFEASIBLE ? INFINITY : bound);
-        over = b->options->over(b->options->user);
+        over = is_over(b, ++b->n_solved);
     }
     if (end == EK__MIX_OUT_OF_MEMORY)
         return ek__no_memory(b->err);
@@ -314,7 +321,7 @@ static ek_status branch(brancher *b, double *bound)
 {
     ek_status status = EK_OK;
     while (!status && b->n_heap > 0 && b->n + 2 <= b->most && b->node[b->heap[0]].bound < fmin(b->enough, b->left) &&
-           !b->options->over(b->options->user))
+           !is_over(b, b->n_solved))
         status = look(b, pop(b));
     *bound = fmin(b->enough, b->left);
     for (size_t i = 0; i < b->n_heap; i++)

@@ -9,7 +9,7 @@
 
 #define ROUGHLY      3e-3 /* of the step */
 #define MORE_ROUGHLY 1e-2 /* to begin with */
-enum { QUICK_CHOICES = 600000, FEW_CELLS = 24 };
+enum { QUICK_SOLVES = 100, QUICK_CHOICES = 600000, FEW_CELLS = 24 };
 
 static bool is_over(void *user)
 {
@@ -36,6 +36,7 @@ static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rul
                                                                   : MORE_ROUGHLY,
                                     .judge = &judge,
                                     .near = quick,
+                                    .n_solves = quick ? QUICK_SOLVES : 0,
                                     .over = is_over,
                                     .user = (void *)options};
     status = ek__mixes_branch_rule(of->mixes, under, of->device, &how, bound, err);
