@@ -35,7 +35,10 @@ MODEL_ARGS=(
     --moe-shared-expert-intermediate-size 2048
     --moe-layer-freq "([0]*3+[1]*58)"
     --moe-grouped-gemm
-    --moe-token-dispatcher-type alltoall
+    --moe-router-num-groups 8
+    --moe-router-group-topk 4
+    --moe-token-dispatcher-type flex
+    --moe-enable-deepep
     --mtp-num-layers 1
 )
 

@@ -29,7 +29,8 @@ MODEL_ARGS=(
     --moe-router-topk 8
     --moe-ffn-hidden-size 1536
     --moe-grouped-gemm
-    --moe-token-dispatcher-type alltoall
+    --moe-token-dispatcher-type flex
+    --moe-enable-deepep
 )
 
 PARALLEL_ARGS=(

@@ -85,6 +85,7 @@ typedef struct ek_job_model {
     int expert_period;       /**< every how many layers has experts, 1: all behind the dense ones */
     double capacity_factor;  /**< tokens an expert takes are this times its even share; <= 0: all that come, no limit */
     bool grouped_matmul;     /**< experts' matmuls as one grouped one, tokens in order of experts */
+    int router_groups, router_top_groups; /**< groups of experts, and those that a token's may be of; 0: no groups */
 } ek_job_model;
 
 /** Number formats. */
@@ -175,6 +176,7 @@ typedef struct ek_job_run {
     bool overlap_weights;   /**< gathered weights come behind the first forward pass */
     bool overlap_tensor;    /**< collectives of tensor parallel groups behind the products they feed */
     bool overlap_expert;    /**< all-to-all behind other computing */
+    bool send_once;         /**< tokens go once to each node, and to the experts' ranks from there (DeepEP) */
     bool overlap_p2p;       /**< sends and receives beside computing; else they block both stages */
     double bucket_bytes;    /**< of gradients in one collective; 0: all at once */
     int reduce_bytes;       /**< bytes an element of a reduced gradient has; 0: as states.gradient */

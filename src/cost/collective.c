@@ -62,6 +62,8 @@ static double traffic(const task *t, int i)
     case EK_COLLECTIVE_P2P:
         return inside && leaves ? 0 : b;
     case EK_COLLECTIVE_ALL_TO_ALL:
+        if (t->ranks->leaving > 0)
+            return inside ? t->ranks->inside * b : (n - k) / n * t->ranks->leaving * b;
         return inside ? (here - 1) / n * b : (n - k) / n * b;
     case EK_COLLECTIVE_ALL_REDUCE:
     case EK_COLLECTIVE_ALL_GATHER:

@@ -15,6 +15,9 @@ typedef struct ek__ranks {
     int in[EK_MAX_TIERS];
     int sharing[EK_MAX_TIERS];
     bool apart; /* several share a unit of the first tier, none of them neighbours */
+    /* Of an all-to-all whose tokens go once to each unit of the first tier (ek__send_once()): of a rank's bytes, those
+     * that it sends inside its unit; of the bytes that would leave it, those that do. 0: each copy goes by itself. */
+    double inside, leaving;
 } ek__ranks;
 
 /* The groups a job's ranks form. */
@@ -34,6 +37,10 @@ typedef enum ek__dimension {
 
 /* Ranks of one group, by the framework's order of dimensions (docs/models.md). */
 ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimension dimension);
+/* Of a group of expert ranks, tokens go once to each unit of the first tier. O(top_k x groups). */
+void ek__send_once(const ek_job_model *model, ek__ranks *ranks);
+/* Of so many units with as many experts each, those that a token is for, in the mean. */
+double ek__units_reached(const ek_job_model *model, int units);
 /* The tier that joins a rank of stage s with its neighbour on stage s + 1 (s = p - 1: stage 0), as a group of two. */
 ek__ranks ek__placement_edge(const ek_job *job, const ek_device *device, int stage);
 

@@ -396,7 +396,9 @@ static void put_traffic(pricer *p, const ek__op *op, const ek__ranks *ranks, ek_
 static void put_collective(pricer *p, const ek__op *op, ek__dimension group, ek_step_part part, ek_collective what,
                            double bytes, ek__pass *pass)
 {
-    const ek__ranks ranks = ek__placement(p->job, p->device, group);
+    ek__ranks ranks = ek__placement(p->job, p->device, group);
+    if (group == EK__DIM_EXPERT && what == EK_COLLECTIVE_ALL_TO_ALL && p->job->run.send_once)
+        ek__send_once(&p->job->model, &ranks);
     put_traffic(p, op, &ranks, part, what, bytes, 1, pass);
 }
 
@@ -422,15 +424,17 @@ static bool runs_beside_products(const ek__op *op)
 
 /* Copies around an all-to-all of Megatron. Over context ranks TransformerEngine's flash_attn_a2a_communicate() lays a
  * tensor out by receiver, puts what comes together again, and then puts the chunks of the sequence in order. Over
- * expert ranks tokens come by sender, and go to the order of the rank's experts and back (MoEAlltoAllTokenDispatcher).
- */
+ * expert ranks tokens come by sender, and go to the order of the rank's experts and back (MoEAlltoAllTokenDispatcher);
+ * where they go once to each node, they come as they are and are put into that order alone. */
 static int copies_around(const pricer *p, const ek__op *op)
 {
     if (p->job->framework != EK_MEGATRON || op->comm != EK__COMM_ALLTOALL)
         return 0;
-    return op->group == EK__GROUP_CONTEXT                                                       ? 3
-           : op->group == EK__GROUP_EXPERT && p->job->model.n_experts > p->job->parallel.expert ? 1
-                                                                                                : 0;
+    return op->group == EK__GROUP_CONTEXT ? 3
+           : op->group == EK__GROUP_EXPERT && p->job->model.n_experts > p->job->parallel.expert &&
+                   !p->job->run.send_once
+               ? 1
+               : 0;
 }
 
 static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)

@@ -2,6 +2,7 @@
  * nothing to change; what follows from that and the settings that make it are found by job/settings.h, so that a change
  * which the framework has no word for is none. A new one is such a function and a line in the table. Degrees and layers
  * are not among them: `evenkeel memory --measures` compares those. */
+#include "cost/collective.h"
 #include "diagnose/predicted.h"
 #include "job/megatron_run.h"
 #include "job/settings.h"
@@ -133,6 +134,16 @@ static bool change_overlap_shared(ek_job *job, const ek_device *device)
     return true;
 }
 
+/* Where nothing leaves a node, there is nothing to spare. */
+static bool change_send_once(ek_job *job, const ek_device *device)
+{
+    const ek__ranks experts = ek__placement(job, device, EK__DIM_EXPERT);
+    if (job->run.send_once || job->framework != EK_MEGATRON || experts.in[0] >= experts.n)
+        return false;
+    job->run.send_once = true;
+    return true;
+}
+
 /* ---- the optimizer ---- */
 
 static bool change_fused_optimizer(ek_job *job, const ek_device *device)
@@ -214,6 +225,8 @@ const ek__remedy ek__remedies[] = {
     {EK_STEP_EXPERT, "Exchange tokens of one micro-batch while another one is computed.",
      "Two micro-batches hold more activations at once.", change_overlap_experts},
     {EK_STEP_EXPERT, "Exchange tokens while the shared experts are computed.", BESIDE, change_overlap_shared},
+    {EK_STEP_EXPERT, "Send each token once to each node, and to its experts' ranks from there (DeepEP).",
+     "DeepEP is a library of its own, for CUDA devices, and takes some of their multiprocessors.", change_send_once},
     {EK_STEP_OPTIMIZER, "Update the states in one operator, which reads and writes them once.",
      "Rounding differs in the last digits.", change_fused_optimizer},
     {EK_STEP_OPTIMIZER, "Share the optimizer's states among the data-parallel ranks: each updates its part.",

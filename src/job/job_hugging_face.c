@@ -293,6 +293,8 @@ static ek_status read_experts(reader *r)
         {{"n_routed_experts", "num_experts", "num_local_experts"}, 0, EK__JOB_MAX_EXPERTS, &m->n_experts},
         {{"num_experts_per_tok"}, 1, EK__JOB_MAX_EXPERTS, &m->top_k},
         {{"moe_intermediate_size"}, 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate},
+        {{"n_group"}, 0, EK__JOB_MAX_EXPERTS, &m->router_groups},
+        {{"topk_group"}, 0, EK__JOB_MAX_EXPERTS, &m->router_top_groups},
         {{"n_shared_experts"}, 0, EK__JOB_MAX_EXPERTS, &m->n_shared_experts},
         {{"shared_expert_intermediate_size"}, 0, EK__JOB_MAX_WIDTH, &m->shared_intermediate},
         {{"first_k_dense_replace"}, 0, EK_MAX_LAYERS, &m->n_dense_layers},

@@ -270,11 +270,35 @@ static ek_status read_frequency(reader *r)
     return EK_OK;
 }
 
+/* A token's experts are of the best so many groups of all. */
+static ek_status check_router_groups(const reader *r)
+{
+    static const char name[] = "moe-router-num-groups", top[] = "moe-router-group-topk";
+    const ek_job_model *m = &r->job->model;
+    if (given(r, top) && !given(r, name))
+        return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, top),
+                        "--moe-router-group-topk is given without --moe-router-num-groups; give the groups of experts "
+                        "that it takes the best of");
+    if (m->router_groups > 0 && m->n_experts % m->router_groups != 0)
+        return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, name),
+                        "--moe-router-num-groups is %d, which does not divide the %d experts of --num-experts",
+                        m->router_groups, m->n_experts);
+    if (m->router_top_groups > m->router_groups)
+        return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, top),
+                        "--moe-router-group-topk is %d, expected at most the %d groups of --moe-router-num-groups",
+                        m->router_top_groups, m->router_groups);
+    if (m->router_top_groups > 0 && m->n_experts / m->router_groups * m->router_top_groups < m->top_k)
+        return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, top),
+                        "--moe-router-group-topk is %d: %d groups have %d experts, fewer than the %d that "
+                        "--moe-router-topk takes",
+                        m->router_top_groups, m->router_top_groups,
+                        m->n_experts / m->router_groups * m->router_top_groups, m->top_k);
+    return EK_OK;
+}
+
 static ek_status read_experts(reader *r)
 {
-    static const char *const dispatchers[] = {"allgather", "alltoall", "alltoall_seq", "flex", NULL};
     ek_job_model *m = &r->job->model;
-    int dispatcher = 0; /* checked to be one; it changes nothing of the memory */
     ek_status status = ek__argument_int(&r->a, "num-experts", 1, EK__JOB_MAX_EXPERTS, &m->n_experts);
     if (status || m->n_experts == 0)
         return status;
@@ -290,6 +314,8 @@ static ek_status read_experts(reader *r)
         {"moe-router-topk", 1, EK__JOB_MAX_EXPERTS, &m->top_k, 0},
         {"moe-ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate, 0},
         {"moe-shared-expert-intermediate-size", 1, EK__JOB_MAX_WIDTH, &m->shared_intermediate, 0},
+        {"moe-router-num-groups", 1, EK__JOB_MAX_EXPERTS, &m->router_groups, 0},
+        {"moe-router-group-topk", 1, EK__JOB_MAX_EXPERTS, &m->router_top_groups, 0},
         {"n-shared-experts", 0, EK__JOB_MAX_EXPERTS, &m->n_shared_experts, 0},
         {"first-k-dense-replace", 0, EK_MAX_LAYERS, &m->n_dense_layers, 0},
     };
@@ -297,7 +323,7 @@ static ek_status read_experts(reader *r)
     if (status == EK_OK)
         status = ek__argument_number(&r->a, "moe-expert-capacity-factor", -1, 1e6, &m->capacity_factor);
     if (status == EK_OK)
-        status = ek__argument_word(&r->a, "moe-token-dispatcher-type", dispatchers, &dispatcher);
+        status = check_router_groups(r);
     if (status == EK_OK)
         status = read_frequency(r);
     int64_t shared = (int64_t)m->n_shared_experts * m->expert_intermediate;

@@ -177,6 +177,20 @@ static ek_status read_offload(const ek__arguments *a, ek_job_run *run)
     return status;
 }
 
+/* ---- exchange of tokens ---- */
+
+/* Megatron's flex dispatcher runs DeepEP or HybridEP, whichever backend is named: both send a token once to each node.
+ */
+static ek_status read_dispatcher(const ek__arguments *a, ek_job_run *run)
+{
+    static const char *const dispatchers[] = {"allgather", "alltoall", "alltoall_seq", "flex", NULL};
+    enum { FLEX = 3 };
+    int dispatcher = 0;
+    ek_status status = ek__argument_word(a, "moe-token-dispatcher-type", dispatchers, &dispatcher);
+    run->send_once = dispatcher == FLEX;
+    return status;
+}
+
 /* ---- launches ---- */
 
 static ek_status read_launch(const ek__arguments *a, ek_job_run *run)
@@ -202,5 +216,7 @@ ek_status ek__megatron_read_run(const ek__arguments *a, ek_job *job)
         status = ek__megatron_read_sharding(a, job);
     if (status == EK_OK)
         status = read_fp8(a, job);
+    if (status == EK_OK)
+        status = read_dispatcher(a, &job->run);
     return status ? status : read_launch(a, &job->run);
 }

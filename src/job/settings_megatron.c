@@ -139,6 +139,9 @@ static void put_run(ek__settings *s)
         put_switch(s, NULL, "tp-comm-overlap", b->overlap_tensor,
                    a->overlap_tensor || ek__job_has(s->was, "tp-comm-overlap"));
         put_switch(s, NULL, "overlap-moe-expert-parallel-comm", b->overlap_expert, a->overlap_expert);
+        if (b->send_once && !a->send_once)
+            ek__settings_put(s, NULL, "moe-token-dispatcher-type", "flex");
+        put_switch(s, NULL, "moe-enable-deepep", b->send_once, a->send_once);
     }
     if (b->launch == EK_LAUNCH_GRAPH && a->launch != EK_LAUNCH_GRAPH)
         ek__settings_put(s, "context", arguments ? "cuda-graph-impl" : "mode", "%s", arguments ? "local" : "0");

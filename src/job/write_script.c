@@ -181,6 +181,7 @@ void ek__take_script_run(const ek_job *script, const ek_job *was, ek_job *now)
     KEEP(overlap_weights);
     KEEP(overlap_tensor);
     KEEP(overlap_expert);
+    KEEP(send_once);
     KEEP(overlap_shared);
     KEEP(overlap_tensor_gradients);
     KEEP(launch);

@@ -16,8 +16,9 @@
  * Tensor parallelism of the experts (expert_tensor ranks) cuts I. With sequence parallelism each rank routes its own
  * tokens and the group gathers what its experts got; only MindFormers' batched matmul gathers all tokens before the
  * router. MindFormers has both a form with indices (gather and scatter) and an older one with one-hot products; this is
- * the one with indices. The loss that balances experts is an addition to the router's workspace. Not handled:
- * group-wise all-to-all, experts cut in three dimensions, tokens sent once per node. */
+ * the one with indices. The loss that balances experts is an addition to the router's workspace. Tokens that
+ * go once to each node are copied as often here; what is sent is another matter (cost/send_once.c). Not handled:
+ * group-wise all-to-all, experts cut in three dimensions. */
 #include <math.h>
 
 #include "memory/layer.h"

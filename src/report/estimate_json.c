@@ -43,6 +43,7 @@ static void put_run(ek__stream *s, const ek_job_run *run)
     ek__stream_bool(s, "overlap_tensor", run->overlap_tensor);
     ek__stream_bool(s, "overlap_tensor_gradients", run->overlap_tensor_gradients);
     ek__stream_bool(s, "overlap_expert", run->overlap_expert);
+    ek__stream_bool(s, "send_once", run->send_once);
     ek__stream_bool(s, "overlap_p2p", run->overlap_p2p);
     ek__stream_real(s, "bucket_bytes", run->bucket_bytes);
     ek__stream_text(s, "fp8", ek_fp8_name[run->fp8]);

@@ -61,7 +61,8 @@ static inline void torchtitan_text(ek__random *r, char *text, size_t size, int l
 }
 
 /* Layers of several kinds: one of multi-token prediction behind, some without experts in front, every second one.
- * MindFormers' weights that are shared are gathered for each layer's passes, or once. */
+ * Tokens may go once to each node. MindFormers' weights that are shared are gathered for each layer's passes, or once.
+ */
 static inline void vary(ek__random *r, ek_job *job)
 {
     ek_job_model *m = &job->model;
@@ -74,6 +75,7 @@ static inline void vary(ek__random *r, ek_job *job)
         m->n_dense_layers = ek__random_below(r, m->n_layers);
     else if (m->n_experts > 0 && how == 2)
         m->expert_period = 2;
+    job->run.send_once = job->framework == EK_MEGATRON && m->n_experts > 0 && how != 1;
     if (job->framework == EK_MINDFORMERS && ek__random_below(r, 3) == 0)
         job->rules.weight_gather = EK_GATHER_LAYER;
 }

@@ -113,6 +113,7 @@ static ek_job file_of(const char *name, const char *text)
     X(run.overlap_weights)                                                                                             \
     X(run.overlap_tensor)                                                                                              \
     X(run.overlap_expert)                                                                                              \
+    X(run.send_once)                                                                                                   \
     X(run.overlap_p2p)                                                                                                 \
     X(run.bucket_bytes)                                                                                                \
     X(run.reduce_bytes)                                                                                                \

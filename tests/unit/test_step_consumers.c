@@ -209,7 +209,11 @@ static void remedies_are_what_their_arguments_are(void **state)
              megatron);
     n += compare_arguments(text, &device);
     snprintf(text, sizeof text, "%s %s", megatron, experts);
-    n += compare_arguments(text, &device);
+    int inside = compare_arguments(text, &device);
+    snprintf(text, sizeof text, "%s --num-experts 16 --moe-router-topk 4 --expert-model-parallel-size 16 %s", megatron,
+             "--moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 1024");
+    assert_int_equal(compare_arguments(text, &device), inside + 1); /* tokens once to each node */
+    n += inside;
     print_message("# %d settings\n", n);
     assert_true(n >= 14);
 }
