@@ -141,7 +141,7 @@ enum { N_FIELDS = sizeof fields / sizeof *fields };
 
 static double value_of(const ek_job *job, const field *f)
 {
-    const char *at = (const char *)job + f->at;
+    const void *at = (const char *)job + f->at;
     return f->type == INT      ? *(const int *)at
            : f->type == BOOL   ? *(const bool *)at
            : f->type == DOUBLE ? *(const double *)at

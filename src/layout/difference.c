@@ -51,7 +51,7 @@ static void put(writer *w, const char *title, int value)
 
 const char *ek_layout_difference_words(const ek_layout_difference *d, char *text, size_t size)
 {
-    int order[EK_N_STEP_PARTS], all = tenths(d->share);
+    int order[EK_N_STEP_PARTS] = {0}, all = tenths(d->share);
     writer w = {.text = text, .size = size, .left = all};
     w.used = all == 0 ? (size_t)snprintf(text, size, "as long")
                       : (size_t)snprintf(text, size, "%.1f %% %s", abs(all) / 10.0, all > 0 ? "longer" : "shorter");

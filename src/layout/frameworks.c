@@ -151,8 +151,9 @@ int ek__framework_schedules(ek_framework framework, int n_stages, int n_chunks, 
 bool ek__framework_takes(ek_framework framework, const ek_schedule *schedule, int n_stages, int n_micro_batches)
 {
     const ek__framework_schedule *entry = ek__framework_schedule_of(framework, schedule);
-    int p = n_stages, m = n_micro_batches, rounds = m > p ? m / p : 1;
+    int p = n_stages, m = n_micro_batches;
     assert(p >= 1 && m >= 1);
+    int rounds = m > p ? m / p : 1;
     if (!entry || p < entry->least_stages)
         return false;
     if (p == 1)
