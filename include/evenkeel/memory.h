@@ -155,10 +155,10 @@ typedef struct ek_measure {
     char name[96];      /**< "recompute SiLU and Mul in every layer" */
     char setting[4096]; /**< to paste: "recompute_config.recompute: True" */
     bool possible;      /**< false: `why` says what stands against it */
+    bool fits;          /**< with it, and nothing else changed */
     char why[160];
     double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
     double after_mb;    /**< the largest actual peak with it */
-    bool fits;          /**< with it, and nothing else changed */
     double step_change; /**< step time with it over today's, minus 1; NAN when not known: ek_cost_step() of both */
     int effort;         /**< what it takes: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
                              or micro-batch, 3 other degrees, 4 sequences cut that are not long */

@@ -91,7 +91,7 @@ typedef struct ek_memory_report {
     int n_measures;
     const ek_measure *measure; /**< [n_measures] */
     int n_kept;
-    const ek_kept *kept; /**< [n_kept] */
+    const ek_kept *kept;                /**< [n_kept] */
     const ek_recompute_set_list *worth; /**< sets of operators worth recomputing, on the device */
     const ek_memory_calibration *calibration;
     const ek_memory_course *course; /**< for a page: what stages hold block by block */

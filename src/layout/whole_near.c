@@ -122,8 +122,8 @@ ek_status ek__whole_near(const ek__near *options, double *step, ek_error *err)
 {
     int p = options->p, n = options->p * options->v;
     near w = {.options = options, .p = p, .n_cells = n, .upper = *step, .err = err};
-    w.layers = ek__alloc((size_t)(2 * n + p), sizeof *w.layers);
-    w.value = ek__alloc((size_t)(n + p), sizeof *w.value);
+    w.layers = ek__alloc(2 * (size_t)n + (size_t)p, sizeof *w.layers);
+    w.value = ek__alloc((size_t)n + (size_t)p, sizeof *w.value);
     ek_status status = w.layers && w.value ? EK_OK : ek__no_memory(err);
     if (!status)
         status = start(&w);

@@ -713,8 +713,7 @@ static void stopped_placements_never_fit(void **state)
             assert_int_equal(memory.stage[s].actual_peak, whole.stage[s].actual_peak);
         ek_memory_clear(&memory);
         const int n = a.n;
-        assert_true(allocation == EK_ALLOCATION_WHOLE ? n == 0
-                                                      : n >= whole.n_stages * job.parallel.n_micro_batches);
+        assert_true(allocation == EK_ALLOCATION_WHOLE ? n == 0 : n >= whole.n_stages * job.parallel.n_micro_batches);
         for (int at = 0; at < n; at += 1 + at / 2) {
             a = (asked){.over_at = at};
             assert_int_equal(ek_memory_predict(&job, &options, &memory, &err), EK_OK);
