@@ -301,8 +301,9 @@ static ek_status take(batch *b, looked *l)
     if (c->fate == EK_FATE_ILLEGAL)
         return EK_OK;
     s->counts.balanced += c->fate == EK_FATE_BOUND;
-    c->bound = fmax(c->bound, fmin(split->bound, split->seconds));
-    c->fate = split->found || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
+    c->bound = fmax(c->bound, fmin(split->bound, fmin(split->seconds, c->seconds)));
+    bool has = split->found || c->seconds < INFINITY;
+    c->fate = has || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
     return ek__layout_take_plan(s, l->at, split);
 }
 
