@@ -31,7 +31,7 @@ static bool names_device(const struct ek_calibration_source *source)
 static ek_status start_of_tables(ek__calibrating *k, const ek_device **out)
 {
     for (int i = 0; i < k->c.n_sources && !*out; i++) {
-        char words[EK__DEVICE_WORDS];
+        char words[EK__DEVICE_WORDS] = "";
         ek_status status = names_device(&k->c.source[i]) ? ek__table_device(k->c.source[i].path, words, k->err) : EK_OK;
         if (status)
             return status;

@@ -195,9 +195,8 @@ static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *er
     const ek_layout layout = ek__candidate_layout(b->search, c);
     int cells = layout.value[EK_AXIS_PIPELINE] * c->n_chunks;
     bool legal, quick = l->mixes && cells > EK__LONG_PIPELINE && c->known < EK__KNOWN_TRIED;
-    ek_status status =
-        ek__layout_balance(b->search, &layout, fmin(b->upper, c->seconds), quick ? EK__EFFORT_QUICK : EK__EFFORT_WHOLE,
-                           l->mixes, cache, &l->split, &legal, err);
+    ek_status status = ek__layout_balance(b->search, &layout, b->upper, quick ? EK__EFFORT_QUICK : EK__EFFORT_WHOLE,
+                                          l->mixes, cache, &l->split, &legal, err);
     if (!legal) {
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
