@@ -8,8 +8,6 @@
  * a unit has some of those. Each token leaves its unit D(units) (U - 1) / U times; in the node it is handed on to each
  * rank that it is for but the one that it came to: D(ranks) (k_0 - 1) / k_0 times. Experts are drawn evenly; what the
  * fullest rank gets besides is in the bytes. */
-#include <math.h>
-
 #include "cost/collective.h"
 #include "evenkeel/job.h"
 
@@ -52,9 +50,10 @@ double ek__units_reached(const ek_job_model *m, int units)
 
 void ek__send_once(const ek_job_model *m, ek__ranks *ranks)
 {
-    double here = ranks->in[0], k = m->top_k;
+    int here = ranks->in[0], units = (ranks->n + here - 1) / here;
+    double k = m->top_k;
     if (ranks->n <= 1 || k < 1)
         return;
     ranks->inside = ek__units_reached(m, ranks->n) / k * (here - 1) / here;
-    ranks->leaving = fmin(1, ek__units_reached(m, (int)(ranks->n / here)) / k);
+    ranks->leaving = ek__units_reached(m, units) / k;
 }

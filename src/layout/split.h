@@ -63,7 +63,7 @@ typedef struct ek__split_chunked {
     ek_cost_cache *cache;
     const ek__mixes *mixes;           /* of its pipeline */
     const ek__bound_figures *figures; /* with all kinds */
-    int n_nodes;                      /* sides of the search tree */
+    int n_nodes;                      /* sides of the search tree; ek__split_near() knows its own */
 } ek__split_chunked;
 bool ek__split_whole_applies(const ek_job *job);
 /* Exact where the tree ends before its most sides (split_whole.c). Keeps in *best what is shorter than that.

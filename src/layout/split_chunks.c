@@ -13,7 +13,6 @@
 #include "layout/split.h"
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8, FEW_STEPS = 100 };
-enum { NEAR_NODES = 40 };               /* of a search near a solution in fractions */
 enum { FEW_TURNS = 3, MANY_TURNS = 8 }; /* of p micro-batches: simulated, and from where no more are */
 enum { ROUNDING = 16 << 20 };           /* bytes that live tensors may be above what the allocator says of them */
 
@@ -179,8 +178,11 @@ static ek_status try_near(chunks *c, ek__split *best)
                                &mixes, c->err);
     if (status)
         return status;
-    const ek__split_chunked of = {job,      c->device, c->cache, c->options->mixes ? c->options->mixes : mixes,
-                                  &figures, NEAR_NODES};
+    const ek__split_chunked of = {.job = job,
+                                  .device = c->device,
+                                  .cache = c->cache,
+                                  .mixes = c->options->mixes ? c->options->mixes : mixes,
+                                  .figures = &figures};
     status = ek__split_near(&of, c->rule, c->options, best, c->err);
     ek__mixes_free(mixes);
     return status;
@@ -209,14 +211,12 @@ static ek_status search(chunks *c, ek__split *best)
     if (status || (quick && best->seconds < before))
         return status;
     status = anneal(c, best);
+    if (status || quick || best->over || best->seconds >= before)
+        return status;
     /* What matters is looked for again: few layouts have a plan that does. */
     c->thorough = true;
-    bool matters = !status && best->seconds < before && !best->over && !quick;
-    if (matters)
-        status = try_limits(c, best, &done);
-    if (matters && !status)
-        status = try_near(c, best);
-    return status;
+    status = try_limits(c, best, &done);
+    return status ? status : try_near(c, best);
 }
 
 /* What the rule recomputes whole of a chunk of so many layers, at least. Other rules are in the layers' figures. */

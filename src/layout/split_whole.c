@@ -9,7 +9,7 @@
 
 #define ROUGHLY      3e-3 /* of the step */
 #define MORE_ROUGHLY 1e-2 /* to begin with */
-enum { QUICK_SOLVES = 100, QUICK_CHOICES = 600000, FEW_CELLS = 24 };
+enum { NEAR_NODES = 40, QUICK_SOLVES = 100, QUICK_CHOICES = 600000, FEW_CELLS = 24 };
 
 static bool is_over(void *user)
 {
@@ -66,7 +66,8 @@ ek_status ek__split_near(const ek__split_chunked *of, ek__recompute_rule rule, c
     if (!ek__bound_under(of->figures, &says, &under))
         return EK_OK;
     bool even = is_nearly_even(n, cells);
-    const ek__split_chunked with = {of->job, of->device, of->cache, of->mixes, of->figures, even ? of->n_nodes : 1};
+    ek__split_chunked with = *of;
+    with.n_nodes = even ? NEAR_NODES : 1;
     return search_rule(&with, rule, &under, true, even ? n / cells + 1 : 0, options, best, &bound, err);
 }
 

@@ -142,12 +142,23 @@ static void an_exchange_takes_what_its_copies_take(void **state)
     assert_true(fabs(once - ek__units_reached(&model, 8) * 0.75) < 1e-9);
 }
 
+/* Ranks that straddle nodes reach into as many as hold them, never one alone. */
+static void groups_that_straddle_nodes_leave_them(void **state)
+{
+    (void)state;
+    const ek_job_model model = {.n_experts = 16, .top_k = 4};
+    ek__ranks ranks = {.n = 8, .in = {5, 8}};
+    ek__send_once(&model, &ranks);
+    assert_true(ranks.leaving == ek__units_reached(&model, 2) / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_reach_as_many_nodes_as_counted),
         cmocka_unit_test(limited_groups_reach_no_more_nodes),
         cmocka_unit_test(an_exchange_takes_what_its_copies_take),
+        cmocka_unit_test(groups_that_straddle_nodes_leave_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
