@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "trace/scan.h"
+#include "trace/scan/scan.h"
 #include "trace/trace.h"
 
 enum { MAX_SLOTS = 1 << 20 };

@@ -221,7 +221,7 @@ static void fit_fold(fold_runs *runs, const ek_device *device, int part)
     ek__runs_fit fit;
     for (int i = 0; i < runs->n; i++)
         runs->held[i] = runs->part[i] == part;
-    const ek__measured measured = {
+    const ek__runs_to_fit measured = {
         .n = runs->n, .job = runs->job, .seconds = runs->seconds, .group = runs->group, .held = runs->held};
     if (ek__runs_fit_run(&measured, device, &fit, &err)) {
         fprintf(stderr, "bench: no fit: %s\n", err.message);

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "evenkeel/calibrate.h"
-#include "trace/csv.h"
+#include "trace/tables/csv.h"
 
 typedef struct collector {
     const char *shared;

@@ -122,7 +122,7 @@ static bool take_stages(command *c)
     int n_stages, n_rounds;
     if (!c->init)
         return true;
-    if (ek_init_read_shape(c->init, &n_stages, &n_rounds, &err)) {
+    if (ek_dryrun_read_shape(c->init, &n_stages, &n_rounds, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
@@ -212,7 +212,7 @@ static int fill(const command *c, const ek_collection *logs, int gaps)
     char *text;
     size_t size;
     cli_replaced how;
-    if (ek_init_fill(c->init, logs, c->which, &cli_listener, &text, &size, &err)) {
+    if (ek_dryrun_fill(c->init, logs, c->which, &cli_listener, &text, &size, &err)) {
         cli_error(&err, "%s", err.message);
         return gaps > 0 ? EXIT_NO : EXIT_WRONG;
     }

@@ -207,7 +207,7 @@ static bool round_path(const command *c, int round, char *path, size_t size)
 
 static bool apply_rounds(const command *c, const ek_guide *guide)
 {
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     if (!c->apply)
         return true;
     if (c->folder && !cli_make_folder(c->folder))

@@ -215,7 +215,7 @@ typedef struct found {
     int n_times, n_measures, n_kept, n_assumptions;
     ek_memory_assumption assumption[EK_MAX_ASSUMPTIONS];
     ek_memory_time time[CLI_MAX_MEMORY_TIMES];
-    ek_measure measure[EK_MAX_MEASURES];
+    ek_mitigation measure[EK_MAX_MEASURES];
     ek_kept kept[EK_MAX_KEPT];
     ek_recompute_set_list worth;
     cli_peaks peaks;
@@ -364,7 +364,7 @@ static bool find_more(const command *c, found *f)
     ek_error err;
     const ek_device *device = f->has_device ? &f->device : NULL;
     if (c->measures &&
-        !cli_said(&f->spool, ek_memory_measures(&f->job, device, f->measure, &f->n_measures, &err), &err))
+        !cli_said(&f->spool, ek_memory_mitigations(&f->job, device, f->measure, &f->n_measures, &err), &err))
         return false;
     if (c->html && !cli_said(&f->spool, ek_memory_course_of(&f->job, &f->course, &err), &err))
         return false;

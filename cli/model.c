@@ -176,8 +176,8 @@ static void tell_notes(char *notes)
 static bool load_init(cli_model *model, const char *path, const ek_times *times, ek_layers *layers)
 {
     ek_error err;
-    ek_init init;
-    if (ek_init_read(path, &cli_listener, &init, &err)) {
+    ek_dryrun init;
+    if (ek_dryrun_read(path, &cli_listener, &init, &err)) {
         /* The reader knows a training YAML itself. */
         if (ends_with(path, ".yaml") || ends_with(path, ".yml") || !say_job(path))
             cli_error(&err, "%s", err.message);
@@ -185,10 +185,10 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
     }
     char *notes = NULL;
     ek_status status = EK_OK;
-    if (ek_init_wants_profiles(&init, times))
-        status = ek_init_read_profiles(&init, model->sapp_compatible, &cli_listener, &notes, &err);
+    if (ek_dryrun_wants_profiles(&init, times))
+        status = ek_dryrun_read_profiles(&init, model->sapp_compatible, &cli_listener, &notes, &err);
     if (status == EK_OK)
-        status = ek_init_decompose(&init, model->name, times, model->sapp_compatible, layers, &err);
+        status = ek_dryrun_decompose(&init, model->name, times, model->sapp_compatible, layers, &err);
     if (status)
         cli_error(&err, "%s", err.message);
     else
@@ -200,7 +200,7 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
     free(notes);
     model->dry_run_stages = init.n_stages;
     model->run = init.run;
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
     return status == EK_OK;
 }
 
@@ -208,7 +208,7 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
 static bool load_run(cli_model *model)
 {
     ek_error err;
-    if (ek_init_read_run(model->init, &cli_listener, &model->run, &err)) {
+    if (ek_dryrun_read_run(model->init, &cli_listener, &model->run, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
@@ -383,7 +383,7 @@ static void say_taken(char *text, size_t size, const char *option, double value)
 
 void cli_model_take_run(cli_model *model, bool open)
 {
-    const ek_init_run *run = &model->run;
+    const ek_dryrun_run *run = &model->run;
     char taken[256] = "";
     const struct {
         const char *option;

@@ -30,7 +30,7 @@ typedef struct cli_model {
     const char *output, *svg, *chrome_trace, *html;
     bool no_default_folder; /**< pictures only where an option asks for them */
     int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */
-    ek_init_run run;        /**< what that file says of the pipeline to balance for */
+    ek_dryrun_run run;      /**< what that file says of the pipeline to balance for */
 } cli_model;
 
 /* clang-format off */

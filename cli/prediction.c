@@ -5,7 +5,7 @@ static ek_status fill(const ek_job *job, const ek_device *device, cli_prediction
 {
     ek_status status = ek_memory_predict(job, NULL, &p->memory, err);
     if (status == EK_OK)
-        status = ek_memory_measures(job, device, p->measure, &p->n_measures, err);
+        status = ek_memory_mitigations(job, device, p->measure, &p->n_measures, err);
     if (status == EK_OK)
         status = ek_memory_kept(job, p->kept, &p->n_kept, err);
     if (status == EK_OK)

@@ -12,7 +12,7 @@ typedef struct cli_prediction {
     ek_memory_course course;
     int n_times, n_measures, n_kept;
     ek_memory_time time[CLI_MAX_MEMORY_TIMES];
-    ek_measure measure[EK_MAX_MEASURES];
+    ek_mitigation measure[EK_MAX_MEASURES];
     ek_kept kept[EK_MAX_KEPT];
     ek_memory_report report;
 } cli_prediction;

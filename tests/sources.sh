@@ -42,7 +42,7 @@ public=$(cd include && echo evenkeel/*.h)
         number=$((number + 1))
         echo "ok $number # SKIP public headers as C++: no c++ here"
     fi
-    check 'headers of src compile alone' "$(cd src && alone ${CC:-cc} -std=c11 -D_GNU_SOURCE -I../include -I. -x c -- */*.h)"
+    check 'headers of src compile alone' "$(cd src && alone ${CC:-cc} -std=c11 -D_GNU_SOURCE -I../include -I. -x c -- $(find . -name '*.h' | sed 's#^\./##' | sort))"
 }
 check 'evenkeel.h includes every public header' "$(for header in $public; do
     [ "$header" = evenkeel/evenkeel.h ] || grep -q "\"$header\"" include/evenkeel/evenkeel.h || echo "$header"
@@ -65,7 +65,7 @@ check 'folders of src include what the table in docs/architecture.md allows' \
         name=$(basename "$folder")
         list=$(allowed "$name")
         [ "$(printf '%s\n' "$list" | grep -c .)" = 1 ] || echo "src/$name has not exactly one line in the table"
-        grep -n '#include "' "$folder"*.[ch] | sed 's/^\([^:]*\):.*"\([^"]*\)".*/\1 \2/' | while read -r file header; do
+        grep -rn '#include "' "$folder" --include='*.[ch]' | sed 's/^\([^:]*\):.*"\([^"]*\)".*/\1 \2/' | while read -r file header; do
             from=${header%%/*}
             case $from in evenkeel | "$name") continue ;; esac
             case ", $list," in
@@ -78,7 +78,7 @@ check 'folders of src include what the table in docs/architecture.md allows' \
 
 # Layers priced from a job are for the balancer; run through a schedule they would be a second figure of the job's step.
 check 'steps of a job and a device are predicted in src/cost alone' \
-    "$(for file in src/*/*.c cli/*.c; do
+    "$(for file in $(find src -name '*.c') cli/*.c; do
         case $file in src/cost/*) continue ;; esac
         grep -qE '\b(ek_cost_layer|ek_memory_to_layers|ek__layer_cost_of)\(' "$file" || continue
         grep -nE '\b(ek_simulate|ek__?order_step_time|ek_quick_[a-z_]*)\(' "$file" | sed "s#^#$file:#"

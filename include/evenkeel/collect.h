@@ -113,8 +113,8 @@ void ek_memory_usage_clear(ek_memory_usage *usage);
  * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is no init file, or stages
  *         are missing and those left are too few; EK_ERR_SYSTEM, EK_ERR_MEMORY.
  */
-ek_status ek_init_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
-                       char **text, size_t *size, ek_error *err);
+ek_status ek_dryrun_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
+                         char **text, size_t *size, ek_error *err);
 
 #ifdef __cplusplus
 }

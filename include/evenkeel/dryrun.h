@@ -17,21 +17,21 @@ typedef struct ek_measurement {
     int round; /**< from 0 */
     int stage; /**< 1 .. n_stages - 2 */
     double peak_mb;
-    ek_origin origin; /**< of the value; its file points at ek_init.path */
+    ek_origin origin; /**< of the value; its file points at ek_dryrun.path */
 } ek_measurement;
 
 /** What pipeline_config says of the pipeline to balance for, in init files of the original's newest version. */
-typedef struct ek_init_run {
+typedef struct ek_dryrun_run {
     bool given;                              /**< any key but pipeline_num, num_layer and offset is there */
     int n_stages, n_micro_batches, n_chunks; /**< 0 when not given; n_stages is pipeline_num */
     int less_memory;                         /**< 0 or 1; -1 when not given */
     double memory_mb;                        /**< limit of a stage; 0 when not given */
     double constant_mb;                      /**< held on every stage besides what the layers say */
     double p2p_time;                         /**< sim_comm_time: one transfer between stages */
-} ek_init_run;
+} ek_dryrun_run;
 
 /** An init file: what was dry-run and what each stage then held. Per-stage lists are [n_rounds][n_stages]. */
-typedef struct ek_init {
+typedef struct ek_dryrun {
     char *path;
     int n_stages; /**< of the dry run; may differ from the stages to balance for */
     int n_layers;
@@ -46,13 +46,13 @@ typedef struct ek_init {
     int n_profiling_names[3];    /**< of head, body, tail */
     char **profiling_name[3];    /**< [n_profiling_names[i]] */
     ek_origin *profiling_at[3];  /**< [n_profiling_names[i]], where each name stands */
-    ek_layer *profiled;          /**< [3] head, body, tail with measured times; NULL before ek_init_read_profiles() */
+    ek_layer *profiled;          /**< [3] head, body, tail with measured times; NULL before ek_dryrun_read_profiles() */
     double head_mb, tail_mb;     /**< peaks of the first and the last stage in round 0 */
     int n_measurements;
     ek_measurement *measurement; /**< [n_measurements], middle stages */
     ek_origin memory_usage;      /**< for errors about the system as a whole */
-    ek_init_run run;
-} ek_init;
+    ek_dryrun_run run;
+} ek_dryrun;
 
 /**
  * Read an init file (YAML, docs/formats.md), one round or several.
@@ -60,21 +60,21 @@ typedef struct ek_init {
  * @return EK_OK, EK_ERR_INPUT with file, line and column (lists of unequal length, an offset that does not add up, more
  *         recomputed layers than layers, a stage id outside 1..P-2, ...), EK_ERR_SYSTEM, EK_ERR_MEMORY.
  */
-ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *out, ek_error *err);
+ek_status ek_dryrun_read(const char *path, const ek_listener *listener, ek_dryrun *out, ek_error *err);
 
-void ek_init_clear(ek_init *init);
+void ek_dryrun_clear(ek_dryrun *init);
 
 /**
  * Read pipeline_config alone, of a file whose layers stand elsewhere: offset, num_layer and memory_usage may be
  * missing.
  *
  * @param listener  told of keys that are not known; may be NULL
- * @return as ek_init_read()
+ * @return as ek_dryrun_read()
  */
-ek_status ek_init_read_run(const char *path, const ek_listener *listener, ek_init_run *out, ek_error *err);
+ek_status ek_dryrun_read_run(const char *path, const ek_listener *listener, ek_dryrun_run *out, ek_error *err);
 
 /** Are times missing, of the file and of the caller (may be NULL), that the file's traces may tell? */
-bool ek_init_wants_profiles(const ek_init *init, const ek_times *given);
+bool ek_dryrun_wants_profiles(const ek_dryrun *init, const ek_times *given);
 
 /**
  * Read the traces that profiling_config names, for the times that are not given otherwise: milliseconds, medians over
@@ -87,15 +87,15 @@ bool ek_init_wants_profiles(const ek_init *init, const ek_times *given);
  * @return EK_OK, EK_ERR_INPUT when the traces show no layers or none of a name that profiling_config gives (with the
  *         name's place and the nearest names of the traces), EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the traces).
  */
-ek_status ek_init_read_profiles(ek_init *init, bool sapp_compatible, const ek_listener *listener, char **notes,
-                                ek_error *err);
+ek_status ek_dryrun_read_profiles(ek_dryrun *init, bool sapp_compatible, const ek_listener *listener, char **notes,
+                                  ek_error *err);
 
-/** The stages and rounds of an init file whose peaks may be missing yet. @return as ek_init_read(). */
-ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err);
+/** The stages and rounds of an init file whose peaks may be missing yet. @return as ek_dryrun_read(). */
+ek_status ek_dryrun_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err);
 
 /**
  * Layers from an init file: memory by decomposition, times from `times` where given, else the file's time_config, else
- * the traces, where ek_init_read_profiles() has read them.
+ * the traces, where ek_dryrun_read_profiles() has read them.
  *
  *     M_s = n_s par + (P - s) sum_kind n_{s,kind} act_kind + const   (+ head at s = 0, + tail at s = P - 1)
  *
@@ -112,8 +112,8 @@ ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_
  * @return EK_OK; EK_ERR_INPUT when times are missing, too few stages are given, or the system is singular: the message
  *         names the cause (equal offsets, a kind that never varies) and the remedy. O(stages x kinds^2).
  */
-ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, bool sapp_compatible,
-                            ek_layers *out, ek_error *err);
+ek_status ek_dryrun_decompose(const ek_dryrun *init, const char *name, const ek_times *times, bool sapp_compatible,
+                              ek_layers *out, ek_error *err);
 
 /** Where the log of stage S as rank R goes below the folder of logs. */
 typedef enum ek_log_layout {

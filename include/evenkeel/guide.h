@@ -34,7 +34,7 @@ typedef struct ek_guide_error {
 typedef struct ek_guide {
     int job_stages;
     char reason[400]; /**< why the dry run has other stages than the job; empty when it has the same */
-    ek_init runs;     /**< stages, layers, rounds and lists of the dry runs; nothing measured */
+    ek_dryrun runs;   /**< stages, layers, rounds and lists of the dry runs; nothing measured */
     bool kind[EK_N_RECOMPUTE];
     double condition;        /**< 2-norm condition number of the system as it stands */
     double random_condition; /**< median of random lists, over as many equations as unknowns, for comparison */
@@ -51,7 +51,7 @@ void ek_guide_options_init(ek_guide_options *options);
 /**
  * Choose the dry runs.
  *
- * The system is that of ek_init_decompose() over the middle stages of all rounds. With k kinds (none included) it has
+ * The system is that of ek_dryrun_decompose() over the middle stages of all rounds. With k kinds (none included) it has
  * k + 2 unknowns, so that ceil((k + 2) / (P - 2)) rounds are the fewest. Layer counts and recompute lists are chosen
  * to make the condition number small, by annealing with a fixed seed over the Gram matrix of the system: the same
  * options always give the same answer. "Good" is a tenth of what random lists have (the original tool's way). A stage

@@ -151,7 +151,7 @@ void ek_memory_course_clear(ek_memory_course *course);
 /* ---- measures ---- */
 
 /** A change of settings and what it is predicted to bring. */
-typedef struct ek_measure {
+typedef struct ek_mitigation {
     char name[96];      /**< "recompute SiLU and Mul in every layer" */
     char setting[4096]; /**< to paste: "recompute_config.recompute: True" */
     bool possible;      /**< false: `why` says what stands against it */
@@ -166,7 +166,7 @@ typedef struct ek_measure {
      * fits, to paste; empty where that is no less, or was not looked for. */
     char relieved[4096];
     double relieved_change, relieved_mb; /**< as step_change and after_mb, with these lists too; NAN without them */
-} ek_measure;
+} ek_mitigation;
 
 enum { EK_MAX_MEASURES = 32 };
 
@@ -187,8 +187,8 @@ bool ek_memory_limit_by_device(ek_job *job, const struct ek_device *device);
  * @param n       out: how many
  * @return EK_OK, or EK_ERR_MEMORY. As long as ek_memory_predict() for each.
  */
-ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES], int *n,
-                             ek_error *err);
+ek_status ek_memory_mitigations(const ek_job *job, const struct ek_device *device, ek_mitigation out[EK_MAX_MEASURES],
+                                int *n, ek_error *err);
 
 /**
  * Measures one after the other until the job fits, cheap ones first: switches and other lists or splits (effort 0 and
@@ -198,11 +198,11 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
  * @param out  [EK_MAX_MEASURES] in the order they are taken. after_mb is with all before it too, saved_mb from the one
  *             before, step_change over today
  * @param n    out: how many; 0 where the job fits, or no limit is known. The last one fits, or nothing more saves
- * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. As long as ek_memory_measures() for each
+ * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. As long as ek_memory_mitigations() for each
  *         of them.
  */
-ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES],
-                                    int *n, ek_error *err);
+ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device,
+                                    ek_mitigation out[EK_MAX_MEASURES], int *n, ek_error *err);
 
 /* ---- the least recomputation ---- */
 

@@ -89,7 +89,7 @@ typedef struct ek_memory_report {
     int n_times;
     const ek_memory_time *time; /**< [n_times] */
     int n_measures;
-    const ek_measure *measure; /**< [n_measures] */
+    const ek_mitigation *measure; /**< [n_measures] */
     int n_kept;
     const ek_kept *kept;                /**< [n_kept] */
     const ek_recompute_set_list *worth; /**< sets of operators worth recomputing, on the device */

@@ -41,7 +41,7 @@ extern const char *const ek_producer_name[EK_N_PRODUCERS];
 /** A file that was read. */
 typedef struct ek_trace_source {
     const char *path;
-    const char *type;       /**< "trace", "kernel_details", "step_trace_time", ... (src/trace/files.h) */
+    const char *type;       /**< "trace", "kernel_details", "step_trace_time", ... (src/trace/tables/files.h) */
     int64_t bytes;          /**< read of it (before decompression) */
     int64_t items;          /**< events or rows */
     const char *problem;    /**< NULL, or what was wrong with it; what could be read is used */

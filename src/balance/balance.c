@@ -309,7 +309,7 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
     double limit = 0;
     status = ek__state_init(&state, &problem, err);
     if (!status)
-        status = ek__capacity_start(&problem, &state, &fits, &limit, &exact, err);
+        status = ek__minimum_memory_start(&problem, &state, &fits, &limit, &exact, err);
     if (!status)
         status = fits ? search_from(&problem, options, &state, &result, err)
                       : explain(&problem, options->stage_memory_mb, &state, limit, exact, &result, err);

@@ -1,14 +1,14 @@
 /* How good the answer is: raises the lower bound until the gap is small enough, the time is over, or nothing more is to
  * be had.
  *
- * One chunk a stage: the method for 1F1B (lone.c), or the stage-by-stage bound (bound.c); the plan behind the bound is
- * simulated, and where both agree it is optimal.
- * What that leaves open, and several chunks: branch and cut (tree.c), or layers in fractions (relaxed.c). */
+ * One chunk a stage: the method for 1F1B (label_setting.c), or the stage-by-stage bound (bound.c); the plan behind the
+ * bound is simulated, and where both agree it is optimal. What that leaves open, and several chunks: branch and cut
+ * (tree.c), or layers in fractions (lp_relaxation.c). */
 #include <math.h>
 #include <stdlib.h>
 
-#include "balance/lone.h"
-#include "balance/relaxed.h"
+#include "balance/label_setting.h"
+#include "balance/lp_relaxation.h"
 #include "balance/tree.h"
 #include "base/error.h"
 
@@ -99,7 +99,7 @@ static bool listed(const ek__problem *problem)
            problem->reserve_mb == 0;
 }
 
-ek_status ek__certify_lone(ek__search *search, ek_error *err)
+ek_status ek__certify_labels(ek__search *search, ek_error *err)
 {
     const ek__problem *problem = search->problem;
     if (problem->n_chunks > 1 || problem->reserve_mb > 0 || !ek__bound_stages_applies(problem))
@@ -107,9 +107,9 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
     lone l = {.scratch = ek__alloc(ek__state_scratch_size(problem), sizeof(double))};
     ek_status status = l.scratch ? ek__state_init(&l.state, problem, err) : ek__no_memory(err);
     search->proof_end = ek__now() + PASS_SHARE * search->options->time_limit;
-    if (!status && ek__bound_lone_applies(problem)) {
-        ek__lone_bound shown;
-        status = ek__bound_lone(search, lone_upper(search), &l.state, &shown, err);
+    if (!status && ek__bound_labels_applies(problem)) {
+        ek__label_bound shown;
+        status = ek__bound_labels(search, lone_upper(search), &l.state, &shown, err);
         if (!status)
             lone_offer(search, shown.bound, shown.found, &l);
     } else if (!status) {
@@ -138,7 +138,7 @@ ek_status ek__certify(ek__search *search, ek_error *err)
         !ek__search_close_enough(search))
         status = certify_quickly(search, err);
     if (!status && !search->relaxed && !ek__search_close_enough(search) && !ek__proof_over(search))
-        status = ek__bound_relaxed(search, err);
+        status = ek__bound_lp_relaxation(search, err);
     if (!status && listed(problem) && !ek__search_close_enough(search) && !ek__proof_over(search))
         status = ek__certify_tree(search, search->options->gap, err);
     return status;

@@ -176,7 +176,7 @@ static bool add_choice(ek__master *m, int s, int k)
     return true;
 }
 
-void ek__master_add_plan(ek__master *m, const ek__game *g)
+void ek__master_add_plan(ek__master *m, const ek__pricing *g)
 {
     for (int s = 0; s < m->problem->n_stages; s++)
         add_choice(m, s, g->pick[s]);
@@ -203,14 +203,14 @@ static void drop_cuts(ek__master *m)
     m->n_cuts = kept;
 }
 
-void ek__master_add_alive(ek__master *m, const ek__game *g)
+void ek__master_add_alive(ek__master *m, const ek__pricing *g)
 {
     for (int s = 0; s < m->problem->n_stages; s++)
         for (int j = 0; j < g->first[s][m->problem->n_layers + 1]; j++)
             add_choice(m, s, g->from[s][j]);
 }
 
-void ek__master_add_path(ek__master *m, const ek__game *g, double transfers)
+void ek__master_add_path(ek__master *m, const ek__pricing *g, double transfers)
 {
     if (m->failed)
         return;
@@ -241,7 +241,7 @@ void ek__master_add_path(ek__master *m, const ek__game *g, double transfers)
 }
 
 /* Only choices that are alive may be mixed. */
-static void fit_box(ek__master *m, const ek__game *g)
+static void fit_box(ek__master *m, const ek__pricing *g)
 {
     int p = m->problem->n_stages, L = m->problem->n_layers;
     for (int c = 0; c < m->fixed_columns; c++)
@@ -258,7 +258,7 @@ static void fit_box(ek__master *m, const ek__game *g)
 }
 
 /* The mix that the paths' prices are. @return false when they are none */
-static bool price_paths(ek__master *m, ek__game *g)
+static bool price_paths(ek__master *m, ek__pricing *g)
 {
     const double *price = Clp_dualRowSolution(m->model) + m->fixed_rows;
     double sum = 0;
@@ -283,21 +283,21 @@ static bool price_paths(ek__master *m, ek__game *g)
 
 /* Add what would make the program's solution shorter: for every stage and layer count the cheapest choice, if it is
  * cheaper than what the program mixes. */
-static int add_choices_that_pay(ek__master *m, const ek__game *g)
+static int add_choices_that_pay(ek__master *m, const ek__pricing *g)
 {
     const double *price = Clp_dualRowSolution(m->model);
     int added = 0;
     for (int s = 0; s < m->problem->n_stages; s++)
         for (int l = g->low[s]; l <= g->high[s]; l++) {
-            double value = g->value[ek__game_at(g, s, l)];
+            double value = g->value[ek__pricing_at(g, s, l)];
             if (value < INFINITY && value / m->scale - price[s] - l * price[m->problem->n_stages] < -PAYS)
-                added += add_choice(m, s, g->by[ek__game_at(g, s, l)]);
+                added += add_choice(m, s, g->by[ek__pricing_at(g, s, l)]);
         }
     return added;
 }
 
 /* The mix of plans: layers and durations. */
-static void read_plan(const ek__master *m, ek__game *g)
+static void read_plan(const ek__master *m, ek__pricing *g)
 {
     const double *x = Clp_primalColumnSolution(m->model);
     int p = m->problem->n_stages, v = m->problem->n_chunks, n_kinds = m->problem->order->n_kinds;
@@ -324,16 +324,16 @@ static void read_plan(const ek__master *m, ek__game *g)
 }
 
 /* The program's prices are not exact; where few plans are left the longest path alone may be. */
-static bool path_suffices(const ek__master *m, ek__game *g, double transfers)
+static bool path_suffices(const ek__master *m, ek__pricing *g, double transfers)
 {
     memcpy(g->weight, g->path, (size_t)m->n_slots * sizeof *g->weight);
     g->transfers = transfers;
-    return ek__game_respond(g) >= g->target;
+    return ek__pricing_respond(g) >= g->target;
 }
 
-ek__verdict ek__master_solve(ek__master *m, ek__game *g, const ek__search *search)
+ek__verdict ek__master_solve(ek__master *m, ek__pricing *g, const ek__search *search)
 {
-    if (ek__game_respond(g) >= g->target || !ek__game_exclude(g))
+    if (ek__pricing_respond(g) >= g->target || !ek__pricing_exclude(g))
         return EK__SHUT;
     ek__master_add_plan(m, g);
     for (int round = 0; round < MOST_ROUNDS && !ek__proof_over(search); round++) {
@@ -352,13 +352,13 @@ ek__verdict ek__master_solve(ek__master *m, ek__game *g, const ek__search *searc
             ek__master_add_path(m, g, transfers);
             continue;
         }
-        if (ek__game_respond(g) >= g->target)
+        if (ek__pricing_respond(g) >= g->target)
             return EK__SHUT;
         int added = add_choices_that_pay(m, g);
         ek__master_add_plan(m, g);
         if (g->longest < g->target)
             return EK__OPEN;
-        if (g->best > before && !ek__game_exclude(g))
+        if (g->best > before && !ek__pricing_exclude(g))
             return EK__SHUT;
         if (g->longest > z * (1 + VIOLATED)) {
             ek__master_add_path(m, g, transfers);

@@ -2,7 +2,7 @@
 #ifndef EK_BALANCE_MASTER_H
 #define EK_BALANCE_MASTER_H
 
-#include "balance/game.h"
+#include "balance/pricing.h"
 
 /** One thread's linear program: paths and choices found so far, those of the box in force. */
 typedef struct ek__master ek__master;
@@ -12,11 +12,11 @@ ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choice
 void ek__master_free(ek__master *master);
 
 /** Add all choices of the game's box. */
-void ek__master_add_alive(ek__master *master, const ek__game *game);
+void ek__master_add_alive(ek__master *master, const ek__pricing *game);
 
 /** Add the choices of the planner's last plan, and the path that answers its average. */
-void ek__master_add_plan(ek__master *master, const ek__game *game);
-void ek__master_add_path(ek__master *master, const ek__game *game, double transfers);
+void ek__master_add_plan(ek__master *master, const ek__pricing *game);
+void ek__master_add_path(ek__master *master, const ek__pricing *game, double transfers);
 
 typedef enum ek__verdict { EK__SHUT, EK__OPEN, EK__LOST, EK__NO_MEMORY } ek__verdict;
 
@@ -26,6 +26,6 @@ typedef enum ek__verdict { EK__SHUT, EK__OPEN, EK__LOST, EK__NO_MEMORY } ek__ver
  * shows that the relaxation is below it (EK__OPEN); that mix is then in the game's mean_row and duration. EK__LOST when
  * the time is over or the program fails.
  */
-ek__verdict ek__master_solve(ek__master *master, ek__game *game, const ek__search *search);
+ek__verdict ek__master_solve(ek__master *master, ek__pricing *game, const ek__search *search);
 
 #endif

@@ -59,8 +59,8 @@ static inline void ek__search_did(ek__search *search, double blocks)
  * @param[out] exact           smallest_limit is proved; with several body kinds and several chunks it is the smallest
  *                             found
  */
-ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
-                             bool *exact, ek_error *err);
+ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
+                                   bool *exact, ek_error *err);
 
 /** A way of searching: improves search->best, which is feasible on entry, until done or stopped. */
 typedef struct ek__solver {
@@ -79,7 +79,7 @@ bool ek__search_close_enough(ek__search *search);
  * One chunk a stage: the plan with the shortest step, proved (sets `proved`), or at least a bound. Nothing otherwise.
  * @return EK_OK, EK_ERR_MEMORY
  */
-ek_status ek__certify_lone(ek__search *search, ek_error *err);
+ek_status ek__certify_labels(ek__search *search, ek_error *err);
 
 /**
  * Raise the lower bound until it is close enough, or the time for it is over, or nothing more is to be had.

@@ -43,7 +43,7 @@ typedef struct tree tree;
 
 typedef struct worker {
     tree *tree;
-    ek__game game;
+    ek__pricing game;
     ek__master *master;
     pthread_t thread;
 } worker;
@@ -53,7 +53,7 @@ struct tree {
     const ek__problem *problem;
     ek__choices choices;
     double target;
-    ek__game root; /* the choices of all plans that matter */
+    ek__pricing root; /* the choices of all plans that matter */
     int n_workers;
     worker *worker;
     pthread_mutex_t lock; /* guards the rest */
@@ -136,7 +136,7 @@ typedef struct cut {
 } cut;
 
 /* Where averages are least whole, times what one layer more there adds to the mix of paths. */
-static cut by_layers(const ek__game *g, double whole)
+static cut by_layers(const ek__pricing *g, double whole)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
     cut c = {-1, -1, 0, false};
@@ -164,7 +164,7 @@ static cut by_layers(const ek__game *g, double whole)
     return c;
 }
 
-static cut by_time(const ek__game *g)
+static cut by_time(const ek__pricing *g)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
     cut c = {-1, -1, 0, false};
@@ -191,7 +191,7 @@ static bool no_cut(const cut *c)
 }
 
 /* Neither stage nor cell when the mix is of one plan. */
-static cut by_mix(const ek__game *g)
+static cut by_mix(const ek__pricing *g)
 {
     cut c = by_layers(g, WHOLE);
     if (no_cut(&c))
@@ -200,7 +200,7 @@ static cut by_mix(const ek__game *g)
 }
 
 /* Where the choices differ, whatever the mix; neither when one plan is left. */
-static cut by_choices(const ek__game *g)
+static cut by_choices(const ek__pricing *g)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
     for (int s = 0; s < p; s++)
@@ -219,7 +219,7 @@ static cut by_choices(const ek__game *g)
 }
 
 /* Both sides of a cut; they begin with the best mix of the game. */
-static bool split(const tree *t, const ek__game *g, const node *n, const cut *c, node *half[2])
+static bool split(const tree *t, const ek__pricing *g, const node *n, const cut *c, node *half[2])
 {
     for (int side = 0; side < 2; side++) {
         node *h = half[side] = node_copy(t, n);
@@ -249,9 +249,9 @@ static bool split(const tree *t, const ek__game *g, const node *n, const cut *c,
 
 static ek__verdict look_at(worker *w, const node *n)
 {
-    ek__game *g = &w->game;
+    ek__pricing *g = &w->game;
     g->target = w->tree->target;
-    if (!ek__game_open(g, &n->box))
+    if (!ek__pricing_open(g, &n->box))
         return EK__SHUT;
     memcpy(g->weight, n->weight, (size_t)ek__order_n_slots(g->problem->order) * sizeof(double));
     g->transfers = n->transfers;
@@ -270,7 +270,7 @@ static void run_workers(tree *t, void *(*work)(void *))
 }
 
 /* Is the mix, of a stage, this choice? */
-static bool is_mean(const ek__game *g, int s, int k)
+static bool is_mean(const ek__pricing *g, int s, int k)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
     const double *time = g->choices->time[s] + (size_t)k * (size_t)g->choices->width;
@@ -286,7 +286,7 @@ static bool is_mean(const ek__game *g, int s, int k)
 }
 
 /* The relaxation of a box is below the target, and its mix is of one plan. */
-static void find(tree *t, const ek__game *g)
+static void find(tree *t, const ek__pricing *g)
 {
     const ek__problem *problem = t->problem;
     int p = problem->n_stages, v = problem->n_chunks;
@@ -364,7 +364,7 @@ static void *branch(void *user)
  */
 static bool narrow(tree *t, node *n)
 {
-    ek__game *g = &t->worker[0].game;
+    ek__pricing *g = &t->worker[0].game;
     ek__verdict verdict = look_at(&t->worker[0], n);
     t->failed |= verdict == EK__NO_MEMORY;
     if (verdict == EK__SHUT)
@@ -418,7 +418,7 @@ static bool reach(tree *t, const node *first, long most_looks)
     return shown;
 }
 
-static void seen(void *user, const ek__game *game, double transfers)
+static void seen(void *user, const ek__pricing *game, double transfers)
 {
     tree *t = user;
     if (t->n_open++ % SEEN_EVERY)
@@ -433,21 +433,21 @@ static void seen(void *user, const ek__game *game, double transfers)
 static node *first_mix(tree *t)
 {
     node *n = everything(t);
-    ek__game *g = &t->worker[0].game;
+    ek__pricing *g = &t->worker[0].game;
     double best = atomic_load(&t->search->best_time), n_choices = 0;
     if (!n)
         return NULL;
     for (int s = 0; s < t->problem->n_stages; s++)
         n_choices += t->choices.n[s];
     g->target = INFINITY;
-    if (!ek__game_open(g, &n->box)) {
+    if (!ek__pricing_open(g, &n->box)) {
         ek__search_bound(t->search, best);
         return n;
     }
     for (int s = t->problem->n_stages / 2; s >= 0; s--)
         if (ek__path_through(t->problem, s, g->weight, &g->transfers))
             break;
-    ek__game_play(g, (int)fmin(FIRST_PLAYS, 1 + FIRST_WORK / n_choices), t->search, seen, t);
+    ek__pricing_solve(g, (int)fmin(FIRST_PLAYS, 1 + FIRST_WORK / n_choices), t->search, seen, t);
     t->n_open = 0;
     ek__search_bound(t->search, fmin(g->best, best)); /* plans that take longer than the best were left out */
     take_mix(t, n, g->best_weight, g->best_transfers);
@@ -459,12 +459,12 @@ static bool tree_init(tree *t)
     ek_error ignored;
     t->worker = ek__alloc((size_t)t->n_workers, sizeof *t->worker);
     t->scratch = ek__alloc(ek__state_scratch_size(t->problem), sizeof *t->scratch);
-    bool fine = t->worker && t->scratch && ek__game_init(&t->root, t->problem, &t->choices) &&
+    bool fine = t->worker && t->scratch && ek__pricing_init(&t->root, t->problem, &t->choices) &&
                 !ek__state_init(&t->state, t->problem, &ignored);
     for (int w = 0; w < t->n_workers && fine; w++) {
         t->worker[w].tree = t;
         t->worker[w].master = ek__master_new(t->problem, &t->choices, atomic_load(&t->search->best_time));
-        fine = ek__game_init(&t->worker[w].game, t->problem, &t->choices) && t->worker[w].master;
+        fine = ek__pricing_init(&t->worker[w].game, t->problem, &t->choices) && t->worker[w].master;
     }
     return fine;
 }
@@ -472,12 +472,12 @@ static bool tree_init(tree *t)
 static void tree_clear(tree *t)
 {
     for (int w = 0; t->worker && w < t->n_workers; w++) {
-        ek__game_clear(&t->worker[w].game);
+        ek__pricing_clear(&t->worker[w].game);
         ek__master_free(t->worker[w].master);
     }
     free(t->worker);
     free(t->scratch);
-    ek__game_clear(&t->root);
+    ek__pricing_clear(&t->root);
     ek__state_clear(&t->state);
     ek__choices_clear(&t->choices);
 }

@@ -1,7 +1,7 @@
-/* Notes changes of a YAML file and makes them: the tree (base/doc.h) says where values stand; every change becomes a
- * range of bytes and what takes its place; all are sorted and applied in one pass; the tree of the new text is compared
- * with the old one and the changes, so that a layout that was not thought of is refused rather than damaged. It does
- * not follow an alias into the map it stands for, does not change keys and removes none. */
+/* Notes changes of a YAML file and makes them: the tree (base/config_tree.h) says where values stand; every change
+ * becomes a range of bytes and what takes its place; all are sorted and applied in one pass; the tree of the new text
+ * is compared with the old one and the changes, so that a layout that was not thought of is refused rather than
+ * damaged. It does not follow an alias into the map it stands for, does not change keys and removes none. */
 #include "base/edit.h"
 
 #include <stdint.h>
@@ -16,15 +16,15 @@
 static void clear_source(ek__source *source)
 {
     free(source->text);
-    ek__doc_free(source->doc);
+    ek__config_free(source->doc);
     *source = (ek__source){0};
 }
 
 ek_status ek__edit_parse(const char *name, char *text, size_t size, bool aliases, ek__source *out, ek_error *err)
 {
-    ek__doc *doc = NULL;
-    ek_status status = aliases ? ek__doc_parse_buffer_with_aliases(name, text, size, &doc, err)
-                               : ek__doc_parse_buffer(name, text, size, &doc, err);
+    ek__config_tree *doc = NULL;
+    ek_status status = aliases ? ek__config_parse_buffer_with_aliases(name, text, size, &doc, err)
+                               : ek__config_parse_buffer(name, text, size, &doc, err);
     if (status)
         free(text);
     else
@@ -80,7 +80,7 @@ const ek__node *ek__edit_child(const ek__edit *edit, const ek__node *map, const 
 
 /* ---- opening ---- */
 
-static void clear_request(ek__request *r)
+static void clear_request(ek__edit_request *r)
 {
     for (int i = 0; r->key && i < r->n_keys; i++)
         free(r->key[i]);
@@ -114,7 +114,7 @@ ek_status ek__edit_open_buffer(const char *name, const char *text, size_t size, 
         memcpy(copy, text, size);
     ek_status status = ek__edit_parse(name, copy, size, true, &edit->file, err);
     if (status == EK_OK)
-        status = collect_keys(edit, ek__doc_root(edit->file.doc), err);
+        status = collect_keys(edit, ek__config_root(edit->file.doc), err);
     if (status) {
         ek__edit_free(edit);
         return status;
@@ -129,7 +129,7 @@ ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    ek_status status = ek__config_read_text(path, &text, &size, err);
     if (status)
         return status;
     status = ek__edit_open_buffer(ek__path_name(path), text, size, out, err);
@@ -137,14 +137,14 @@ ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err)
     return status;
 }
 
-const ek__doc *ek__edit_doc(const ek__edit *edit)
+const ek__config_tree *ek__edit_config(const ek__edit *edit)
 {
     return edit->file.doc;
 }
 
 /* ---- noting a change ---- */
 
-void ek__edit_path(const ek__request *r, char *out, size_t size)
+void ek__edit_path(const ek__edit_request *r, char *out, size_t size)
 {
     out[0] = '\0';
     for (int i = 0; i < r->n_keys; i++) {
@@ -153,16 +153,16 @@ void ek__edit_path(const ek__request *r, char *out, size_t size)
     }
 }
 
-ek_origin ek__edit_place(const ek__edit *edit, const ek__request *r)
+ek_origin ek__edit_place(const ek__edit *edit, const ek__edit_request *r)
 {
-    return (ek_origin){ek__doc_name(edit->file.doc), r->line, r->column};
+    return (ek_origin){ek__config_name(edit->file.doc), r->line, r->column};
 }
 
 /* Walk the path as far as it is there, and refuse what no key can be set in. */
-static ek_status follow(const ek__edit *edit, ek__request *r, ek_error *err)
+static ek_status follow(const ek__edit *edit, ek__edit_request *r, ek_error *err)
 {
     const ek__in in = {edit->file.doc, NULL, err};
-    const ek__node *node = ek__doc_root(edit->file.doc);
+    const ek__node *node = ek__config_root(edit->file.doc);
     for (int i = 0; i <= r->n_keys && node; i++) {
         r->line = node->key ? node->key_line : node->line;
         r->column = node->key ? node->key_column : node->column;
@@ -184,7 +184,7 @@ static ek_status follow(const ek__edit *edit, ek__request *r, ek_error *err)
     return EK_OK;
 }
 
-static ek_status copy_keys(ek__request *r, const char *const *keys, ek_error *err)
+static ek_status copy_keys(ek__edit_request *r, const char *const *keys, ek_error *err)
 {
     int n = 0;
     while (keys[n])
@@ -198,7 +198,7 @@ static ek_status copy_keys(ek__request *r, const char *const *keys, ek_error *er
     return EK_OK;
 }
 
-static ek_status parse_value(const ek__edit *edit, ek__request *r, const char *value, ek_error *err)
+static ek_status parse_value(const ek__edit *edit, ek__edit_request *r, const char *value, ek_error *err)
 {
     ek_error wrong = {0};
     char *copy = ek__strdup(value);
@@ -215,14 +215,14 @@ static ek_status parse_value(const ek__edit *edit, ek__request *r, const char *v
 
 ek_status ek__edit_set(ek__edit *edit, const char *const *keys, const char *value, const char *after, ek_error *err)
 {
-    ek__request r = {.order = edit->n_noted++};
-    ek__request *grown = ek__with_room(edit->request, &edit->capacity, edit->n + 1, sizeof *grown);
+    ek__edit_request r = {.order = edit->n_noted++};
+    ek__edit_request *grown = ek__with_room(edit->request, &edit->capacity, edit->n + 1, sizeof *grown);
     if (!grown)
         return ek__no_memory(err);
     edit->request = grown;
     ek_status status = copy_keys(&r, keys, err);
     if (status == EK_OK && r.n_keys == 0)
-        status = ek__fail(err, EK_ERR_INPUT, (ek_origin){ek__doc_name(edit->file.doc), 1, 1},
+        status = ek__fail(err, EK_ERR_INPUT, (ek_origin){ek__config_name(edit->file.doc), 1, 1},
                           "no key is given of the value to set; name at least one");
     if (status == EK_OK)
         status = follow(edit, &r, err);
@@ -239,10 +239,10 @@ ek_status ek__edit_set(ek__edit *edit, const char *const *keys, const char *valu
 
 /* ---- making the changes ---- */
 
-ek_status ek__edit_fail(const ek__work *w, const ek__request *by)
+ek_status ek__edit_fail(const ek__work *w, const ek__edit_request *by)
 {
     char path[EK__EDIT_PATH_SIZE] = "a value";
-    ek_origin at = ek__node_origin(w->file->doc, ek__doc_root(w->file->doc));
+    ek_origin at = ek__node_origin(w->file->doc, ek__config_root(w->file->doc));
     if (by) {
         ek__edit_path(by, path, sizeof path);
         at = ek__edit_place(w->edit, by);
@@ -255,7 +255,7 @@ ek_status ek__edit_fail(const ek__work *w, const ek__request *by)
 
 static int by_path(const void *a, const void *b)
 {
-    const ek__request *x = a, *y = b;
+    const ek__edit_request *x = a, *y = b;
     for (int i = 0; i < x->n_keys && i < y->n_keys; i++) {
         int order = strcmp(x->key[i], y->key[i]);
         if (order)
@@ -279,13 +279,13 @@ static size_t bound(const ek__edit *edit, size_t first, size_t last, int depth, 
     return first;
 }
 
-ek__run ek__edit_run(const ek__edit *edit, ek__run within, int depth, const char *key)
+ek__edit_range ek__edit_run(const ek__edit *edit, ek__edit_range within, int depth, const char *key)
 {
-    return (ek__run){bound(edit, within.first, within.last, depth, key, false),
-                     bound(edit, within.first, within.last, depth, key, true)};
+    return (ek__edit_range){bound(edit, within.first, within.last, depth, key, false),
+                            bound(edit, within.first, within.last, depth, key, true)};
 }
 
-static bool same_path(const ek__request *a, const ek__request *b)
+static bool same_path(const ek__edit_request *a, const ek__edit_request *b)
 {
     bool same = a->n_keys == b->n_keys;
     for (int i = 0; same && i < a->n_keys; i++)
@@ -301,7 +301,7 @@ static void sort_requests(ek__edit *edit)
     qsort(edit->request, edit->n, sizeof *edit->request, by_path);
     size_t n = 0;
     for (size_t i = 0; i < edit->n; i++) {
-        ek__request *r = &edit->request[i];
+        ek__edit_request *r = &edit->request[i];
         r->added_at = NULL;
         if (i + 1 < edit->n && same_path(r, r + 1))
             clear_request(r);
@@ -328,7 +328,7 @@ static void clear_work(ek__work *w)
 
 ek_status ek__edit_finish(ek__edit *edit, char **text, size_t *size, ek_error *err)
 {
-    const ek__node *root = ek__doc_root(edit->file.doc);
+    const ek__node *root = ek__config_root(edit->file.doc);
     ek__work w = {.edit = edit, .file = &edit->file, .err = err};
     ek__text out = {0};
     ek_status status = EK_OK;

@@ -8,11 +8,12 @@
 #ifndef EK_BASE_EDIT_H
 #define EK_BASE_EDIT_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 
 typedef struct ek__edit ek__edit;
 
-/** Read a file for editing; aliases are allowed, merge keys and tags are not. @return as ek__doc_read_with_aliases().
+/** Read a file for editing; aliases are allowed, merge keys and tags are not. @return as
+ * ek__config_read_with_aliases().
  */
 ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err);
 /** The same from memory; `name` stands for the file in messages and is copied. */
@@ -20,7 +21,7 @@ ek_status ek__edit_open_buffer(const char *name, const char *text, size_t size, 
 void ek__edit_free(ek__edit *edit);
 
 /** The document as it was read. */
-const ek__doc *ek__edit_doc(const ek__edit *edit);
+const ek__config_tree *ek__edit_config(const ek__edit *edit);
 
 /**
  * Note a change: the value below `keys` becomes `value`. Keys that are missing are added, with the maps around them.

@@ -12,12 +12,12 @@ enum { DEFAULT_STEP = 2 };
 /* ---- splices ---- */
 
 /* A splice whose text is what has been added to w->text since `text_begin`. */
-static ek_status add_splice(ek__work *w, int begin, int end, size_t text_begin, const ek__request *by)
+static ek_status add_splice(ek__work *w, int begin, int end, size_t text_begin, const ek__edit_request *by)
 {
     if (w->text.failed)
         return ek__no_memory(w->err);
     EK__EDIT_GROW(w, splice, n_splices, splice_capacity);
-    w->splice[w->n_splices] = (ek__splice){begin, end, (int)w->n_splices, text_begin, w->text.n, 0, by};
+    w->splice[w->n_splices] = (ek__edit_splice){begin, end, (int)w->n_splices, text_begin, w->text.n, 0, by};
     w->n_splices++;
     return EK_OK;
 }
@@ -29,10 +29,10 @@ static bool in_flow(const ek__node *node)
 
 /* Where a value's text goes when none is there, or when it has lines of its own: directly behind its key, or behind the
  * anchor that it keeps. *lead is what must stand before it. */
-static ek_status find_head(const ek__work *w, const ek__change *c, int *head, const char **lead)
+static ek_status find_head(const ek__work *w, const ek__edit_change *c, int *head, const char **lead)
 {
     const ek__source *file = w->file;
-    ek__span span = ek__span_of(file, c->node);
+    ek__text_span span = ek__span_of(file, c->node);
     *lead = " ";
     *head = span.begin;
     if (c->node->key) {
@@ -63,11 +63,11 @@ static int indent_of(const ek__node *map)
     return map->first->key_column - 1;
 }
 
-static ek_status replace(ek__work *w, const ek__change *c)
+static ek_status replace(ek__work *w, const ek__edit_change *c)
 {
     ek__text line = {0}, below = {0};
     const ek__node *node = c->node;
-    ek__span span = ek__span_of(w->file, node);
+    ek__text_span span = ek__span_of(w->file, node);
     ek__cut cut = {.node = node, .begin = c->moved ? span.begin : span.content, .end = span.end};
     bool as_block = c->value->kind == EK__MAP && c->value->n > 0 && node->key && !in_flow(node);
     const char *lead = "";
@@ -189,7 +189,7 @@ static const ek__node *first_alias(const ek__work *w, const ek__node *node)
     return NULL;
 }
 
-static ek_status move_anchor(ek__work *w, const ek__node *node, const ek__request *by, bool *moved)
+static ek_status move_anchor(ek__work *w, const ek__node *node, const ek__edit_request *by, bool *moved)
 {
     const ek__node *alias = node->anchor ? first_alias(w, node) : NULL;
     *moved = alias != NULL;
@@ -203,7 +203,7 @@ static ek_status move_anchor(ek__work *w, const ek__node *node, const ek__reques
     return add_splice(w, alias->begin, alias->end, text_begin, by);
 }
 
-static ek_status move_anchors_inside(ek__work *w, const ek__node *node, const ek__request *by)
+static ek_status move_anchors_inside(ek__work *w, const ek__node *node, const ek__edit_request *by)
 {
     ek_status status = EK_OK;
     for (const ek__node *child = node->first; child && status == EK_OK && !node->original; child = child->next) {
@@ -231,12 +231,12 @@ static ek_status strip_anchor(ek__work *w, const ek__node *node)
 
 static ek_status move_anchors(ek__work *w)
 {
-    ek_status status = collect_aliases(w, ek__doc_root(w->file->doc));
+    ek_status status = collect_aliases(w, ek__config_root(w->file->doc));
     if (status || w->n_aliases == 0)
         return status;
     qsort((void *)w->alias, w->n_aliases, sizeof *w->alias, by_original);
     for (size_t i = 0; i < w->n_changes && status == EK_OK; i++) {
-        ek__change *c = &w->change[i];
+        ek__edit_change *c = &w->change[i];
         if (c->node->original)
             continue;
         status = move_anchor(w, c->node, c->by, &c->moved);
@@ -265,7 +265,7 @@ static int find_step(const ek__node *map)
 
 static int by_begin(const void *a, const void *b)
 {
-    const ek__splice *x = a, *y = b;
+    const ek__edit_splice *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
@@ -273,14 +273,14 @@ static int by_begin(const void *a, const void *b)
 
 static int by_place(const void *a, const void *b)
 {
-    const ek__change *x = a, *y = b;
+    const ek__edit_change *x = a, *y = b;
     return compare_nodes(x->node, y->node);
 }
 
 static ek_status make_splices(ek__work *w)
 {
     ek_status status = EK_OK;
-    w->step = find_step(ek__doc_root(w->file->doc));
+    w->step = find_step(ek__config_root(w->file->doc));
     if (w->n_changes > 0)
         qsort(w->change, w->n_changes, sizeof *w->change, by_place);
     status = move_anchors(w);
@@ -300,7 +300,7 @@ ek_status ek__edit_apply(ek__work *w, ek__text *out)
     if (w->n_splices > 0)
         qsort(w->splice, w->n_splices, sizeof *w->splice, by_begin);
     for (size_t i = 0; i < w->n_splices; i++) {
-        ek__splice *s = &w->splice[i];
+        ek__edit_splice *s = &w->splice[i];
         if (s->begin < at)
             return ek__edit_fail(w, s->by);
         ek__text_add(out, w->file->text + at, (size_t)(s->begin - at));

@@ -32,14 +32,14 @@ static ek_status fail_bystander(const ek__work *w, const ek__node *node)
 }
 
 /* All that a run of requests sets inside of `node`, which is new. */
-static ek_status check_new(const ek__work *w, const ek__node *node, ek__run all, int depth)
+static ek_status check_new(const ek__work *w, const ek__node *node, ek__edit_range all, int depth)
 {
-    const ek__request *first = &w->edit->request[all.first];
+    const ek__edit_request *first = &w->edit->request[all.first];
     if (first->n_keys == depth)
-        return ek__same_meaning(node, ek__doc_root(first->value.doc)) ? EK_OK : ek__edit_fail(w, first);
+        return ek__same_meaning(node, ek__config_root(first->value.doc)) ? EK_OK : ek__edit_fail(w, first);
     int n = 0;
     for (const ek__node *child = node->first; child && node->kind == EK__MAP; child = child->next, n++) {
-        ek__run r = ek__edit_run(w->edit, all, depth, child->key);
+        ek__edit_range r = ek__edit_run(w->edit, all, depth, child->key);
         ek_status status = r.first < r.last ? check_new(w, child, r, depth + 1) : ek__edit_fail(w, first);
         if (status)
             return status;
@@ -50,13 +50,13 @@ static ek_status check_new(const ek__work *w, const ek__node *node, ek__run all,
 }
 
 /* `now` holds the keys of `old` in their order; what is between them was asked for; all that was asked for is there. */
-static ek_status check_map(const ek__work *w, const ek__node *old, const ek__node *now, ek__run all, int depth)
+static ek_status check_map(const ek__work *w, const ek__node *old, const ek__node *now, ek__edit_range all, int depth)
 {
     size_t n_found = 0;
     const ek__node *next = old->first;
     for (const ek__node *child = now->first; child; child = child->next) {
         bool kept = next && strcmp(next->key, child->key) == 0;
-        ek__run r = ek__edit_run(w->edit, all, depth, child->key);
+        ek__edit_range r = ek__edit_run(w->edit, all, depth, child->key);
         n_found += r.last - r.first;
         ek_status status = EK_OK;
         if (r.first == r.last)
@@ -79,14 +79,14 @@ static ek_status check_map(const ek__work *w, const ek__node *old, const ek__nod
 }
 
 /* Whose splice stands at a place of the new text, or last before it? */
-static const ek__request *culprit(const ek__work *w, const ek__text *text, int line)
+static const ek__edit_request *culprit(const ek__work *w, const ek__text *text, int line)
 {
     size_t at = 0;
     for (int i = 1; i < line && at < text->n; i++) {
         const char *end = memchr(text->bytes + at, '\n', text->n - at);
         at = end ? (size_t)(end - text->bytes) + 1 : text->n;
     }
-    const ek__request *by = NULL;
+    const ek__edit_request *by = NULL;
     for (size_t i = 0; i < w->n_splices && (w->splice[i].out <= at || !by); i++)
         if (w->splice[i].by)
             by = w->splice[i].by;
@@ -95,17 +95,17 @@ static const ek__request *culprit(const ek__work *w, const ek__text *text, int l
 
 ek_status ek__edit_check(const ek__work *w, const ek__text *text)
 {
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek_error wrong = {0};
     ek_status status =
-        ek__doc_parse_buffer_with_aliases(ek__doc_name(w->file->doc), text->bytes, text->n, &doc, &wrong);
+        ek__config_parse_buffer_with_aliases(ek__config_name(w->file->doc), text->bytes, text->n, &doc, &wrong);
     if (status == EK_ERR_INPUT)
         return ek__edit_fail(w, culprit(w, text, wrong.line));
     if (status)
         return ek__no_memory(w->err);
-    const ek__node *old = ek__doc_root(w->file->doc), *now = ek__doc_root(doc);
-    ek__run all = {0, w->edit->n};
+    const ek__node *old = ek__config_root(w->file->doc), *now = ek__config_root(doc);
+    ek__edit_range all = {0, w->edit->n};
     status = now->kind == EK__MAP ? check_map(w, old, now, all, 0) : fail_bystander(w, old);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return status;
 }

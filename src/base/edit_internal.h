@@ -11,7 +11,7 @@
 enum { EK__EDIT_PATH_SIZE = 256 };
 
 /* A change as it was asked for. */
-typedef struct ek__request {
+typedef struct ek__edit_request {
     char **key;
     int n_keys;
     ek__source value;
@@ -19,24 +19,24 @@ typedef struct ek__request {
     int order;                /* in which it was noted */
     int line, column;         /* of the last value on the path that is there */
     const ek__node *added_at; /* the sibling it is added behind, once that is known */
-} ek__request;
+} ek__edit_request;
 
 struct ek__edit {
     ek__source file;
     const ek__node **in_map; /* all values that have a key and are no part of an alias, by map and key */
     size_t n_in_map, in_map_capacity;
-    ek__request *request; /* sorted by path once they are applied */
+    ek__edit_request *request; /* sorted by path once they are applied */
     size_t n, capacity;
     int n_noted; /* ever */
 };
 
 /* A value that is to be replaced. */
-typedef struct ek__change {
+typedef struct ek__edit_change {
     const ek__node *node, *value;
     const ek__source *source; /* of `value` */
-    const ek__request *by;
+    const ek__edit_request *by;
     bool moved; /* its anchor goes elsewhere */
-} ek__change;
+} ek__edit_change;
 
 /* A key that is to be added to a map. */
 typedef struct ek__addition {
@@ -44,22 +44,22 @@ typedef struct ek__addition {
     const char *key;
     const ek__node *value;
     const ek__source *source;
-    const ek__request *by;
+    const ek__edit_request *by;
     bool first; /* of those to an empty map */
 } ek__addition;
 
 /* Bytes of the file that are replaced. */
-typedef struct ek__splice {
+typedef struct ek__edit_splice {
     int begin, end, order;
     size_t text_begin, text_end; /* of what comes in its place, in ek__work.text */
     size_t out;                  /* where it comes to stand */
-    const ek__request *by;
-} ek__splice;
+    const ek__edit_request *by;
+} ek__edit_splice;
 
 /* Requests [first, last) of the sorted ones. */
-typedef struct ek__run {
+typedef struct ek__edit_range {
     size_t first, last;
-} ek__run;
+} ek__edit_range;
 
 /* All that ek__edit_finish() needs on its way. */
 typedef struct ek__work {
@@ -68,7 +68,7 @@ typedef struct ek__work {
     ek_error *err;
     bool json; /* keys are written in double quotes */
     int step;  /* of indentation */
-    ek__change *change;
+    ek__edit_change *change;
     size_t n_changes, change_capacity;
     ek__addition *addition;
     size_t n_additions, addition_capacity;
@@ -78,7 +78,7 @@ typedef struct ek__work {
     size_t n_aliases, alias_capacity;
     ek__source **made; /* values that were put together from several requests */
     size_t n_made, made_capacity;
-    ek__splice *splice;
+    ek__edit_splice *splice;
     size_t n_splices, splice_capacity;
     ek__text text;
 } ek__work;
@@ -97,13 +97,13 @@ ek_status ek__edit_parse(const char *name, char *text, size_t size, bool aliases
 /** The value of a key that is no part of an alias, or NULL. O(log keys of the file). */
 const ek__node *ek__edit_child(const ek__edit *edit, const ek__node *map, const char *key);
 /** Where a message about a change points to: the last value on its path that is there. */
-ek_origin ek__edit_place(const ek__edit *edit, const ek__request *r);
+ek_origin ek__edit_place(const ek__edit *edit, const ek__edit_request *r);
 /** Write a change's keys with dots between them to `out`, cut to `size`. */
-void ek__edit_path(const ek__request *r, char *out, size_t size);
+void ek__edit_path(const ek__edit_request *r, char *out, size_t size);
 /** Of the sorted requests `within`, which share their keys before `depth`: those that have `key` there. */
-ek__run ek__edit_run(const ek__edit *edit, ek__run within, int depth, const char *key);
+ek__edit_range ek__edit_run(const ek__edit *edit, ek__edit_range within, int depth, const char *key);
 /** EK_ERR_INPUT: a change (NULL: one of them) cannot be made without touching another value. */
-ek_status ek__edit_fail(const ek__work *w, const ek__request *by);
+ek_status ek__edit_fail(const ek__work *w, const ek__edit_request *by);
 
 /** Do two values mean the same? Lists by element, maps by key in the same order. 1 and 1.0 differ. */
 bool ek__same_meaning(const ek__node *a, const ek__node *b);

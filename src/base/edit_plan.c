@@ -93,7 +93,7 @@ static ek_status pass(ek__work *w, const ek__node *node)
 }
 
 static ek_status decide(ek__work *w, const ek__node *node, const ek__source *source, const ek__node *value,
-                        const ek__request *by)
+                        const ek__edit_request *by)
 {
     if (ek__same_meaning(node, value))
         return EK_OK;
@@ -101,7 +101,7 @@ static ek_status decide(ek__work *w, const ek__node *node, const ek__source *sou
         !node->original && ((node->kind == EK__LIST && same_shape(node, value)) || ek__same_keys(node, value));
     if (!inside) {
         EK__EDIT_GROW(w, change, n_changes, change_capacity);
-        w->change[w->n_changes++] = (ek__change){node, value, source, by, false};
+        w->change[w->n_changes++] = (ek__edit_change){node, value, source, by, false};
         return EK_OK;
     }
     ek_status status = pass(w, node);
@@ -112,7 +112,7 @@ static ek_status decide(ek__work *w, const ek__node *node, const ek__source *sou
 }
 
 typedef struct ordered_run {
-    ek__run run;
+    ek__edit_range run;
     int order;
 } ordered_run;
 
@@ -123,14 +123,14 @@ static int by_order(const void *a, const void *b)
 }
 
 /* Split requests by their key at `depth`, in the order they were noted; free() *out. */
-static ek_status split(const ek__work *w, ek__run all, int depth, ordered_run **out, size_t *n)
+static ek_status split(const ek__work *w, ek__edit_range all, int depth, ordered_run **out, size_t *n)
 {
     ordered_run *runs = ek__alloc(all.last - all.first, sizeof *runs);
     if (!runs)
         return ek__no_memory(w->err);
     *n = 0;
     for (size_t i = all.first; i < all.last; i++) {
-        const ek__request *r = &w->edit->request[i];
+        const ek__edit_request *r = &w->edit->request[i];
         if (*n > 0 && strcmp(w->edit->request[i - 1].key[depth], r->key[depth]) == 0) {
             ordered_run *last = &runs[*n - 1];
             last->run.last = i + 1;
@@ -145,9 +145,9 @@ static ek_status split(const ek__work *w, ek__run all, int depth, ordered_run **
 }
 
 /* Is the first request of a run for its key at `depth` itself? Then there must be no other. */
-static ek_status is_whole(const ek__work *w, ek__run r, int depth, bool *out)
+static ek_status is_whole(const ek__work *w, ek__edit_range r, int depth, bool *out)
 {
-    const ek__request *first = &w->edit->request[r.first];
+    const ek__edit_request *first = &w->edit->request[r.first];
     *out = first->n_keys == depth + 1;
     if (!*out || r.last == r.first + 1)
         return EK_OK;
@@ -157,7 +157,7 @@ static ek_status is_whole(const ek__work *w, ek__run r, int depth, bool *out)
                     "%s is set as a whole, and so is a key inside it; set one of them", path);
 }
 
-static ek_status write_map(const ek__work *w, ek__run all, int depth, ek__text *out)
+static ek_status write_map(const ek__work *w, ek__edit_range all, int depth, ek__text *out)
 {
     ordered_run *runs;
     size_t n;
@@ -166,14 +166,14 @@ static ek_status write_map(const ek__work *w, ek__run all, int depth, ek__text *
         return status;
     ek__text_add_string(out, "{");
     for (size_t i = 0; i < n && status == EK_OK; i++) {
-        const ek__request *first = &w->edit->request[runs[i].run.first];
+        const ek__edit_request *first = &w->edit->request[runs[i].run.first];
         bool whole;
         ek__text_add_string(out, i ? ", " : "");
         ek__write_key(out, first->key[depth], w->json);
         ek__text_add_string(out, ": ");
         status = is_whole(w, runs[i].run, depth, &whole);
         if (status == EK_OK && whole)
-            ek__write_flow(out, &first->value, ek__doc_root(first->value.doc), true);
+            ek__write_flow(out, &first->value, ek__config_root(first->value.doc), true);
         else if (status == EK_OK)
             status = write_map(w, runs[i].run, depth + 1, out);
     }
@@ -183,7 +183,7 @@ static ek_status write_map(const ek__work *w, ek__run all, int depth, ek__text *
 }
 
 /* One value of all that the requests set inside of it: what follows treats it like one that was given. */
-static ek_status make_map(ek__work *w, ek__run all, int depth, const ek__source **out)
+static ek_status make_map(ek__work *w, ek__edit_range all, int depth, const ek__source **out)
 {
     EK__EDIT_GROW(w, made, n_made, made_capacity);
     ek__source *made = ek__alloc(1, sizeof *made);
@@ -211,7 +211,7 @@ static ek_status make_map(ek__work *w, ek__run all, int depth, const ek__source 
 }
 
 /* The value that a run sets: the request's own, or a map made of all of them. */
-static ek_status value_of(ek__work *w, ek__run r, int depth, const ek__source **out)
+static ek_status value_of(ek__work *w, ek__edit_range r, int depth, const ek__source **out)
 {
     bool whole;
     ek_status status = is_whole(w, r, depth, &whole);
@@ -224,20 +224,21 @@ static ek_status value_of(ek__work *w, ek__run r, int depth, const ek__source **
 }
 
 /* Where a new key goes: behind the key it asks for; when that is new itself, to where that went. */
-static const ek__node *find_place(const ek__work *w, const ek__node *map, ek__run all, int depth, const ek__request *r)
+static const ek__node *find_place(const ek__work *w, const ek__node *map, ek__edit_range all, int depth,
+                                  const ek__edit_request *r)
 {
     if (!r->after || r->n_keys != depth + 1)
         return map->last;
     const ek__node *child = ek__edit_child(w->edit, map, r->after);
-    ek__run added = ek__edit_run(w->edit, all, depth, r->after);
+    ek__edit_range added = ek__edit_run(w->edit, all, depth, r->after);
     if (!child && added.first < added.last)
         child = w->edit->request[added.first].added_at;
     return child ? child : map->last;
 }
 
-static ek_status add_key(ek__work *w, const ek__node *map, ek__run all, ek__run r, int depth, bool first)
+static ek_status add_key(ek__work *w, const ek__node *map, ek__edit_range all, ek__edit_range r, int depth, bool first)
 {
-    ek__request *by = &w->edit->request[r.first];
+    ek__edit_request *by = &w->edit->request[r.first];
     const ek__source *source = NULL;
     ek_status status = value_of(w, r, depth, &source);
     if (status)
@@ -247,16 +248,16 @@ static ek_status add_key(ek__work *w, const ek__node *map, ek__run all, ek__run 
     w->addition[w->n_additions++] = (ek__addition){.map = map,
                                                    .behind = by->added_at,
                                                    .key = by->key[depth],
-                                                   .value = ek__doc_root(source->doc),
+                                                   .value = ek__config_root(source->doc),
                                                    .source = source,
                                                    .by = by,
                                                    .first = first && !map->first};
     return EK_OK;
 }
 
-static ek_status decide_map(ek__work *w, const ek__node *map, ek__run all, int depth);
+static ek_status decide_map(ek__work *w, const ek__node *map, ek__edit_range all, int depth);
 
-static ek_status decide_child(ek__work *w, const ek__node *child, ek__run r, int depth)
+static ek_status decide_child(ek__work *w, const ek__node *child, ek__edit_range r, int depth)
 {
     bool whole;
     const ek__source *source = NULL;
@@ -266,11 +267,11 @@ static ek_status decide_child(ek__work *w, const ek__node *child, ek__run r, int
     if (!whole && !ek__node_is_null(child))
         return decide_map(w, child, r, depth + 1);
     status = value_of(w, r, depth, &source);
-    return status ? status : decide(w, child, source, ek__doc_root(source->doc), &w->edit->request[r.first]);
+    return status ? status : decide(w, child, source, ek__config_root(source->doc), &w->edit->request[r.first]);
 }
 
 /* Keys that are there come first: what is added inside of a map must stand before what is added behind it. */
-static ek_status decide_map(ek__work *w, const ek__node *map, ek__run all, int depth)
+static ek_status decide_map(ek__work *w, const ek__node *map, ek__edit_range all, int depth)
 {
     ordered_run *runs = NULL;
     size_t n = 0, changes = w->n_changes, additions = w->n_additions;
@@ -295,5 +296,5 @@ static ek_status decide_map(ek__work *w, const ek__node *map, ek__run all, int d
 
 ek_status ek__edit_plan(ek__work *w)
 {
-    return decide_map(w, ek__doc_root(w->file->doc), (ek__run){0, w->edit->n}, 0);
+    return decide_map(w, ek__config_root(w->file->doc), (ek__edit_range){0, w->edit->n}, 0);
 }

@@ -93,9 +93,9 @@ static int skip_gap(const ek__source *source, int at, int end)
     return at < end ? at : end;
 }
 
-static ek__span skip_anchor(const ek__source *source, int begin, int end)
+static ek__text_span skip_anchor(const ek__source *source, int begin, int end)
 {
-    ek__span span = {begin, begin, begin, end};
+    ek__text_span span = {begin, begin, begin, end};
     if (begin == end || source->text[begin] != '&')
         return span;
     do
@@ -105,7 +105,7 @@ static ek__span skip_anchor(const ek__source *source, int begin, int end)
     return span;
 }
 
-/* A string's end as the tree has it may be that of its rewritten form (base/doc.c), which is shorter. */
+/* A string's end as the tree has it may be that of its rewritten form (base/config_tree.c), which is shorter. */
 static int end_of_string(const ek__source *source, int begin, int end)
 {
     if (begin >= end || source->text[begin] != '"')
@@ -118,12 +118,12 @@ static int end_of_string(const ek__source *source, int begin, int end)
 
 int ek__key_end(const ek__source *source, const ek__node *node)
 {
-    ek__span key = skip_anchor(source, node->key_begin, node->key_end);
+    ek__text_span key = skip_anchor(source, node->key_begin, node->key_end);
     return end_of_string(source, key.content, node->key_end);
 }
 
 /* A plain scalar cannot begin like this. */
-static bool is_block_scalar(const ek__source *source, const ek__node *node, const ek__span *span)
+static bool is_block_scalar(const ek__source *source, const ek__node *node, const ek__text_span *span)
 {
     return node->kind == EK__SCALAR && span->content < span->end && strchr("|>", source->text[span->content]);
 }
@@ -136,11 +136,11 @@ static const ek__node *last_inside(const ek__node *node)
     return node;
 }
 
-ek__span ek__span_of(const ek__source *source, const ek__node *node)
+ek__text_span ek__span_of(const ek__source *source, const ek__node *node)
 {
     if (node->original)
-        return (ek__span){node->begin, node->begin, node->begin, node->end};
-    ek__span span = skip_anchor(source, node->begin, node->end);
+        return (ek__text_span){node->begin, node->begin, node->begin, node->end};
+    ek__text_span span = skip_anchor(source, node->begin, node->end);
     if (is_block_scalar(source, node, &span))
         while (span.end > span.content + 1 && strchr(" \t\r\n", source->text[span.end - 1]))
             span.end--;
@@ -154,7 +154,7 @@ ek__span ek__span_of(const ek__source *source, const ek__node *node)
 int ek__end_of_lines(const ek__source *source, const ek__node *node)
 {
     node = last_inside(node);
-    ek__span span = ek__span_of(source, node);
+    ek__text_span span = ek__span_of(source, node);
     if (is_block_scalar(source, node, &span)) {
         int at = span.content + 1;
         while (at < span.end && !strchr(" \t\r\n", source->text[at]))
@@ -258,7 +258,7 @@ static bool is_simple_string(const ek__source *source, int begin, int end)
 
 static void write_scalar(ek__text *out, const ek__source *source, const ek__node *node, bool in_flow)
 {
-    ek__span span = ek__span_of(source, node);
+    ek__text_span span = ek__span_of(source, node);
     if (!node->quoted && !node->text[0])
         ek__text_add_string(out, "null");
     else if (node->quoted && is_simple_string(source, span.content, span.end))
@@ -352,7 +352,7 @@ static void collect_texts(texts *t, const ek__source *source, const ek__node *no
     if (node->original)
         return;
     if (node->kind == EK__SCALAR) {
-        ek__span span = ek__span_of(source, node);
+        ek__text_span span = ek__span_of(source, node);
         /* The line that begins a block scalar may end in a comment. */
         bool block = is_block_scalar(source, node, &span);
         int begin = block ? ek__line_end(source, span.content) : span.content;

@@ -3,7 +3,7 @@
 #ifndef EK_BASE_EDIT_TEXT_H
 #define EK_BASE_EDIT_TEXT_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 
 /** Text that grows. `failed` when memory ran out on the way; then the text is incomplete. */
 typedef struct ek__text {
@@ -20,17 +20,17 @@ void ek__text_add_spaces(ek__text *text, int n);
 typedef struct ek__source {
     char *text;
     int size;
-    ek__doc *doc;
+    ek__config_tree *doc;
 } ek__source;
 
 /** Where a value stands: an anchor, perhaps, then the value. Without an anchor anchor_end == begin; a value that is
  *  not written at all has content == end. */
-typedef struct ek__span {
+typedef struct ek__text_span {
     int begin, anchor_end, content, end;
-} ek__span;
+} ek__text_span;
 
 /** As ek__node.begin and .end, but a block scalar ends with its last line that is not blank. */
-ek__span ek__span_of(const ek__source *source, const ek__node *node);
+ek__text_span ek__span_of(const ek__source *source, const ek__node *node);
 /** Behind a key's last character. */
 int ek__key_end(const ek__source *source, const ek__node *node);
 /** Where a line can be added behind a value: where a line ends, or (behind a block scalar that keeps its blank lines)

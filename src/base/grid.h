@@ -7,7 +7,7 @@
 #ifndef EK_BASE_GRID_H
 #define EK_BASE_GRID_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 
 typedef struct ek__grid {
     int n_rows;   /**< 1 until a list of lists says otherwise */

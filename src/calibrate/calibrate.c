@@ -334,14 +334,14 @@ static void take_fit(ek__calibrating *k)
 
 static ek_status fit_runs(ek__calibrating *k)
 {
-    const ek__measured runs = {.n = k->n,
-                               .job = k->job,
-                               .seconds = k->seconds,
-                               .group = k->group,
-                               .held = k->held,
-                               .progress = fit_progress,
-                               .progress_user = k,
-                               .interrupted = k->input->interrupted};
+    const ek__runs_to_fit runs = {.n = k->n,
+                                  .job = k->job,
+                                  .seconds = k->seconds,
+                                  .group = k->group,
+                                  .held = k->held,
+                                  .progress = fit_progress,
+                                  .progress_user = k,
+                                  .interrupted = k->input->interrupted};
     ek_status status = ek__runs_fit_run(&runs, &k->out.device, &k->found, k->err);
     if (status)
         return status;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "evenkeel/calibration.h"
 
@@ -392,7 +392,7 @@ ek_status ek_link_log_read(const char *path, int per_node, ek_link_log *out, ek_
 {
     char *text;
     size_t size;
-    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    ek_status status = ek__config_read_text(path, &text, &size, err);
     if (status)
         return status;
     status = ek_link_log_parse(ek__path_name(path), text, size, per_node, out, err);

@@ -3,7 +3,7 @@
  * run_mindformers.c). A column that is not known is an error, since a misspelt one would silently change what a row
  * means. */
 #include "calibrate/run_table.h"
-#include "base/doc.h"
+#include "base/config_tree.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -434,7 +434,7 @@ ek_status ek_run_table_read(const char *path, const ek_listener *listener, ek_me
 {
     char *text = NULL;
     size_t size = 0;
-    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    ek_status status = ek__config_read_text(path, &text, &size, err);
     if (status == EK_OK)
         status = ek_run_table_parse(ek__path_name(path), text, size, listener, out, err);
     free(text);

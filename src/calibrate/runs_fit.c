@@ -14,7 +14,7 @@ enum { N_TURNS = 3 };
 static const double little = 0.01; /* of a logarithm, for differences */
 
 typedef struct fitting {
-    const ek__measured *in;
+    const ek__runs_to_fit *in;
     const ek_device *start;
     ek__runs_fit *out;
     ek__job_runs jobs;
@@ -42,7 +42,7 @@ double ek__root_mean_square(const double *value, const bool *used, int n)
 
 static ek_status fit_constants(fitting *f)
 {
-    const ek__measured *in = f->in;
+    const ek__runs_to_fit *in = f->in;
     const ek__fit_problem problem = {.n = in->n,
                                      .seconds = in->seconds,
                                      .group = in->group,
@@ -173,7 +173,7 @@ static bool make_room(fitting *f)
     return f->sample && f->moved && f->plain && f->left && f->wanted;
 }
 
-ek_status ek__runs_fit_run(const ek__measured *runs, const ek_device *start, ek__runs_fit *out, ek_error *err)
+ek_status ek__runs_fit_run(const ek__runs_to_fit *runs, const ek_device *start, ek__runs_fit *out, ek_error *err)
 {
     ek__runs_fit made = {.layers = NULL};
     fitting f = {.in = runs, .start = start, .out = &made, .err = err};

@@ -7,7 +7,7 @@
 #include "calibrate/layers_fit.h"
 
 /* Measured runs of one device. */
-typedef struct ek__measured {
+typedef struct ek__runs_to_fit {
     int n;                                                        /* 1 or more */
     const ek_job *const *job;                                     /* [n] */
     const double *seconds;                                        /* [n] of a step */
@@ -16,7 +16,7 @@ typedef struct ek__measured {
     void (*progress)(void *user, double share, const char *what); /* may be NULL */
     void *progress_user;
     const bool *interrupted; /* may be NULL */
-} ek__measured;
+} ek__runs_to_fit;
 
 typedef struct ek__runs_fit {
     ek__fit fit; /* its `after`, `left_out` and `group_out` are those with the table, its device has the table */
@@ -33,7 +33,7 @@ typedef struct ek__runs_fit {
  * @param out    ek__runs_fit_clear() frees it, `layers` included; untouched on failure
  * @return EK_OK; EK_ERR_INPUT where no run can be predicted, or runs are too many for a table; EK_ERR_MEMORY
  */
-ek_status ek__runs_fit_run(const ek__measured *runs, const ek_device *start, ek__runs_fit *out, ek_error *err);
+ek_status ek__runs_fit_run(const ek__runs_to_fit *runs, const ek_device *start, ek__runs_fit *out, ek_error *err);
 void ek__runs_fit_clear(ek__runs_fit *fit);
 
 /* Root mean square of value[i] where used[i] and known; 0 without any. */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "evenkeel/calibration.h"
 #include "evenkeel/job.h"

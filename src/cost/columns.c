@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 
 static int find(const char *const *names, const char *text)
 {

@@ -5,7 +5,7 @@
 
 #include "cost/collective.h"
 #include "evenkeel/cost.h"
-#include "memory/graph.h"
+#include "model/graph.h"
 
 /* A layer of a stage, with the embedding and the head as layers of their own. ek__data_layer_of() fills in the
  * elements.

@@ -1,6 +1,6 @@
 /* Who exchanges gradients and weights with whom, and in how many bytes: the job's states and run as routes. Groups and
- * bytes are those that memory's prediction uses (src/memory/static.c). Not modelled: two communicators running at the
- * same time. */
+ * bytes are those that memory's prediction uses (src/memory/persistent.c). Not modelled: two communicators running at
+ * the same time. */
 #include <math.h>
 
 #include "cost/data_internal.h"

@@ -10,7 +10,7 @@ const char *const ek__type_name[EK_N_TYPES] = {"float32", "bfloat16", "float16",
 const char *const ek__product_name[3] = {"forward", "input", "weight"};
 
 #define CURVE(field) #field, offsetof(ek_curve, field)
-const ek__figure ek__curve_figure[EK__N_CURVE_FIGURES] = {
+const ek__device_entry ek__curve_figure[EK__N_CURVE_FIGURES] = {
     {CURVE(share), NO_SHARE, 1, "it is the share of the peak that is reached, 0 to 1"},
     {CURVE(memory_share), NO_SHARE, 1, "it is the share of the memory's rate that is reached, 0 to 1"},
     {CURVE(hidden), 0, 1,
@@ -24,7 +24,7 @@ const ek__figure ek__curve_figure[EK__N_CURVE_FIGURES] = {
 };
 
 #define DEVICE(field) #field, offsetof(ek_device, field)
-const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
+const ek__device_entry ek__device_figure[EK__N_DEVICE_FIGURES] = {
     {DEVICE(memory_gib), NO_SHARE, RATE, "give the device's memory in units of 2^30 bytes"},
     {DEVICE(memory_gbs), NO_SHARE, RATE, "give the memory's rate in 10^9 bytes a second"},
     {DEVICE(units), 0, RATE, "it is how many multiprocessors or cores tiles are spread over, 0 for not known"},
@@ -39,14 +39,14 @@ const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
      "it is the rate of a device's link to its host in 10^9 bytes a second, 0 for not known"},
     {DEVICE(error), 0, 10, "it is the standard error of the logarithm of a step, 0.1 for 10 %"},
 };
-const ek__figure ek__fp8_figure[3] = {
+const ek__device_entry ek__fp8_figure[3] = {
     {"share", offsetof(ek_device, fp8_share), NO_SHARE, 1.5,
      "it is what products in 8 bits reach of their peak, in units of the curve's share, 0 to 1.5"},
     {"fine_share", offsetof(ek_device, fp8_fine_share), NO_SHARE, 1,
      "it is what products with a scale for each row or block reach of those with one scale a tensor, 0 to 1"},
     {DEVICE(cast_share), NO_SHARE, 1, "it is the share of the memory's rate that casts to 8 bits reach, 0 to 1"},
 };
-const ek__figure ek__overlap_figure[3] = {
+const ek__device_entry ek__overlap_figure[3] = {
     {"slowdown", offsetof(ek_device, overlap_slowdown), 1, 100,
      "it is the factor on what runs beside communication, 1 for none"},
     {"share", offsetof(ek_device, overlap_share), 0, 1,
@@ -54,7 +54,7 @@ const ek__figure ek__overlap_figure[3] = {
     {"tensor", offsetof(ek_device, overlap_tensor), 0, 1,
      "it is the share of tensor parallel communication beside products that hides behind them, 0 to 1"},
 };
-const ek__figure ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES] = {
+const ek__device_entry ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES] = {
     {"share", offsetof(ek_device, optimizer_share), NO_SHARE, 1,
      "it is the share of the memory's rate that the optimizer reaches, 0 to 1"},
     {"us", offsetof(ek_device, optimizer_us), 0, MOST_US, "it is the optimizer's constant part in microseconds"},
@@ -65,13 +65,13 @@ const ek__figure ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES] = {
 };
 
 #define HOST(field) #field, offsetof(ek_host, field)
-const ek__figure ek__host_figure[2] = {
+const ek__device_entry ek__host_figure[2] = {
     {HOST(step_us), 0, MOST_US, "it is what each step takes of the host's time, in microseconds"},
     {HOST(error), 0, 10, "it is the standard error of the logarithm, 0.1 for 10 %"},
 };
 
 #define TIER(field) #field, offsetof(ek_tier, field)
-const ek__figure ek__tier_figure[EK__N_TIER_FIGURES] = {
+const ek__device_entry ek__tier_figure[EK__N_TIER_FIGURES] = {
     {TIER(gbs), LEAST, RATE, "give the rate per direction and card in 10^9 bytes a second"},
     {TIER(devices_per_card), LEAST, RATE, "it is how many devices share a card, 1"},
     {TIER(latency_us), 0, MOST_US, "it is the latency of a message in microseconds"},

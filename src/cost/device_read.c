@@ -41,7 +41,7 @@ static void spread(const scalars *all, ek_device *device)
 
 static ek_status read_scalars(const ek__in *in, const ek__node *map, scalars *all)
 {
-    static const ek__figure list[] = {
+    static const ek__device_entry list[] = {
         {"eff_matmul", offsetof(scalars, matmul), 1e-3, 1.0,
          "it is the share of the peak that matrix products reach, 0 to 1"},
         {"eff_attention", offsetof(scalars, attention), 1e-3, 1.0,
@@ -85,7 +85,7 @@ static ek_status read_peaks(const ek__in *in, const ek__node *map, ek_device *de
     return status;
 }
 
-static const ek__figure link_figures[] = {
+static const ek__device_entry link_figures[] = {
     {"gbs", offsetof(ek_tier, gbs), 1e-6, 1e9, "give the rate per direction and device in 10^9 bytes a second"},
     {"latency_us", offsetof(ek_tier, latency_us), 0, 1e6, "it is the latency of a step in microseconds"},
 };
@@ -224,7 +224,7 @@ static ek_status read_shares(const ek__in *in, const ek__node *root, ek_device *
 
 static ek_status read_device(const ek__in *in, const char *path, ek_device *device)
 {
-    const ek__node *root = ek__doc_root(in->doc);
+    const ek__node *root = ek__config_root(in->doc);
     *device = (ek_device){.devices_per_node = 8};
     ek__device_default(device);
     ek__device_links(device, 0, 0);
@@ -250,7 +250,7 @@ static ek_status read_device(const ek__in *in, const char *path, ek_device *devi
     return status;
 }
 
-static ek_status read_doc(const ek__doc *doc, const char *path, const ek_listener *listener, ek_device *out,
+static ek_status read_doc(const ek__config_tree *doc, const char *path, const ek_listener *listener, ek_device *out,
                           ek_error *err)
 {
     const ek__in in = {.doc = doc, .listener = listener, .err = err};
@@ -265,23 +265,23 @@ static ek_status read_doc(const ek__doc *doc, const char *path, const ek_listene
 
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err)
 {
-    ek__doc *doc = NULL;
-    ek_status status = ek__doc_read(path, &doc, err);
+    ek__config_tree *doc = NULL;
+    ek_status status = ek__config_read(path, &doc, err);
     if (status)
         return status;
     status = read_doc(doc, path, listener, out, err);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return status;
 }
 
 ek_status ek__device_read_text(const char *name, const char *text, size_t size, ek_device *out, ek_error *err)
 {
-    ek__doc *doc = NULL;
-    ek_status status = ek__doc_parse_buffer(name, text, size, &doc, err);
+    ek__config_tree *doc = NULL;
+    ek_status status = ek__config_parse_buffer(name, text, size, &doc, err);
     if (status)
         return status;
     status = read_doc(doc, name, NULL, out, err);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return status;
 }
 

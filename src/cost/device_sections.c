@@ -13,7 +13,7 @@ enum { MAX_KEYS = 48 };
 
 /* ---- helpers ---- */
 
-ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, void *base)
+ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n, void *base)
 {
     ek_status status = EK_OK;
     for (int i = 0; i < n && status == EK_OK; i++) {
@@ -42,7 +42,8 @@ ek_status ek__read_word(const ek__in *in, const ek__node *node, const char *cons
     return ek__fail_at(in, node, "is '%s'; %s", text, all);
 }
 
-void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, const char *const *more)
+void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n,
+                   const char *const *more)
 {
     const char *known[MAX_KEYS];
     int all = 0;
@@ -54,7 +55,7 @@ void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__figure *figu
     ek__warn_unknown_keys(in, map, known);
 }
 
-ek_status ek__read_map(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, void *base)
+ek_status ek__read_map(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n, void *base)
 {
     ek_status status = ek__expect(in, map, EK__MAP, "write its figures as in {share: 0.8}");
     if (status)

@@ -2,17 +2,18 @@
 #ifndef EK_COST_DEVICE_SECTIONS_H
 #define EK_COST_DEVICE_SECTIONS_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "cost/device_keys.h"
 
 /* Figures of a map that are there, into the struct at `base`. */
-ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, void *base);
+ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n, void *base);
 /* Warn of keys that are neither figures nor among `more`, NULL at the end or NULL. */
-void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, const char *const *more);
+void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n,
+                   const char *const *more);
 /* One of n words. */
 ek_status ek__read_word(const ek__in *in, const ek__node *node, const char *const *words, int n, int *out);
 /* A flat map of figures, the value of a key. */
-ek_status ek__read_map(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, void *base);
+ek_status ek__read_map(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n, void *base);
 
 ek_status ek__read_curves(const ek__in *in, const ek__node *curves, ek_device *device);
 ek_status ek__read_tiers(const ek__in *in, const ek__node *tiers, ek_device *device);

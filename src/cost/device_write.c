@@ -51,7 +51,7 @@ static void write_text(const char *key, const char *text, const char *end, FILE 
     fprintf(out, "\"%s", end);
 }
 
-static void write_figures(const ek__figure *figure, int n, const void *base, FILE *out)
+static void write_figures(const ek__device_entry *figure, int n, const void *base, FILE *out)
 {
     for (int i = 0; i < n; i++)
         ek__write_pair(i ? ", " : "{", figure[i].key, *ek__const_field(base, figure[i].at), out);
@@ -73,7 +73,7 @@ static void write_many(const char *key, const char *const *name, const double *v
     fputs("}", out);
 }
 
-static void write_map(const char *key, const ek__figure *figure, int n, const void *base, FILE *out)
+static void write_map(const char *key, const ek__device_entry *figure, int n, const void *base, FILE *out)
 {
     fprintf(out, "%s: ", key);
     write_figures(figure, n, base, out);
@@ -141,7 +141,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     write_text("source", device->source, "\n", out);
     fprintf(out, "certain: %s\ndevices_per_node: %d\n", device->certain ? "yes" : "no", device->devices_per_node);
     for (int i = 0; i < EK__N_DEVICE_FIGURES; i++) {
-        const ek__figure *f = &ek__device_figure[i];
+        const ek__device_entry *f = &ek__device_figure[i];
         ek__write_pair("", f->key, *ek__const_field(device, f->at), out);
         fputs("\n", out);
     }

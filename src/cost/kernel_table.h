@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "evenkeel/device.h"
 
 enum { EK__MAX_KERNEL_ROWS = 100000 };

@@ -11,7 +11,7 @@
 #define SIZE 1e12 /* of any length of a shape */
 
 #define KERNEL(field) #field, offsetof(ek_kernel_row, kernel.field)
-static const ek__figure figures[] = {
+static const ek__device_entry figures[] = {
     {KERNEL(batch), 0, SIZE, "it is the number of sequences"},
     {KERNEL(m), 0, SIZE, "it is the number of rows of a product, of one group"},
     {KERNEL(n), 0, SIZE, "it is the number of columns of a product"},
@@ -86,7 +86,7 @@ static ek_status make(const ek__in *in, const ek_kernel_row *row, int n, ek_kern
         return status;
     if (!table) {
         const ek_kernel_row *a = &row[clash[0]], *b = &row[clash[1]];
-        const ek_origin origin = {ek__doc_name(in->doc), b->line, b->column};
+        const ek_origin origin = {ek__config_name(in->doc), b->line, b->column};
         return ek__fail(in->err, EK_ERR_INPUT, origin,
                         "kernels has %g s for a shape that line %d has %g s for, more than twofold; leave one of them "
                         "out",

@@ -3,7 +3,7 @@
 #define EK_COST_LAYER_H
 
 #include "evenkeel/cost.h"
-#include "memory/recompute_kind.h"
+#include "model/recompute_kind.h"
 
 /* One pass of a layer over one micro-batch on one rank. */
 typedef struct ek__pass {

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "evenkeel/cost.h"
-#include "memory/graph.h"
+#include "model/graph.h"
 
 /* What layers are compared by, natural logarithms: see ek__layer_coordinate_name. The last one keeps the embedding and
  * the head, above 0, apart from layers, 0. */

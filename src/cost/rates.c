@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "cost/columns.h"
 #include "cost/cost_internal.h"

@@ -87,7 +87,7 @@ static void each_layer_at(stepper *s, int position, int first, on_layer *visit, 
     if (position == 0)
         visit(s, cell, EK__GRAPH_EMBEDDING, no_recompute(), to);
     for (int i = 0; i < s->job->plan.layers[cell]; i++)
-        visit(s, cell, ek__layer_kind(s->job, first + i), recompute_of(s->job, cell, i), to);
+        visit(s, cell, ek__layer_graph_kind(s->job, first + i), recompute_of(s->job, cell, i), to);
     if (position == s->n_cells - 1)
         visit(s, cell, EK__GRAPH_HEAD, no_recompute(), to);
 }

@@ -245,7 +245,7 @@ ek_status ek__step_layers_price(ek__step_layers *layers, const ek_job *job, ek_e
     int n = job->model.n_layers + job->model.n_prediction_layers;
     ek_status status = price(layers, job, EK__GRAPH_EMBEDDING, err);
     for (int i = 0; i < n && !status; i++)
-        status = price(layers, job, ek__layer_kind(job, i), err);
+        status = price(layers, job, ek__layer_graph_kind(job, i), err);
     return status ? status : price(layers, job, EK__GRAPH_HEAD, err);
 }
 

@@ -4,7 +4,7 @@
 #define EK_COST_STEP_STAGE_H
 
 #include "evenkeel/cost.h"
-#include "memory/graph.h"
+#include "model/graph.h"
 #include "simulate/order.h"
 
 typedef struct ek__stage_pricer ek__stage_pricer;

@@ -16,7 +16,7 @@ enum { MOST_CHUNKS = 8 };
 
 typedef struct candidate {
     ek__planned found;
-    ek__wish wish;
+    ek__edit_oracle wish;
     double ms;          /* for as many sequences as today */
     bool halves, grows; /* the micro-batch is halved; the global batch grows */
 } candidate;

@@ -41,7 +41,7 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
                        .cost_seconds = gain,
                        .gain_seconds = gain,
                        .peak_mb = p->best_peak_mb};
-    const ek__wish today = ek__pipeline_today(p);
+    const ek__edit_oracle today = ek__pipeline_today(p);
     b.title = ek__pool_format(d->out->pool, "The stages are not balanced: %.2f ms of a step, %.1f %%.", gain * 1e3,
                               100e9 * gain / d->step_ns);
     b.setting = ek__pipeline_settings(p, &p->best, &today, ek__framework_of(d), d->out->pool);

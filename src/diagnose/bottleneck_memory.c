@@ -63,11 +63,11 @@ static double limit_of(const ek_run_input *in)
 }
 
 /* A switch before another plan, another plan before other degrees; then the one that costs least time. */
-static const ek_measure *best_measure(const ek_measure *list, int n)
+static const ek_mitigation *best_measure(const ek_mitigation *list, int n)
 {
-    const ek_measure *best = NULL;
+    const ek_mitigation *best = NULL;
     for (int i = 0; i < n; i++) {
-        const ek_measure *m = &list[i];
+        const ek_mitigation *m = &list[i];
         if (!m->possible || !(m->saved_mb > 0))
             continue;
         if (!best || m->effort < best->effort || (m->effort == best->effort && m->step_change < best->step_change))
@@ -77,10 +77,10 @@ static const ek_measure *best_measure(const ek_measure *list, int n)
 }
 
 /* A job that fits, near the limit: the cheapest measure that makes room. */
-static ek_status find_room(const ek__diagnose *d, ek_measure *list, int *n, ek_error *err)
+static ek_status find_room(const ek__diagnose *d, ek_mitigation *list, int *n, ek_error *err)
 {
-    ek_status status = ek_memory_measures(d->input->job, d->input->device, list, n, err);
-    const ek_measure *best = status ? NULL : best_measure(list, *n);
+    ek_status status = ek_memory_mitigations(d->input->job, d->input->device, list, n, err);
+    const ek_mitigation *best = status ? NULL : best_measure(list, *n);
     if (best)
         list[0] = *best;
     *n = best != NULL;
@@ -89,10 +89,10 @@ static ek_status find_room(const ek__diagnose *d, ek_measure *list, int *n, ek_e
 
 /* "share the embedding table too, then move a layer ... (3 times)" and the settings; where one is taken again its last
  * setting holds. */
-static void say_measures(const ek__diagnose *d, const ek_measure *list, int n, double limit, ek_bottleneck *b)
+static void say_measures(const ek__diagnose *d, const ek_mitigation *list, int n, double limit, ek_bottleneck *b)
 {
     struct ek__pool *pool = d->out->pool;
-    const ek_measure *last = &list[n - 1];
+    const ek_mitigation *last = &list[n - 1];
     const char *names = "";
     b->setting = "";
     for (int i = 0, times = 1; i < n && names && b->setting; i++, times++) {
@@ -124,7 +124,7 @@ static void say_measures(const ek__diagnose *d, const ek_measure *list, int n, d
 static void say_plan(const ek__diagnose *d, ek_bottleneck *b)
 {
     const ek__pipeline *p = &d->pipeline;
-    const ek__wish today = ek__pipeline_today(p);
+    const ek__edit_oracle today = ek__pipeline_today(p);
     b->setting = ek__pipeline_settings(p, &p->best, &today, ek__framework_of(d), d->out->pool);
     b->peak_mb = p->best_peak_mb;
     b->change = "Spread the layers and their recomputation over the stages anew.";
@@ -142,7 +142,7 @@ static ek_status fill_measure(const ek__diagnose *d, bool over, double limit, ek
     if (!d->input->job)
         return EK_OK;
     b->change = "No measure that is known here saves memory; it takes more devices, or a smaller model.";
-    ek_measure *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
+    ek_mitigation *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
     int n = 0;
     if (!list)
         return ek__no_memory(err);

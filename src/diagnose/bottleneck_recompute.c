@@ -59,7 +59,7 @@ static ek_status show_room(const ek__diagnose *d, ek_bottleneck *b, ek_error *er
 static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
-    const ek__wish today = ek__pipeline_today(p);
+    const ek__edit_oracle today = ek__pipeline_today(p);
     double gain = (p->today_ms - p->kept_layers_ms) / 1e3;
     ek_bottleneck b = {.id = "recompute",
                        .topic = EK_TOPIC_MEMORY,
@@ -106,22 +106,22 @@ static const char *why_needed(const ek__diagnose *d)
 
 /* Share of the step that is won since the measure lets recompute less: not more than the measure and that win together,
  * nor than what comes on top of the measure alone, which is no matter of recomputation. */
-static double relief_of(const ek_measure *m)
+static double relief_of(const ek_mitigation *m)
 {
     double without = isnan(m->step_change) ? 0 : m->step_change;
     return m->possible && m->relieved[0] ? fmin(-m->relieved_change, without - m->relieved_change) : 0;
 }
 
 /* The measure after which the least recomputation brings most. */
-static ek_status find_relief(const ek__diagnose *d, ek_measure *best, ek_error *err)
+static ek_status find_relief(const ek__diagnose *d, ek_mitigation *best, ek_error *err)
 {
-    ek_measure *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
+    ek_mitigation *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
     int n = 0;
     ek_error why = {0};
-    *best = (ek_measure){.relieved_change = 0};
+    *best = (ek_mitigation){.relieved_change = 0};
     if (!list)
         return ek__no_memory(err);
-    ek_status status = ek_memory_measures(d->input->job, d->input->device, list, &n, &why);
+    ek_status status = ek_memory_mitigations(d->input->job, d->input->device, list, &n, &why);
     for (int i = 0; i < n && !status; i++)
         if (relief_of(&list[i]) > relief_of(best))
             *best = list[i];
@@ -138,7 +138,7 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
 {
     const ek__pipeline *p = &d->pipeline;
     struct ek__pool *pool = d->out->pool;
-    ek_measure relief;
+    ek_mitigation relief;
     ek_status status = find_relief(d, &relief, err);
     if (status)
         return status;

@@ -1,7 +1,8 @@
 /* Findings of the trace's own rules that no bottleneck names. The bottlenecks need events, layers or a plan; the rules
- * of the comparison of ranks (src/trace/compare_findings.c) also read tables. A rule's finding is taken over, with its
- * figure and its sentence, when the bottlenecks about the same time cost less than half of it. The gain is that of the
- * rule where it is a bound, and not known otherwise. Exposed communication is that of all kinds together. */
+ * of the comparison of ranks (src/trace/compare/compare_findings.c) also read tables. A rule's finding is taken over,
+ * with its figure and its sentence, when the bottlenecks about the same time cost less than half of it. The gain is
+ * that of the rule where it is a bound, and not known otherwise. Exposed communication is that of all kinds together.
+ */
 #include <math.h>
 #include <string.h>
 

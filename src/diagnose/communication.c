@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 #include "trace/rank.h"
 
 static const double gradients_from = 0.3, weights_until = 0.6;

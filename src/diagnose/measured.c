@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 
 static const double most_replay_error = 0.02;
 

@@ -17,7 +17,7 @@
 #include "evenkeel/cost.h"
 #include "evenkeel/emit.h"
 #include "layers/layers.h"
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 
 #define NS_PER_MS 1e6
 
@@ -32,9 +32,9 @@ void ek__pipeline_clear(ek__pipeline *pipeline)
     *pipeline = (ek__pipeline){0};
 }
 
-ek__wish ek__pipeline_today(const ek__pipeline *p)
+ek__edit_oracle ek__pipeline_today(const ek__pipeline *p)
 {
-    return (ek__wish){p->schedule, p->plan.n_chunks, p->n_micro_batches, 0};
+    return (ek__edit_oracle){p->schedule, p->plan.n_chunks, p->n_micro_batches, 0};
 }
 
 void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out)
@@ -55,8 +55,9 @@ void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_option
 /* ---- searching ---- */
 
 /* The balancer's plan for limits of the stages, NULL: none. Empty where there is none. */
-static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish, const double *limit_mb,
-                       const ek_balance_options *options, ek_plan *plan, double *ms, ek_error *err)
+static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek__edit_oracle *wish,
+                       const double *limit_mb, const ek_balance_options *options, ek_plan *plan, double *ms,
+                       ek_error *err)
 {
     const ek_shape shape = {p->plan.n_stages, wish->n_chunks, wish->n_micro_batches, p->n_pieces};
     ek_balance_options search = *options;
@@ -91,7 +92,7 @@ static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek_
 typedef struct within {
     const ek__pipeline *p;
     const ek_layers *layers;
-    const ek__wish *wish;
+    const ek__edit_oracle *wish;
     double *limit_mb, *model_mb, *peak_mb; /* [n_stages] */
     ek__planned *found;
     ek_error *err;
@@ -215,7 +216,7 @@ enum { MOST_ROUNDS = 3 };
  * elsewhere where nothing fits yet. */
 static ek_status balance_within(within *w, const ek_diagnose_options *options)
 {
-    const ek__wish today = ek__pipeline_today(w->p);
+    const ek__edit_oracle today = ek__pipeline_today(w->p);
     bool again = true, same_shape = w->wish->n_chunks == today.n_chunks &&
                                     w->wish->n_micro_batches == today.n_micro_batches && w->wish->batch == today.batch;
     ek_status status = EK_OK;
@@ -254,7 +255,7 @@ static void planned_clear(ek__planned *planned)
     *planned = (ek__planned){.ms = NAN, .peak_mb = NAN};
 }
 
-ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish,
+ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__edit_oracle *wish,
                                const ek_diagnose_options *options, ek__planned *out, ek_error *err)
 {
     ek__planned found = {.ms = NAN, .peak_mb = NAN};
@@ -593,7 +594,7 @@ static void model_used_kinds(ek__pipeline *p)
 }
 
 /* The least recomputation with today's layers. */
-static ek_status balance_kept(const ek__pipeline *p, const ek__wish *today, ek__planned *kept, ek_error *err)
+static ek_status balance_kept(const ek__pipeline *p, const ek__edit_oracle *today, ek__planned *kept, ek_error *err)
 {
     within w = {.p = p, .layers = &p->layers, .wish = today, .found = kept, .err = err};
     ek_status status = within_start(&w, p->plan.n_stages);
@@ -628,7 +629,7 @@ static ek_status share(const ek_plan *today, ek__planned *kept, ek__planned *bes
 
 static ek_status balance_known(ek__pipeline *p, const ek_diagnose_options *options, ek_error *err)
 {
-    const ek__wish today = ek__pipeline_today(p);
+    const ek__edit_oracle today = ek__pipeline_today(p);
     ek__planned kept = {.ms = NAN, .peak_mb = NAN}, best = kept;
     ek_status status = balance_kept(p, &today, &kept, err);
     if (!status)
@@ -652,7 +653,7 @@ static ek_status balance_known(ek__pipeline *p, const ek_diagnose_options *optio
 
 static ek_status balance_as_it_is(ek__pipeline *p, const ek_diagnose_options *options, ek_error *err)
 {
-    const ek__wish today = ek__pipeline_today(p);
+    const ek__edit_oracle today = ek__pipeline_today(p);
     ek_layers layers = {0};
     ek_plan plan = {0};
     ek__planned best = {0};
@@ -700,7 +701,7 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
         if (ek_plan_check(&p.plan, &p.layers, &why))
             p.why_not = "the plan and the trace's layers do not fit together";
     }
-    const ek__wish today = ek__pipeline_today(&p);
+    const ek__edit_oracle today = ek__pipeline_today(&p);
     if (!status && !p.why_not)
         status = p.measured ? ek__plan_simulated(&p, &p.layers, &p.plan, &today, &p.today_ms, NULL, err)
                             : ek__plan_predict_today(&p, err);
@@ -872,7 +873,7 @@ static void put_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
 }
 
 /* Where micro-batches are no key of their own, their number follows from the global batch. */
-static void put_global_batch(const ek__pipeline *p, const ek__wish *wish, ek_framework framework, FILE *out)
+static void put_global_batch(const ek__pipeline *p, const ek__edit_oracle *wish, ek_framework framework, FILE *out)
 {
     bool counts = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
     if (!p->job || counts || wish->batch > 0 || wish->n_micro_batches == p->n_micro_batches)
@@ -882,7 +883,7 @@ static void put_global_batch(const ek__pipeline *p, const ek__wish *wish, ek_fra
 }
 
 /* Settings of the plan, then those of the micro-batch. */
-static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish,
+static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish,
                                 ek_framework framework, FILE *out, ek_error *err)
 {
     const ek_emitter *emitter = ek_emitter_find(emitter_of(framework));
@@ -910,8 +911,8 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
     return EK_OK;
 }
 
-char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish, ek_framework framework,
-                            struct ek__pool *pool)
+char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish,
+                            ek_framework framework, struct ek__pool *pool)
 {
     char *text = NULL, *kept = NULL, *named = NULL;
     size_t size = 0, named_size = 0;

@@ -11,11 +11,11 @@
 #include "evenkeel/diagnose.h"
 
 /** Another shape of the run. */
-typedef struct ek__wish {
+typedef struct ek__edit_oracle {
     const ek_schedule *schedule;
     int n_chunks, n_micro_batches; /**< with pieces of the sequence: pieces */
     int batch;                     /**< sequences of a micro-batch; 0: today's */
-} ek__wish;
+} ek__edit_oracle;
 
 /** A plan that was looked for. */
 typedef struct ek__planned {
@@ -57,17 +57,17 @@ void ek__pipeline_clear(ek__pipeline *pipeline);
 
 /** Best plan of a shape that the framework can be told. Where memory is known its peak, predicted from the job with its
  *  settings, is within the limit; where it is not, recomputation is as it is today, on average. */
-ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish,
+ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__edit_oracle *wish,
                                const ek_diagnose_options *options, ek__planned *out, ek_error *err);
 /** The plan's settings in the framework's words, in `pool`; NULL when memory is out. */
-char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish, ek_framework framework,
-                            struct ek__pool *pool);
+char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish,
+                            ek_framework framework, struct ek__pool *pool);
 /** "the largest peak is predicted to become 55296 MB of 60416", in `pool`; NULL when memory is out. */
 const char *ek__pipeline_peak(const ek__pipeline *p, double peak_mb, struct ek__pool *pool);
 /** What the balancer is called with. @param options  may be NULL */
 void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out);
 /** Today's shape. */
-ek__wish ek__pipeline_today(const ek__pipeline *p);
+ek__edit_oracle ek__pipeline_today(const ek__pipeline *p);
 /** Today's layers with what they recompute today in their backward pass, the same for all layers of a kind: the plan's
  *  lists are then empty. For plans that leave recomputation alone. */
 ek_status ek__pipeline_as_it_is(const ek__pipeline *p, ek_layers *layers, ek_plan *plan, ek_error *err);

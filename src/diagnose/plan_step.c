@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-ek_status ek__plan_simulated(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan, const ek__wish *wish,
-                             double *ms, double *peak_mb, ek_error *err)
+ek_status ek__plan_simulated(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
+                             const ek__edit_oracle *wish, double *ms, double *peak_mb, ek_error *err)
 {
     const ek_shape shape = {plan->n_stages, plan->n_chunks, wish->n_micro_batches, p->n_pieces};
     ek_balance_options options;
@@ -37,7 +37,7 @@ ek_status ek__plan_simulated(const ek__pipeline *p, const ek_layers *layers, con
     return status;
 }
 
-ek_job_change ek__plan_change(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish)
+ek_job_change ek__plan_change(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish)
 {
     return (ek_job_change){.plan = plan,
                            .schedule = wish->schedule,
@@ -45,7 +45,7 @@ ek_job_change ek__plan_change(const ek__pipeline *p, const ek_plan *plan, const 
                            .batch = wish->batch};
 }
 
-ek_status ek__plan_predicted(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish, double *ms,
+ek_status ek__plan_predicted(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish, double *ms,
                              ek_error *err)
 {
     const ek_job_change change = ek__plan_change(p, plan, wish);
@@ -69,8 +69,8 @@ ek_status ek__plan_predicted(const ek__pipeline *p, const ek_plan *plan, const e
     return status;
 }
 
-ek_status ek__plan_step(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan, const ek__wish *wish,
-                        double *ms, ek_error *err)
+ek_status ek__plan_step(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
+                        const ek__edit_oracle *wish, double *ms, ek_error *err)
 {
     return p->cache ? ek__plan_predicted(p, plan, wish, ms, err)
                     : ek__plan_simulated(p, layers, plan, wish, ms, NULL, err);

@@ -6,16 +6,16 @@
 #include "diagnose/pipeline.h"
 
 /* The plan as a change of the job. */
-ek_job_change ek__plan_change(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish);
+ek_job_change ek__plan_change(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish);
 /* Simulated with times of layers. @param peak_mb  [n_stages] as the layers' model has them; may be NULL */
-ek_status ek__plan_simulated(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan, const ek__wish *wish,
-                             double *ms, double *peak_mb, ek_error *err);
+ek_status ek__plan_simulated(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
+                             const ek__edit_oracle *wish, double *ms, double *peak_mb, ek_error *err);
 /* ek_cost_step() of the job with the plan. */
-ek_status ek__plan_predicted(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish, double *ms,
+ek_status ek__plan_predicted(const ek__pipeline *p, const ek_plan *plan, const ek__edit_oracle *wish, double *ms,
                              ek_error *err);
 /* The one of the two that today's step is. */
-ek_status ek__plan_step(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan, const ek__wish *wish,
-                        double *ms, ek_error *err);
+ek_status ek__plan_step(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
+                        const ek__edit_oracle *wish, double *ms, ek_error *err);
 /* Fill step and today_ms of the job as it is, and make the cache; or say in `refused` why there is none. */
 ek_status ek__plan_predict_today(ek__pipeline *p, ek_error *err);
 

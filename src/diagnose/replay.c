@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "diagnose/measured.h"
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 
 /* Of the transfers that end together as many must have one name for names to be believed. */
 static const double names_hold = 0.9;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
 

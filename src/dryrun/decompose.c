@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "dryrun/design.h"
 #include "dryrun/init.h"
@@ -21,7 +21,7 @@ static const double rank_tolerance = 1e-10;
 
 /* The linear system over the given middle stages: unknowns are par, the activations of the modelled kinds, const. */
 typedef struct lsq {
-    const ek_init *init;
+    const ek_dryrun *init;
     bool sapp_compatible;
     ek__unknowns unknowns;
     int n_rows, n_columns;
@@ -31,7 +31,7 @@ typedef struct lsq {
     double condition;
 } lsq;
 
-static ek_chunk_mix mix_of(const ek_init *init, int round, int stage)
+static ek_chunk_mix mix_of(const ek_dryrun *init, int round, int stage)
 {
     int at = round * init->n_stages + stage;
     const ek_plan cell = {1, 1, init->layers + at, init->full + at, init->select + at, init->comm + at};
@@ -62,7 +62,7 @@ static const char *const vary = "vary offset and the recompute lists from stage 
 /* NONE always, and every kind that a given stage uses. A kind of the first or last stage only has no equation. */
 static ek_status choose_kinds(lsq *q, ek_error *err)
 {
-    const ek_init *init = q->init;
+    const ek_dryrun *init = q->init;
     bool middle[EK_N_RECOMPUTE] = {false};
     for (int i = 0; i < init->n_measurements; i++) {
         ek_chunk_mix mix = mix_of(init, init->measurement[i].round, init->measurement[i].stage);
@@ -105,7 +105,7 @@ static ek_status count_unknowns(lsq *q, ek_error *err)
     return EK_OK;
 }
 
-ek_status ek__init_check_peaks(const ek_init *init, ek_error *err)
+ek_status ek__dryrun_check_peaks(const ek_dryrun *init, ek_error *err)
 {
     lsq q = {.init = init};
     ek_status status = choose_kinds(&q, err);
@@ -173,7 +173,7 @@ static ek_status fail_singular(lsq *q, ek_error *err)
 /* The most usual cause deserves its own words. */
 static ek_status check_layer_counts(const lsq *q, ek_error *err)
 {
-    const ek_init *init = q->init;
+    const ek_dryrun *init = q->init;
     int first = 0;
     for (int i = 0; i < q->n_rows; i++) {
         int n = init->layers[init->measurement[i].round * init->n_stages + init->measurement[i].stage];
@@ -272,7 +272,7 @@ static ek_status check_values(const lsq *q, const ek_residual *residual, ek_erro
 }
 
 /* Of head, body, tail: what is given first, in `given`, the file, the traces. `from_traces`: which come from there. */
-static ek_status choose_times(const ek_init *init, const ek_times *given, ek_times *out, bool from_traces[3],
+static ek_status choose_times(const ek_dryrun *init, const ek_times *given, ek_times *out, bool from_traces[3],
                               ek_error *err)
 {
     ek_times times = init->times;
@@ -337,7 +337,7 @@ static double left_over(const lsq *q, double peak_mb, int stage)
 /* `layers->body` and `layers->fit.residual` are allocated. */
 static void fill_layers(const lsq *q, const ek_times *times, const bool from_traces[3], ek_layers *layers)
 {
-    const ek_init *init = q->init;
+    const ek_dryrun *init = q->init;
     layers->head = make_layer("HEAD", times->head, from_traces[0] ? &init->profiled[0] : NULL);
     layers->tail = make_layer("TAIL", times->tail, from_traces[2] ? &init->profiled[2] : NULL);
     ek_layer *body = &layers->body[0];
@@ -360,7 +360,7 @@ static void fill_layers(const lsq *q, const ek_times *times, const bool from_tra
 }
 
 /* Beyond what a layer file may state: peaks and counts of different runs, or of no run at all. */
-static ek_status check_limits(const ek_init *init, const ek_layers *layers, ek_error *err)
+static ek_status check_limits(const ek_dryrun *init, const ek_layers *layers, ek_error *err)
 {
     const ek_layer *body = &layers->body[0];
     double largest = fmax(fmax(fabs(layers->head.parameter_mb), fabs(layers->tail.parameter_mb)),
@@ -383,8 +383,8 @@ static ek_status check_name(const char *name, ek_error *err)
     return EK_OK;
 }
 
-ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, bool sapp_compatible,
-                            ek_layers *out, ek_error *err)
+ek_status ek_dryrun_decompose(const ek_dryrun *init, const char *name, const ek_times *times, bool sapp_compatible,
+                              ek_layers *out, ek_error *err)
 {
     lsq q = {.init = init, .sapp_compatible = sapp_compatible};
     ek_times chosen;

@@ -29,7 +29,7 @@ typedef struct filling {
 static ek_status check_shape(filling *f)
 {
     int n_stages, n_rounds;
-    ek_status status = ek__init_shape_from_doc(ek__edit_doc(f->edit), &n_stages, &n_rounds, f->err);
+    ek_status status = ek__dryrun_shape_from_config(ek__edit_config(f->edit), &n_stages, &n_rounds, f->err);
     if (status)
         return status;
     if (n_rounds != f->logs->n_rounds)
@@ -102,7 +102,7 @@ static void warn_of_others(const filling *f, const ek__node *memory)
 {
     difference d = {0, 0};
     const ek_round *first = &f->logs->round[0];
-    const ek__in in = {ek__edit_doc(f->edit), f->listener, NULL};
+    const ek__in in = {ek__edit_config(f->edit), f->listener, NULL};
     compare(ek__get(memory, "head_memory"), ek_stage_log_peak(ek_round_find(first, 0), f->which), &d);
     compare(ek__get(memory, "tail_memory"), ek_stage_log_peak(ek_round_find(first, f->logs->n_stages - 1), f->which),
             &d);
@@ -172,17 +172,17 @@ static ek_status set_values(filling *f, const ek__node *memory)
 
 /* Too few peaks because stages are missing are an error; what else keeps them from being taken apart is the matter of
  * the run itself, which is said but does not keep them from being written. */
-static ek_status check_use(const filling *f, const ek_init *init)
+static ek_status check_use(const filling *f, const ek_dryrun *init)
 {
     static const ek_times times = {1, 1, 1}; /* any */
     ek_error why = {0};
     ek_layers layers;
     int gaps = ek_collection_count_gaps(f->logs, f->which);
-    ek_status status = gaps > 0 ? ek__init_check_peaks(init, &why) : EK_OK;
+    ek_status status = gaps > 0 ? ek__dryrun_check_peaks(init, &why) : EK_OK;
     if (status)
         return ek__fail(f->err, status, ((ek_origin){f->path, 0, 0}),
                         "%d peaks are missing, and the others are not enough: %.800s", gaps, why.message);
-    status = ek_init_decompose(init, "model", &times, false, &layers, &why);
+    status = ek_dryrun_decompose(init, "model", &times, false, &layers, &why);
     if (status == EK_ERR_MEMORY)
         return ek__no_memory(f->err);
     if (status)
@@ -195,17 +195,17 @@ static ek_status check_use(const filling *f, const ek_init *init)
 
 static ek_status check_text(const filling *f, const char *text, size_t size)
 {
-    ek__doc *doc;
-    ek_init init;
-    ek_status status = ek__doc_parse_buffer(f->path, text, size, &doc, f->err);
+    ek__config_tree *doc;
+    ek_dryrun init;
+    ek_status status = ek__config_parse_buffer(f->path, text, size, &doc, f->err);
     if (status)
         return status;
-    status = ek__init_from_doc(doc, f->listener, &init, f->err);
-    ek__doc_free(doc);
+    status = ek__dryrun_from_config(doc, f->listener, &init, f->err);
+    ek__config_free(doc);
     if (status)
         return status;
     status = check_use(f, &init);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
     return status;
 }
 
@@ -216,7 +216,7 @@ static ek_status fill(filling *f, char **text, size_t *size)
         status = ek_memory_usage_make(f->logs, f->which, &f->usage, f->err);
     if (status)
         return status;
-    const ek__node *memory = get_map(ek__doc_root(ek__edit_doc(f->edit)), "memory_usage");
+    const ek__node *memory = get_map(ek__config_root(ek__edit_config(f->edit)), "memory_usage");
     status = set_values(f, memory);
     if (status == EK_OK)
         status = ek__edit_finish(f->edit, text, size, f->err);
@@ -230,8 +230,8 @@ static ek_status fill(filling *f, char **text, size_t *size)
     return status;
 }
 
-ek_status ek_init_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
-                       char **text, size_t *size, ek_error *err)
+ek_status ek_dryrun_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
+                         char **text, size_t *size, ek_error *err)
 {
     filling f = {.path = path, .logs = logs, .which = which, .listener = listener, .err = err};
     ek_status status = ek__edit_open(path, &f.edit, err);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 
 /* Errors this near to the least of all spreads are as good. */
@@ -22,7 +22,7 @@ void ek_guide_options_init(ek_guide_options *options)
 
 void ek_guide_clear(ek_guide *guide)
 {
-    ek_init_clear(&guide->runs);
+    ek_dryrun_clear(&guide->runs);
     free(guide->peak_mb);
     *guide = (ek_guide){0};
 }
@@ -100,17 +100,17 @@ static ek_status lay_out(const ek_guide_options *options, ek__guide_shape *shape
 
 static ek_status take_runs(const ek__guide_shape *shape, const ek__guide_cell *cell, ek_guide *guide, ek_error *err)
 {
-    ek_init *runs = &guide->runs;
+    ek_dryrun *runs = &guide->runs;
     size_t n_cells = (size_t)shape->n_rounds * (size_t)shape->n_stages;
-    *runs = (ek_init){.n_stages = shape->n_stages,
-                      .n_layers = shape->n_layers,
-                      .n_rounds = shape->n_rounds,
-                      .times = {NAN, NAN, NAN},
-                      .path = ek__strdup("guide"),
-                      .layers = ek__alloc(n_cells, sizeof *runs->layers),
-                      .full = ek__alloc(n_cells, sizeof *runs->full),
-                      .select = ek__alloc(n_cells, sizeof *runs->select),
-                      .comm = ek__alloc(n_cells, sizeof *runs->comm)};
+    *runs = (ek_dryrun){.n_stages = shape->n_stages,
+                        .n_layers = shape->n_layers,
+                        .n_rounds = shape->n_rounds,
+                        .times = {NAN, NAN, NAN},
+                        .path = ek__strdup("guide"),
+                        .layers = ek__alloc(n_cells, sizeof *runs->layers),
+                        .full = ek__alloc(n_cells, sizeof *runs->full),
+                        .select = ek__alloc(n_cells, sizeof *runs->select),
+                        .comm = ek__alloc(n_cells, sizeof *runs->comm)};
     if (!runs->path || !runs->layers || !runs->full || !runs->select || !runs->comm)
         return ek__no_memory(err);
     /* Full recomputation counts in the other two lists only where they are in use. */

@@ -16,7 +16,7 @@ enum { MAX_ROUNDS = 64 };
 /* A reading in progress; `init` is handed over only when all of it is right. */
 typedef struct reader {
     ek__in in;
-    ek_init init;
+    ek_dryrun init;
     ek__grid grid;
     const ek__node *offset;
 } reader;
@@ -24,7 +24,7 @@ typedef struct reader {
 /* The three recompute lists, in the order of `out` below. */
 static const char *const list_name[3] = {"recompute", "select_recompute", "select_comm_recompute"};
 
-void ek_init_clear(ek_init *init)
+void ek_dryrun_clear(ek_dryrun *init)
 {
     free(init->path);
     free(init->layers);
@@ -40,7 +40,7 @@ void ek_init_clear(ek_init *init)
         free(init->profiling_at[i]);
     }
     free(init->profiled);
-    *init = (ek_init){0};
+    *init = (ek_dryrun){0};
 }
 
 /* ---- pipeline_config and recompute_config ---- */
@@ -106,7 +106,7 @@ static ek_status check_round(reader *r, int round, const int *offset)
 
 static ek_status read_layers(reader *r)
 {
-    ek_init *init = &r->init;
+    ek_dryrun *init = &r->init;
     size_t n = (size_t)init->n_rounds * (size_t)init->n_stages;
     init->layers = ek__alloc(n, sizeof *init->layers);
     init->full = ek__alloc(n, sizeof *init->full);
@@ -344,7 +344,7 @@ static ek_status read_maps(reader *r, const ek__node *root, const ek__node **pip
     ek_status status = ek__expect(&r->in, root, EK__MAP, "an init file has pipeline_config, memory_usage and others");
     if (status)
         return status;
-    status = ek__init_refuse_training_file(r->in.doc, r->in.err);
+    status = ek__dryrun_refuse_training_file(r->in.doc, r->in.err);
     if (status)
         return status;
     ek__warn_unknown_keys(&r->in, root, known);
@@ -373,7 +373,7 @@ static ek_status read_root(reader *r, const ek__node *root)
     if (status == EK_OK)
         status = read_sizes(r, pipeline);
     if (status == EK_OK)
-        status = ek__init_run_read(&r->in, pipeline, &r->init.run);
+        status = ek__dryrun_run_read(&r->in, pipeline, &r->init.run);
     if (status == EK_OK)
         status = measure_rounds(r, recompute, body);
     if (status == EK_OK)
@@ -387,11 +387,11 @@ static ek_status read_root(reader *r, const ek__node *root)
     return status ? status : read_memory(r, memory, body);
 }
 
-ek_status ek__init_shape_from_doc(const ek__doc *doc, int *n_stages, int *n_rounds, ek_error *err)
+ek_status ek__dryrun_shape_from_config(const ek__config_tree *doc, int *n_stages, int *n_rounds, ek_error *err)
 {
     reader r = {.in = {doc, NULL, err}};
     const ek__node *pipeline = NULL, *recompute = NULL;
-    ek_status status = read_maps(&r, ek__doc_root(doc), &pipeline, &recompute);
+    ek_status status = read_maps(&r, ek__config_root(doc), &pipeline, &recompute);
     if (status == EK_OK)
         status = read_sizes(&r, pipeline);
     if (status == EK_OK)
@@ -403,58 +403,58 @@ ek_status ek__init_shape_from_doc(const ek__doc *doc, int *n_stages, int *n_roun
     return EK_OK;
 }
 
-ek_status ek__init_from_doc(const ek__doc *doc, const ek_listener *listener, ek_init *out, ek_error *err)
+ek_status ek__dryrun_from_config(const ek__config_tree *doc, const ek_listener *listener, ek_dryrun *out, ek_error *err)
 {
     reader r = {.in = {doc, listener, err}};
-    r.init.path = ek__strdup(ek__doc_name(doc));
+    r.init.path = ek__strdup(ek__config_name(doc));
     if (!r.init.path)
         return ek__no_memory(err);
-    ek_status status = read_root(&r, ek__doc_root(doc));
+    ek_status status = read_root(&r, ek__config_root(doc));
     if (status == EK_OK)
         *out = r.init;
     else
-        ek_init_clear(&r.init);
+        ek_dryrun_clear(&r.init);
     return status;
 }
 
-ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *out, ek_error *err)
+ek_status ek_dryrun_read(const char *path, const ek_listener *listener, ek_dryrun *out, ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__init_doc_read(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__dryrun_doc_read(path, &doc, err);
     if (status)
         return status;
-    status = ek__init_from_doc(doc, listener, out, err);
-    ek__doc_free(doc);
+    status = ek__dryrun_from_config(doc, listener, out, err);
+    ek__config_free(doc);
     return status;
 }
 
-ek_status ek_init_read_run(const char *path, const ek_listener *listener, ek_init_run *out, ek_error *err)
+ek_status ek_dryrun_read_run(const char *path, const ek_listener *listener, ek_dryrun_run *out, ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__init_doc_read(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__dryrun_doc_read(path, &doc, err);
     if (status)
         return status;
     reader r = {.in = {doc, listener, err}};
     const ek__node *pipeline = NULL, *recompute = NULL;
-    ek_init_run run = {0};
-    status = read_maps(&r, ek__doc_root(doc), &pipeline, &recompute);
+    ek_dryrun_run run = {0};
+    status = read_maps(&r, ek__config_root(doc), &pipeline, &recompute);
     if (status == EK_OK) {
         ek__warn_unknown_keys(&r.in, pipeline, ek__pipeline_keys);
-        status = ek__init_run_read(&r.in, pipeline, &run);
+        status = ek__dryrun_run_read(&r.in, pipeline, &run);
     }
     if (status == EK_OK)
         *out = run;
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return status;
 }
 
-ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err)
+ek_status ek_dryrun_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__init_doc_read(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__dryrun_doc_read(path, &doc, err);
     if (status)
         return status;
-    status = ek__init_shape_from_doc(doc, n_stages, n_rounds, err);
-    ek__doc_free(doc);
+    status = ek__dryrun_shape_from_config(doc, n_stages, n_rounds, err);
+    ek__config_free(doc);
     return status;
 }

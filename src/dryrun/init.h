@@ -2,28 +2,29 @@
 #ifndef EK_DRYRUN_INIT_H
 #define EK_DRYRUN_INIT_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "evenkeel/dryrun.h"
 
-/** ek_init_read() of a document. */
-ek_status ek__init_from_doc(const ek__doc *doc, const ek_listener *listener, ek_init *out, ek_error *err);
+/** ek_dryrun_read() of a document. */
+ek_status ek__dryrun_from_config(const ek__config_tree *doc, const ek_listener *listener, ek_dryrun *out,
+                                 ek_error *err);
 
-/** ek_init_read_shape() of a document. */
-ek_status ek__init_shape_from_doc(const ek__doc *doc, int *n_stages, int *n_rounds, ek_error *err);
+/** ek_dryrun_read_shape() of a document. */
+ek_status ek__dryrun_shape_from_config(const ek__config_tree *doc, int *n_stages, int *n_rounds, ek_error *err);
 
 /** Read a file that should be an init file; a training file, which may have aliases, is told for what it is. */
-ek_status ek__init_doc_read(const char *path, ek__doc **out, ek_error *err);
+ek_status ek__dryrun_doc_read(const char *path, ek__config_tree **out, ek_error *err);
 
 /** EK_ERR_INPUT, with the commands that take it, when the document is a training file. */
-ek_status ek__init_refuse_training_file(const ek__doc *doc, ek_error *err);
+ek_status ek__dryrun_refuse_training_file(const ek__config_tree *doc, ek_error *err);
 
 /** The keys of pipeline_config; NULL at the end. */
 extern const char *const ek__pipeline_keys[];
 
 /** What pipeline_config says of the pipeline to balance for. */
-ek_status ek__init_run_read(const ek__in *in, const ek__node *pipeline, ek_init_run *run);
+ek_status ek__dryrun_run_read(const ek__in *in, const ek__node *pipeline, ek_dryrun_run *run);
 
-/** Are there peaks enough for ek_init_decompose()? @return EK_OK, or its EK_ERR_INPUT. */
-ek_status ek__init_check_peaks(const ek_init *init, ek_error *err);
+/** Are there peaks enough for ek_dryrun_decompose()? @return EK_OK, or its EK_ERR_INPUT. */
+ek_status ek__dryrun_check_peaks(const ek_dryrun *init, ek_error *err);
 
 #endif

@@ -35,7 +35,7 @@ static ek_status read_switch(const ek__in *in, const ek__node *node, bool *out)
     return ek__bool(in, node, "0 and 1 will do too", out);
 }
 
-static ek_status read_run_switches(const ek__in *in, const ek__node *pipeline, ek_init_run *run)
+static ek_status read_run_switches(const ek__in *in, const ek__node *pipeline, ek_dryrun_run *run)
 {
     const ek__node *less = ek__get(pipeline, "vpp_less_memory");
     const ek__node *unused[] = {ek__get(pipeline, "enable_simulation"), ek__get(pipeline, "use_backward_time")};
@@ -53,7 +53,7 @@ static ek_status read_run_switches(const ek__in *in, const ek__node *pipeline, e
 }
 
 /* What the file says of the pipeline to balance for. */
-ek_status ek__init_run_read(const ek__in *in, const ek__node *pipeline, ek_init_run *run)
+ek_status ek__dryrun_run_read(const ek__in *in, const ek__node *pipeline, ek_dryrun_run *run)
 {
     int level = 0;
     const struct {

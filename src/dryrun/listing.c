@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "dryrun/collect.h"
 #include "dryrun/log.h"

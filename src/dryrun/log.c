@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "layers/layers.h"
 
@@ -140,7 +140,7 @@ bool ek__memory_line_read(const ek__hit *hit, ek__memory_line *out)
 
 /* ---- the last block ---- */
 
-static bool has_peak(const ek__block *block)
+static bool has_peak(const ek__peak_block *block)
 {
     return block->has[EK__USED] || block->has[EK__ACTUAL];
 }
@@ -149,7 +149,7 @@ static void add_line(ek__fold *fold, const ek__memory_line *line)
 {
     bool next_run = fold->next.has[line->kind] || (line->kind < EK__USED && has_peak(&fold->next));
     if (next_run)
-        fold->next = (ek__block){0};
+        fold->next = (ek__peak_block){0};
     fold->next.at[line->kind] = *line;
     fold->next.has[line->kind] = true;
     if (has_peak(&fold->next))
@@ -166,7 +166,7 @@ void ek__blocks_add(ek__blocks *blocks, const ek__memory_line *line)
 
 ek_status ek__blocks_finish(const ek__blocks *blocks, const char *file, ek_log *out, ek_error *err)
 {
-    const ek__block *last = blocks->with_fragments ? &blocks->full.last : &blocks->all.last;
+    const ek__peak_block *last = blocks->with_fragments ? &blocks->full.last : &blocks->all.last;
     double value[EK__N_MEMORY];
     for (int k = 0; k < EK__N_MEMORY; k++) {
         const ek__memory_line *line = &last->at[k];

@@ -18,14 +18,14 @@ typedef struct ek__memory_line {
 } ek__memory_line;
 
 /** The lines between two repetitions: what one run of the framework printed. */
-typedef struct ek__block {
+typedef struct ek__peak_block {
     ek__memory_line at[EK__N_MEMORY];
     bool has[EK__N_MEMORY];
-} ek__block;
+} ek__peak_block;
 
 /** The block being read, and the last one with a peak. */
 typedef struct ek__fold {
-    ek__block last, next;
+    ek__peak_block last, next;
 } ek__fold;
 
 /** Memory lines of one log folded into its last block. Starts as zeros. */

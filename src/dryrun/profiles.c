@@ -12,7 +12,7 @@
 
 enum { HEAD, BODY, TAIL };
 
-bool ek_init_wants_profiles(const ek_init *init, const ek_times *given)
+bool ek_dryrun_wants_profiles(const ek_dryrun *init, const ek_times *given)
 {
     const double of_file[] = {init->times.head, init->times.body, init->times.tail};
     const double of_caller[] = {given ? given->head : NAN, given ? given->body : NAN, given ? given->tail : NAN};
@@ -78,7 +78,7 @@ static ek_status as_original(const ek_trace_run *run, ek_layer *out, char **note
 }
 
 /* A name that no trace has: its layer would count as no time. The original leaves it out without a word. */
-static ek_status check_names(const ek_init *init, const ek_trace_run *run, const char *const *path,
+static ek_status check_names(const ek_dryrun *init, const ek_trace_run *run, const char *const *path,
                              const ek_trace_options *options, const ek_listener *listener, ek_error *err)
 {
     static const char *const key[] = {"head_layers", "body_layers", "tail_layers"};
@@ -98,7 +98,7 @@ static ek_status check_names(const ek_init *init, const ek_trace_run *run, const
     return ek__fail(err, status, at, "profiling_config.%s: %.800s", key[role], own.message);
 }
 
-static ek_status read_folder(const ek_init *init, bool sapp_compatible, const ek_listener *listener, ek_layer *out,
+static ek_status read_folder(const ek_dryrun *init, bool sapp_compatible, const ek_listener *listener, ek_layer *out,
                              char **notes, ek_error *err)
 {
     const ek_trace_options options = {
@@ -123,8 +123,8 @@ static ek_status read_folder(const ek_init *init, bool sapp_compatible, const ek
     return status;
 }
 
-ek_status ek_init_read_profiles(ek_init *init, bool sapp_compatible, const ek_listener *listener, char **notes,
-                                ek_error *err)
+ek_status ek_dryrun_read_profiles(ek_dryrun *init, bool sapp_compatible, const ek_listener *listener, char **notes,
+                                  ek_error *err)
 {
     ek_error own = {.status = EK_OK};
     if (!init->has_profiling)

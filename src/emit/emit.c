@@ -119,7 +119,7 @@ ek_status ek__check_filled(const ek_emission *emission, const char *framework, i
 
 /* ---- printing ---- */
 
-void ek__comment(FILE *out, const char *format, ...)
+void ek__print_comment(FILE *out, const char *format, ...)
 {
     enum { WIDTH = 116 };
     char text[2048];
@@ -153,8 +153,8 @@ static void say_cost(const ek_emission *e, const ek__cost *cost, FILE *out)
     else if (limited)
         snprintf(limit, sizeof limit, ", %s the limit of %s MB", cost->within ? "within" : "over",
                  ek__fixed(e->memory_limit_mb, 0).text);
-    ek__comment(out, "Simulated: step %s in the unit of the given times, peak %s MB on stage %d%s.",
-                ek__short(cost->step_time).text, ek__fixed(cost->peak_mb, 0).text, cost->peak_stage, limit);
+    ek__print_comment(out, "Simulated: step %s in the unit of the given times, peak %s MB on stage %d%s.",
+                      ek__short(cost->step_time).text, ek__fixed(cost->peak_mb, 0).text, cost->peak_stage, limit);
 }
 
 static void say_plan(const ek_emission *e, const char *framework, FILE *out)
@@ -169,8 +169,8 @@ static void say_plan(const ek_emission *e, const char *framework, FILE *out)
         size_t n = strlen(micro_batches);
         snprintf(micro_batches + n, sizeof micro_batches - n, " in %d sequence pieces", e->n_pieces);
     }
-    ek__comment(out, "Plan '%s' as settings of %s: %d layers, %d stages%s%s, schedule %s.", e->name, framework,
-                e->n_layers, plan->n_stages, chunks, micro_batches, ek__emission_schedule(e)->name);
+    ek__print_comment(out, "Plan '%s' as settings of %s: %d layers, %d stages%s%s, schedule %s.", e->name, framework,
+                      e->n_layers, plan->n_stages, chunks, micro_batches, ek__emission_schedule(e)->name);
 }
 
 ek_status ek__begin(const ek_emission *emission, const char *framework, const ek__theirs *schedule, const char *source,
@@ -186,11 +186,12 @@ ek_status ek__begin(const ek_emission *emission, const char *framework, const ek
     if (ek__can_judge(emission))
         say_cost(emission, &cost, out);
     else
-        ek__comment(out, "Step and peak are not known: that takes the model and the micro-batches (--init FILE or "
-                         "--layers FILE, -mb N).");
-    ek__comment(out, "What the settings mean is taken from %s; nothing was run.", source);
+        ek__print_comment(out,
+                          "Step and peak are not known: that takes the model and the micro-batches (--init FILE or "
+                          "--layers FILE, -mb N).");
+    ek__print_comment(out, "What the settings mean is taken from %s; nothing was run.", source);
     if (!schedule->same)
-        ek__comment(
+        ek__print_comment(
             out,
             "Careful: the plan is made for the schedule %s. %s runs %s, which orders the same chunks in its own "
             "way: step and peak may not be those of the plan.",

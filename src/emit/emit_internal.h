@@ -63,7 +63,7 @@ ek_status ek__check_filled(const ek_emission *emission, const char *framework, i
 /* ---- printing ---- */
 
 /** A comment, wrapped, each line led by "# ". */
-void ek__comment(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ek__print_comment(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** What every emitter begins with: the plan, its cost where it can be known, its schedule, and what the settings rest
  *  on. `source`: whose words or code the meaning of the settings was taken from. */

@@ -144,12 +144,13 @@ static void say_micro_batches(const ek_emission *e, FILE *out)
 {
     int m = e->n_micro_batches, p = e->plan->n_stages;
     if (m > 0)
-        ek__comment(out, "Global batch = %d micro-batches x micro-batch size x data parallel.", m);
+        ek__print_comment(out, "Global batch = %d micro-batches x micro-batch size x data parallel.", m);
     if (m > 0 && e->plan->n_chunks > 1 && m % p != 0)
-        ek__comment(out,
-                    "Careful: it refuses %d micro-batches for interleaved stages unless they are a multiple of the %d "
-                    "stages, or --microbatch-group-size-per-virtual-pipeline-stage leaves no small rest.",
-                    m, p);
+        ek__print_comment(
+            out,
+            "Careful: it refuses %d micro-batches for interleaved stages unless they are a multiple of the %d "
+            "stages, or --microbatch-group-size-per-virtual-pipeline-stage leaves no small rest.",
+            m, p);
 }
 
 static ek_status write_megatron(const ek_emission *e, FILE *out, ek_telling *telling, ek_error *err)

@@ -55,12 +55,12 @@ static ek_status write_mindformers(const ek_emission *e, FILE *out, ek_telling *
     if (status)
         return status;
     if (strcmp(ek__emission_schedule(e)->name, "interleaved-less-memory") == 0)
-        ek__comment(out,
-                    "No key below picks the interleaved schedule with the shorter warm-up, which the plan is for.");
+        ek__print_comment(
+            out, "No key below picks the interleaved schedule with the shorter warm-up, which the plan is for.");
     if (e->n_micro_batches > 0 && e->n_micro_batches < plan->n_stages)
-        ek__comment(out, "Careful: MindSpore wants micro_batch_num to be at least pipeline_stage.");
+        ek__print_comment(out, "Careful: MindSpore wants micro_batch_num to be at least pipeline_stage.");
     if (e->n_micro_batches == 0)
-        ek__comment(out, "Set parallel_config.micro_batch_num to the micro-batches the plan is for.");
+        ek__print_comment(out, "Set parallel_config.micro_batch_num to the micro-batches the plan is for.");
     put_parallel(e, &schedule, out);
     fprintf(out, "model:\n  model_config:\n    num_layers: %d\n    pp_interleave_num: %d\n", e->n_layers,
             plan->n_chunks);

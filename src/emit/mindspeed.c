@@ -49,10 +49,12 @@ static ek_status write_mindspeed(const ek_emission *e, FILE *out, ek_telling *to
                        out, err);
     if (status)
         goto done;
-    ek__comment(out, "select_recompute and select_comm_recompute count layers after the fully recomputed ones here.");
+    ek__print_comment(out,
+                      "select_recompute and select_comm_recompute count layers after the fully recomputed ones here.");
     if (e->n_micro_batches > 0)
-        ek__comment(out, "The plan is for %d micro-batches: global batch = %d x micro-batch size x data parallel.",
-                    e->n_micro_batches, e->n_micro_batches);
+        ek__print_comment(out,
+                          "The plan is for %d micro-batches: global batch = %d x micro-batch size x data parallel.",
+                          e->n_micro_batches, e->n_micro_batches);
     fprintf(out, "model_config:\n  num_layers: %d\nparallel_config:\n  pipeline_model_parallel_size: %d\n", e->n_layers,
             plan->n_stages);
     if (plan->n_chunks > 1)

@@ -80,13 +80,14 @@ static void say_micro_batches(const ek_emission *e, const ek__theirs *schedule, 
 {
     int m = e->n_micro_batches, p = e->plan->n_stages, rounds = m > p ? m / p : 1;
     if (m > 0)
-        ek__comment(out, "Set [training] local_batch_size to %d x pipeline_parallel_microbatch_size: %d micro-batches.",
-                    m, m);
+        ek__print_comment(
+            out, "Set [training] local_batch_size to %d x pipeline_parallel_microbatch_size: %d micro-batches.", m, m);
     if (m > 0 && strcmp(schedule->name, "Interleaved1F1B") == 0 && m % rounds != 0)
-        ek__comment(out, "Careful: Interleaved1F1B wants the micro-batches to be a multiple of %d.", rounds);
+        ek__print_comment(out, "Careful: Interleaved1F1B wants the micro-batches to be a multiple of %d.", rounds);
     else if (m > 0 && strcmp(schedule->name, "Interleaved1F1B") == 0 && m % p != 0)
-        ek__comment(out, "Careful: Interleaved1F1B groups micro-batches that are no multiple of the stages in its own "
-                         "way: step and peak will not quite be those of the plan.");
+        ek__print_comment(out,
+                          "Careful: Interleaved1F1B groups micro-batches that are no multiple of the stages in its own "
+                          "way: step and peak will not quite be those of the plan.");
 }
 
 static ek_status check(const ek_emission *e, ek__theirs *schedule, ek_error *err)
@@ -115,8 +116,9 @@ static ek_status write_torchtitan(const ek_emission *e, FILE *out, ek_telling *t
         return status;
     ek__explain(e, &told, framework, rules, out);
     say_micro_batches(e, &schedule, out);
-    ek__comment(out, "Module names are those of its Llama; check them against your model, which must have %d layers.",
-                e->n_layers);
+    ek__print_comment(out,
+                      "Module names are those of its Llama; check them against your model, which must have %d layers.",
+                      e->n_layers);
     fprintf(out, "[parallelism]\npipeline_parallel_degree = %d\n", e->plan->n_stages);
     if (e->plan->n_stages > 1) {
         fprintf(out, "pipeline_parallel_schedule = \"%s\"\n", schedule.name);

@@ -272,8 +272,8 @@ static ek_status set_lists(applier *a)
 /* Lists that are wrong, for another number of stages perhaps, are no obstacle: they are what changes. */
 static ek_status read_now(applier *a)
 {
-    a->lists_known = ek__train_plan_from_doc(a->in.doc, NULL, &a->now, NULL) == EK_OK;
-    return a->lists_known ? EK_OK : ek__train_sizes_from_doc(a->in.doc, a->in.listener, &a->now, a->in.err);
+    a->lists_known = ek__train_plan_from_config(a->in.doc, NULL, &a->now, NULL) == EK_OK;
+    return a->lists_known ? EK_OK : ek__train_sizes_from_config(a->in.doc, a->in.listener, &a->now, a->in.err);
 }
 
 static ek_status check_layers(const applier *a)
@@ -295,8 +295,8 @@ ek_status ek_train_apply(const char *path, const ek_train_change *change, const 
     ek_status status = ek__edit_open(path, &a.edit, err);
     if (status)
         return status;
-    a.in = (ek__in){ek__edit_doc(a.edit), listener, err};
-    a.root = ek__doc_root(a.in.doc);
+    a.in = (ek__in){ek__edit_config(a.edit), listener, err};
+    a.root = ek__config_root(a.in.doc);
     a.value = ek__alloc(a.size, 1);
     status = a.value ? read_now(&a) : ek__no_memory(err);
     if (status == EK_OK)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/gunzip.h"
+#include "trace/scan/gunzip.h"
 
 enum { MAX_THREADS = 64 };
 

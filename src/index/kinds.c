@@ -1,5 +1,6 @@
 /* What an event is for colours and sums, in the order in which its own category and arguments, its name and its process
- * decide. The same facts as in src/trace/classify.c, which keeps what analyses need; here every event gets an answer.
+ * decide. The same facts as in src/trace/scan/classify.c, which keeps what analyses need; here every event gets an
+ * answer.
  */
 #include "index/kinds.h"
 

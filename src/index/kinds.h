@@ -5,7 +5,7 @@
 
 #include "evenkeel/trace_index.h"
 #include "index/format.h"
-#include "trace/part.h"
+#include "trace/scan/part.h"
 
 /** What an event's phase, category and arguments say. Stands where its type will stand in the end. */
 typedef enum ek__index_kind {

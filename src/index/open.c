@@ -13,7 +13,7 @@
 #include "base/pool.h"
 #include "index/opened.h"
 #include "index/write.h"
-#include "trace/layout.h"
+#include "trace/find/layout.h"
 
 const char *const ek__track_class_name[EK__N_TRACK_CLASSES] = {
     "step", "overlap", "compute", "communication", "scope", "host", "runtime", "other",

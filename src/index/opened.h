@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "index/index.h"
-#include "trace/intervals.h"
+#include "trace/analyse/intervals.h"
 
 enum {
     EK__INDEX_READ_EVENTS = 2048, /**< events of one read: 64 KB */

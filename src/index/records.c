@@ -1,5 +1,5 @@
 /* A block's events as records for the external sorts: what is common to all readers of traces (texts, tracks, labels)
- * is a part's work (src/trace/part.c); what is counted here is what the index holds. */
+ * is a part's work (src/trace/scan/part.c); what is counted here is what the index holds. */
 #include "index/records.h"
 
 #include <math.h>
@@ -337,7 +337,7 @@ void ek__index_part_fill(ek__index_part *part, const ek__block *block)
 {
     ek__walk walk = {.block = block};
     ek__raw_event raw;
-    ek__step step = EK__WALK_END;
+    ek__walk_state step = EK__WALK_END;
     if (!reset(part)) {
         part->base.out_of_memory = true;
         return;

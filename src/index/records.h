@@ -5,7 +5,7 @@
 #include "index/format.h"
 #include "index/kinds.h"
 #include "index/sort.h"
-#include "trace/part.h"
+#include "trace/scan/part.h"
 
 /* Records of the external sorts, as words. Events: begin, ~duration, place, name and size and kind (those of
  * ek__index_event), in buckets by track. Points: time, value, in buckets by counter. Flow ends: name of the arrow, id,

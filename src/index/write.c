@@ -13,8 +13,8 @@
 #include "index/finish.h"
 #include "index/output.h"
 #include "index/records.h"
-#include "trace/gunzip.h"
-#include "trace/ordered.h"
+#include "trace/scan/gunzip.h"
+#include "trace/scan/ordered.h"
 
 /* Decompressed bytes from one place that a compressed trace can be read from to the next: inflated in about 10 ms. */
 enum { SPOT_DISTANCE = 4 << 20 };

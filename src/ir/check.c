@@ -198,7 +198,7 @@ static size_t slot_of(const table *t, uint64_t key)
     return at;
 }
 
-static ek_ir_finding *add_finding(ek__ir_context *c, table *t, size_t slot, uint64_t key, const ek__ir_sighting *s)
+static ek_ir_finding *add_finding(ek__ir_context *c, table *t, size_t slot, uint64_t key, const ek__ir_occurrence *s)
 {
     ek_ir_report *report = c->report;
     int n = report->n_findings;
@@ -227,7 +227,7 @@ static ek_ir_finding *add_finding(ek__ir_context *c, table *t, size_t slot, uint
     return &grown[n];
 }
 
-static void count_in(const ek__ir_context *c, const table *t, uint32_t index, const ek__ir_sighting *s, int layer)
+static void count_in(const ek__ir_context *c, const table *t, uint32_t index, const ek__ir_occurrence *s, int layer)
 {
     ek_ir_finding *f = &c->report->finding[index];
     f->n_occurrences++;
@@ -242,7 +242,7 @@ static void count_in(const ek__ir_context *c, const table *t, uint32_t index, co
     t->in[index]->in[layer / 64] |= bit;
 }
 
-static bool is_damaged(const ek__ir_context *c, const ek__ir_sighting *s)
+static bool is_damaged(const ek__ir_context *c, const ek__ir_occurrence *s)
 {
     for (int i = 0; i < s->n_chain; i++)
         if (c->ir->node[s->chain[i]].flags & EK_IR_DAMAGED)
@@ -250,7 +250,7 @@ static bool is_damaged(const ek__ir_context *c, const ek__ir_sighting *s)
     return c->ir->node[s->node].flags & EK_IR_DAMAGED;
 }
 
-ek_ir_finding *ek__ir_sight(ek__ir_context *context, const ek__ir_sighting *sighting)
+ek_ir_finding *ek__ir_sight(ek__ir_context *context, const ek__ir_occurrence *sighting)
 {
     table *t = context->table;
     if (context->out_of_memory || is_damaged(context, sighting))

@@ -174,7 +174,7 @@ bool ek__ir_transposed(const ek__ir_context *context, uint32_t node, int operand
 /* ---- check.c: findings ---- */
 
 /** What a check has seen at one place. */
-typedef struct ek__ir_sighting {
+typedef struct ek__ir_occurrence {
     const char *check;
     ek_ir_severity severity;
     uint64_t key; /**< what makes it alike with others besides check, primitive and place (layers are one) */
@@ -184,11 +184,11 @@ typedef struct ek__ir_sighting {
     int64_t bytes; /**< -1 not known */
     const char *bytes_of;
     bool one_micro; /**< bytes are memory: of repetitions for micro-batches only the first's count */
-} ek__ir_sighting;
+} ek__ir_occurrence;
 
 /** Add it. @return the finding when it is the first of its kind, so that its text is to be made; NULL for one more
  *  alike, for one that a damaged node takes part in, and when memory is out (context->out_of_memory). O(1). */
-ek_ir_finding *ek__ir_sight(ek__ir_context *context, const ek__ir_sighting *sighting);
+ek_ir_finding *ek__ir_sight(ek__ir_context *context, const ek__ir_occurrence *sighting);
 /** printf into the report; "" and out_of_memory when memory is out. */
 const char *ek__ir_say(ek__ir_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** "MatMul %14 (attention.wo)": primitive, number, scope from the layer down. In the report's pool. */

@@ -38,12 +38,12 @@ static void sight(ek__ir_context *c, const ek_ir_comm *comm, uint32_t slice, con
 {
     bool reduce = comm->kind == EK_IR_ALL_REDUCE;
     uint32_t maker = ek__ir_maker(c, comm->node, 0);
-    ek__ir_sighting s = {.check = "allreduce-then-slice",
-                         .severity = EK_IR_WARNING,
-                         .key = ek__ir_mix(comm->kind, ek__ir_hash_type(c->ir, c->ir->node[comm->node].type)),
-                         .node = comm->node,
-                         .bytes = comm->traffic,
-                         .bytes_of = "sent by each device"};
+    ek__ir_occurrence s = {.check = "allreduce-then-slice",
+                           .severity = EK_IR_WARNING,
+                           .key = ek__ir_mix(comm->kind, ek__ir_hash_type(c->ir, c->ir->node[comm->node].type)),
+                           .node = comm->node,
+                           .bytes = comm->traffic,
+                           .bytes_of = "sent by each device"};
     if (maker != EK_IR_NONE)
         s.chain[s.n_chain++] = maker;
     s.chain[s.n_chain++] = comm->node;

@@ -40,13 +40,13 @@ static double matmul_flops(const ek__ir_context *c, uint32_t node)
 
 static void check_matmul(ek__ir_context *c, uint32_t node)
 {
-    ek__ir_sighting s = {.check = "dtype",
-                         .severity = EK_IR_NOTE,
-                         .key = ek__ir_mix(1, ek__ir_hash_type(c->ir, c->ir->node[node].type)),
-                         .node = node,
-                         .n_chain = 1,
-                         .chain = {node},
-                         .bytes = -1};
+    ek__ir_occurrence s = {.check = "dtype",
+                           .severity = EK_IR_NOTE,
+                           .key = ek__ir_mix(1, ek__ir_hash_type(c->ir, c->ir->node[node].type)),
+                           .node = node,
+                           .n_chain = 1,
+                           .chain = {node},
+                           .bytes = -1};
     ek_ir_finding *f = ek__ir_sight(c, &s);
     char cost[48] = "";
     if (!f)
@@ -90,7 +90,7 @@ static void check_comm(ek__ir_context *c, const ek_ir_comm *comm)
     if (before == EK_IR_NONE && (after == EK_IR_NONE || sums))
         return; /* a sum may be wanted in more bits than its result */
     uint32_t cast = before != EK_IR_NONE ? before : after;
-    ek__ir_sighting s = {
+    ek__ir_occurrence s = {
         .check = "dtype",
         .severity = sums ? EK_IR_NOTE : EK_IR_WARNING,
         .key = ek__ir_mix(before != EK_IR_NONE ? 2 : 3, ek__ir_hash_type(c->ir, c->ir->node[comm->node].type)),
@@ -125,14 +125,14 @@ static void check_casts(ek__ir_context *c, uint32_t second)
         return;
     bool loses = ek__ir_element_bytes(middle->dtype) < ek__ir_element_bytes(in->dtype);
     bool known = in->bytes >= 0 && middle->bytes >= 0 && in->bytes < INT64_MAX / 8 && middle->bytes < INT64_MAX / 8;
-    ek__ir_sighting s = {.check = "dtype",
-                         .severity = EK_IR_NOTE,
-                         .key = ek__ir_mix(4, ek__ir_hash_type(c->ir, c->ir->node[first].type)),
-                         .node = second,
-                         .n_chain = 2,
-                         .chain = {first, second},
-                         .bytes = known ? 2 * (in->bytes + middle->bytes) : -1,
-                         .bytes_of = "read and written"};
+    ek__ir_occurrence s = {.check = "dtype",
+                           .severity = EK_IR_NOTE,
+                           .key = ek__ir_mix(4, ek__ir_hash_type(c->ir, c->ir->node[first].type)),
+                           .node = second,
+                           .n_chain = 2,
+                           .chain = {first, second},
+                           .bytes = known ? 2 * (in->bytes + middle->bytes) : -1,
+                           .bytes_of = "read and written"};
     ek_ir_finding *f = ek__ir_sight(c, &s);
     char bytes[32];
     if (!f)

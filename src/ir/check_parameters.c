@@ -47,14 +47,14 @@ static void find_verdict(ek__ir_context *c, uint32_t value, int depth, verdict *
 static void sight(ek__ir_context *c, const ek_ir_parameter *weight, const ek_ir_type *type, uint32_t taker)
 {
     bool table = c->op[taker] == EK__IR_OP_GATHER;
-    ek__ir_sighting s = {.check = "parameters",
-                         .severity = EK_IR_WARNING,
-                         .key = ek__ir_mix(weight->name, 0),
-                         .node = taker,
-                         .n_chain = 1,
-                         .chain = {taker},
-                         .bytes = type->bytes,
-                         .bytes_of = "in parameters"};
+    ek__ir_occurrence s = {.check = "parameters",
+                           .severity = EK_IR_WARNING,
+                           .key = ek__ir_mix(weight->name, 0),
+                           .node = taker,
+                           .n_chain = 1,
+                           .chain = {taker},
+                           .bytes = type->bytes,
+                           .bytes_of = "in parameters"};
     ek_ir_finding *f = ek__ir_sight(c, &s);
     char bytes[32], shape[80];
     if (!f)

@@ -29,16 +29,16 @@ ek_status ek__ir_check_recompute_blocked_by_reshape(ek__ir_context *context, ek_
             continue;
         int64_t bytes = counted[r->held] ? 0 : ek__ir_while_alive(context, r->bytes);
         const ek_ir_node *block = &context->ir->node[r->blocked_by];
-        ek__ir_sighting s = {.check = "recompute-blocked-by-reshape",
-                             .severity = EK_IR_WARNING,
-                             .key = ek__ir_mix(ek__ir_mix(block->primitive, block->instance),
-                                               ek__ir_place_of(context, r->blocked_by)->hash),
-                             .node = r->node,
-                             .n_chain = 3,
-                             .chain = {r->node, r->blocked_by, r->consumer},
-                             .bytes = bytes,
-                             .bytes_of = "held",
-                             .one_micro = true};
+        ek__ir_occurrence s = {.check = "recompute-blocked-by-reshape",
+                               .severity = EK_IR_WARNING,
+                               .key = ek__ir_mix(ek__ir_mix(block->primitive, block->instance),
+                                                 ek__ir_place_of(context, r->blocked_by)->hash),
+                               .node = r->node,
+                               .n_chain = 3,
+                               .chain = {r->node, r->blocked_by, r->consumer},
+                               .bytes = bytes,
+                               .bytes_of = "held",
+                               .one_micro = true};
         if (r->held != r->blocked_by) {
             s.chain[2] = r->held;
             s.chain[s.n_chain++] = r->consumer;

@@ -40,15 +40,15 @@ static void sight(ek__ir_context *c, uint32_t node, const ek_ir_type *in, const 
 {
     char wide[32], narrow[32];
     bool known = in->bytes >= 0 && out->bytes >= 0;
-    ek__ir_sighting s = {.check = "recompute-costs-memory",
-                         .severity = EK_IR_WARNING,
-                         .key = ek__ir_hash_type(c->ir, c->ir->node[node].type),
-                         .node = node,
-                         .n_chain = 1,
-                         .chain = {node},
-                         .bytes = known ? ek__ir_while_alive(c, in->bytes - out->bytes) : -1,
-                         .bytes_of = "held",
-                         .one_micro = true};
+    ek__ir_occurrence s = {.check = "recompute-costs-memory",
+                           .severity = EK_IR_WARNING,
+                           .key = ek__ir_hash_type(c->ir, c->ir->node[node].type),
+                           .node = node,
+                           .n_chain = 1,
+                           .chain = {node},
+                           .bytes = known ? ek__ir_while_alive(c, in->bytes - out->bytes) : -1,
+                           .bytes_of = "held",
+                           .one_micro = true};
     uint32_t maker = ek__ir_maker(c, node, 0);
     if (maker != EK_IR_NONE) {
         s.chain[s.n_chain++] = node;

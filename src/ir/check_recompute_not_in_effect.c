@@ -21,15 +21,15 @@ static void sight(ek__ir_context *c, const ek_ir_recompute *r)
 {
     bool held = r->held != EK_IR_NONE;
     int64_t bytes = ek__ir_while_alive(c, r->bytes);
-    ek__ir_sighting s = {.check = "recompute-not-in-effect",
-                         .severity = held ? EK_IR_WARNING : EK_IR_NOTE,
-                         .key = ek__ir_mix(held, ek__ir_hash_type(c->ir, c->ir->node[r->node].type)),
-                         .node = r->node,
-                         .chain = {r->node},
-                         .n_chain = 1,
-                         .bytes = bytes,
-                         .bytes_of = held ? "held" : NULL,
-                         .one_micro = true};
+    ek__ir_occurrence s = {.check = "recompute-not-in-effect",
+                           .severity = held ? EK_IR_WARNING : EK_IR_NOTE,
+                           .key = ek__ir_mix(held, ek__ir_hash_type(c->ir, c->ir->node[r->node].type)),
+                           .node = r->node,
+                           .chain = {r->node},
+                           .n_chain = 1,
+                           .bytes = bytes,
+                           .bytes_of = held ? "held" : NULL,
+                           .one_micro = true};
     if (held && r->held != r->node)
         s.chain[s.n_chain++] = r->held;
     if (held)

@@ -153,11 +153,11 @@ static void say(ek__ir_context *c, const chain *ch, ek_ir_finding *f)
 
 static void sight(ek__ir_context *c, const chain *ch)
 {
-    ek__ir_sighting s = {.check = "redistribution",
-                         .severity = EK_IR_WARNING,
-                         .node = ch->node[0],
-                         .bytes = ch->traffic,
-                         .bytes_of = "sent by each device"};
+    ek__ir_occurrence s = {.check = "redistribution",
+                           .severity = EK_IR_WARNING,
+                           .node = ch->node[0],
+                           .bytes = ch->traffic,
+                           .bytes_of = "sent by each device"};
     s.key = ch->key;
     const uint32_t ends[2] = {ch->from, ch->to};
     for (int i = 0; i < 2; i++)

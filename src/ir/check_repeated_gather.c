@@ -74,14 +74,14 @@ static const char *advice_for(const ek_ir_comm *first, const ek_ir_comm *again)
 
 static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_ir_comm *again)
 {
-    ek__ir_sighting s = {.check = "repeated-gather",
-                         .severity = again->role == EK_IR_ROLE_OPTIMIZER ? EK_IR_NOTE : EK_IR_WARNING,
-                         .key = ek__ir_hash_type(c->ir, c->ir->node[again->node].type),
-                         .node = again->node,
-                         .n_chain = 2,
-                         .chain = {first->node, again->node},
-                         .bytes = again->traffic,
-                         .bytes_of = "sent by each device"};
+    ek__ir_occurrence s = {.check = "repeated-gather",
+                           .severity = again->role == EK_IR_ROLE_OPTIMIZER ? EK_IR_NOTE : EK_IR_WARNING,
+                           .key = ek__ir_hash_type(c->ir, c->ir->node[again->node].type),
+                           .node = again->node,
+                           .n_chain = 2,
+                           .chain = {first->node, again->node},
+                           .bytes = again->traffic,
+                           .bytes_of = "sent by each device"};
     ek_ir_finding *f = ek__ir_sight(c, &s);
     char bytes[32];
     if (!f)
@@ -140,14 +140,14 @@ static void check_behind(ek__ir_context *c, const ek_ir_comm *then)
         return;
     if (!first->group || !then->group || strcmp(first->group, then->group) != 0 || then->n_ranks == 1)
         return;
-    ek__ir_sighting s = {.check = "repeated-gather",
-                         .severity = EK_IR_WARNING,
-                         .key = ek__ir_mix(first->kind, then->kind),
-                         .node = then->node,
-                         .n_chain = 2,
-                         .chain = {first->node, then->node},
-                         .bytes = then->traffic,
-                         .bytes_of = "sent by each device"};
+    ek__ir_occurrence s = {.check = "repeated-gather",
+                           .severity = EK_IR_WARNING,
+                           .key = ek__ir_mix(first->kind, then->kind),
+                           .node = then->node,
+                           .n_chain = 2,
+                           .chain = {first->node, then->node},
+                           .bytes = then->traffic,
+                           .bytes_of = "sent by each device"};
     ek_ir_finding *f = ek__ir_sight(c, &s);
     if (!f)
         return;

@@ -66,14 +66,14 @@ static bool is_row_parallel(const ek__ir_context *c, uint32_t node, row *out)
 
 static ek_ir_finding *sight(ek__ir_context *c, const row *r, ek_ir_severity severity, uint64_t key, int64_t bytes)
 {
-    ek__ir_sighting s = {.check = "row-parallel",
-                         .severity = severity,
-                         .key = ek__ir_mix(key, c->ir->node[r->node].in_strategy),
-                         .node = r->node,
-                         .n_chain = 2,
-                         .chain = {r->node, r->taker},
-                         .bytes = bytes,
-                         .bytes_of = bytes < 0 ? NULL : "sent by each device"};
+    ek__ir_occurrence s = {.check = "row-parallel",
+                           .severity = severity,
+                           .key = ek__ir_mix(key, c->ir->node[r->node].in_strategy),
+                           .node = r->node,
+                           .n_chain = 2,
+                           .chain = {r->node, r->taker},
+                           .bytes = bytes,
+                           .bytes_of = bytes < 0 ? NULL : "sent by each device"};
     return ek__ir_sight(c, &s);
 }
 

@@ -15,11 +15,11 @@ typedef struct node_cuts {
 static ek_ir_finding *sight(ek__ir_context *c, const node_cuts *of, ek_ir_severity severity, uint64_t key,
                             uint32_t maker)
 {
-    ek__ir_sighting s = {.check = "shard-mismatch",
-                         .severity = severity,
-                         .key = ek__ir_mix(key, c->ir->node[of->node].in_strategy),
-                         .node = of->node,
-                         .bytes = -1};
+    ek__ir_occurrence s = {.check = "shard-mismatch",
+                           .severity = severity,
+                           .key = ek__ir_mix(key, c->ir->node[of->node].in_strategy),
+                           .node = of->node,
+                           .bytes = -1};
     if (maker != EK_IR_NONE)
         s.chain[s.n_chain++] = maker;
     s.chain[s.n_chain++] = of->node;

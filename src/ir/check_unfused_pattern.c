@@ -296,7 +296,7 @@ static int64_t bytes_between(const matcher *m)
 static void sight(matcher *m, const pattern *p)
 {
     uint32_t root = m->path[0];
-    ek__ir_sighting s = {
+    ek__ir_occurrence s = {
         .check = "unfused-pattern",
         .severity = EK_IR_NOTE,
         .key = ek__ir_mix(ek__ir_hash_text(p->what), ek__ir_hash_type(m->c->ir, m->c->ir->node[root].type)),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 
 enum { PROGRESS_BYTES = 8 << 20 };

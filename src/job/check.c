@@ -129,7 +129,7 @@ static const setting_names torchtitan[N_SETTINGS] = {
 /* A check in progress. */
 typedef struct checker {
     const ek_job *job;
-    const ek__doc *doc;
+    const ek__config_tree *doc;
     ek_error *err;
 } checker;
 
@@ -180,7 +180,7 @@ static const ek__node *find(const ek__node *node, const setting_names *names)
 static const ek__node *locate(const checker *c, setting which)
 {
     static const char *const sections[] = {"parallel_config", "runner_config", "model", "moe_config", "parallel"};
-    const ek__node *root = c->doc ? ek__doc_root(c->doc) : NULL, *node = NULL;
+    const ek__node *root = c->doc ? ek__config_root(c->doc) : NULL, *node = NULL;
     if (!root || root->kind != EK__MAP)
         return NULL;
     static const char *const torch_sections[] = {"parallelism", "training", "experimental", "model", "model"};
@@ -644,7 +644,7 @@ static ek_status check_sizes(const checker *c)
                     c->job->parallel.n_micro_batches, most);
 }
 
-ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err)
+ek_status ek__job_check(const ek_job *job, const ek__config_tree *doc, ek_error *err)
 {
     static ek_status (*const checks[])(const checker *) = {check_parallel_ranges,
                                                            check_model_ranges,

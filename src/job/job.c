@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/doc_toml.h"
+#include "base/config_tree_toml.h"
 #include "job/job_internal.h"
 #include "job/megatron_arguments.h"
 
@@ -237,7 +237,7 @@ static bool ends_with(const char *text, const char *end)
 /* What to do with a file of a kind that people have beside their job; NULL: none of those. */
 static const char *kin_of(const ek__job_source *source)
 {
-    const ek__node *root = source->doc ? ek__doc_root(source->doc) : NULL;
+    const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
     if (!root || root->kind != EK__MAP)
         return NULL;
     if (ek__get(root, "zero_optimization") || ek__get(root, "train_micro_batch_size_per_gpu"))
@@ -317,17 +317,18 @@ static bool has_toml_header(const char *text)
 }
 
 /* As TOML by its name, or where it is no YAML but has a header; as YAML or JSON else. */
-static ek_status parse_text(const char *name, const char *text, size_t size, ek__doc **out, bool *toml, ek_error *err)
+static ek_status parse_text(const char *name, const char *text, size_t size, ek__config_tree **out, bool *toml,
+                            ek_error *err)
 {
     *toml = ends_with(name, ".toml");
     if (*toml)
-        return ek__doc_parse_toml(name, text, size, out, err);
-    ek_status status = ek__doc_parse_buffer_with_aliases(name, text, size, out, err);
+        return ek__config_parse_toml(name, text, size, out, err);
+    ek_status status = ek__config_parse_buffer_with_aliases(name, text, size, out, err);
     bool other = ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json");
     if (status != EK_ERR_INPUT || other || !has_toml_header(text))
         return status;
     ek_error as_toml = {0};
-    status = ek__doc_parse_toml(name, text, size, out, &as_toml);
+    status = ek__config_parse_toml(name, text, size, out, &as_toml);
     *toml = status == EK_OK || !ek__arguments_are_in(text);
     if (status && *toml)
         *err = as_toml;
@@ -365,7 +366,7 @@ static ek_status read_source(const ek__job_source *source, const ek_job_override
 }
 
 ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_origin at, const char *taken,
-                             ek__doc **out)
+                             ek__config_tree **out)
 {
     char path[1024];
     ek_error why = {.message = "its path is too long"};
@@ -379,12 +380,12 @@ ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_
     if (fits && stat(path, &file) == 0 && !S_ISREG(file.st_mode))
         snprintf(why.message, sizeof why.message, "it is no file"); /* a pipe would be waited for */
     else if (fits)
-        status = ek__doc_read(path, out, &why);
+        status = ek__config_read(path, out, &why);
     if (status == EK_ERR_MEMORY)
         return ek__no_memory(source->err);
-    if (status == EK_OK && ek__doc_root(*out)->kind == EK__MAP)
+    if (status == EK_OK && ek__config_root(*out)->kind == EK__MAP)
         return EK_OK;
-    ek__doc_free(*out);
+    ek__config_free(*out);
     *out = NULL;
     ek__warn(source->listener, at, "%.200s is not read: %s; %s", name,
              status == EK_OK ? "it is no map of settings" : why.message, taken);
@@ -393,13 +394,13 @@ ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_
 
 const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size)
 {
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek_error unused;
     bool toml = false;
     (void)parse_text(name, text, size, &doc, &toml, &unused);
     const ek__job_source source = {name, text, size, doc, NULL, toml, NULL, NULL};
     const ek__job_format *format = format_of(&source);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return format;
 }
 
@@ -418,7 +419,7 @@ static ek_status parse_in(const char *folder, const char *name, const char *text
                           ek__job_step *step, ek_error *err)
 {
     const ek_job_overrides none = ek_job_overrides_none();
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek_error parse_error = {0};
     ek_job job = {.full_group = 1, .digest = digest_of(text, size)};
     bool toml = false;
@@ -426,7 +427,7 @@ static ek_status parse_in(const char *folder, const char *name, const char *text
         return ek__no_memory(err);
     const ek__job_source source = {name, text, size, doc, folder, toml, listener, err};
     ek_status status = read_source(&source, overrides ? overrides : &none, &parse_error, &job, step);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     if (status == EK_OK)
         *out = job;
     else
@@ -466,7 +467,7 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
     ek__job_step step;
     ek_status status = overrides ? ek__job_check_overrides(overrides, err) : EK_OK;
     if (status == EK_OK)
-        status = ek__doc_read_text(path, &text, &size, err);
+        status = ek__config_read_text(path, &text, &size, err);
     if (status)
         return status;
     assert(text);

@@ -367,7 +367,7 @@ static ek_status read_run(reader *r)
     warn_window(r);
     if (p->n_micro_batches == 0) {
         p->n_micro_batches = p->pipeline;
-        ek__warn(r->in.listener, (ek_origin){ek__doc_name(r->in.doc), 0, 0},
+        ek__warn(r->in.listener, (ek_origin){ek__config_name(r->in.doc), 0, 0},
                  "the file does not say how many micro-batches a step has; %d %s taken, one for each stage",
                  p->pipeline, p->pipeline > 1 ? "are" : "is");
     }
@@ -387,7 +387,7 @@ static ek_status read_run(reader *r)
 static const ek__node *find_map(const ek__job_source *source)
 {
     static const char *const layers[] = {"num_hidden_layers", "num_layers", "n_layer"};
-    const ek__node *root = source->doc ? ek__doc_root(source->doc) : NULL;
+    const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
     if (!root || root->kind != EK__MAP || ek__get(root, "parallel_config"))
         return NULL;
     const ek__node *maps[] = {root, ek__get(root, "text_config"), ek__get(root, "llm_config")};

@@ -3,7 +3,7 @@
 #ifndef EK_JOB_INTERNAL_H
 #define EK_JOB_INTERNAL_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "evenkeel/job.h"
 
@@ -12,7 +12,7 @@ typedef struct ek__job_source {
     const char *path;
     const char *text; /* `size` bytes, NUL behind them */
     size_t size;
-    const ek__doc *doc; /* NULL when the text is no YAML, JSON or TOML */
+    const ek__config_tree *doc; /* NULL when the text is no YAML, JSON or TOML */
     const char
         *folder; /* that other files of the job lie in, with a slash; NULL: none may be read (a text in memory) */
     bool toml;   /* it is TOML */
@@ -22,9 +22,9 @@ typedef struct ek__job_source {
 
 /* Another file that the job's names, from the job's folder unless it begins with a slash. *out is NULL, and the
  * listener told what is taken instead (`taken`, "its switches are taken as off"), where it cannot be read or is no map.
- * ek__doc_free() it. @return EK_OK or EK_ERR_MEMORY */
+ * ek__config_free() it. @return EK_OK or EK_ERR_MEMORY */
 ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_origin at, const char *taken,
-                             ek__doc **out);
+                             ek__config_tree **out);
 
 typedef struct ek__job_format {
     const char *name; /* for messages: "a training YAML of MindFormers" */
@@ -93,7 +93,7 @@ void ek__job_settle_run(ek_job *job);
 /* Are the overrides within the limits? */
 ek_status ek__job_check_overrides(const ek_job_overrides *overrides, ek_error *err);
 /* ek_job_check() that points at the setting's place in `doc`, which may be NULL. */
-ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err);
+ek_status ek__job_check(const ek_job *job, const ek__config_tree *doc, ek_error *err);
 
 /* Limits of jobs. Within them an int holds every width and int64_t every size in bytes that is derived. */
 enum {

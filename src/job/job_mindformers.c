@@ -31,7 +31,7 @@ ek_status ek__mf_bool(const ek__in *in, const ek__node *map, const char *key, co
 
 static bool recognises(const ek__job_source *source)
 {
-    const ek__node *root = source->doc ? ek__doc_root(source->doc) : NULL;
+    const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
     if (!root || root->kind != EK__MAP)
         return false;
     const ek__node *model = ek__get(root, "model");
@@ -441,7 +441,7 @@ static ek_status read_expert_tensor(const ek__in *in, const ek__mf_sections *fil
 static ek_status read(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
     const ek__in in = {source->doc, source->listener, source->err};
-    ek__mf_sections file = {.root = ek__doc_root(source->doc)};
+    ek__mf_sections file = {.root = ek__config_root(source->doc)};
     ek__mf_facts facts = {.fine_grain = 1};
     ek__job_note_keys(source->doc, job);
     ek_status status = find_sections(&in, &file);

@@ -485,7 +485,7 @@ static ek_status read_recompute(reader *r)
 /* Kernels come one by one from Python (PyNative mode); a graph's do where the file says context.mode 0. */
 static ek_status read_launch(const reader *r, ek_launch *out)
 {
-    const ek__node *context = ek__get(ek__doc_root(r->in.doc), "context");
+    const ek__node *context = ek__get(ek__config_root(r->in.doc), "context");
     const ek__node *mode = context && context->kind == EK__MAP ? ek__get(context, "mode") : NULL;
     int value = 1;
     ek_status status = mode ? ek__int(&r->in, mode, 0, 1, "0 is graph mode, 1 PyNative mode", &value) : EK_OK;
@@ -545,7 +545,7 @@ static void settle_shard_size(const reader *r)
 static ek_status finish(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
-    const ek_origin file = {ek__doc_name(r->in.doc), 0, 0};
+    const ek_origin file = {ek__config_name(r->in.doc), 0, 0};
     ek__job_override_sizes(r->overrides, r->job);
     if (p->data == 0) {
         p->data = 1;
@@ -588,7 +588,7 @@ static void find_sections(reader *r)
 {
     static const char *const known[] = {"parallel_config", "model_parallel",  "model_config",
                                         "language_model",  "training_config", "moe_config"};
-    const ek__node *root = ek__doc_root(r->in.doc);
+    const ek__node *root = ek__config_root(r->in.doc);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         add_section(r, ek__get(root, known[i]));
     for (const ek__node *node = root->first; node; node = node->next) {
@@ -640,7 +640,7 @@ static bool has_degrees(const ek__node *map)
 
 static bool recognises(const ek__job_source *source)
 {
-    const ek__node *root = source->doc ? ek__doc_root(source->doc) : NULL;
+    const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
     if (!root || root->kind != EK__MAP)
         return false;
     const ek__node *accelerate = ek__get(root, "accelerate_config");

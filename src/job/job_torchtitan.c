@@ -770,7 +770,7 @@ static ek_status settle(reader *r)
 
 static bool recognises(const ek__job_source *source)
 {
-    const ek__node *root = source->toml && source->doc ? ek__doc_root(source->doc) : NULL;
+    const ek__node *root = source->toml && source->doc ? ek__config_root(source->doc) : NULL;
     return root && (ek__get(root, "model") || ek__get(root, "training") || ek__get(root, "parallelism"));
 }
 
@@ -783,7 +783,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
                 .in = {source->doc, source->listener, source->err},
                 .overrides = overrides,
                 .job = job,
-                .root = ek__doc_root(source->doc),
+                .root = ek__config_root(source->doc),
                 .replicate = 1,
                 .shard = -1,
                 .run = ek__torchtitan_run_default()};

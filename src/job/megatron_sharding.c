@@ -119,7 +119,7 @@ static ek_status read_settings(const ek__in *in, zero *z)
 {
     const ek__node *map = NULL;
     bool weights = false;
-    ek_status status = ek__optional_map(in, ek__doc_root(in->doc), "zero_optimization", &map);
+    ek_status status = ek__optional_map(in, ek__config_root(in->doc), "zero_optimization", &map);
     if (status || !map)
         return status;
     const ek__node *stage = ek__get(map, "stage"), *overlap = ek__get(map, "overlap_comm");
@@ -147,7 +147,7 @@ static ek_status read_settings(const ek__in *in, zero *z)
 static ek_status read_json(const ek__arguments *a, zero *z)
 {
     const char *name = NULL;
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     const ek__word *word =
         ek__argument_given(a, "deepspeed_config") ? ek__argument_value(a, "deepspeed_config", 0) : NULL;
     if (!word)
@@ -159,7 +159,7 @@ static ek_status read_json(const ek__arguments *a, zero *z)
         return status;
     const ek__in in = {doc, a->source->listener, a->source->err};
     status = read_settings(&in, z);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return status;
 }
 

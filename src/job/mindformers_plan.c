@@ -139,7 +139,7 @@ static ek_status place_layers(const ek__in *in, const ek__mf_sections *file, int
 ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     ek_train_plan train;
-    ek_status status = ek__train_sizes_from_doc(in->doc, in->listener, &train, in->err);
+    ek_status status = ek__train_sizes_from_config(in->doc, in->listener, &train, in->err);
     if (status)
         return status;
     job->plan = train.plan;

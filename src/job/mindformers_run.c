@@ -48,7 +48,7 @@ static ek_status read_speed_up(const ek__job_source *source, const ek__mf_sectio
 {
     const ek__in in = {source->doc, source->listener, source->err};
     const ek__node *config = NULL, *inside = NULL;
-    ek__doc *other = NULL;
+    ek__config_tree *other = NULL;
     char name[512];
     ek_status status = file->context ? ek__optional_map(&in, file->context, "ascend_config", &config) : EK_OK;
     if (status == EK_OK && config)
@@ -65,8 +65,8 @@ static ek_status read_speed_up(const ek__job_source *source, const ek__mf_sectio
     if (status || !other)
         return status;
     const ek__in there = {other, source->listener, source->err};
-    status = read_switches(&there, ek__doc_root(other), run);
-    ek__doc_free(other);
+    status = read_switches(&there, ek__config_root(other), run);
+    ek__config_free(other);
     return status;
 }
 

@@ -113,9 +113,9 @@ static void note_below(const ek__node *node, ek_job *job)
     }
 }
 
-void ek__job_note_keys(const ek__doc *doc, ek_job *job)
+void ek__job_note_keys(const ek__config_tree *doc, ek_job *job)
 {
-    note_below(ek__doc_root(doc), job);
+    note_below(ek__config_root(doc), job);
 }
 
 /* ---- the list ---- */

@@ -17,7 +17,7 @@ extern const char *const ek__job_noted[];
 void ek__job_note(ek_job *job, const char *name);
 bool ek__job_has(const ek_job *job, const char *name);
 /* Note every name of the list that is a key anywhere in a YAML or TOML; '_' and '-' are one letter. */
-void ek__job_note_keys(const ek__doc *doc, ek_job *job);
+void ek__job_note_keys(const ek__config_tree *doc, ek_job *job);
 
 /* ---- what follows from a change ---- */
 

@@ -44,7 +44,7 @@ static ek_status read_text(writing *w)
     if (stat(was->path, &file) == 0 && !S_ISREG(file.st_mode))
         return refuse_source(was, "is no ordinary file, so it cannot be read again to be written anew; give a file",
                              w->err);
-    return ek__doc_read_text(was->path, &w->text, &w->size, w->err);
+    return ek__config_read_text(was->path, &w->text, &w->size, w->err);
 }
 
 /* What the text makes of a job, into w->is. */

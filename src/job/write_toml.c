@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/doc_toml.h"
+#include "base/config_tree_toml.h"
 #include "base/splice.h"
 #include "job/write.h"
 
@@ -220,17 +220,17 @@ static ek_status put(toml *t, const ek__setting *setting)
 
 ek_status ek__write_toml(const ek__settings *s, const ek__job_text *file, char **out, size_t *size, ek_error *err)
 {
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     bool marked = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0;
     toml t = {.file = file, .shift = marked ? 3 : 0, .splices = {.pool = ek__pool_new()}, .err = err};
     ek_status status =
-        t.splices.pool ? ek__doc_parse_toml(file->name, file->text, file->size, &doc, err) : ek__no_memory(err);
-    t.root = status == EK_OK ? ek__doc_root(doc) : NULL;
+        t.splices.pool ? ek__config_parse_toml(file->name, file->text, file->size, &doc, err) : ek__no_memory(err);
+    t.root = status == EK_OK ? ek__config_root(doc) : NULL;
     for (int i = 0; i < s->n && status == EK_OK; i++)
         status = put(&t, &s->setting[i]);
     if (status == EK_OK)
         status = ek__splice_apply(&t.splices, file->text, file->size, out, size, err);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     ek__pool_free(t.splices.pool);
     return status;
 }

@@ -128,7 +128,7 @@ static int count_aliases(const ek__node *node, const ek__node *original, int *n_
 
 static ek_status splice_shared(const ek__settings *s, const ek__source *source, ek__splices *splices, ek_error *err)
 {
-    const ek__node *root = ek__doc_root(source->doc);
+    const ek__node *root = ek__config_root(source->doc);
     ek_status status = EK_OK;
     for (int i = 0; i < s->n && status == EK_OK; i++) {
         char section[256];
@@ -140,7 +140,7 @@ static ek_status splice_shared(const ek__settings *s, const ek__source *source, 
         if (!node || !node->anchor || node->kind != EK__SCALAR || count_aliases(root, node, &n_others) == 0 ||
             n_others > 0)
             continue;
-        const ek__span span = ek__span_of(source, node);
+        const ek__text_span span = ek__span_of(source, node);
         status = ek__splice_add(splices, (size_t)span.content, (size_t)span.end, setting->value, err);
     }
     return status;
@@ -152,7 +152,7 @@ static ek_status set_shared(const ek__settings *s, const ek__job_text *file, cha
     ek__source source = {.size = (int)file->size};
     ek__splices splices = {.pool = ek__pool_new()};
     ek_status status = splices.pool
-                           ? ek__doc_parse_buffer_with_aliases(file->name, file->text, file->size, &source.doc, err)
+                           ? ek__config_parse_buffer_with_aliases(file->name, file->text, file->size, &source.doc, err)
                            : ek__no_memory(err);
     source.text = status == EK_OK ? ek__alloc(file->size + 1, 1) : NULL;
     if (source.text) {
@@ -164,7 +164,7 @@ static ek_status set_shared(const ek__settings *s, const ek__job_text *file, cha
         status = ek__no_memory(err);
     }
     free(source.text);
-    ek__doc_free(source.doc);
+    ek__config_free(source.doc);
     ek__pool_free(splices.pool);
     return status;
 }
@@ -175,9 +175,9 @@ static ek_status put(ek__edit *edit, const ek__settings *s, const ek__setting *s
 {
     char section[256];
     const char *path[MAX_KEYS + 1];
-    const ek__node *root = ek__doc_root(ek__edit_doc(edit));
+    const ek__node *root = ek__config_root(ek__edit_config(edit));
     if (!find_path(s, setting, root, section, path))
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){ek__doc_name(ek__edit_doc(edit)), 0, 0}),
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){ek__config_name(ek__edit_config(edit)), 0, 0}),
                         "%s is too deep to be written; change it by hand", setting->key);
     const ek__node *node = find(root, path);
     bool gone = setting->kind == EK__SETTING_GONE;

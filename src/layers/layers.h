@@ -2,7 +2,7 @@
 #ifndef EK_LAYERS_LAYERS_H
 #define EK_LAYERS_LAYERS_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "evenkeel/layers.h"
 
 /** Smallest time of a body layer, in any unit: it must not be zero. */
@@ -24,7 +24,7 @@ extern const struct ek__layer_keys {
 void ek__layer_default_times(ek_layer *layer, double backward);
 
 /** ek_layers_read() of a document. */
-ek_status ek__layers_from_doc(const ek__doc *doc, const ek_times *times, const ek_listener *listener, ek_layers *out,
-                              ek_error *err);
+ek_status ek__layers_from_config(const ek__config_tree *doc, const ek_times *times, const ek_listener *listener,
+                                 ek_layers *out, ek_error *err);
 
 #endif

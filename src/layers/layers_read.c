@@ -374,15 +374,15 @@ static ek_status read_root(reader *r, const ek__node *root)
     return status ? status : read_description(r, root);
 }
 
-ek_status ek__layers_from_doc(const ek__doc *doc, const ek_times *times, const ek_listener *listener, ek_layers *out,
-                              ek_error *err)
+ek_status ek__layers_from_config(const ek__config_tree *doc, const ek_times *times, const ek_listener *listener,
+                                 ek_layers *out, ek_error *err)
 {
     reader r = {
         .in = {doc, listener, err}, .layers.name = "model", .times = times ? *times : (ek_times){NAN, NAN, NAN}};
     r.layers.body = ek__alloc(EK_MAX_BODY_KINDS, sizeof *r.layers.body);
     if (!r.layers.body)
         return ek__no_memory(err);
-    ek_status status = read_root(&r, ek__doc_root(doc));
+    ek_status status = read_root(&r, ek__config_root(doc));
     if (status == EK_OK)
         *out = r.layers;
     else
@@ -393,11 +393,11 @@ ek_status ek__layers_from_doc(const ek__doc *doc, const ek_times *times, const e
 ek_status ek_layers_read(const char *path, const ek_times *times, const ek_listener *listener, ek_layers *out,
                          ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__doc_read(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__config_read(path, &doc, err);
     if (status)
         return status;
-    status = ek__layers_from_doc(doc, times, listener, out, err);
-    ek__doc_free(doc);
+    status = ek__layers_from_config(doc, times, listener, out, err);
+    ek__config_free(doc);
     return status;
 }

@@ -61,7 +61,7 @@ static void passes(finder *g, ek__graph_kind kind, ek_recompute recompute, doubl
 
 static int64_t static_of(finder *g, ek__graph_kind kind)
 {
-    ek__static_bytes bytes = ek__graph_static(g->job, ek__step_layer(g->layers, kind)->graph);
+    ek__persistent_bytes bytes = ek__graph_persistent(g->job, ek__step_layer(g->layers, kind)->graph);
     return bytes.weight + bytes.gathered + bytes.gradient + bytes.optimizer;
 }
 
@@ -69,7 +69,7 @@ static void count_layers(finder *g)
 {
     int n = g->job->model.n_layers + g->job->model.n_prediction_layers;
     for (int i = 0; i < n; i++)
-        g->count[ek__layer_kind(g->job, i)]++;
+        g->count[ek__layer_graph_kind(g->job, i)]++;
     g->f.n_layers = n;
 }
 
@@ -241,7 +241,7 @@ static int64_t least_transient(const ek__bound_figures *f, int from, int to)
 {
     int64_t least = INT64_MAX;
     for (int i = from; i < to; i++) {
-        int64_t of = f->kind[f->kind_of[ek__layer_kind(f->job, i)]].transient;
+        int64_t of = f->kind[f->kind_of[ek__layer_graph_kind(f->job, i)]].transient;
         least = of < least ? of : least;
     }
     return least;
@@ -252,9 +252,9 @@ static void find_others(finder *g)
 {
     ek__bound_figures *f = &g->f;
     int n = f->n_layers, before = 0, behind = 0;
-    while (before < n && f->kind_of[ek__layer_kind(g->job, before)] != f->alike_kind)
+    while (before < n && f->kind_of[ek__layer_graph_kind(g->job, before)] != f->alike_kind)
         before++;
-    while (behind < n && f->kind_of[ek__layer_kind(g->job, n - 1 - behind)] != f->alike_kind)
+    while (behind < n && f->kind_of[ek__layer_graph_kind(g->job, n - 1 - behind)] != f->alike_kind)
         behind++;
     bool between = before + f->n_alike + behind < n;
     f->n_before = between ? n : before;

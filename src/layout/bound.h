@@ -4,7 +4,7 @@
 
 #include "evenkeel/layout.h"
 #include "layout/rule.h"
-#include "memory/graph.h"
+#include "model/graph.h"
 
 enum { EK__MOST_KINDS = 3 };
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "layers/layers.h"
-#include "memory/recompute_kind.h"
+#include "model/recompute_kind.h"
 
 #define BYTES_PER_MB 1048576.0
 
@@ -66,7 +66,7 @@ static ek_status kept_of(const maker *m, const ek__graph *graph, ek_recompute ki
 static ek_status measure(maker *m, ek__graph_kind kind)
 {
     const ek__graph *graph = m->programs->graph[kind];
-    const ek__static_bytes *bytes = &m->programs->bytes[kind];
+    const ek__persistent_bytes *bytes = &m->programs->bytes[kind];
     const ek_layer_times times = ek__stage_pricer_layer(m->pricer, kind);
     ek_layer *layer = &m->kind[kind];
     ek_status status = EK_OK;
@@ -100,8 +100,8 @@ static void make_body(const maker *m, ek_layers *out)
     ek_layer *body = NULL;
     out->n_layers = n;
     for (int i = 0; i < n; i++) {
-        const ek_layer *layer = &m->kind[ek__layer_kind(m->job, i)];
-        bool another = i == 0 || ek__layer_kind(m->job, i) != ek__layer_kind(m->job, i - 1);
+        const ek_layer *layer = &m->kind[ek__layer_graph_kind(m->job, i)];
+        bool another = i == 0 || ek__layer_graph_kind(m->job, i) != ek__layer_graph_kind(m->job, i - 1);
         if (another && out->n_body < EK_MAX_BODY_KINDS) {
             body = &out->body[out->n_body++];
             *body = *layer;

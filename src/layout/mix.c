@@ -175,7 +175,7 @@ static void list_groups(ek__mix_layout *l)
     int n = f->n_layers, cells = l->mixes->n_cells;
     l->group[l->n_groups++] = (ek__mix_group){f->alike_kind, f->n_alike, 0, cells - 1, 0};
     for (int i = 0; i < n; i++) {
-        int kind = f->kind_of[ek__layer_kind(f->job, i)];
+        int kind = f->kind_of[ek__layer_graph_kind(f->job, i)];
         int low = cells - (n - i) > 0 ? cells - (n - i) : 0, high = i < cells - 1 ? i : cells - 1;
         ek__mix_group *last = &l->group[l->n_groups - 1];
         if (kind == f->alike_kind)

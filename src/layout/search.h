@@ -7,14 +7,14 @@
 #include "layout/split.h"
 
 /* How much is known of a layout. */
-typedef enum ek__known {
+typedef enum ek__look {
     EK__KNOWN_BOUND,  /* in closed form, memory aside */
     EK__KNOWN_WITHIN, /* within the memory limit */
     EK__KNOWN_MIXED,  /* of several chunks a stage: by the best mix of paths (mix.h) */
     EK__KNOWN_TRIED,  /* balanced in short */
     EK__KNOWN_SPLIT,  /* balanced */
     EK__KNOWN_WHOLE,  /* of several chunks a stage: bounded with whole layers */
-} ek__known;
+} ek__look;
 
 /* One layout. */
 typedef struct ek__candidate {

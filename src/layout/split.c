@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance/lone.h"
+#include "balance/label_setting.h"
 #include "base/error.h"
 #include "job/job_internal.h"
 #include "layout/bound.h"

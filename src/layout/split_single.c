@@ -1,7 +1,7 @@
 /* One chunk a stage under 1F1B: the shortest step over all splits of the layers, each stage recomputing the least that
- * fits. The pipeline is the label setting of balance/lone.h over costs that are those of the whole job, stage by stage
- * (stage.h). Where the plan found has a longer path than the label setting knew, as it has where sends turn between
- * neighbours, that path is one more to know, and the plans are searched anew: cuts, as in Benders, Partitioning
+ * fits. The pipeline is the label setting of balance/label_setting.h over costs that are those of the whole job, stage
+ * by stage (stage.h). Where the plan found has a longer path than the label setting knew, as it has where sends turn
+ * between neighbours, that path is one more to know, and the plans are searched anew: cuts, as in Benders, Partitioning
  * procedures for solving mixed-variables programming problems, 1962. What follows the pipeline on each stage is a
  * maximum over the stages, too: the update behind the norm's barrier. It is met by a cap on a stage's update that comes
  * down as long as that can pay: for every cap the shortest pipeline is found, and no plan with a smaller update can be
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance/lone.h"
+#include "balance/label_setting.h"
 #include "base/error.h"
 #include "layout/split.h"
 #include "simulate/longest_path.h"
@@ -30,25 +30,25 @@ typedef struct single {
     ek__path walked;                     /* the longest path of the plan; arrays of [2 p] */
     double *duration, *tail;
     int n_paths;
-    ek__lone_path path[EK__LONE_MOST_PATHS];
-    double *path_counts; /* [EK__LONE_MOST_PATHS][2 p] */
+    ek__label_path path[EK__LABEL_MOST_PATHS];
+    double *path_counts; /* [EK__LABEL_MOST_PATHS][2 p] */
     ek_status status;
     ek_error *err;
 } single;
 
-static ek__lone_fit cost_of(void *user, int stage, int first, int n, ek__lone_cost *out)
+static ek__label_fit cost_of(void *user, int stage, int first, int n, ek__label_cost *out)
 {
     single *s = user;
     const ek__stage_choice *choice;
     s->status = ek__stages_choose(s->stages, stage, first, n, &choice, s->err);
     if (s->status)
-        return EK__LONE_NO_MEMORY;
+        return EK__LABEL_NO_MEMORY;
     if (!choice->fits)
-        return EK__LONE_NEVER;
+        return EK__LABEL_NEVER;
     if (choice->price.update >= s->cap)
-        return EK__LONE_NEVER;
-    *out = (ek__lone_cost){choice->price.forward, choice->price.backward, choice->price.after};
-    return EK__LONE_FITS;
+        return EK__LABEL_NEVER;
+    *out = (ek__label_cost){choice->price.forward, choice->price.backward, choice->price.after};
+    return EK__LABEL_FITS;
 }
 
 static bool is_over(void *user)
@@ -114,34 +114,34 @@ static ek_status walk(single *s)
 static void add_path(single *s)
 {
     const ek__delays *d = ek__stage_pricer_delays(ek__stages_pricer(s->stages));
-    int n_slots = 2 * s->p, at = s->n_paths++ % EK__LONE_MOST_PATHS;
+    int n_slots = 2 * s->p, at = s->n_paths++ % EK__LABEL_MOST_PATHS;
     double *counts = s->path_counts + (size_t)at * (size_t)n_slots, fixed = 0;
     memcpy(counts, s->walked.count, (size_t)n_slots * sizeof *counts);
     for (int i = 0; i < n_slots && d; i++)
         fixed +=
             s->walked.before[i] * d->before[i] + s->walked.after[i] * d->after[i] + s->walked.travel[i] * d->travel[i];
-    s->path[at] = (ek__lone_path){counts, counts + s->p, fixed, s->walked.end};
+    s->path[at] = (ek__label_path){counts, counts + s->p, fixed, s->walked.end};
 }
 
 /* The least bound of a plan that fits, by the paths known. */
-static ek_status solve_known(single *s, double known, double upper, ek__lone_bound *out)
+static ek_status solve_known(single *s, double known, double upper, ek__label_bound *out)
 {
     const ek__stage_pricer *pricer = ek__stages_pricer(s->stages);
-    const ek__lone_stages stages = {.order = ek__stage_pricer_order(pricer),
-                                    .delays = s->p > 1 ? ek__stage_pricer_delays(pricer) : NULL,
-                                    .path = s->path,
-                                    .n_paths = s->n_paths < EK__LONE_MOST_PATHS ? s->n_paths : EK__LONE_MOST_PATHS,
-                                    .n_layers = s->n_layers,
-                                    .min_layers = 1,
-                                    .fixed_layers = s->p == 1 ? &s->n_layers : s->options->fixed_layers,
-                                    .alike = ek__stages_alike(s->stages),
-                                    .known = known,
-                                    .cost = cost_of,
-                                    .over = is_over,
-                                    .user = s};
+    const ek__label_stages stages = {.order = ek__stage_pricer_order(pricer),
+                                     .delays = s->p > 1 ? ek__stage_pricer_delays(pricer) : NULL,
+                                     .path = s->path,
+                                     .n_paths = s->n_paths < EK__LABEL_MOST_PATHS ? s->n_paths : EK__LABEL_MOST_PATHS,
+                                     .n_layers = s->n_layers,
+                                     .min_layers = 1,
+                                     .fixed_layers = s->p == 1 ? &s->n_layers : s->options->fixed_layers,
+                                     .alike = ek__stages_alike(s->stages),
+                                     .known = known,
+                                     .cost = cost_of,
+                                     .over = is_over,
+                                     .user = s};
     bool fits = true;
     do {
-        ek_status status = ek__lone_solve(&stages, upper, s->layers, out, s->err);
+        ek_status status = ek__label_solve(&stages, upper, s->layers, out, s->err);
         if (status)
             return s->status ? s->status : status;
         status = out->found ? verify(s, &fits) : EK_OK;
@@ -154,10 +154,10 @@ static ek_status solve_known(single *s, double known, double upper, ek__lone_bou
 
 /* The shortest pipeline below `upper` whose stages fit, s->layers: with what follows its last backward pass. Its bound
  * is the least of all plans', or less where the paths that make them long do not come to an end. */
-static ek_status solve(single *s, double upper, ek__lone_bound *out)
+static ek_status solve(single *s, double upper, ek__label_bound *out)
 {
     double shortest = upper, known = 0;
-    ek__lone_bound is = {0};
+    ek__label_bound is = {0};
     for (int round = 0; round < MOST_ROUNDS; round++) {
         ek_status status = solve_known(s, known, shortest, &is);
         if (!status && is.found)
@@ -175,7 +175,7 @@ static ek_status solve(single *s, double upper, ek__lone_bound *out)
             break;
         add_path(s);
     }
-    *out = (ek__lone_bound){.bound = fmin(known, shortest), .found = shortest < upper};
+    *out = (ek__label_bound){.bound = fmin(known, shortest), .found = shortest < upper};
     if (out->found)
         memcpy(s->layers, s->shortest, (size_t)s->p * sizeof *s->layers);
     return EK_OK;
@@ -187,7 +187,7 @@ static ek_status search(single *s, const ek__split_options *options, ek__split *
     double upper = fmin(options->upper, best->seconds);
     *bound = INFINITY;
     for (s->cap = INFINITY;;) {
-        ek__lone_bound shown;
+        ek__label_bound shown;
         double update, seconds;
         /* What is not below `upper` with the least update is of no account; whole() only adds to it. */
         ek_status status = solve(s, upper - s->least_update, &shown);
@@ -232,7 +232,7 @@ static bool make_room(single *s)
     size_t p = (size_t)s->p, n_slots = 2 * p;
     s->layers = ek__alloc(2 * p, sizeof *s->layers);
     s->actual = ek__alloc(p, sizeof *s->actual);
-    s->duration = ek__alloc((5 + EK__LONE_MOST_PATHS) * n_slots + p, sizeof *s->duration);
+    s->duration = ek__alloc((5 + EK__LABEL_MOST_PATHS) * n_slots + p, sizeof *s->duration);
     if (!s->layers || !s->actual || !s->duration)
         return false;
     s->shortest = s->layers + p;
@@ -241,7 +241,7 @@ static bool make_room(single *s)
                            .after = s->duration + 3 * n_slots,
                            .travel = s->duration + 4 * n_slots};
     s->path_counts = s->duration + 5 * n_slots;
-    s->tail = s->path_counts + EK__LONE_MOST_PATHS * n_slots;
+    s->tail = s->path_counts + EK__LABEL_MOST_PATHS * n_slots;
     return true;
 }
 

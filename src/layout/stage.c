@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "memory/program.h"
-#include "memory/recompute_kind.h"
-#include "memory/used.h"
+#include "memory/stage_peak.h"
+#include "model/recompute_kind.h"
 
 /* What was asked for. */
 typedef struct asked {
@@ -48,7 +48,8 @@ static ek_status find_runs(ek__stages *s, ek_error *err)
     if (!s->run_start)
         return ek__no_memory(err);
     for (int i = 1; i < n; i++)
-        s->run_start[i] = ek__layer_kind(&s->job, i) == ek__layer_kind(&s->job, i - 1) ? s->run_start[i - 1] : i;
+        s->run_start[i] =
+            ek__layer_graph_kind(&s->job, i) == ek__layer_graph_kind(&s->job, i - 1) ? s->run_start[i - 1] : i;
     return EK_OK;
 }
 
@@ -120,7 +121,7 @@ bool ek__stages_alike(const ek__stages *stages)
 {
     int n = stages->job.model.n_layers + stages->job.model.n_prediction_layers;
     for (int i = 1; i < n; i++)
-        if (ek__layer_kind(&stages->job, i) != ek__layer_kind(&stages->job, 0))
+        if (ek__layer_graph_kind(&stages->job, i) != ek__layer_graph_kind(&stages->job, 0))
             return false;
     return true;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "memory/recompute_kind.h"
+#include "model/recompute_kind.h"
 
 static ek_status measure(ek__ways *w, const ek__job_programs *programs, ek__stage_pricer *pricer, ek_error *err)
 {
@@ -60,7 +60,7 @@ static ek_recompute kind_in(ek__chunk_lists l, int layer)
 static void sum_layers(ek__ways *ways, int first, int n)
 {
     for (int i = 0; i < n; i++) {
-        const ek__way_figures *f = &ways->figures[ek__layer_kind(ways->job, first + i)];
+        const ek__way_figures *f = &ways->figures[ek__layer_graph_kind(ways->job, first + i)];
         for (int k = 0; k < EK_N_RECOMPUTE; k++) {
             ways->time_sum[i + 1][k] = ways->time_sum[i][k] + f->time[k];
             ways->kept_sum[i + 1][k] = ways->kept_sum[i][k] + f->kept[k];

@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "memory/program.h"
-#include "memory/used.h"
+#include "memory/stage_peak.h"
 #include "simulate/longest_path.h"
 
 enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };            /* of a stage; known at once */
@@ -136,7 +136,7 @@ static ek_status fill(ek__whole_plans *w, ek_error *err)
     int n = w->job.model.n_layers + w->job.model.n_prediction_layers;
     w->alike = true;
     for (int i = 1; i < n; i++)
-        w->alike = w->alike && ek__layer_kind(&w->job, i) == ek__layer_kind(&w->job, 0);
+        w->alike = w->alike && ek__layer_graph_kind(&w->job, i) == ek__layer_graph_kind(&w->job, 0);
     for (int first = 0; first < 2; first++)
         ek__bound_exposed(w->figures, w->v, first, w->exposed[first], w->ends[first]);
     if (!make_room(w))
@@ -241,7 +241,7 @@ static double least_tail(const ek__whole_plans *w, int stage)
     double sum = (first ? w->ends[1][0] : 0) + (stage == w->p - 1 ? w->ends[first][1] : 0);
     for (int c = 0; c < w->v; c++)
         for (int i = 0, cell = c * w->p + stage; i < w->job.plan.layers[cell]; i++)
-            sum += w->exposed[first][w->figures->kind_of[ek__layer_kind(&w->job, w->first[cell] + i)]][c];
+            sum += w->exposed[first][w->figures->kind_of[ek__layer_graph_kind(&w->job, w->first[cell] + i)]][c];
     return sum;
 }
 
@@ -426,7 +426,7 @@ static uint64_t hash_of(const ek__whole_plans *w, int stage)
         int cell = c * w->p + stage, n = w->job.plan.layers[cell];
         hash = mix_in(hash, n);
         for (int i = 0; i < n && !w->alike; i++)
-            hash = mix_in(hash, (int)ek__layer_kind(&w->job, w->first[cell] + i));
+            hash = mix_in(hash, (int)ek__layer_graph_kind(&w->job, w->first[cell] + i));
     }
     return hash ? hash : 1;
 }
@@ -691,7 +691,7 @@ static ek_status choose_stage(ek__whole_plans *w, int at)
 static double transient_of(const ek__whole_plans *w, int cell)
 {
     int last = w->first[cell] + w->job.plan.layers[cell] - 1;
-    return (double)w->figures->kind[w->figures->kind_of[ek__layer_kind(&w->job, last)]].transient;
+    return (double)w->figures->kind[w->figures->kind_of[ek__layer_graph_kind(&w->job, last)]].transient;
 }
 
 /* One of as many micro-batches of each chunk, and as much besides. */

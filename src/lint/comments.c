@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "evenkeel/lint.h"
-#include "lint/place.h"
+#include "lint/source_position.h"
 
 static const char mark[] = "evenkeel:";
 

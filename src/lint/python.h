@@ -98,7 +98,7 @@ struct ek__python {
     ek__python_call *call;   /* by the place of their opening bracket */
     ek__python_argument *argument;
     ek__python_assignment *assignment; /* by the place of their sign */
-    ek__settings environment;          /* os.environ["X"] = "Y" and the like */
+    ek__lint_settings environment;     /* os.environ["X"] = "Y" and the like */
 };
 typedef struct ek__python ek__python;
 

@@ -23,10 +23,10 @@ static ek_status put(collector *c, int from, int block, int name, int name_end, 
 {
     ek__python *p = c->p;
     ek__python_literal n = ek__python_value(p, name, name_end), v = ek__python_value(p, value, value_end);
-    ek__settings *out = &p->environment;
+    ek__lint_settings *out = &p->environment;
     if (n.kind != EK__PYTHON_TEXT || value >= value_end || out->n == EK__SETTINGS_MAX)
         return EK_OK;
-    ek__setting *all = ek__pool_push(p->pool, out->setting, out->n, sizeof *all);
+    ek__lint_setting *all = ek__pool_push(p->pool, out->setting, out->n, sizeof *all);
     const char *copy = ek__pool_text(p->pool, n.text, strlen(n.text));
     const char *text = v.kind == EK__PYTHON_TEXT ? ek__pool_text(p->pool, v.text, strlen(v.text)) : NULL;
     if (!all || !copy || (v.kind == EK__PYTHON_TEXT && !text))
@@ -35,19 +35,19 @@ static ek_status put(collector *c, int from, int block, int name, int name_end, 
     const ek__python_token *first = &p->token[from], *last = &p->token[value_end - 1], *begin = &p->token[value];
     bool one_line = last->line == first->line;
     all[out->n++] =
-        (ek__setting){.name = copy,
-                      .value = text,
-                      .line = first->line,
-                      .column = first->column,
-                      .end_column = one_line ? ek__python_end_column(p, value_end - 1) : 0,
-                      .value_column = one_line && text && value + 1 == value_end &&
-                                              ek__python_end_column(p, value) - begin->column == begin->size &&
-                                              (size_t)begin->size == strlen(text) + 2
-                                          ? begin->column + 1
-                                          : 0,
-                      .maybe = is_maybe(p, block),
-                      .fallback = fallback,
-                      .exported = true};
+        (ek__lint_setting){.name = copy,
+                           .value = text,
+                           .line = first->line,
+                           .column = first->column,
+                           .end_column = one_line ? ek__python_end_column(p, value_end - 1) : 0,
+                           .value_column = one_line && text && value + 1 == value_end &&
+                                                   ek__python_end_column(p, value) - begin->column == begin->size &&
+                                                   (size_t)begin->size == strlen(text) + 2
+                                               ? begin->column + 1
+                                               : 0,
+                           .maybe = is_maybe(p, block),
+                           .fallback = fallback,
+                           .exported = true};
     return EK_OK;
 }
 

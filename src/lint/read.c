@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc_toml.h"
+#include "base/config_tree_toml.h"
 #include "base/error.h"
 #include "evenkeel/memory.h"
 #include "job/job_internal.h"
@@ -45,10 +45,10 @@ static int kind_by_content(const char *name, const char *text, size_t size)
         first[n] = '\0';
         return strstr(first, "python") ? (int)EK_LINT_PYTHON : strstr(first, "sh") ? (int)EK_LINT_SHELL : -1;
     }
-    ek__doc *doc = NULL;
-    bool map = ek__doc_parse_buffer_with_aliases(name, text, size, &doc, NULL) == EK_OK && ek__doc_root(doc) &&
-               ek__doc_root(doc)->kind == EK__MAP;
-    ek__doc_free(doc);
+    ek__config_tree *doc = NULL;
+    bool map = ek__config_parse_buffer_with_aliases(name, text, size, &doc, NULL) == EK_OK && ek__config_root(doc) &&
+               ek__config_root(doc)->kind == EK__MAP;
+    ek__config_free(doc);
     return map ? (int)EK_LINT_YAML : -1;
 }
 
@@ -128,18 +128,18 @@ static ek_status read_job(ek__lint_file *file, int n_devices, ek__pool *pool, ek
 
 static ek_status read_as(ek__lint_file *file, const ek_lint_options *options, ek__pool *pool, ek_error *err)
 {
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek__shell *shell = NULL;
     ek__python *python = NULL;
     ek_status status = EK_OK;
     if (file->kind == EK_LINT_YAML) {
-        status = ek__doc_parse_buffer_with_aliases(file->path, file->text, file->size, &doc, err);
+        status = ek__config_parse_buffer_with_aliases(file->path, file->text, file->size, &doc, err);
         file->doc = doc;
-        file->yaml = doc ? ek__doc_root(doc) : NULL;
+        file->yaml = doc ? ek__config_root(doc) : NULL;
     } else if (file->kind == EK_LINT_TOML) {
-        status = ek__doc_parse_toml(file->path, file->text, file->size, &doc, err);
+        status = ek__config_parse_toml(file->path, file->text, file->size, &doc, err);
         file->doc = doc;
-        file->yaml = doc ? ek__doc_root(doc) : NULL;
+        file->yaml = doc ? ek__config_root(doc) : NULL;
     } else if (file->kind == EK_LINT_SHELL) {
         status = ek__shell_read(file->path, file->text, file->size, pool, &shell, err);
         file->shell = shell;
@@ -159,7 +159,7 @@ ek_status ek__lint_file_read(const char *path, const ek_lint_options *options, e
     out->comments = ek__pool_alloc(pool, 1, sizeof *out->comments);
     if (!out->path || !out->comments)
         return ek__no_memory(err);
-    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    ek_status status = ek__config_read_text(path, &text, &size, err);
     if (status)
         return status;
     out->text = text;
@@ -180,7 +180,7 @@ void ek__lint_file_clear(ek__lint_file *file)
 {
     ek_job job = file->job ? *file->job : (ek_job){0};
     ek_job_clear(&job);
-    ek__doc_free((ek__doc *)file->doc);
+    ek__config_free((ek__config_tree *)file->doc);
     free((char *)file->text);
     *file = (ek__lint_file){0};
 }

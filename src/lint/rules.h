@@ -6,7 +6,7 @@
 #ifndef EK_LINT_RULES_H
 #define EK_LINT_RULES_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/pool.h"
 #include "evenkeel/job.h"
 #include "evenkeel/lint.h"
@@ -34,7 +34,7 @@ typedef struct ek__lint_file {
     const char *text; /**< [size], NUL behind */
     size_t size;
     const ek__node *yaml;
-    const ek__doc *doc;
+    const ek__config_tree *doc;
     const ek_job *job; /**< of a training YAML or of Megatron's arguments, where they can be read as one */
     int n_remarks;
     const ek__lint_remark *remark; /**< [n_remarks], of the job's reader and of ek_memory_lint() */

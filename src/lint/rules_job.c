@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
-#include "lint/place.h"
 #include "lint/shell.h"
+#include "lint/source_position.h"
 
 #define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
 #define CHECKS(function) .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function)}
@@ -28,20 +28,21 @@ static double to_mb(double bytes)
 
 /* A finding at a setting. */
 #define REPORT_AT(setting, fix, ...)                                                                                   \
-    ek__lint_report(run, entry, file, ek__place_of(file, (setting)).line, ek__place_of(file, (setting)).column,        \
-                    ek__place_of(file, (setting)).end_column, (fix), __VA_ARGS__)
+    ek__lint_report(run, entry, file, ek__source_position_of(file, (setting)).line,                                    \
+                    ek__source_position_of(file, (setting)).column,                                                    \
+                    ek__source_position_of(file, (setting)).end_column, (fix), __VA_ARGS__)
 
 /* The setting where the file has it, else what made the rule ask. */
 static const ek__job_key *either(const ek__lint_file *file, const ek__job_key *setting, const ek__job_key *otherwise)
 {
-    ek__place at = ek__place_of(file, setting);
+    ek__source_position at = ek__source_position_of(file, setting);
     return at.node || at.end_column > 0 ? setting : otherwise;
 }
 
 /* What a fix writes in place of a value; none where there is no value to replace. */
 static const char *fix_of(const ek__lint_file *file, const ek__job_key *setting, const char *text)
 {
-    return ek__place_of(file, setting).node ? text : NULL;
+    return ek__source_position_of(file, setting).node ? text : NULL;
 }
 
 /* What the fullest stage holds. */
@@ -296,7 +297,7 @@ static ek_status check_one_chunk(ek__lint_run *run, const ek__lint_entry *entry,
     bool usual = !scheduler || (scheduler->text && strcmp(scheduler->text, "1f1b") == 0);
     if (!job || !ek__lint_is_on(on) || !usual || job->plan.n_chunks > 1 || job->parallel.pipeline == 1)
         return EK_OK;
-    ek__place at = ek__place_of_node(on);
+    ek__source_position at = ek__source_position_of_node(on);
     return ek__lint_report(
         run, entry, file, at.line, at.column, at.end_column, NULL,
         "pipeline_interleave is on, but a stage has one chunk; set pp_interleave_num to 2 or more in "
@@ -355,9 +356,9 @@ static ek_status check_micro_batch(ek__lint_run *run, const ek__lint_entry *entr
     else
         snprintf(pays, sizeof pays, "and on %s the step is predicted %.1f %% shorter", run->options->device->name,
                  -100 * change);
-    ek__place at = ek__place_of_node(ek__lint_get(file->yaml, "runner_config.batch_size"));
+    ek__source_position at = ek__source_position_of_node(ek__lint_get(file->yaml, "runner_config.batch_size"));
     if (!at.node)
-        at = ek__place_of(file, &setting);
+        at = ek__source_position_of(file, &setting);
     return ek__lint_report(
         run, entry, file, at.line, at.column, at.end_column, NULL,
         "micro-batches of 1 sequence, though with 2 and half as many the fullest stage would hold %.0f "
@@ -390,7 +391,7 @@ static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, con
         snprintf(figure, sizeof figure, "; on %s the step is predicted %.1f %% shorter then",
                  run->options->device->name, -100 * change);
     const ek__node *node = ek__lint_get(file->yaml, "recompute_config.recompute");
-    ek__place at = node ? ek__place_of_node(node) : ek__place_of(file, &setting);
+    ek__source_position at = node ? ek__source_position_of_node(node) : ek__source_position_of(file, &setting);
     return ek__lint_report(
         run, entry, file, at.line, at.column, at.end_column, at.node && at.node->kind == EK__SCALAR ? "False" : NULL,
         "%d layers are recomputed whole, though without that the fullest stage would hold %.0f MB of "

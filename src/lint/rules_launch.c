@@ -13,9 +13,9 @@
 #define BOTH  (1U << EK_LINT_SHELL | 1U << EK_LINT_PYTHON)
 #define GUIDE "MindSpore's tuning guide for dynamic graphs"
 
-static const ek__settings *environment_of(const ek__lint_file *file)
+static const ek__lint_settings *environment_of(const ek__lint_file *file)
 {
-    static const ek__settings none;
+    static const ek__lint_settings none;
     return file->shell ? &file->shell->environment : file->python ? &file->python->environment : &none;
 }
 
@@ -44,7 +44,7 @@ static const bad_value bad_values[] = {
     {"debug-log", "TORCH_DISTRIBUTED_DEBUG", {"DETAIL"}, "OFF", "every collective is checked against the other ranks"},
 };
 
-static const bad_value *bad_value_of(const ek__setting *s, const char *rule)
+static const bad_value *bad_value_of(const ek__lint_setting *s, const char *rule)
 {
     for (size_t i = 0; i < sizeof bad_values / sizeof *bad_values; i++) {
         const bad_value *b = &bad_values[i];
@@ -57,17 +57,17 @@ static const bad_value *bad_value_of(const ek__setting *s, const char *rule)
     return NULL;
 }
 
-static bool counts(const ek__setting *s)
+static bool counts(const ek__lint_setting *s)
 {
     return s->exported && !s->unset && s->value;
 }
 
 ek_status ek__lint_variables(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     ek_status status = EK_OK;
     for (int i = 0; status == EK_OK && i < all->n; i++) {
-        const ek__setting *s = &all->setting[i];
+        const ek__lint_setting *s = &all->setting[i];
         const bad_value *b = counts(s) ? bad_value_of(s, entry->about.id) : NULL;
         if (!b)
             continue;
@@ -139,13 +139,13 @@ static bool lost_key(const char *before, const char *after, item *out)
     return false;
 }
 
-static bool can_replace(const ek__setting *s)
+static bool can_replace(const ek__lint_setting *s)
 {
     return counts(s) && !s->maybe && !s->fallback && !s->one_command && is_one_of(s->name, lists);
 }
 
 /* The last setting of the name in `all` before `end` that a later one replaces; NULL. */
-static const ek__setting *setting_before(const ek__settings *all, int end, const char *name)
+static const ek__lint_setting *setting_before(const ek__lint_settings *all, int end, const char *name)
 {
     for (int i = end - 1; i >= 0; i--)
         if (can_replace(&all->setting[i]) && strcmp(all->setting[i].name, name) == 0)
@@ -154,7 +154,7 @@ static const ek__setting *setting_before(const ek__settings *all, int end, const
 }
 
 static ek_status report_replaced(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
-                                 const ek__setting *s, const ek__lint_file *from, const ek__setting *before)
+                                 const ek__lint_setting *s, const ek__lint_file *from, const ek__lint_setting *before)
 {
     item lost;
     if (!lost_key(before->value, s->value, &lost))
@@ -185,13 +185,13 @@ static bool comes_before(const ek__lint_file *script, const ek__lint_file *file)
 /* Scripts' settings come before those of the programs they start, those of environment files before the scripts'. */
 static ek_status check_twice(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     ek_status status = EK_OK;
     for (int i = 0; status == EK_OK && i < all->n; i++) {
-        const ek__setting *s = &all->setting[i];
+        const ek__lint_setting *s = &all->setting[i];
         if (!can_replace(s))
             continue;
-        const ek__setting *before = setting_before(all, i, s->name);
+        const ek__lint_setting *before = setting_before(all, i, s->name);
         const ek__lint_file *from = file;
         for (int f = 0; !before && f < run->n_files; f++)
             if (comes_before(&run->file[f], file)) {
@@ -210,7 +210,7 @@ static bool is_truth(const item *i, const char *word)
     return i->sign > 0 && i->size - i->sign - 1 == n && strncasecmp(i->text + i->sign + 1, word, n) == 0;
 }
 
-static bool is_alloc_conf(const ek__setting *s)
+static bool is_alloc_conf(const ek__lint_setting *s)
 {
     return counts(s) && strcmp(s->name, "MS_ALLOC_CONF") == 0;
 }
@@ -235,7 +235,7 @@ static const char *nearest_key(const item *i, size_t n)
 }
 
 static ek_status report_item(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
-                             const ek__setting *s, const item *i)
+                             const ek__lint_setting *s, const item *i)
 {
     int column = s->value_column ? s->value_column + (int)(i->text - s->value) : s->column;
     int end = s->value_column ? column + (int)i->size : s->end_column, shown = (int)(i->size < 80 ? i->size : 80);
@@ -259,7 +259,7 @@ static ek_status report_item(ek__lint_run *run, const ek__lint_entry *entry, con
 
 static ek_status check_items(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     ek_status status = EK_OK;
     for (int s = 0; s < all->n; s++) {
         if (!is_alloc_conf(&all->setting[s]))
@@ -276,10 +276,10 @@ static ek_status check_items(ek__lint_run *run, const ek__lint_entry *entry, con
 static ek_status check_key(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, const char *key,
                            const char *bad, const char *good, const char *what)
 {
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     ek_status status = EK_OK;
     for (int n = 0; status == EK_OK && n < all->n; n++) {
-        const ek__setting *s = &all->setting[n];
+        const ek__lint_setting *s = &all->setting[n];
         item i;
         if (!is_alloc_conf(s) || !has_key(s->value, key, strlen(key), &i) || !is_truth(&i, bad))
             continue;
@@ -305,8 +305,8 @@ static ek_status check_tracker(ek__lint_run *run, const ek__lint_entry *entry, c
 
 static ek_status check_virtual_unset(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    const ek__settings *all = environment_of(file);
-    const ek__setting *last = setting_before(all, all->n, "MS_ALLOC_CONF");
+    const ek__lint_settings *all = environment_of(file);
+    const ek__lint_setting *last = setting_before(all, all->n, "MS_ALLOC_CONF");
     if (!last || strstr(last->value, "enable_vmm")) /* in a wrong form is another rule's */
         return EK_OK;
     return ek__lint_report(run, entry, file, last->line, last->column, last->end_column, NULL,
@@ -330,10 +330,10 @@ static const ek__command *launcher_behind(const ek__shell *shell, int line)
 
 static ek_status check_simulation(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     ek_status status = EK_OK;
     for (int i = 0; status == EK_OK && i < all->n; i++) {
-        const ek__setting *s = &all->setting[i];
+        const ek__lint_setting *s = &all->setting[i];
         bool compiled_only = strcmp(s->name, "MS_SIMULATION_LEVEL") == 0,
              launches_none = strcmp(s->name, "MS_KERNEL_LAUNCH_SKIP") == 0;
         if (!counts(s) || s->maybe || (!compiled_only && !launches_none) || s->value[0] == '\0')
@@ -362,10 +362,10 @@ static ek_status check_exported(ek__lint_run *run, const ek__lint_entry *entry, 
                                         "MS_SIMULATION_LEVEL",
                                         "MS_DEV_SAVE_GRAPHS",
                                         NULL};
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     ek_status status = EK_OK;
     for (int i = 0; status == EK_OK && i < all->n; i++) {
-        const ek__setting *s = &all->setting[i];
+        const ek__lint_setting *s = &all->setting[i];
         if (!s->exported && is_one_of(s->name, known))
             status = ek__lint_report(run, entry, file, s->line, s->column, s->end_column, NULL,
                                      "%s is assigned and not exported, so the training does not see it; write export "
@@ -378,10 +378,10 @@ static ek_status check_exported(ek__lint_run *run, const ek__lint_entry *entry, 
 static ek_status check_connections(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const char *degree = ek__shell_argument(file->shell, "--tensor-model-parallel-size");
-    const ek__settings *all = environment_of(file);
+    const ek__lint_settings *all = environment_of(file);
     if (!degree || atoi(degree) < 2 || ek__shell_has(file->shell, "--use-torch-fsdp2"))
         return EK_OK;
-    const ek__setting *last = NULL;
+    const ek__lint_setting *last = NULL;
     for (int i = 0; i < all->n; i++)
         if (strcmp(all->setting[i].name, "CUDA_DEVICE_MAX_CONNECTIONS") == 0)
             last = &all->setting[i];

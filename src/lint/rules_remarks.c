@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lint/checks.h"
-#include "lint/place.h"
+#include "lint/source_position.h"
 
 #define JOBS (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL | 1U << EK_LINT_TOML)
 #define CHECKS(function)                                                                                               \
@@ -19,12 +19,12 @@ static const struct {
     {"fine-grain-without-sequence-parallel", {{"fine_grain_interleave"}, NULL}},
 };
 
-static ek__place place_of(const ek__lint_file *file, const ek__lint_remark *remark)
+static ek__source_position place_of(const ek__lint_file *file, const ek__lint_remark *remark)
 {
     for (size_t i = 0; i < sizeof places / sizeof *places && remark->line == 0; i++)
         if (strcmp(places[i].rule, remark->rule) == 0)
-            return ek__place_of(file, &places[i].setting);
-    return (ek__place){remark->line, remark->column, 0, NULL};
+            return ek__source_position_of(file, &places[i].setting);
+    return (ek__source_position){remark->line, remark->column, 0, NULL};
 }
 
 static ek_status report_those_of(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
@@ -34,7 +34,7 @@ static ek_status report_those_of(ek__lint_run *run, const ek__lint_entry *entry,
     for (int i = 0; i < file->n_remarks && status == EK_OK; i++) {
         if (strcmp(file->remark[i].rule, id) != 0)
             continue;
-        ek__place at = place_of(file, &file->remark[i]);
+        ek__source_position at = place_of(file, &file->remark[i]);
         status =
             ek__lint_report(run, entry, file, at.line, at.column, at.end_column, NULL, "%s", file->remark[i].message);
     }

@@ -7,13 +7,14 @@
 
 #include "base/error.h"
 #include "lint/checks.h"
-#include "lint/place.h"
+#include "lint/source_position.h"
 
 #define YAML            (1U << EK_LINT_YAML)
 #define CHECK(function) .check = {[EK_LINT_YAML] = (function)}
 #define REPORT(node, fix, ...)                                                                                         \
-    ek__lint_report(run, entry, file, ek__place_of_node(node).line, ek__place_of_node(node).column,                    \
-                    ek__place_of_node(node).end_column, (fix), __VA_ARGS__)
+    ek__lint_report(run, entry, file, ek__source_position_of_node(node).line,                                          \
+                    ek__source_position_of_node(node).column, ek__source_position_of_node(node).end_column, (fix),     \
+                    __VA_ARGS__)
 
 enum {
     FIRST_STEP = 3, /* where profiling may begin: the first step compiles */

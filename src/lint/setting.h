@@ -6,7 +6,7 @@
 
 enum { EK__SETTINGS_MAX = 1000 /* of a file that are looked at */ };
 
-typedef struct ek__setting {
+typedef struct ek__lint_setting {
     const char *name;
     const char *value;            /* NULL: not known without running */
     int line, column, end_column; /* from 1, in characters; end_column 0: to the line's end */
@@ -16,11 +16,11 @@ typedef struct ek__setting {
     bool one_command;             /* only for the command behind it */
     bool exported;                /* programs that are started see it */
     bool unset;                   /* taken away again further down */
-} ek__setting;
+} ek__lint_setting;
 
-typedef struct ek__settings {
+typedef struct ek__lint_settings {
     int n;
-    ek__setting *setting; /* by place */
-} ek__settings;
+    ek__lint_setting *setting; /* by place */
+} ek__lint_settings;
 
 #endif

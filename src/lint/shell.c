@@ -147,12 +147,12 @@ static bool is_chained(const char *text, size_t at)
     return false;
 }
 
-static ek_status put(const walker *w, ek__setting setting, const char *name, size_t n, const char *value)
+static ek_status put(const walker *w, ek__lint_setting setting, const char *name, size_t n, const char *value)
 {
-    ek__settings *out = &w->out->environment;
+    ek__lint_settings *out = &w->out->environment;
     if (out->n == EK__SETTINGS_MAX)
         return EK_OK;
-    ek__setting *all = ek__pool_push(w->pool, out->setting, out->n, sizeof *all);
+    ek__lint_setting *all = ek__pool_push(w->pool, out->setting, out->n, sizeof *all);
     setting.name = ek__pool_text(w->pool, name, n);
     setting.value = value ? ek__pool_text(w->pool, value, strlen(value)) : NULL;
     if (!all || !setting.name || (value && !setting.value))
@@ -191,14 +191,14 @@ static ek_status put_assignment(walker *w, const ek__assignment *a)
     bool fallback = size > behind + quoted + n + 3 && memcmp(raw + behind + quoted, "${", 2) == 0 &&
                     memcmp(raw + behind + quoted + 2, v->name, n) == 0;
     return put(w,
-               (ek__setting){.line = a->line,
-                             .column = column,
-                             .end_column = one_line ? column + count_characters(raw, size) : 0,
-                             .value_column = as_is && one_line ? column + (int)begin : 0,
-                             .maybe = w->conditions > 0 || is_chained(w->text, a->at),
-                             .fallback = fallback,
-                             .one_command = !is_exporting(w, a) && is_for_command(w, a),
-                             .exported = w->all || is_exporting(w, a) || is_for_command(w, a)},
+               (ek__lint_setting){.line = a->line,
+                                  .column = column,
+                                  .end_column = one_line ? column + count_characters(raw, size) : 0,
+                                  .value_column = as_is && one_line ? column + (int)begin : 0,
+                                  .maybe = w->conditions > 0 || is_chained(w->text, a->at),
+                                  .fallback = fallback,
+                                  .one_command = !is_exporting(w, a) && is_for_command(w, a),
+                                  .exported = w->all || is_exporting(w, a) || is_for_command(w, a)},
                v->name, n, a->value);
 }
 
@@ -210,11 +210,11 @@ static ek_status put_word(walker *w, const ek__word *word, bool one_command)
     if (!sign || n == 0 || word->text + n != sign)
         return EK_OK;
     return put(w,
-               (ek__setting){.line = word->line,
-                             .column = word->column,
-                             .maybe = w->conditions > 0,
-                             .one_command = one_command,
-                             .exported = true},
+               (ek__lint_setting){.line = word->line,
+                                  .column = word->column,
+                                  .maybe = w->conditions > 0,
+                                  .one_command = one_command,
+                                  .exported = true},
                word->text, n, word->unknown ? NULL : sign + 1);
 }
 
@@ -312,7 +312,7 @@ static ek_status walk(walker *w)
 static void finish_settings(const walker *w)
 {
     for (int i = 0; i < w->out->environment.n; i++) {
-        ek__setting *s = &w->out->environment.setting[i];
+        ek__lint_setting *s = &w->out->environment.setting[i];
         int variable = ek__words_find(w->words, s->name, strlen(s->name));
         s->exported = s->exported || !w->out->runs || (variable >= 0 && w->exported[variable]);
     }

@@ -23,7 +23,7 @@ struct ek__shell {
     int n_words, n_commands;
     ek__shell_word *word;
     ek__command *command;
-    ek__settings environment;
+    ek__lint_settings environment;
     bool runs; /* it starts something; an environment file does not */
 };
 typedef struct ek__shell ek__shell;

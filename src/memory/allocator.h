@@ -49,7 +49,7 @@ typedef struct ek__lifetime {
 } ek__lifetime;
 /* Place the largest first at the lowest offset that is free for its whole life. @return the height, -1 when memory is
  * out. O(n^2) in the worst case, O(n log n + overlaps). */
-int64_t ek__place_offline(ek__lifetime *lifetime, size_t n);
+int64_t ek__allocate_offline(ek__lifetime *lifetime, size_t n);
 
 /* Requests are rounded up to this. */
 enum { EK__ALIGNMENT = 512 };

@@ -23,7 +23,7 @@ typedef struct builder {
     ek_error *err;
 } builder;
 
-ek__graph_kind ek__layer_kind(const ek_job *job, int layer)
+ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer)
 {
     const ek_job_model *m = &job->model;
     if (layer >= m->n_layers)
@@ -58,7 +58,7 @@ static ek_status find_graph(builder *b, ek__graph_kind kind)
         return ek__no_memory(b->err);
     ek__graph_build(b->job, kind, graph);
     b->programs->graph[kind] = graph;
-    b->programs->bytes[kind] = ek__graph_static(b->job, graph);
+    b->programs->bytes[kind] = ek__graph_persistent(b->job, graph);
     return EK_OK;
 }
 
@@ -216,7 +216,7 @@ static ek_status fill_chunk(builder *b, int position, int cell, int first)
     if (!status && position == 0)
         status = find_end(b, chunk, EK__GRAPH_EMBEDDING, -1, pairs);
     for (int j = 0; j < n_layers && !status; j++) {
-        ek__graph_kind kind = ek__layer_kind(job, first + j);
+        ek__graph_kind kind = ek__layer_graph_kind(job, first + j);
         status = find_layer(b, cell, j, kind, &pairs[chunk->n]);
         chunk->layer[chunk->n++] = j;
         chunk->n_of_kind[kind]++;
@@ -337,13 +337,13 @@ static ek_status fill(builder *b)
 /* The tensor between layers is the decoder's input, whatever the ends of the model call it. */
 static int64_t find_border_bytes(const ek__job_programs *programs, const ek_job *job)
 {
-    const ek__graph *graph = programs->graph[ek__layer_kind(job, 0)];
+    const ek__graph *graph = programs->graph[ek__layer_graph_kind(job, 0)];
     return graph->tensor[graph->input].bytes;
 }
 
 static ek_status find_border(builder *b)
 {
-    ek_status status = find_graph(b, ek__layer_kind(b->job, 0));
+    ek_status status = find_graph(b, ek__layer_graph_kind(b->job, 0));
     if (!status)
         b->border = find_border_bytes(b->programs, b->job);
     return status;

@@ -1,12 +1,13 @@
 /* What one layer keeps, tensor by tensor, and which pattern would remove each: every pattern that is offered has been
  * tried on the layer's operators, because recomputing an operator may keep its inputs instead, or be optimised away.
- * Combinations beyond what an operator requires are not searched: ek_memory_measures() judges those that are usual. */
+ * Combinations beyond what an operator requires are not searched: ek_memory_mitigations() judges those that are usual.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "evenkeel/memory_report.h"
-#include "memory/pattern.h"
+#include "model/pattern.h"
 
 typedef struct table {
     const ek_job *job;

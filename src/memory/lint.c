@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "evenkeel/memory.h"
-#include "memory/pattern.h"
+#include "model/pattern.h"
 
 enum { MAX_GRAPHS = 3, TEXT = 160 };
 

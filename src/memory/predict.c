@@ -10,8 +10,8 @@
 #include "evenkeel/memory.h"
 #include "memory/allocator.h"
 #include "memory/program.h"
-#include "memory/recompute_kind.h"
-#include "memory/used.h"
+#include "memory/stage_peak.h"
+#include "model/recompute_kind.h"
 
 const char *const ek_memory_part_name[EK_N_MEMORY_PARTS] = {"parameters",  "gradients", "optimizer",
                                                             "activations", "transient", "other"};
@@ -101,7 +101,7 @@ static void add_kinds_top(const predictor *p, int s, ek_memory_stage *stage)
         int64_t n = 0;
         for (int i = 0; i < ek__stage_n_chunks(p->job); i++)
             n += p->programs->chunk[ek__stage_cell(p->job, s, i)].n_of_kind[k];
-        const ek__static_bytes *bytes = &p->programs->bytes[k];
+        const ek__persistent_bytes *bytes = &p->programs->bytes[k];
         add_static_top(stage, "weights of ", of[k], EK_PART_PARAMETERS, bytes->weight, n);
         add_static_top(stage, "gathered weights of ", of[k], EK_PART_PARAMETERS, bytes->gathered, n);
         add_static_top(stage, "gradient buffers of ", of[k], EK_PART_GRADIENTS, bytes->gradient, n);
@@ -166,7 +166,7 @@ static int64_t in_whole_blocks(const ek_job *job, int64_t used)
 
 int64_t ek__stage_whole_step(const ek_job *job, const ek__job_programs *programs, int stage)
 {
-    ek__static_bytes bytes = ek__stage_static(job, programs, stage);
+    ek__persistent_bytes bytes = ek__stage_persistent(job, programs, stage);
     return bytes.weight + bytes.gathered + bytes.gradient + bytes.optimizer + ek__stage_other(job, programs, stage);
 }
 
@@ -185,7 +185,7 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, 
     const ek__stop stop = {.over = p->options->over, .user = p->options->user};
     const ek_job *job = p->job;
     const ek_block *blocks = p->blocks + (size_t)s * p->n_blocks;
-    ek__static_bytes bytes = ek__stage_static(job, p->programs, s);
+    ek__persistent_bytes bytes = ek__stage_persistent(job, p->programs, s);
     out->part[EK_PART_PARAMETERS] = bytes.weight + bytes.gathered;
     out->part[EK_PART_GRADIENTS] = bytes.gradient;
     out->part[EK_PART_OPTIMIZER] = bytes.optimizer;
@@ -210,8 +210,8 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, 
 
 /* ---- kinds of layers ---- */
 
-static ek_status describe_kind(const ek_job *job, const ek__graph *graph, ek__static_bytes bytes, ek_memory_layer *out,
-                               ek_error *err)
+static ek_status describe_kind(const ek_job *job, const ek__graph *graph, ek__persistent_bytes bytes,
+                               ek_memory_layer *out, ek_error *err)
 {
     memcpy(out->name, graph->name, sizeof out->name);
     out->parameter_bytes = bytes.weight + bytes.gathered + bytes.gradient + bytes.optimizer;

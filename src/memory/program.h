@@ -23,7 +23,7 @@
 #ifndef EK_MEMORY_PROGRAM_H
 #define EK_MEMORY_PROGRAM_H
 
-#include "memory/graph.h"
+#include "model/graph.h"
 
 enum { EK__BUFFER_INPUT, EK__BUFFER_OUTPUT, EK__BUFFER_OUTPUT_GRADIENT, EK__BUFFER_INPUT_GRADIENT, EK__N_BORDERS };
 
@@ -46,7 +46,7 @@ typedef struct ek__buffer {
 } ek__buffer;
 
 /* +b + 1: buffer b is taken; -(b + 1): given back. */
-typedef int16_t ek__event;
+typedef int16_t ek__memory_event;
 
 /* Bytes relative to those alive when a part begins, which include its borders taken by others. */
 typedef struct ek__profile_of_part {
@@ -61,7 +61,7 @@ typedef struct ek__program {
     int n_buffers;
     ek__buffer *buffer;
     int n_events[EK_N_BLOCK_KINDS];
-    ek__event *event[EK_N_BLOCK_KINDS];
+    ek__memory_event *event[EK_N_BLOCK_KINDS];
     int16_t *event_op[EK_N_BLOCK_KINDS];           /* operator that runs at the event, for messages */
     ek__profile_of_part profile[EK_N_BLOCK_KINDS]; /* of a micro-batch that is not the chunk's first */
     ek__profile_of_part first[EK_N_BLOCK_KINDS];   /* of the first, which takes buffers of class GRADIENT */
@@ -105,9 +105,9 @@ typedef struct ek__run {
 } ek__run;
 
 /* Bytes that parameters hold for the whole step. */
-typedef struct ek__static_bytes {
+typedef struct ek__persistent_bytes {
     int64_t weight, gathered, gradient, optimizer;
-} ek__static_bytes;
+} ek__persistent_bytes;
 
 /* The programs of a stage's model: one for each kind of layer and what it recomputes, found by stage, chunk and layer.
  * Entries: position of a chunk's parts in running order: [embedding,] layers, [head]. */
@@ -137,7 +137,7 @@ typedef struct ek__job_programs {
     ek__program_key *key; /* [n_programs] */
     size_t program_capacity, key_capacity;
     ek__graph *graph[EK__N_GRAPH_KINDS]; /* NULL where the job has no such layer */
-    ek__static_bytes bytes[EK__N_GRAPH_KINDS];
+    ek__persistent_bytes bytes[EK__N_GRAPH_KINDS];
     int n_cells;
     ek__chunk_programs *chunk;       /* [n_cells], [plan.n_chunks][n_stages]: index as of ek_plan */
     int64_t border, border_gradient; /* bytes of the tensor between layers, and of its gradient */
@@ -146,7 +146,7 @@ typedef struct ek__job_programs {
 } ek__job_programs;
 
 /* Kind of a decoder layer, counted through the model. */
-ek__graph_kind ek__layer_kind(const ek_job *job, int layer);
+ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer);
 /* Index of the chunk of a block of a stage in a plan's arrays. */
 int ek__stage_cell(const ek_job *job, int stage, int chunk);
 /* Chunks that a stage runs: the plan's, or two where micro-batches run both ways. */
@@ -160,7 +160,7 @@ void ek__job_programs_free(ek__job_programs *programs);
 ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *job, int position, int first,
                                      ek_error *err);
 
-/* ---- static memory (static.c) ---- */
+/* ---- persistent memory (persistent.c) ---- */
 
 /* Does the operator take its weight in compute type? Norms and lookups take it as it is stored. */
 bool ek__op_in_compute_type(const ek__op *op);
@@ -179,9 +179,9 @@ int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bo
 int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int state);
 /* Of one graph's parameters on one rank; a tied head's matrix counts where the table is on another stage. A parameter's
  * group is d cp (d cp / ep for an expert's) times its copies. */
-ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph);
+ek__persistent_bytes ek__graph_persistent(const ek_job *job, const ek__graph *graph);
 /* Of all that a stage holds. A table that the head shares counts once. */
-ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage);
+ek__persistent_bytes ek__stage_persistent(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Constants of a stage: masks, rotary tables, caches of a sequence pipeline. */
 int64_t ek__stage_constants(const ek_job *job, int stage);
 /* Bytes of a stage that the rules and its constants add, for the whole step: those above, workspace_mb, constant_mb and

@@ -115,7 +115,7 @@ static void make_lists(const ek__recorder *r, const ek__program *program, lists 
 static void put(ek__program *program, int part, int op, int event)
 {
     int at = program->n_events[part]++;
-    program->event[part][at] = (ek__event)event;
+    program->event[part][at] = (ek__memory_event)event;
     program->event_op[part][at] = (int16_t)op;
 }
 
@@ -165,14 +165,14 @@ static int64_t kept_of(const ek__recorder *r, const ek__program *program)
 static ek__program *new_program(const ek__recorder *r)
 {
     size_t n = (size_t)r->n_buffers, most = 2 * n;
-    size_t size =
-        sizeof(ek__program) + n * sizeof(ek__buffer) + EK_N_BLOCK_KINDS * most * (sizeof(ek__event) + sizeof(int16_t));
+    size_t size = sizeof(ek__program) + n * sizeof(ek__buffer) +
+                  EK_N_BLOCK_KINDS * most * (sizeof(ek__memory_event) + sizeof(int16_t));
     ek__program *program = ek__alloc(1, size);
     if (!program)
         return NULL;
     program->n_buffers = r->n_buffers;
     program->buffer = (ek__buffer *)(program + 1);
-    ek__event *events = (ek__event *)(program->buffer + n);
+    ek__memory_event *events = (ek__memory_event *)(program->buffer + n);
     for (int k = 0; k < EK_N_BLOCK_KINDS; k++) {
         program->event[k] = events + 2 * (size_t)k * most;
         program->event_op[k] = program->event[k] + most;

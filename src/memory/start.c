@@ -95,7 +95,7 @@ static ek_status add_chunk(starter *s, int cell, bool *has_table)
         status = add_kind(s,
                           layer < 0           ? EK__GRAPH_EMBEDDING
                           : layer >= n_layers ? EK__GRAPH_HEAD
-                                              : ek__layer_kind(s->job, first + layer),
+                                              : ek__layer_graph_kind(s->job, first + layer),
                           has_table);
     }
     return status;

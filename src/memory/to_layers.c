@@ -18,7 +18,7 @@
 #include "evenkeel/memory.h"
 #include "layers/layers.h"
 #include "memory/program.h"
-#include "memory/recompute_kind.h"
+#include "model/recompute_kind.h"
 
 #define BYTES_PER_MB 1048576.0
 
@@ -82,7 +82,7 @@ static int64_t transient_of(const ek__program *program)
 static ek_status measure_kind(maker *m, ek__graph_kind kind)
 {
     const ek__graph *graph = m->programs->graph[kind];
-    const ek__static_bytes *bytes = &m->programs->bytes[kind];
+    const ek__persistent_bytes *bytes = &m->programs->bytes[kind];
     kind_cost *cost = &m->kind[kind];
     cost->there = true;
     memcpy(cost->name, graph->name, sizeof cost->name);
@@ -179,14 +179,14 @@ static void set_mixed(const maker *m, ek_layer *layer, int from, int n_layers)
     *layer = (ek_layer){.n_layers = n};
     snprintf(layer->name, sizeof layer->name, "decoder, mixed");
     for (int i = from; i < n_layers; i++)
-        add_share(layer, &m->kind[ek__layer_kind(m->job, i)], 1.0 / n);
+        add_share(layer, &m->kind[ek__layer_graph_kind(m->job, i)], 1.0 / n);
 }
 
 static void make_body(const maker *m, ek_layers *out)
 {
     int n_layers = m->job->model.n_layers + m->job->model.n_prediction_layers, n_runs = 1;
     for (int i = 1; i < n_layers; i++)
-        n_runs += ek__layer_kind(m->job, i) != ek__layer_kind(m->job, i - 1);
+        n_runs += ek__layer_graph_kind(m->job, i) != ek__layer_graph_kind(m->job, i - 1);
     out->n_layers = n_layers;
     for (int i = 0; i < n_layers;) {
         ek_layer *body = &out->body[out->n_body++];
@@ -194,9 +194,9 @@ static void make_body(const maker *m, ek_layers *out)
             set_mixed(m, body, i, n_layers);
             return;
         }
-        ek__graph_kind kind = ek__layer_kind(m->job, i);
+        ek__graph_kind kind = ek__layer_graph_kind(m->job, i);
         set_layer(body, &m->kind[kind]);
-        while (i < n_layers && ek__layer_kind(m->job, i) == kind) {
+        while (i < n_layers && ek__layer_graph_kind(m->job, i) == kind) {
             body->n_layers++;
             i++;
         }

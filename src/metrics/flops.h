@@ -3,7 +3,7 @@
 #define EK_METRICS_FLOPS_H
 
 #include "evenkeel/metrics.h"
-#include "memory/graph.h"
+#include "model/graph.h"
 
 /* Matrix products of a model. The order is that of a layer. */
 typedef enum ek__term {

@@ -37,7 +37,7 @@ ek_status ek__job_parameters(const ek_job *job, double *all, double *active, ek_
     if (!graph)
         return ek__no_memory(err);
     for (int i = 0; i < job->model.n_layers + job->model.n_prediction_layers; i++)
-        n[ek__layer_kind(job, i)]++;
+        n[ek__layer_graph_kind(job, i)]++;
     for (int k = 0; k < EK__N_GRAPH_KINDS; k++) {
         if (n[k] == 0)
             continue;

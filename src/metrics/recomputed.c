@@ -168,7 +168,7 @@ ek_status ek__recomputed_layers(const ek_job *job, int n_layers[EK__N_GRAPH_KIND
         int cell = ek_cell_at(job->schedule->placement, job->plan.n_stages, q);
         for (int j = 0; j < job->plan.layers[cell] && !status; j++) {
             const way *w = NULL;
-            ek__graph_kind kind = ek__layer_kind(job, layer++);
+            ek__graph_kind kind = ek__layer_graph_kind(job, layer++);
             status = find_way(&c, kind, recompute_of(job, cell, j), &w);
             for (int t = 0; t < EK__N_TERMS && !status; t++)
                 sum[kind][t] += w->share[t];

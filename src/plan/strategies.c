@@ -449,7 +449,7 @@ static ek_status add_train(reader *r)
 {
     ek_strategy *strategy = &r->strategies.strategy[0];
     ek_train_plan train;
-    ek_status status = ek__train_plan_from_doc(r->in.doc, r->in.listener, &train, r->in.err);
+    ek_status status = ek__train_plan_from_config(r->in.doc, r->in.listener, &train, r->in.err);
     if (status)
         return status;
     *strategy = (ek_strategy){.name = "today", .show = 1, .less_memory = -1, .plan = train.plan};
@@ -460,7 +460,7 @@ static ek_status add_train(reader *r)
     ek_error why;
     if (!r->layers || ek_plan_check(&strategy->plan, r->layers, &why) == EK_OK)
         return EK_OK;
-    return ek__fail_at(&r->in, ek__doc_root(r->in.doc), "does not go with the model: %s", why.message);
+    return ek__fail_at(&r->in, ek__config_root(r->in.doc), "does not go with the model: %s", why.message);
 }
 
 static ek_status read_root(reader *r, const ek__node *root)
@@ -486,14 +486,14 @@ static ek_status read_root(reader *r, const ek__node *root)
     return status;
 }
 
-ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, int n_stages,
-                                  const ek_listener *listener, ek_strategies *out, ek_error *err)
+ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers *layers, int n_stages,
+                                     const ek_listener *listener, ek_strategies *out, ek_error *err)
 {
     reader r = {.in = {doc, listener, err}, .layers = layers, .n_stages = n_stages};
     r.strategies.strategy = ek__alloc(MAX_STRATEGIES, sizeof *r.strategies.strategy);
     if (!r.strategies.strategy)
         return ek__no_memory(err);
-    const ek__node *root = ek__doc_root(doc);
+    const ek__node *root = ek__config_root(doc);
     ek_status status = layers || ek__is_train(doc) ? EK_OK : take_counted_layers(&r, root);
     if (status == EK_OK)
         status = read_root(&r, root);
@@ -507,17 +507,17 @@ ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, i
 }
 
 /* A plan file, a training YAML that stands for one, in which aliases are usual, or a log with lists in it. */
-static ek_status read_doc(const char *path, ek__doc **out, ek_error *err)
+static ek_status read_doc(const char *path, ek__config_tree **out, ek_error *err)
 {
     char *text, *kept = NULL;
     size_t size;
-    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    ek_status status = ek__config_read_text(path, &text, &size, err);
     if (status)
         return status;
     if (ek__is_balancer_log(text, size))
         status = ek__balancer_log_lists(ek__path_name(path), text, size, &kept, &size, err);
     if (status == EK_OK)
-        status = ek__doc_parse_buffer_with_aliases(ek__path_name(path), kept ? kept : text, size, out, err);
+        status = ek__config_parse_buffer_with_aliases(ek__path_name(path), kept ? kept : text, size, out, err);
     free(kept);
     free(text);
     return status;
@@ -526,11 +526,11 @@ static ek_status read_doc(const char *path, ek__doc **out, ek_error *err)
 ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
                              ek_strategies *out, ek_error *err)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_status status = read_doc(path, &doc, err);
     if (status)
         return status;
-    status = ek__strategies_from_doc(doc, layers, n_stages, listener, out, err);
-    ek__doc_free(doc);
+    status = ek__strategies_from_config(doc, layers, n_stages, listener, out, err);
+    ek__config_free(doc);
     return status;
 }

@@ -2,11 +2,11 @@
 #ifndef EK_PLAN_STRATEGIES_H
 #define EK_PLAN_STRATEGIES_H
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "evenkeel/plan.h"
 
 /** ek_strategies_read() of a document. */
-ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, int n_stages,
-                                  const ek_listener *listener, ek_strategies *out, ek_error *err);
+ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers *layers, int n_stages,
+                                     const ek_listener *listener, ek_strategies *out, ek_error *err);
 
 #endif

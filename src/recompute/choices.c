@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "job/megatron.h"
-#include "memory/pattern.h"
+#include "model/pattern.h"
 #include "recompute/sets.h"
 
 static bool is_there(const ek__set_problem *p, const ek_set_pattern *pattern)

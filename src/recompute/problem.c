@@ -49,7 +49,7 @@ static ek_status add_layer(ek__set_problem *p, ek__graph_kind kind)
     ek__set_layer *layer = &p->layer[p->n_layers];
     const int n = p->job->model.n_layers + p->job->model.n_prediction_layers;
     for (int i = 0; i < n; i++)
-        layer->n_layers += ek__layer_kind(p->job, i) == kind;
+        layer->n_layers += ek__layer_graph_kind(p->job, i) == kind;
     if (layer->n_layers == 0)
         return EK_OK;
     layer->kind = kind;
@@ -190,7 +190,7 @@ static ek_status list_patterns(const ek__set_problem *p, const ek__chosen *chose
     return EK_OK;
 }
 
-ek_status ek__set_measure(const ek__set_problem *p, const ek__chosen *chosen, ek_recompute_set *out)
+ek_status ek__set_mitigation(const ek__set_problem *p, const ek__chosen *chosen, ek_recompute_set *out)
 {
     *out = (ek_recompute_set){0};
     ek_status status = list_patterns(p, chosen, out);

@@ -54,7 +54,7 @@ static ek_status add_sets(const ek__set_problem *p, const ek__found_sets *found,
         return ek__no_memory(p->err);
     for (size_t i = 0; i < found->n; i++) {
         ek_recompute_set set;
-        ek_status status = ek__set_measure(p, &found->at[i].chosen, &set);
+        ek_status status = ek__set_mitigation(p, &found->at[i].chosen, &set);
         if (status)
             return status;
         ek__set_mean(p, &out->nothing, &set);
@@ -69,7 +69,7 @@ static ek_status add_sets(const ek__set_problem *p, const ek__found_sets *found,
 static ek_status measure_ends(const ek__set_problem *p, ek_recompute_set_list *out)
 {
     const ek__chosen none = {{0}};
-    ek_status status = ek__set_measure(p, &none, &out->nothing);
+    ek_status status = ek__set_mitigation(p, &none, &out->nothing);
     if (status)
         return status;
     ek__set_mean(p, NULL, &out->nothing);

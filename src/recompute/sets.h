@@ -74,7 +74,7 @@ void ek__set_problem_clear(ek__set_problem *p);
 /* Bytes of the storages in kept[], as a program counts them. */
 int64_t ek__set_bytes(const ek_job *job, const ek__graph *graph, const bool *kept);
 /* Figures of a kind of layer with a set: bytes of one layer and all copies, ms its backward pass takes longer. */
-ek_status ek__set_measure(const ek__set_problem *p, const ek__chosen *chosen, ek_recompute_set *out);
+ek_status ek__set_mitigation(const ek__set_problem *p, const ek__chosen *chosen, ek_recompute_set *out);
 /* Of a layer recomputed whole. */
 void ek__set_measure_full(const ek__set_problem *p, ek_recompute_set *out);
 /* Means over layers from the figures by kind. `nothing` NULL: it is that itself */

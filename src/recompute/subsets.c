@@ -67,7 +67,7 @@ ek_status ek__set_subsets(const ek__set_problem *p, ek__found_sets *out)
     for (unsigned subset = 0; subset < 1u << p->n_choices && !status; subset++) {
         ek__found_set found = {.chosen = {{subset}}};
         ek_recompute_set set;
-        status = ek__set_measure(p, &found.chosen, &set);
+        status = ek__set_mitigation(p, &found.chosen, &set);
         if (status)
             break;
         sum_up(p, &set, &found);

@@ -88,7 +88,7 @@ static void write_block(const ek_timeline *t, const ek_interval *b, int stage, F
             ek__micro_batch(shape, b->micro_batch).text);
     if (shape->n_chunks > 1 || t->schedule->placement == EK_PLACE_BOTH_WAYS)
         fprintf(out, " chunk%d", b->chunk);
-    uint32_t k = (uint32_t)ek__pieces(shape);
+    uint32_t k = (uint32_t)ek__shape_pieces(shape);
     fprintf(out, "\",\"cat\":\"%s\",\"args\":{\"stage\":%d,\"chunk\":%d,\"micro_batch\":%" PRIu32 ",", word[b->kind],
             stage, b->chunk, b->micro_batch / k);
     if (k > 1)
@@ -138,8 +138,8 @@ static void write_other(const ek_report *report, const ek_case *c, FILE *out)
     json_string(timeline->schedule->name, out);
     fprintf(out, ",\"stages\":%d,\"chunks\":%d,\"micro_batches\":%d", timeline->shape.n_stages,
             timeline->shape.n_chunks, ek__micro_batches(&timeline->shape));
-    if (ek__pieces(&timeline->shape) > 1)
-        fprintf(out, ",\"seq\":%d", ek__pieces(&timeline->shape));
+    if (ek__shape_pieces(&timeline->shape) > 1)
+        fprintf(out, ",\"seq\":%d", ek__shape_pieces(&timeline->shape));
     fprintf(out, ",\"step_time\":%s", ek__short(timeline->step_time).text);
     if (report->memory_limit_mb > 0 && !report->memory_unit)
         fprintf(out, ",\"memory_limit_mb\":%s", ek__short(report->memory_limit_mb).text);

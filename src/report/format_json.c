@@ -89,8 +89,8 @@ static void put_case(ek__json *b, json_t *object, const ek_report *report, const
     ek__json_put(b, object, "fits",
                  report->memory_limit_mb > 0 ? json_boolean(!ek__any_over_limit(report, timeline)) : json_null());
     ek__json_put(b, object, "shape", shape);
-    if (ek__pieces(&timeline->shape) > 1)
-        ek__json_put(b, object, "seq", json_integer(ek__pieces(&timeline->shape)));
+    if (ek__shape_pieces(&timeline->shape) > 1)
+        ek__json_put(b, object, "seq", json_integer(ek__shape_pieces(&timeline->shape)));
     ek__json_put(b, object, "schedule", ek__json_string(timeline->schedule->name));
     if (timeline->schedule->splits_backward) {
         ek__json_put(b, object, "backward_split", ek__json_string(report->layers->split_known ? "given" : "assumed"));

@@ -236,7 +236,8 @@ static void print_case(const ek_report *report, const ek_case *c, bool named, FI
     }
     uneven_lines(report, c->timeline, out);
     if (report->train_file) {
-        fprintf(out, "sequence pieces: %d (times and memory per piece derived from ", ek__pieces(&c->timeline->shape));
+        fprintf(out, "sequence pieces: %d (times and memory per piece derived from ",
+                ek__shape_pieces(&c->timeline->shape));
         ek__print_name(report->train_file, out);
         fputs(")\n", out);
     }

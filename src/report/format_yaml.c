@@ -71,7 +71,7 @@ static void write_case(const ek_report *report, int index, FILE *out)
     fprintf(out, "\n# step time %s, in the unit of the given times, simulated with the schedule %s\n",
             ek__short(timeline->step_time).text, timeline->schedule->name);
     if (report->train_file) {
-        fprintf(out, "# sequence pieces %d, for -seq; model of a piece by ", ek__pieces(&timeline->shape));
+        fprintf(out, "# sequence pieces %d, for -seq; model of a piece by ", ek__shape_pieces(&timeline->shape));
         ek__print_name(report->train_file, out);
         fputs(", for -train\n", out);
     }

@@ -8,7 +8,7 @@
 enum { N_LISTS = 4 };
 static const char *const list_name[N_LISTS] = {"offset", "recompute", "select_recompute", "select_comm_recompute"};
 
-int ek__guide_entry(const ek_init *runs, int list, int round, int stage)
+int ek__guide_entry(const ek_dryrun *runs, int list, int round, int stage)
 {
     int i = round * runs->n_stages + stage;
     switch (list) {
@@ -23,7 +23,7 @@ int ek__guide_entry(const ek_init *runs, int list, int round, int stage)
     }
 }
 
-static void print_round(const ek_init *runs, int round, const char *indent, FILE *out)
+static void print_round(const ek_dryrun *runs, int round, const char *indent, FILE *out)
 {
     for (int list = 0; list < N_LISTS; list++) {
         fprintf(out, "%s%s: [", indent, list_name[list]);
@@ -42,7 +42,7 @@ static void print_kinds(const ek_guide *guide, FILE *out)
 
 static void print_extremes(const ek_guide *guide, int round, FILE *out)
 {
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     const int *layers = runs->layers + (size_t)round * (size_t)runs->n_stages;
     const double *peak = guide->peak_mb ? guide->peak_mb + (size_t)round * (size_t)runs->n_stages : NULL;
     int least = layers[0], most = layers[0], fullest = 0;
@@ -73,7 +73,7 @@ ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err)
 
 ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err)
 {
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     bool several = runs->n_rounds > 1;
     fprintf(out, "%d dry run%s of %d stages and %d layers tell%s apart: parameters, activations (", runs->n_rounds,
             several ? "s" : "", runs->n_stages, runs->n_layers, several ? "" : "s");
@@ -97,7 +97,7 @@ ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-static json_t *round_object(ek__json *b, const ek_init *runs, int round)
+static json_t *round_object(ek__json *b, const ek_dryrun *runs, int round)
 {
     json_t *object = json_object();
     for (int list = 0; list < N_LISTS; list++) {

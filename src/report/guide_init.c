@@ -8,7 +8,7 @@
 enum { STAGE_IDS = 4, NO_PEAKS };
 
 /* One list of the stages first .. last, or a list of one for each round. */
-static void print_rounds(const ek_init *runs, const char *key, int list, int first, int last, FILE *out)
+static void print_rounds(const ek_dryrun *runs, const char *key, int list, int first, int last, FILE *out)
 {
     bool several = runs->n_rounds > 1;
     fprintf(out, "%s: %s", key, several ? "[" : "");
@@ -41,7 +41,7 @@ static void print_times(const ek_times *times, FILE *out)
 
 ek_status ek_guide_write_init(const ek_guide *guide, const ek_times *times, FILE *out, ek_error *err)
 {
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     int last = runs->n_stages - 1;
     fprintf(out, "# init file of %d dry run%s; the peaks are still to be filled in\n", runs->n_rounds,
             runs->n_rounds > 1 ? "s, one after the other in every list of lists" : "");

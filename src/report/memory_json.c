@@ -228,7 +228,7 @@ static void put_measures(ek__stream *s, const ek_memory_report *r)
 {
     ek__stream_list(s, "measures", true);
     for (int i = 0; i < r->n_measures; i++) {
-        const ek_measure *m = &r->measure[i];
+        const ek_mitigation *m = &r->measure[i];
         ek__stream_object(s, NULL, false);
         ek__stream_text(s, "name", m->name);
         ek__stream_text(s, "setting", m->setting[0] ? m->setting : NULL);

@@ -475,7 +475,7 @@ static const char *change_of_step(double change, char *text, size_t size)
 }
 
 /* What the room that it makes is good for, as a row of its own. */
-static void print_relieved(const page *p, const ek_measure *m)
+static void print_relieved(const page *p, const ek_mitigation *m)
 {
     char step[64];
     if (!m->relieved[0])
@@ -487,7 +487,7 @@ static void print_relieved(const page *p, const ek_measure *m)
     fputc('\n', p->out);
 }
 
-static void print_measure(const page *p, const ek_measure *m)
+static void print_measure(const page *p, const ek_mitigation *m)
 {
     if (!m->possible) {
         fprintf(p->out, "%9s  %9s  %-4s  %9s  ", "-", "-", "-", "-");

@@ -247,20 +247,20 @@ void ek__print_repeats(const double *value, int n, FILE *out)
     }
 }
 
-int ek__pieces(const ek_shape *shape)
+int ek__shape_pieces(const ek_shape *shape)
 {
     return shape->n_pieces > 1 ? shape->n_pieces : 1;
 }
 
 int ek__micro_batches(const ek_shape *shape)
 {
-    return shape->n_micro_batches / ek__pieces(shape);
+    return shape->n_micro_batches / ek__shape_pieces(shape);
 }
 
 ek__digits ek__micro_batch(const ek_shape *shape, uint32_t micro_batch)
 {
     ek__digits digits;
-    uint32_t k = (uint32_t)ek__pieces(shape);
+    uint32_t k = (uint32_t)ek__shape_pieces(shape);
     if (k == 1)
         snprintf(digits.text, sizeof digits.text, "%" PRIu32, micro_batch);
     else

@@ -61,7 +61,7 @@ int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline);
 void ek__print_repeats(const double *value, int n, FILE *out);
 
 /** Sequence pieces of a micro-batch, 1 or more, and the whole micro-batches of a step. */
-int ek__pieces(const ek_shape *shape);
+int ek__shape_pieces(const ek_shape *shape);
 int ek__micro_batches(const ek_shape *shape);
 
 /** Number of a micro-batch, and with several pieces that of the piece: "7", "3.1". */
@@ -92,7 +92,7 @@ ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err);
 ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err);
 ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err);
 /** Entry of one of a dry run's lists: 0 offset, 1 recompute, 2 select_recompute, 3 select_comm_recompute. */
-int ek__guide_entry(const ek_init *runs, int list, int round, int stage);
+int ek__guide_entry(const ek_dryrun *runs, int list, int round, int stage);
 ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error *err);
 ek_status ek__yaml_collected(const ek_collected *collected, FILE *out, ek_error *err);
 ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err);

@@ -49,8 +49,8 @@ static void describe(const ek_timeline *timeline, char *text, size_t room)
     int n = snprintf(text, room, "%d stage%s · %d chunk%s per stage · %d micro-batch%s · %s", shape->n_stages,
                      shape->n_stages == 1 ? "" : "s", shape->n_chunks, shape->n_chunks == 1 ? "" : "s",
                      ek__micro_batches(shape), ek__micro_batches(shape) == 1 ? "" : "es", timeline->schedule->title);
-    if (ek__pieces(shape) > 1 && (size_t)n < room)
-        n += snprintf(text + n, room - (size_t)n, " · %d sequence pieces each", ek__pieces(shape));
+    if (ek__shape_pieces(shape) > 1 && (size_t)n < room)
+        n += snprintf(text + n, room - (size_t)n, " · %d sequence pieces each", ek__shape_pieces(shape));
     if (timeline->comm.p2p_time > 0 && (size_t)n < room)
         snprintf(text + n, room - (size_t)n, " · %s transfers of %s",
                  timeline->comm.blocking ? "blocking" : "non-blocking", ek__short(timeline->comm.p2p_time).text);

@@ -834,7 +834,7 @@ static ek__building_block building_block(int k)
     };
 }
 
-static void write_grid(search *z, const ek__grid *grid)
+static void write_grid(search *z, const ek__slot_grid *grid)
 {
     static const uint8_t class_of_pass[EK__N_PASSES] = {
         [EK__PASS_F0] = EK_FORWARD * MAX_CHUNKS,
@@ -845,7 +845,7 @@ static void write_grid(search *z, const ek__grid *grid)
     size_t n = z->x.n_pattern;
     for (int s = 0; s < z->x.p; s++) {
         uint8_t *pattern = z->pattern + (size_t)s * n;
-        ek__grid_order(grid, s, pattern, z->owed + (size_t)s * n);
+        ek__slot_grid_order(grid, s, pattern, z->owed + (size_t)s * n);
         for (size_t k = 0; k < n; k++)
             pattern[k] = class_of_pass[pattern[k]];
     }
@@ -877,7 +877,7 @@ static void limits_in_chunks(const pipeline *x, double *limit)
 static int rank_blocks(search *z, candidate *kept, const double *limit, candidate c)
 {
     const pipeline *x = &z->x;
-    ek__grid *grid = ek__grid_new(x->p, x->m, c.period, limit, c.share);
+    ek__slot_grid *grid = ek__slot_grid_new(x->p, x->m, c.period, limit, c.share);
     if (!grid)
         return -1;
     int n_fitting = 0;
@@ -885,19 +885,19 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
            left = fmin(BLOCK_ORDERS, BLOCK_SLOTS / size);
     for (c.block = 0; c.block < N_BUILDING_BLOCKS && left > 0 && !meets_bound(z, kept[0].score); c.block++) {
         ek__building_block block = building_block(c.block);
-        if (!ek__grid_fits(grid, &block))
+        if (!ek__slot_grid_fits(grid, &block))
             continue;
         n_fitting++;
         for (int first = 0; first <= 1; first++) {
             c.weights_first = first;
-            ek__grid_repeat(grid, first);
+            ek__slot_grid_repeat(grid, first);
             write_grid(z, grid);
             left--;
             if (lay_out(z, &as_written, &c.score))
                 keep_candidate(z, kept, c);
         }
     }
-    ek__grid_free(grid);
+    ek__slot_grid_free(grid);
     return n_fitting;
 }
 
@@ -905,12 +905,12 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
 static bool try_candidate(search *z, const double *limit, const candidate *c)
 {
     const pipeline *x = &z->x;
-    ek__grid *grid = ek__grid_new(x->p, x->m, c->period, limit, c->share);
+    ek__slot_grid *grid = ek__slot_grid_new(x->p, x->m, c->period, limit, c->share);
     ek__building_block block = building_block(c->block);
     if (!grid)
         return false;
-    if (ek__grid_fits(grid, &block)) {
-        ek__grid_repeat(grid, c->weights_first);
+    if (ek__slot_grid_fits(grid, &block)) {
+        ek__slot_grid_repeat(grid, c->weights_first);
         write_grid(z, grid);
         double target = x->bound + (z->best_score.aim - x->bound) / 2;
         try_policy(z, as_written, false);
@@ -918,7 +918,7 @@ static bool try_candidate(search *z, const double *limit, const candidate *c)
         try_policy(z, (policy){DBL_MAX, 0.5, AS_WRITTEN, 0}, false);
         try_policies(z, target, 0);
     }
-    ek__grid_free(grid);
+    ek__slot_grid_free(grid);
     return true;
 }
 

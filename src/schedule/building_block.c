@@ -29,7 +29,7 @@ typedef struct holding {
     int owed; /* B without their W */
 } holding;
 
-struct ek__grid {
+struct ek__slot_grid {
     int p, m, period;
     int n_slots, most_slots;
     bool lazy; /* W run in empty slots; otherwise only in their own */
@@ -54,29 +54,29 @@ static int cell_of(int pass)
 }
 
 /* Stage of the k-th of the EK__N_PASSES p passes of a micro-batch. */
-static int stage_of(const ek__grid *g, int k)
+static int stage_of(const ek__slot_grid *g, int k)
 {
     int at = k % g->p;
     return k / g->p % 2 ? g->p - 1 - at : at;
 }
 
-static int *when_of(ek__grid *g, int pass, int s, int i)
+static int *when_of(ek__slot_grid *g, int pass, int s, int i)
 {
     return &g->when[((size_t)pass * (size_t)g->p + (size_t)s) * (size_t)g->m + (size_t)i];
 }
 
-static uint8_t *cells_of(const ek__grid *g, int s)
+static uint8_t *cells_of(const ek__slot_grid *g, int s)
 {
     return g->cells + (size_t)s * (size_t)g->most_slots;
 }
 
-static holding *before_of(const ek__grid *g, int s)
+static holding *before_of(const ek__slot_grid *g, int s)
 {
     return g->before + (size_t)s * ((size_t)g->most_slots + 1);
 }
 
 /* Run a slot. @return false when the limit does not allow it. */
-static bool run_slot(const ek__grid *g, int s, int cell, holding *h)
+static bool run_slot(const ek__slot_grid *g, int s, int cell, holding *h)
 {
     if (cell == WEIGHT || (cell == EMPTY && g->lazy)) {
         h->owed -= h->owed > 0;
@@ -96,7 +96,7 @@ static bool run_slot(const ek__grid *g, int s, int cell, holding *h)
 /* ---- One micro-batch ---- */
 
 /* Whether the repeated way keeps to the limit of a stage, from its start to two periods of full swing. */
-static bool stage_fits(const ek__grid *g, int s)
+static bool stage_fits(const ek__slot_grid *g, int s)
 {
     int first = g->way[s], n = g->way[EK__PASS_B0 * g->p + s] + 2 * g->period;
     holding h = {0};
@@ -114,7 +114,7 @@ static bool stage_fits(const ek__grid *g, int s)
 }
 
 /* Whether the forwards without their backward fit on average, which no order that fits exceeds in full swing. */
-static bool average_fits(const ek__grid *g, int s)
+static bool average_fits(const ek__slot_grid *g, int s)
 {
     const int *way = g->way;
     int outer = way[EK__PASS_B0 * g->p + s] - way[EK__PASS_F0 * g->p + s];
@@ -122,7 +122,7 @@ static bool average_fits(const ek__grid *g, int s)
     return outer > g->m * g->period || outer + inner <= g->limit[s] * g->period;
 }
 
-bool ek__grid_fits(ek__grid *g, const ek__building_block *block)
+bool ek__slot_grid_fits(ek__slot_grid *g, const ek__building_block *block)
 {
     int now = 0;
     g->lazy = true;
@@ -148,7 +148,7 @@ bool ek__grid_fits(ek__grid *g, const ek__building_block *block)
 
 /* ---- Repeating ---- */
 
-static void fill_holdings(const ek__grid *g)
+static void fill_holdings(const ek__slot_grid *g)
 {
     for (int s = 0; s < g->p; s++) {
         holding h = {0}, *before = before_of(g, s);
@@ -160,7 +160,7 @@ static void fill_holdings(const ek__grid *g)
     }
 }
 
-static void repeat(ek__grid *g)
+static void repeat(ek__slot_grid *g)
 {
     g->n_slots = g->way[EK__PASS_B0 * g->p] + 1 + (g->m - 1) * g->period;
     assert(g->n_slots <= g->most_slots);
@@ -175,7 +175,7 @@ static void repeat(ek__grid *g)
 }
 
 /* Give every W the first empty slot after its B that no older one has. */
-static void place_weights(ek__grid *g)
+static void place_weights(ek__slot_grid *g)
 {
     int n = g->n_slots;
     for (int s = 0; s < g->p; s++) {
@@ -199,13 +199,13 @@ static void place_weights(ek__grid *g)
 
 /* ---- Squeezing ---- */
 
-static int n_seen(ek__grid *g, int s, int pass)
+static int n_seen(ek__slot_grid *g, int s, int pass)
 {
     return g->n_seen[s * EK__N_PASSES + pass]++;
 }
 
 /* First slot after all that a pass waits for. */
-static int earliest(ek__grid *g, int pass, int s, int i)
+static int earliest(ek__slot_grid *g, int pass, int s, int i)
 {
     int k = pass * g->p + (pass % 2 ? g->p - 1 - s : s), t = 0;
     if (k)
@@ -217,7 +217,7 @@ static int earliest(ek__grid *g, int pass, int s, int i)
 
 /* Run the slots from `to` to where all is as before what stood in `from` moved to `to`. @return false when the limit
  * does not allow it; `before` is updated when `keep`. */
-static bool run_moved(ek__grid *g, int s, int from, int to, bool keep)
+static bool run_moved(ek__slot_grid *g, int s, int from, int to, bool keep)
 {
     const uint8_t *cells = cells_of(g, s);
     holding *before = before_of(g, s), h = before[to];
@@ -233,7 +233,7 @@ static bool run_moved(ek__grid *g, int s, int from, int to, bool keep)
 }
 
 /* Move what stands in a slot to an earlier one that is empty. @return false when the limit does not allow it. */
-static bool move(ek__grid *g, int s, int from, int to)
+static bool move(ek__slot_grid *g, int s, int from, int to)
 {
     uint8_t *cells = cells_of(g, s);
     cells[to] = cells[from];
@@ -247,7 +247,7 @@ static bool move(ek__grid *g, int s, int from, int to)
     return false;
 }
 
-static void pull_weight(ek__grid *g, int s, int t)
+static void pull_weight(ek__slot_grid *g, int s, int t)
 {
     int to = t;
     for (int u = t - 1; u >= 0 && before_of(g, s)[u].owed > 0; u--)
@@ -257,7 +257,7 @@ static void pull_weight(ek__grid *g, int s, int t)
         move(g, s, t, to);
 }
 
-static void pull_pass(ek__grid *g, int pass, int s, int i)
+static void pull_pass(ek__slot_grid *g, int pass, int s, int i)
 {
     int *when = when_of(g, pass, s, i);
     for (int to = earliest(g, pass, s, i); to < *when; to++)
@@ -269,7 +269,7 @@ static void pull_pass(ek__grid *g, int pass, int s, int i)
 
 /* Move what stands before the first micro-batch is through stage 0 (unless W are lazy) and after the last one has begun
  * to the earliest slots. */
-static void pull(ek__grid *g)
+static void pull(ek__slot_grid *g)
 {
     enum { START, MIDDLE, END } part = START;
     bool all_begun = false;
@@ -301,7 +301,7 @@ static void pull(ek__grid *g)
 
 /* Let every pass start as soon as what it waits for and what runs before it on its stage is done. W lose their slots.
  */
-static void close_gaps(ek__grid *g)
+static void close_gaps(ek__slot_grid *g)
 {
     int n = 0;
     memset(g->n_seen, 0, (size_t)g->p * EK__N_PASSES * sizeof *g->n_seen);
@@ -329,7 +329,7 @@ static void close_gaps(ek__grid *g)
     g->lazy = true;
 }
 
-void ek__grid_repeat(ek__grid *g, bool weights_first)
+void ek__slot_grid_repeat(ek__slot_grid *g, bool weights_first)
 {
     repeat(g);
     if (weights_first)
@@ -342,7 +342,7 @@ void ek__grid_repeat(ek__grid *g, bool weights_first)
     fill_holdings(g);
 }
 
-void ek__grid_order(const ek__grid *g, int stage, uint8_t *passes, uint16_t *owed)
+void ek__slot_grid_order(const ek__slot_grid *g, int stage, uint8_t *passes, uint16_t *owed)
 {
     const uint8_t *cells = cells_of(g, stage);
     for (int t = 0; t < g->n_slots; t++)
@@ -355,7 +355,7 @@ void ek__grid_order(const ek__grid *g, int stage, uint8_t *passes, uint16_t *owe
 
 /* ---- Life ---- */
 
-void ek__grid_free(ek__grid *g)
+void ek__slot_grid_free(ek__slot_grid *g)
 {
     if (!g)
         return;
@@ -366,22 +366,23 @@ void ek__grid_free(ek__grid *g)
     free(g);
 }
 
-ek__grid *ek__grid_new(int n_stages, int n_micro_batches, int period, const double *limit, double share)
+ek__slot_grid *ek__slot_grid_new(int n_stages, int n_micro_batches, int period, const double *limit, double share)
 {
     assert(period >= EK__LEAST_PERIOD);
     size_t p = (size_t)n_stages, m = (size_t)n_micro_batches, length = (size_t)period, n = EK__N_PASSES;
     /* Every pass waits a step or turn and at most for the others of its stage; behind the last one all W may follow. */
     size_t most = length * m + n * p * (EK__MOST_STEP + n) + 2 * m + 1;
-    ek__grid *g = ek__alloc(1, sizeof *g);
+    ek__slot_grid *g = ek__alloc(1, sizeof *g);
     if (!g)
         return NULL;
-    *g = (ek__grid){.p = n_stages, .m = n_micro_batches, .period = period, .share = share, .most_slots = (int)most};
+    *g =
+        (ek__slot_grid){.p = n_stages, .m = n_micro_batches, .period = period, .share = share, .most_slots = (int)most};
     g->limit = ek__alloc(p, sizeof *g->limit);
     g->way = ek__alloc(n * p * (m + 2) + p, sizeof *g->way);
     g->cells = ek__alloc(p * most, sizeof *g->cells);
     g->before = ek__alloc(p * (most + 1), sizeof *g->before);
     if (!g->limit || !g->way || !g->cells || !g->before) {
-        ek__grid_free(g);
+        ek__slot_grid_free(g);
         return NULL;
     }
     g->when = g->way + n * p;

@@ -5,10 +5,10 @@
 #include "evenkeel/schedule.h"
 
 /** One of the two streams of micro-batches that a rank runs: the near one enters the pipeline at its half. */
-typedef struct ek__stream {
+typedef struct ek__dual_stream {
     uint16_t chunk;
     uint32_t first; /**< micro-batch */
-} ek__stream;
+} ek__dual_stream;
 
 /**
  * Fill the blocks of a rank of the first half of a DualPipe (see schedule_dualpipe.c).
@@ -18,6 +18,6 @@ typedef struct ek__stream {
  * @param stream   near, far
  * @param blocks   [6 n]
  */
-void ek__dualpipe(int n_ranks, int rank, int n, const ek__stream stream[2], ek_block *blocks);
+void ek__dualpipe(int n_ranks, int rank, int n, const ek__dual_stream stream[2], ek_block *blocks);
 
 #endif

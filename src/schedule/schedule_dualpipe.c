@@ -10,7 +10,7 @@ enum { NEAR, FAR };
 
 /* What has been laid down so far. */
 typedef struct layout {
-    const ek__stream *stream;
+    const ek__dual_stream *stream;
     ek_block *end;
     ek_block *late;                   /* no backward before this one waits for its weight gradient */
     uint32_t forward[2], backward[2]; /* of each stream */
@@ -49,7 +49,7 @@ static void oldest_weight_gradient(layout *l)
     *l->end++ = block;
 }
 
-void ek__dualpipe(int n_ranks, int rank, int n, const ek__stream stream[2], ek_block *blocks)
+void ek__dualpipe(int n_ranks, int rank, int n, const ek__dual_stream stream[2], ek_block *blocks)
 {
     layout l = {.stream = stream, .end = blocks, .late = blocks};
     int inner = n_ranks / 2 - 1 - rank; /* ranks between this one and the middle */
@@ -87,9 +87,10 @@ void ek__dualpipe(int n_ranks, int rank, int n, const ek__stream stream[2], ek_b
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
 {
     int p = shape->n_stages, half = shape->n_micro_batches / 2;
-    const ek__stream down = {.chunk = 0, .first = 0}, up = {.chunk = 1, .first = (uint32_t)half};
+    const ek__dual_stream down = {.chunk = 0, .first = 0}, up = {.chunk = 1, .first = (uint32_t)half};
     bool upper = stage < p / 2;
-    ek__dualpipe(p, upper ? stage : p - 1 - stage, half, (ek__stream[]){upper ? down : up, upper ? up : down}, blocks);
+    ek__dualpipe(p, upper ? stage : p - 1 - stage, half, (ek__dual_stream[]){upper ? down : up, upper ? up : down},
+                 blocks);
 }
 
 const ek_schedule ek__schedule_dualpipe = {

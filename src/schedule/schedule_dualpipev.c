@@ -5,7 +5,7 @@
 
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
 {
-    static const ek__stream down_and_back[2] = {{.chunk = 0}, {.chunk = 1}};
+    static const ek__dual_stream down_and_back[2] = {{.chunk = 0}, {.chunk = 1}};
     ek__dualpipe(2 * shape->n_stages, stage, shape->n_micro_batches, down_and_back, blocks);
 }
 

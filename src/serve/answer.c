@@ -6,14 +6,14 @@
 
 #include "base/error.h"
 
-ek_status ek__json_begin(ek__json *json, ek_error *err)
+ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err)
 {
-    *json = (ek__json){0};
+    *json = (ek__answer_json){0};
     json->s.out = open_memstream(&json->text, &json->size);
     return json->s.out ? EK_OK : ek__no_memory(err);
 }
 
-ek_status ek__json_end(ek__json *json, ek__reply *out, ek_error *err)
+ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *err)
 {
     bool failed = ferror(json->s.out) != 0;
     failed = fclose(json->s.out) != 0 || failed;
@@ -26,7 +26,7 @@ ek_status ek__json_end(ek__json *json, ek__reply *out, ek_error *err)
 }
 
 /* The printer ends at a byte 0; 0xff is no character either, and comes out as one that says so. */
-void ek__json_bytes(ek__json *json, const char *key, const char *text, size_t size)
+void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *text, size_t size)
 {
     char few[512], *copy = size < sizeof few ? few : malloc(size + 1);
     if (!copy) {
@@ -42,11 +42,11 @@ void ek__json_bytes(ek__json *json, const char *key, const char *text, size_t si
         free(copy);
 }
 
-void ek__json_name(ek__json *json, const char *key, const ek_trace_index *index, uint32_t name)
+void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace_index *index, uint32_t name)
 {
     size_t size;
     const char *text = ek__index_name_text(index, name, &size);
-    ek__json_bytes(json, key, text, size);
+    ek__answer_json_bytes(json, key, text, size);
 }
 
 ek_status ek__answer_rows_of(const ek__serving *serving, const ek__request *request, const int **rows, ek_error *err)

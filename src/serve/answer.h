@@ -62,18 +62,18 @@ EK__ANSWER_LIST(EK__ANSWER_OF)
 /* ---- pieces that answers share ---- */
 
 /** JSON on its way into memory. */
-typedef struct ek__json {
+typedef struct ek__answer_json {
     ek__stream s;
     char *text;
     size_t size;
-} ek__json;
-ek_status ek__json_begin(ek__json *json, ek_error *err);
+} ek__answer_json;
+ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err);
 /** Hand the text over as a reply, or nothing when memory ran out. */
-ek_status ek__json_end(ek__json *json, ek__reply *out, ek_error *err);
+ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *err);
 /** A text of any bytes, a byte 0 too. */
-void ek__json_bytes(ek__json *json, const char *key, const char *text, size_t size);
+void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *text, size_t size);
 /** The text of a name by number. */
-void ek__json_name(ek__json *json, const char *key, const ek_trace_index *index, uint32_t name);
+void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace_index *index, uint32_t name);
 
 /** Rows of a request that are there, as ek__index_find() and others want them: borrowed from the request, whose numbers
  *  are below 2^31 then. */

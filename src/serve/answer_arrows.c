@@ -22,8 +22,8 @@ static int find_tracks(const ek_trace_index *index, const int *rows, int n, int 
 static ek_status print(const ek__serving *serving, const ek__index_arrow_seen *arrow, size_t n, bool all,
                        ek__reply *out, ek_error *err)
 {
-    ek__json json;
-    ek_status status = ek__json_begin(&json, err);
+    ek__answer_json json;
+    ek_status status = ek__answer_json_begin(&json, err);
     if (status)
         return status;
     ek__stream_object(&json.s, NULL, false);
@@ -35,12 +35,12 @@ static ek_status print(const ek__serving *serving, const ek__index_arrow_seen *a
         ek__stream_int(&json.s, NULL, arrow[i].from_time);
         ek__stream_int(&json.s, NULL, arrow[i].to_row);
         ek__stream_int(&json.s, NULL, arrow[i].to_time);
-        ek__json_name(&json, NULL, serving->index, arrow[i].name);
+        ek__answer_json_name(&json, NULL, serving->index, arrow[i].name);
         ek__stream_end(&json.s);
     }
     ek__stream_end(&json.s);
     ek__stream_end(&json.s);
-    return ek__json_end(&json, out, err);
+    return ek__answer_json_end(&json, out, err);
 }
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -6,8 +6,8 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
     if (ek__answer_check_row(serving, request, err))
         return EK_ERR_INPUT;
     uint32_t at = ek__index_event_at(serving->index, request->row, request->time);
-    ek__json json;
-    ek_status status = ek__json_begin(&json, err);
+    ek__answer_json json;
+    ek_status status = ek__answer_json_begin(&json, err);
     if (status)
         return status;
     if (at == UINT32_MAX) {
@@ -17,7 +17,7 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
         ek__stream_int(&json.s, "index", at);
         ek__stream_end(&json.s);
     }
-    return ek__json_end(&json, out, err);
+    return ek__answer_json_end(&json, out, err);
 }
 
 const ek__answer ek__answer_at = {.name = "at", .needs = EK__HAS(ROW) | EK__HAS(TIME), .make = make};

@@ -9,8 +9,8 @@ enum { MOST_POINTS = 1 << 15 };
 
 static ek_status print(const ek__index_curve_point *point, size_t n, ek__reply *out, ek_error *err)
 {
-    ek__json json;
-    ek_status status = ek__json_begin(&json, err);
+    ek__answer_json json;
+    ek_status status = ek__answer_json_begin(&json, err);
     if (status)
         return status;
     ek__stream_object(&json.s, NULL, false);
@@ -25,7 +25,7 @@ static ek_status print(const ek__index_curve_point *point, size_t n, ek__reply *
     }
     ek__stream_end(&json.s);
     ek__stream_end(&json.s);
-    return ek__json_end(&json, out, err);
+    return ek__answer_json_end(&json, out, err);
 }
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "serve/answer.h"
 
-static void print_arguments(ek__json *json, const ek__index_details *details)
+static void print_arguments(ek__answer_json *json, const ek__index_details *details)
 {
     json_t *event = json_loadb(details->text, details->size, 0, NULL);
     const json_t *args = json_object_get(event, "args");
@@ -15,18 +15,18 @@ static void print_arguments(ek__json *json, const ek__index_details *details)
         ek__stream_null(&json->s, "text");
         ek__stream_raw(&json->s, "args", text);
     } else {
-        ek__json_bytes(json, "text", details->text, details->size);
+        ek__answer_json_bytes(json, "text", details->text, details->size);
         ek__stream_null(&json->s, "args");
     }
     free(text);
     json_decref(event);
 }
 
-static void print_flow(ek__json *json, const ek_trace_index *index, const ek__index_flow *flow)
+static void print_flow(ek__answer_json *json, const ek_trace_index *index, const ek__index_flow *flow)
 {
     ek__stream_object(&json->s, NULL, false);
     ek__stream_bool(&json->s, "outgoing", flow->outgoing);
-    ek__json_name(json, "name", index, flow->name);
+    ek__answer_json_name(json, "name", index, flow->name);
     ek__stream_int(&json->s, "row", flow->row);
     ek__stream_int(&json->s, "index", flow->row < 0 ? 0 : flow->index);
     ek__stream_int(&json->s, "begin", flow->begin);
@@ -34,18 +34,18 @@ static void print_flow(ek__json *json, const ek_trace_index *index, const ek__in
     if (flow->row < 0)
         ek__stream_text(&json->s, "event", "");
     else
-        ek__json_name(json, "event", index, flow->event_name);
+        ek__answer_json_name(json, "event", index, flow->event_name);
     ek__stream_end(&json->s);
 }
 
 static ek_status print(const ek__serving *serving, const ek__index_details *details, ek__reply *out, ek_error *err)
 {
-    ek__json json;
-    ek_status status = ek__json_begin(&json, err);
+    ek__answer_json json;
+    ek_status status = ek__answer_json_begin(&json, err);
     if (status)
         return status;
     ek__stream_object(&json.s, NULL, false);
-    ek__json_name(&json, "name", serving->index, details->name);
+    ek__answer_json_name(&json, "name", serving->index, details->name);
     ek__stream_int(&json.s, "type", details->type);
     ek__stream_int(&json.s, "begin", details->begin);
     ek__stream_int(&json.s, "end", details->end);
@@ -56,7 +56,7 @@ static ek_status print(const ek__serving *serving, const ek__index_details *deta
         print_flow(&json, serving->index, &details->flow[i]);
     ek__stream_end(&json.s);
     ek__stream_end(&json.s);
-    return ek__json_end(&json, out, err);
+    return ek__answer_json_end(&json, out, err);
 }
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -89,24 +89,24 @@ static kept_search *keep(ek__searches *searches, const char *text, ek__index_sea
 static ek_status print(const ek__serving *serving, const ek__index_search *search, const ek__index_hit *hit,
                        ek__reply *out, ek_error *err)
 {
-    ek__json json;
+    ek__answer_json json;
     uint64_t n_events;
-    ek_status status = ek__json_begin(&json, err);
+    ek_status status = ek__answer_json_begin(&json, err);
     if (status)
         return status;
     if (hit->row < 0) {
         ek__stream_null(&json.s, NULL);
-        return ek__json_end(&json, out, err);
+        return ek__answer_json_end(&json, out, err);
     }
     ek__stream_object(&json.s, NULL, false);
     ek__stream_int(&json.s, "row", hit->row);
     ek__stream_int(&json.s, "index", hit->index);
-    ek__json_name(&json, "name", serving->index, hit->name);
+    ek__answer_json_name(&json, "name", serving->index, hit->name);
     ek__stream_int(&json.s, "begin", hit->begin);
     ek__stream_int(&json.s, "end", hit->end);
     ek__stream_int(&json.s, "names", ek__index_search_names(search, &n_events));
     ek__stream_end(&json.s);
-    return ek__json_end(&json, out, err);
+    return ek__answer_json_end(&json, out, err);
 }
 
 static ek_status find(const ek__serving *serving, const ek__request *request, const ek__index_search *search,

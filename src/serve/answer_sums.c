@@ -127,7 +127,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The largest ones, when there are more than an answer may have. */
-static void print_totals(ek__json *json, const ek_trace_index *index, ek__index_summing *state)
+static void print_totals(ek__answer_json *json, const ek_trace_index *index, ek__index_summing *state)
 {
     size_t n = state->n < MOST_TOTALS ? state->n : MOST_TOTALS;
     if (n < state->n)
@@ -137,7 +137,7 @@ static void print_totals(ek__json *json, const ek_trace_index *index, ek__index_
     for (size_t i = 0; i < n; i++) {
         const ek__index_total *total = &state->total[i];
         ek__stream_object(&json->s, NULL, false);
-        ek__json_name(json, "name", index, total->name);
+        ek__answer_json_name(json, "name", index, total->name);
         ek__stream_int(&json->s, "type", total->type);
         ek__stream_int(&json->s, "track", total->track);
         ek__stream_int(&json->s, "n", total->n);
@@ -150,8 +150,8 @@ static void print_totals(ek__json *json, const ek_trace_index *index, ek__index_
 /* Takes `s` over. */
 static ek_status print(const ek__serving *serving, summing *s, ek__reply *out, ek_error *err)
 {
-    ek__json json;
-    ek_status status = ek__json_begin(&json, err);
+    ek__answer_json json;
+    ek_status status = ek__answer_json_begin(&json, err);
     if (status) {
         drop(s);
         return status;
@@ -172,7 +172,7 @@ static ek_status print(const ek__serving *serving, summing *s, ek__reply *out, e
         ek__stream_end(&json.s);
     }
     ek__stream_end(&json.s);
-    return ek__json_end(&json, out, err);
+    return ek__answer_json_end(&json, out, err);
 }
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 
 ek__who ek__who_is(const ek_trace_rank *rank)
 {

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "trace/analysis.h"
-#include "trace/cluster.h"
-#include "trace/device.h"
-#include "trace/files.h"
-#include "trace/shapes.h"
-#include "trace/table_times.h"
-#include "trace/tracker_csv.h"
+#include "trace/analyse/analysis.h"
+#include "trace/analyse/device.h"
+#include "trace/analyse/shapes.h"
+#include "trace/compare/cluster.h"
+#include "trace/tables/files.h"
+#include "trace/tables/table_times.h"
+#include "trace/tables/tracker_csv.h"
 
 const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
                                                       "msprof",  "timeline",  "kineto"};

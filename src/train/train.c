@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
 
@@ -211,14 +211,14 @@ static ek_status read_root(const ek__in *in, const ek__node *root, ek_train *tra
 
 ek_status ek_train_read(const char *path, ek_train *out, ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__config_read_with_aliases(path, &doc, err);
     if (status)
         return status;
     const ek__in in = {doc, NULL, err};
-    ek_train train = {.path = ek__strdup(ek__doc_name(doc))};
-    status = train.path ? read_root(&in, ek__doc_root(doc), &train) : ek__no_memory(err);
-    ek__doc_free(doc);
+    ek_train train = {.path = ek__strdup(ek__config_name(doc))};
+    status = train.path ? read_root(&in, ek__config_root(doc), &train) : ek__no_memory(err);
+    ek__config_free(doc);
     if (status == EK_OK)
         *out = train;
     else
@@ -268,14 +268,14 @@ static ek_status read_devices(const ek__in *in, const ek__node *root, ek_train_d
 
 ek_status ek_train_read_devices(const char *path, ek_train_devices *out, ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__config_read_with_aliases(path, &doc, err);
     if (status)
         return status;
     const ek__in in = {doc, NULL, err};
     ek_train_devices devices = {.data_parallel = 1, .model_parallel = 1, .context_parallel = 1};
-    status = read_devices(&in, ek__doc_root(doc), &devices);
-    ek__doc_free(doc);
+    status = read_devices(&in, ek__config_root(doc), &devices);
+    ek__config_free(doc);
     if (status == EK_OK)
         *out = devices;
     return status;

@@ -25,9 +25,9 @@ static const struct {
 } schedulers[] = {{"gpipe", "gpipe"}, {"seqpipe", "sequence"}, {"zero_bubble_v", "zb-v"}};
 enum { N_SCHEDULERS = sizeof schedulers / sizeof *schedulers };
 
-bool ek__is_train(const ek__doc *doc)
+bool ek__is_train(const ek__config_tree *doc)
 {
-    const ek__node *root = ek__doc_root(doc);
+    const ek__node *root = ek__config_root(doc);
     return root && root->kind == EK__MAP && ek__get(root, "parallel_config");
 }
 
@@ -337,9 +337,10 @@ static ek_status read_recompute(reader *r, const ek__node *config, const char *k
     return EK_OK;
 }
 
-ek_status ek__train_sizes_from_doc(const ek__doc *doc, const ek_listener *listener, ek_train_plan *out, ek_error *err)
+ek_status ek__train_sizes_from_config(const ek__config_tree *doc, const ek_listener *listener, ek_train_plan *out,
+                                      ek_error *err)
 {
-    reader r = {.in = {doc, listener, err}, .root = ek__doc_root(doc)};
+    reader r = {.in = {doc, listener, err}, .root = ek__config_root(doc)};
     ek_status status = find_sections(&r);
     if (status == EK_OK)
         status = read_sizes(&r);
@@ -350,9 +351,10 @@ ek_status ek__train_sizes_from_doc(const ek__doc *doc, const ek_listener *listen
     return status;
 }
 
-ek_status ek__train_plan_from_doc(const ek__doc *doc, const ek_listener *listener, ek_train_plan *out, ek_error *err)
+ek_status ek__train_plan_from_config(const ek__config_tree *doc, const ek_listener *listener, ek_train_plan *out,
+                                     ek_error *err)
 {
-    reader r = {.in = {doc, listener, err}, .root = ek__doc_root(doc)};
+    reader r = {.in = {doc, listener, err}, .root = ek__config_root(doc)};
     const ek__node *recompute = NULL;
     ek_plan *plan = &r.out.plan;
     ek_status status = find_sections(&r);
@@ -390,24 +392,24 @@ ek_status ek__train_list(const ek__in *in, const ek_plan *plan, const ek__node *
 }
 
 static ek_status read_file(const char *path, const ek_listener *listener,
-                           ek_status (*read)(const ek__doc *, const ek_listener *, ek_train_plan *, ek_error *),
+                           ek_status (*read)(const ek__config_tree *, const ek_listener *, ek_train_plan *, ek_error *),
                            ek_train_plan *out, ek_error *err)
 {
-    ek__doc *doc;
-    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
+    ek__config_tree *doc;
+    ek_status status = ek__config_read_with_aliases(path, &doc, err);
     if (status)
         return status;
     status = read(doc, listener, out, err);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     return status;
 }
 
 ek_status ek_train_plan_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err)
 {
-    return read_file(path, listener, ek__train_plan_from_doc, out, err);
+    return read_file(path, listener, ek__train_plan_from_config, out, err);
 }
 
 ek_status ek_train_sizes_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err)
 {
-    return read_file(path, listener, ek__train_sizes_from_doc, out, err);
+    return read_file(path, listener, ek__train_sizes_from_config, out, err);
 }

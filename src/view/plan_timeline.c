@@ -120,7 +120,7 @@ static void block_details(const filler *f, size_t k, double before_mb, details *
     const ek_interval *b = &t->block[k];
     static const char *const kind[EK_N_BLOCK_KINDS] = {"forward", "backward", "backward for weights"};
     const char *unit = f->report->memory_unit ? f->report->memory_unit : "MB";
-    uint32_t pieces = (uint32_t)ek__pieces(&t->shape);
+    uint32_t pieces = (uint32_t)ek__shape_pieces(&t->shape);
     int position = ek_position(t->schedule->placement, t->shape.n_stages, b->chunk, f->stage_of[k]);
     d->n = 0;
     add(d, "{\"block\":\"%s\",\"stage\":%d,\"chunk\":%d,\"micro-batch\":%" PRIu32,

@@ -327,7 +327,7 @@ static const ek__view_column measure_column[] = {
 };
 
 /* What the room that a measure makes is good for, in a row of its own. */
-static void put_relieved(const ek_measure *m, ek__section *x)
+static void put_relieved(const ek_mitigation *m, ek__section *x)
 {
     ek__row_begin(x);
     ek__cell_text(x, "... and then no more recomputation than memory needs");
@@ -346,7 +346,7 @@ static void put_measures(const ek_memory_report *r, ek__section *x)
     ek__table_begin(x, "measures", "What each measure alone would bring", measure_column,
                     sizeof measure_column / sizeof *measure_column);
     for (int i = 0; i < r->n_measures; i++) {
-        const ek_measure *m = &r->measure[i];
+        const ek_mitigation *m = &r->measure[i];
         ek__row_begin(x);
         ek__cell_text(x, m->name);
         ek__cell_real(x, m->possible ? m->saved_mb : NAN);

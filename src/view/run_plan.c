@@ -164,7 +164,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
         ek__stream_text(s, NULL, "Micro-batches differ: times and activations are scaled by the factors given.");
     if (report->train_file) {
         snprintf(text, sizeof text, "Sequence pieces: %d; times and memory of a piece are derived from %.300s.",
-                 ek__pieces(&t->shape), report->train_file);
+                 ek__shape_pieces(&t->shape), report->train_file);
         ek__stream_text(s, NULL, text);
     }
 }
@@ -259,7 +259,7 @@ static ek_status settings_table(const ek_view_run *run, ek__section *x, ek_error
     } number[] = {{"stages", t->shape.n_stages},
                   {"chunks per stage", t->shape.n_chunks},
                   {"micro-batches", ek__micro_batches(&t->shape)},
-                  {"sequence pieces", ek__pieces(&t->shape)}};
+                  {"sequence pieces", ek__shape_pieces(&t->shape)}};
     ek__table_begin(x, "settings", "Settings", column, 2);
     setting(x, "model", run->plans->layers->name);
     snprintf(text, sizeof text, "%s: %s", t->schedule->name, t->schedule->title);

@@ -9,7 +9,7 @@
 
 #include "index/index.h"
 
-enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/memory_curve.h thins to fewer */
+enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/analyse/memory_curve.h thins to fewer */
 
 /* "rank 3"; traces that all say they are of one rank are told apart by their place in the run. */
 static void name_rank(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)

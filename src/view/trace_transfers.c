@@ -1,6 +1,7 @@
 /* Sends and receives of two ranks as arrows between their events: transfers were brought together when the run was
- * read (src/trace/compare_pairs.c); here each side is looked for among the rows of its rank, by its begin and its name.
- * An arrow leaves where the send begins and arrives just before the receive ends, when both have what was sent. */
+ * read (src/trace/compare/compare_pairs.c); here each side is looked for among the rows of its rank, by its begin and
+ * its name. An arrow leaves where the send begins and arrives just before the receive ends, when both have what was
+ * sent. */
 #include <string.h>
 
 #include "index/index.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "../unit/wish.h"
+#include "../unit/edit_oracle.h"
 #include "base/edit.h"
 #include "fuzz.h"
 
@@ -37,12 +37,12 @@ static bool same_path(const wish *a, const wish *b)
 
 static void check(const ek__edit *edit, const char *text, size_t size, const wish *const *w, int n)
 {
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek_error err = {0};
-    ek_status status = ek__doc_parse_buffer_with_aliases("new", text, size, &doc, &err);
+    ek_status status = ek__config_parse_buffer_with_aliases("new", text, size, &doc, &err);
     assert(status == EK_OK && text[size] == '\0');
-    assert(only_wishes(ek__doc_root(ek__edit_doc(edit)), ek__doc_root(doc), w, n, 0));
-    ek__doc_free(doc);
+    assert(only_wishes(ek__config_root(ek__edit_config(edit)), ek__config_root(doc), w, n, 0));
+    ek__config_free(doc);
 }
 
 static void change(const char *text, size_t size, const wish *w, int n)

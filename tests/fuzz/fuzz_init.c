@@ -7,18 +7,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ek_init init;
+    ek_dryrun init;
     ek_error err = {0};
-    if (ek_init_read(fuzz_file(data, size), NULL, &init, &err)) {
+    if (ek_dryrun_read(fuzz_file(data, size), NULL, &init, &err)) {
         assert(err.message[0] != '\0');
         return 0;
     }
     const ek_times times = {.head = 1, .body = 10, .tail = 5};
     ek_layers layers;
-    if (ek_init_decompose(&init, "fuzz", &times, size % 2 == 1, &layers, &err))
+    if (ek_dryrun_decompose(&init, "fuzz", &times, size % 2 == 1, &layers, &err))
         assert(err.message[0] != '\0');
     else
         ek_layers_clear(&layers);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
     return 0;
 }

@@ -12,7 +12,7 @@ static void check(const ek__shell *shell, const char *text, size_t size)
     for (size_t i = 0; i < size; i++)
         lines += text[i] == '\n';
     for (int i = 0; i < shell->environment.n; i++) {
-        const ek__setting *s = &shell->environment.setting[i];
+        const ek__lint_setting *s = &shell->environment.setting[i];
         assert(s->name && s->name[0] && s->line >= 1 && s->line <= lines && s->column >= 1);
         assert(s->end_column == 0 || s->end_column > s->column);
         assert(s->value_column == 0 || (s->value && s->value_column > s->column));

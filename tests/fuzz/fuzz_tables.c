@@ -5,9 +5,9 @@
 
 #include "base/pool.h"
 #include "fuzz.h"
-#include "trace/files.h"
-#include "trace/table_times.h"
-#include "trace/tracker_csv.h"
+#include "trace/tables/files.h"
+#include "trace/tables/table_times.h"
+#include "trace/tables/tracker_csv.h"
 
 static ek__table_reader *const readers[] = {
 #define READER(name, pattern) ek__table_##name,

@@ -3,14 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/doc_toml.h"
+#include "base/config_tree_toml.h"
 #include "fuzz.h"
 
 static void walk(const ek__in *in, const ek__node *node, int depth, int size)
 {
     char path[64], found[64];
     int whole;
-    assert(depth <= EK__DOC_MAX_DEPTH && node->line >= 1 && node->column >= 1);
+    assert(depth <= EK__CONFIG_MAX_DEPTH && node->line >= 1 && node->column >= 1);
     assert(node->begin >= 0 && node->begin <= size && node->end >= 0 && node->end <= size);
     assert((node->text != NULL) == (node->kind == EK__SCALAR) &&
            (!node->text || strlen(node->text) <= (size_t)size + 24));
@@ -28,14 +28,14 @@ static void walk(const ek__in *in, const ek__node *node, int depth, int size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
-    if (ek__doc_parse_toml("input", (const char *)data, size, &doc, &err)) {
+    if (ek__config_parse_toml("input", (const char *)data, size, &doc, &err)) {
         assert(err.message[0] != '\0' && (err.line > 0 || err.status != EK_ERR_INPUT));
         return 0;
     }
     const ek__in in = {doc, NULL, &err};
-    walk(&in, ek__doc_root(doc), 0, (int)size);
-    ek__doc_free(doc);
+    walk(&in, ek__config_root(doc), 0, (int)size);
+    ek__config_free(doc);
     return 0;
 }

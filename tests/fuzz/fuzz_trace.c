@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "trace/part.h"
+#include "trace/scan/part.h"
 
 static ek_status read_with(const char *path, int n_threads, ek__pool *pool, ek_trace_source *source, ek__trace *trace)
 {

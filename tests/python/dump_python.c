@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 #include "lint/python.h"
 
 static void dump_tokens(const ek__python *p)
@@ -51,7 +51,7 @@ static void dump(const char *path)
     size_t size = 0;
     ek__python *p = NULL;
     ek__pool *pool = ek__pool_new();
-    ek_status status = ek__doc_read_text(path, &text, &size, &err);
+    ek_status status = ek__config_read_text(path, &text, &size, &err);
     if (status == EK_OK)
         status = ek__python_read(path, text, size, pool, &p, &err);
     if (status == EK_OK) {

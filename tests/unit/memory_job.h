@@ -5,7 +5,7 @@
 #include "input.h"
 
 #include "evenkeel/memory.h"
-#include "memory/layer.h"
+#include "model/layer.h"
 
 /* A job with patterns in place; not for ek_job_clear(). */
 typedef struct made_job {

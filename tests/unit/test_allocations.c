@@ -43,18 +43,18 @@ static int fail_each(ek_status (*call)(const char *path, ek_error *err), const c
 
 static ek_status read_init(const char *path, ek_error *err)
 {
-    ek_init init = {0};
+    ek_dryrun init = {0};
     ek_layers layers = {0};
     const ek_times times = {1, 1, 1};
-    ek_status status = ek_init_read(path, NULL, &init, err);
+    ek_status status = ek_dryrun_read(path, NULL, &init, err);
     if (status) {
         assert_null(init.path);
         return status;
     }
-    status = ek_init_decompose(&init, "m", &times, false, &layers, err);
+    status = ek_dryrun_decompose(&init, "m", &times, false, &layers, err);
     assert_int_equal(layers.body == NULL, status != EK_OK);
     ek_layers_clear(&layers);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
     return status;
 }
 
@@ -90,7 +90,7 @@ static ek_status collect(const char *path, ek_error *err)
         status = ek_memory_usage_make(&logs, EK_PEAK_USED, &usage, err);
     snprintf(init, sizeof init, "%s_init.yaml", path);
     if (status == EK_OK)
-        status = ek_init_fill(init, &logs, EK_PEAK_ACTUAL, NULL, &text, &size, err);
+        status = ek_dryrun_fill(init, &logs, EK_PEAK_ACTUAL, NULL, &text, &size, err);
     assert_int_equal(text == NULL, status != EK_OK);
     free(text);
     ek_memory_usage_clear(&usage);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assert_close.h"
 #include "evenkeel/evenkeel.h"
-#include "near.h"
 
 /* 12 layers of time 2 + 4 (+ 1 when recomputed), with a tail of time 3 + 6: equal stages are not the best. */
 static ek_layer body = {.name = "layer",
@@ -59,7 +59,7 @@ static void check_answer(const ek_layers *layers, const ek_order *order, const e
     ek_error err;
     assert_int_equal(ek_plan_check(&result->plan, layers, &err), EK_OK);
     assert_int_equal(ek_simulate(order, &result->plan, layers, &o->comm, &timeline, &err), EK_OK);
-    assert_near(result->step_time, timeline.step_time, 1e-9 * timeline.step_time);
+    assert_close_to(result->step_time, timeline.step_time, 1e-9 * timeline.step_time);
     assert_true(ek_timeline_peak(&timeline, NULL) <= o->memory_limit_mb * (1 + 1e-9));
     ek_timeline_clear(&timeline);
 }
@@ -104,7 +104,7 @@ static void a_plan_alone_gets_the_same_order(void **state)
         assert_int_equal(ek_balance_arranged(&layers, *s, &shape, &o, &order, &result, &err), EK_OK);
         assert_int_equal(ek_order_for_plan(&layers, &result.plan, *s, &shape, &o, &again, &err), EK_OK);
         assert_int_equal(ek_simulate(again, &result.plan, &layers, &o.comm, &timeline, &err), EK_OK);
-        assert_near(timeline.step_time, result.step_time, 1e-9 * result.step_time);
+        assert_close_to(timeline.step_time, result.step_time, 1e-9 * result.step_time);
         ek_timeline_clear(&timeline);
         ek_balance_result_clear(&result);
         ek_order_free(order);
@@ -158,10 +158,10 @@ static void equal_stages_take_the_closed_form(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_uniform_run run = run_uniform(cases[i].schedule, cases[i].p, cases[i].v, cases[i].m,
                                          "forward=3,backward_input=3,backward_weight=3", 0, 0);
-        assert_near(run.timeline.step_time, cases[i].step, 1e-9);
-        assert_near(run.peak, cases[i].peak, 0);
-        assert_near(run.bubble_share, 1 - cases[i].m * 9 / cases[i].step, 1e-12);
-        assert_near(run.timeline.bubble.real, cases[i].step / (cases[i].m * 9) - 1, 1e-12);
+        assert_close_to(run.timeline.step_time, cases[i].step, 1e-9);
+        assert_close_to(run.peak, cases[i].peak, 0);
+        assert_close_to(run.bubble_share, 1 - cases[i].m * 9 / cases[i].step, 1e-12);
+        assert_close_to(run.timeline.bubble.real, cases[i].step / (cases[i].m * 9) - 1, 1e-12);
         assert_false(ek_uniform_over_limit(&run));
         ek_uniform_run_clear(&run);
     }
@@ -193,14 +193,14 @@ static void times_are_parsed(void **state)
     ek_uniform t;
     ek_error err;
     assert_int_equal(ek_uniform_parse("backward_weight=1,forward=2,backward_input=3.5", &t, &err), EK_OK);
-    assert_near(t.forward_time, 2, 0);
-    assert_near(t.backward_time, 4.5, 0);
-    assert_near(t.weight_time, 1, 0);
-    assert_near(t.weight_share, EK_WEIGHT_SHARE, 0);
+    assert_close_to(t.forward_time, 2, 0);
+    assert_close_to(t.backward_time, 4.5, 0);
+    assert_close_to(t.weight_time, 1, 0);
+    assert_close_to(t.weight_share, EK_WEIGHT_SHARE, 0);
     assert_true(t.split_given && !t.share_given);
     assert_int_equal(ek_uniform_parse("forward=2,backward=5,weight_activation=0.25", &t, &err), EK_OK);
-    assert_near(t.weight_time, 2.5, 0);
-    assert_near(t.weight_share, 0.25, 0);
+    assert_close_to(t.weight_time, 2.5, 0);
+    assert_close_to(t.weight_share, 0.25, 0);
     assert_true(!t.split_given && t.share_given);
     static const char *const wrong[] = {"",
                                         ",",
@@ -222,7 +222,7 @@ static void times_are_parsed(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (ek_uniform_parse(wrong[i], &t, &err) != EK_ERR_INPUT || !err.message[0])
             fail_msg("'%s' was taken", wrong[i]);
-    assert_near(t.forward_time, 77, 0); /* untouched on failure */
+    assert_close_to(t.forward_time, 77, 0); /* untouched on failure */
 }
 
 int main(void)

@@ -587,22 +587,22 @@ static void published_building_blocks_need_the_published_memory(void **state)
                 double limit[40];
                 for (int s = 0; s < p; s++)
                     limit[s] = memory - less;
-                ek__grid *grid = ek__grid_new(p, 4 * p, EK__LEAST_PERIOD, limit, 1);
+                ek__slot_grid *grid = ek__slot_grid_new(p, 4 * p, EK__LEAST_PERIOD, limit, 1);
                 assert_non_null(grid);
-                assert_int_equal(ek__grid_fits(grid, &block), !less);
-                ek__grid_free(grid);
+                assert_int_equal(ek__slot_grid_fits(grid, &block), !less);
+                ek__slot_grid_free(grid);
             }
         }
 }
 
 /* Every pass m times, behind the one before it, within the limit with the W that the order says have run. */
-static void expect_order(const ek__grid *grid, int p, int m, double limit, double share)
+static void expect_order(const ek__slot_grid *grid, int p, int m, double limit, double share)
 {
     uint8_t pass[4 * 64];
     uint16_t owed[4 * 64];
     for (int s = 0; s < p; s++) {
         int n[EK__N_PASSES] = {0};
-        ek__grid_order(grid, s, pass, owed);
+        ek__slot_grid_order(grid, s, pass, owed);
         for (int k = 0; k < EK__N_PASSES * m; k++) {
             n[pass[k]]++;
             assert_true(pass[k] == EK__PASS_F0 || n[pass[k]] <= n[pass[k] - 1]);
@@ -626,24 +626,24 @@ static void squeezed_blocks_keep_to_the_limit(void **state)
         double share = ek__random_below(&r, 3) * 0.5, limit[12];
         for (int s = 0; s < p; s++)
             limit[s] = 2 + (p + 2) * (1 + ek__random_below(&r, 8)) / 4.0;
-        ek__grid *grid = ek__grid_new(p, m, period, limit, share);
+        ek__slot_grid *grid = ek__slot_grid_new(p, m, period, limit, share);
         assert_non_null(grid);
         ek__building_block block;
         for (int k = 0; k < EK__N_PASSES; k++)
             block.step[k] = 1 + ek__random_below(&r, EK__MOST_STEP);
         for (int k = 0; k < EK__N_PASSES - 1; k++)
             block.turn[k] = 1 + ek__random_below(&r, EK__MOST_STEP);
-        if (ek__grid_fits(grid, &block)) {
+        if (ek__slot_grid_fits(grid, &block)) {
             double widest = 0;
             for (int s = 0; s < p; s++)
                 widest = fmax(widest, limit[s]);
             n_fitting++;
             for (int first = 0; first <= 1; first++) {
-                ek__grid_repeat(grid, first);
+                ek__slot_grid_repeat(grid, first);
                 expect_order(grid, p, m, widest, share);
             }
         }
-        ek__grid_free(grid);
+        ek__slot_grid_free(grid);
     }
     print_message("# %d blocks fit\n", n_fitting);
     assert_true(n_fitting > 300);

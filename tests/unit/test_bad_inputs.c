@@ -15,15 +15,15 @@ typedef struct bad_case {
 
 static ek_status read_init(const char *path, const ek_listener *listener, ek_error *err)
 {
-    ek_init init;
+    ek_dryrun init;
     ek_layers layers;
-    ek_status status = ek_init_read(path, listener, &init, err);
+    ek_status status = ek_dryrun_read(path, listener, &init, err);
     if (status)
         return status;
-    status = ek_init_decompose(&init, "model", NULL, false, &layers, err);
+    status = ek_dryrun_decompose(&init, "model", NULL, false, &layers, err);
     if (status == EK_OK)
         ek_layers_clear(&layers);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
     return status;
 }
 

@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "../../bench/cases.h"
+#include "assert_close.h"
 #include "base/random.h"
-#include "near.h"
 
 /* A random small problem. */
 typedef struct instance {
@@ -209,7 +209,7 @@ static void check_answer(const instance *x, const ek_balance_result *result)
     for (int c = 0; c < result->plan.n_stages * result->plan.n_chunks; c++)
         assert_true(result->plan.layers[c] >= x->options.min_layers);
     assert_int_equal(ek_simulate(x->order, &result->plan, &x->layers, &x->options.comm, &t, &err), EK_OK);
-    assert_near(t.step_time, result->step_time, 1e-9 * t.step_time);
+    assert_close_to(t.step_time, result->step_time, 1e-9 * t.step_time);
     assert_true(ek_timeline_peak(&t, NULL) <= x->options.memory_limit_mb + 1e-6);
     ek_timeline_clear(&t);
 }
@@ -234,7 +234,7 @@ static void compare_with_exhaustive_search(const ek_schedule *schedule, int n, i
             if (result.status != EK_BALANCE_INFEASIBLE)
                 fail_msg("seed %d, instance %d: nothing fits, but a plan was found", SEED, number);
             if (result.smallest_limit_exact)
-                assert_near(result.smallest_limit_mb, e.smallest_peak, 1e-6);
+                assert_close_to(result.smallest_limit_mb, e.smallest_peak, 1e-6);
             else
                 assert_true(result.smallest_limit_mb >= e.smallest_peak - 1e-6);
             n_exact += result.smallest_limit_exact;
@@ -284,7 +284,7 @@ static void annealing_alone_finds_the_same(void **state)
         assert_int_equal(ek_balance(&x.layers, x.order, &x.options, &annealed, &err), EK_OK);
         if (proof.status == EK_BALANCE_OPTIMAL) {
             assert_true(annealed.status == EK_BALANCE_FEASIBLE || annealed.proved_optimal); /* by the bound */
-            assert_near(annealed.step_time, proof.step_time, 1e-9 * proof.step_time);
+            assert_close_to(annealed.step_time, proof.step_time, 1e-9 * proof.step_time);
             n++;
         }
         ek_balance_result_clear(&proof);
@@ -324,7 +324,7 @@ static void annealing_keeps_to_what_all_chunks_share(void **state)
             fail_msg("instance %d: step %.9g, exhaustive %.9g", number, result.step_time, e.best);
         assert_true(result.lower_bound <= result.step_time);
         if (isinf(e.best) && result.smallest_limit_exact)
-            assert_near(result.smallest_limit_mb, e.smallest_peak, 1e-6);
+            assert_close_to(result.smallest_limit_mb, e.smallest_peak, 1e-6);
         n_found += isfinite(e.best);
         n_infeasible += isinf(e.best);
         n_more += isfinite(e.best) && x.options.n_more_micro_batches > 0;

@@ -523,18 +523,18 @@ static void a_layer_table_survives_its_file(void **state)
     FILE *out = open_memstream(&text, &size);
     ek__layer_table_write(table, out);
     fclose(out);
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek_error err = {0};
-    assert_int_equal(ek__doc_parse_buffer("device.yaml", text, size, &doc, &err), EK_OK);
+    assert_int_equal(ek__config_parse_buffer("device.yaml", text, size, &doc, &err), EK_OK);
     const ek__in in = {.doc = doc, .err = &err};
-    if (ek__layer_table_read(&in, ek__get(ek__doc_root(doc), "layers"), &back))
+    if (ek__layer_table_read(&in, ek__get(ek__config_root(doc), "layers"), &back))
         fail_msg("%s", err.message);
     const ek__layer_scale *read = ek__layer_table_scale(back);
     double at[EK__N_LAYER_COORDINATES] = {0.3, 0.2};
     assert_true(ek__layer_table_factor(table, at) == ek__layer_table_factor(back, at));
     assert_true(fabs(log(ek__layer_table_factor(back, at))) > 1e-3);
     assert_true(read->met_error == scale.met_error && read->new_error == scale.new_error);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     ek__layer_table_free(table);
     ek__layer_table_free(back);
     free(text);
@@ -759,7 +759,7 @@ static void layers_and_heads_of_made_runs_come_back(void **state)
         seconds[i] = step.seconds;
         ek_step_clear(&step);
     }
-    const ek__measured all = {.n = n, .job = job, .seconds = seconds, .group = group, .held = held};
+    const ek__runs_to_fit all = {.n = n, .job = job, .seconds = seconds, .group = group, .held = held};
     ek__runs_fit fit;
     if (ek__runs_fit_run(&all, &start, &fit, &err))
         fail_msg("%s", err.message);

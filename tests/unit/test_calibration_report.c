@@ -1,7 +1,7 @@
 /* A calibration as a table, a picture and a page: figures made by hand come back from where they are drawn. */
+#include "assert_close.h"
 #include "evenkeel/calibration.h"
 #include "evenkeel/view.h"
-#include "near.h"
 #include "report_fixture.h"
 #include <jansson.h>
 #include <math.h>
@@ -134,12 +134,12 @@ static void points_stand_where_their_steps_say(void **state)
     assert_true(circle(text, "p1", 0, &x[0], &y[0]) && circle(text, "p1", 1, &x[1], &y[1]));
     assert_true(circle(text, "p3", 0, &x[2], &y[2]) && circle(text, "p0", 1, &x[3], &y[3]));
     const double per_e = (x[1] - x[0]) / log(4), up = -(bottom - top) / (right - left) * per_e;
-    assert_near(x[2] - x[0], per_e * log(2), 0.02);
-    assert_near(y[1] - y[0], up * log(4 / 1.05), 0.02);
-    assert_near(y[2] - y[0], up * log(1.8 / 1.05), 0.02);
-    assert_near(y[3] - y[1], up * log(10.0 / 4), 0.02);
+    assert_close_to(x[2] - x[0], per_e * log(2), 0.02);
+    assert_close_to(y[1] - y[0], up * log(4 / 1.05), 0.02);
+    assert_close_to(y[2] - y[0], up * log(1.8 / 1.05), 0.02);
+    assert_close_to(y[3] - y[1], up * log(10.0 / 4), 0.02);
     /* A run that is met lies on the line. */
-    assert_near((y[1] - bottom) / (top - bottom), (x[1] - left) / (right - left), 1e-4);
+    assert_close_to((y[1] - bottom) / (top - bottom), (x[1] - left) / (right - left), 1e-4);
     free(text);
 }
 
@@ -155,7 +155,7 @@ static void errors_are_drawn_but_those_of_a_start_far_off(void **state)
     /* Behind both plots' titles: of each kind the first plot's points, then the second's. */
     assert_true(circle(text, "p1", 2, &x, &y[0]) && circle(text, "p2", 2, &x, &y[1]) &&
                 circle(text, "p3", 1, &x, &y[2]));
-    assert_near((y[1] - y[0]) / (y[2] - y[0]), (20.0 - 5) / (-10.0 - 5), 1e-3);
+    assert_close_to((y[1] - y[0]) / (y[2] - y[0]), (20.0 - 5) / (-10.0 - 5), 1e-3);
     assert_non_null(strstr(text, "1 prediction of the start is further off than this axis goes"));
     assert_false(circle(text, "p0", 3, &x, y)); /* 1 s is met and on both, 4 s on the first alone */
     assert_non_null(strstr(text, "fit: 2, off by 2.5 % in the mean"));
@@ -218,9 +218,9 @@ static void a_page_has_every_run_and_constant(void **state)
     const json_t *tables = json_object_get(section, "tables");
     const json_t *rows = json_object_get(by_id(tables, "runs"), "rows");
     assert_int_equal(json_array_size(rows), 4);
-    assert_near(json_number_value(json_array_get(json_array_get(rows, 0), 5)), 5, 1e-9);
-    assert_near(json_number_value(json_array_get(json_array_get(rows, 0), 7)), 20, 1e-9);
-    assert_near(json_number_value(json_array_get(json_array_get(rows, 2), 5)), -10, 1e-9);
+    assert_close_to(json_number_value(json_array_get(json_array_get(rows, 0), 5)), 5, 1e-9);
+    assert_close_to(json_number_value(json_array_get(json_array_get(rows, 0), 7)), 20, 1e-9);
+    assert_close_to(json_number_value(json_array_get(json_array_get(rows, 2), 5)), -10, 1e-9);
     assert_true(json_is_null(json_array_get(json_array_get(rows, 2), 7)));
     assert_string_equal(json_string_value(json_array_get(json_array_get(rows, 3), 9)), "no step time");
     assert_int_equal(json_array_size(json_object_get(by_id(tables, "constants"), "rows")), 2);

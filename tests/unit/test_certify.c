@@ -14,11 +14,11 @@
 #include <stdlib.h>
 
 #include "../../bench/cases.h"
-#include "balance/lone.h"
-#include "balance/relaxed.h"
+#include "assert_close.h"
+#include "balance/label_setting.h"
+#include "balance/lp_relaxation.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "near.h"
 
 enum { MOST_STAGES = 4, MOST_MICRO_BATCHES = 16, MOST_SLOTS = 36 };
 
@@ -189,10 +189,10 @@ static void check_result(const ek_balance_result *result, double optimum)
     if (!(bound > 0 && bound <= optimum * (1 + SLACK)))
         fail_msg("lower bound %.12g, optimum %.12g", bound, optimum);
     assert_true(step >= optimum * (1 - SLACK));
-    assert_near(result->gap, (step - bound) / step, 1e-15);
+    assert_close_to(result->gap, (step - bound) / step, 1e-15);
     assert_int_equal(result->proved_optimal, result->status == EK_BALANCE_OPTIMAL);
     if (result->proved_optimal)
-        assert_near(step, optimum, SLACK * optimum);
+        assert_close_to(step, optimum, SLACK * optimum);
 }
 
 /* Default and annealing: the latter leaves the proof to the certificate. @return proved by it */
@@ -226,7 +226,7 @@ static void search_init(ek__search *search, const ek__problem *problem, const ek
     pthread_mutex_init(&search->lock, NULL);
     atomic_init(&search->best_time, best);
     assert_int_equal(ek__state_init(&search->best, problem, &err), EK_OK);
-    assert_int_equal(ek__capacity_start(problem, &search->best, &fits, &limit, &exact, &err), EK_OK);
+    assert_int_equal(ek__minimum_memory_start(problem, &search->best, &fits, &limit, &exact, &err), EK_OK);
     assert_true(fits);
 }
 
@@ -307,9 +307,9 @@ static bool check_lone(const ek__problem *problem, const ek_balance_options *opt
         double upper = uppers[i] * optimum;
         ek_error err;
         ek__state state;
-        ek__lone_bound shown;
+        ek__label_bound shown;
         assert_int_equal(ek__state_init(&state, problem, &err), EK_OK);
-        assert_int_equal(ek__bound_lone(&search, upper, &state, &shown, &err), EK_OK);
+        assert_int_equal(ek__bound_labels(&search, upper, &state, &shown, &err), EK_OK);
         assert_true(shown.bound <= fmin(upper, optimum * (1 + SLACK)));
         assert_true(shown.found || shown.bound == upper);
         if (shown.found)
@@ -328,7 +328,7 @@ static double check_relaxed(const ek__problem *problem, ek_balance_options optio
     ek__search search;
     options.gap = 0;
     search_init(&search, problem, &options, optimum * 1.2);
-    assert_int_equal(ek__bound_relaxed(&search, &err), EK_OK);
+    assert_int_equal(ek__bound_lp_relaxation(&search, &err), EK_OK);
     double bound = atomic_load(&search.lower_bound), mean = ek__bound_mean(problem);
     if (bound > optimum * (1 + SLACK))
         fail_msg("relaxed bound %.12g, optimum %.12g", bound, optimum);
@@ -356,13 +356,13 @@ static double check_certify(const ek__problem *problem, ek_balance_options optio
         search_clear(&search);
         search_init(&search, problem, &options, starts[i] * optimum);
         ek__search_bound(&search, ek__bound_mean(problem));
-        assert_int_equal(ek__certify_lone(&search, &err), EK_OK);
+        assert_int_equal(ek__certify_labels(&search, &err), EK_OK);
         double bound = atomic_load(&search.lower_bound), best = atomic_load(&search.best_time);
         if (bound > optimum * (1 + SLACK))
             fail_msg("one chunk a stage, from %g x optimum %.12g: bound %.12g", starts[i], optimum, bound);
         assert_true(best >= optimum * (1 - SLACK));
         if (search.proved)
-            assert_near(best, optimum, SLACK * optimum);
+            assert_close_to(best, optimum, SLACK * optimum);
         search_clear(&search);
     }
     return reached;
@@ -389,8 +389,8 @@ static void check_paths(ek__random *r, const ek__problem *problem)
             duration[k] = one_in(r, 8) ? 0 : random_time(r, round % 2, 0, 10);
         double step = ek__order_step_time(order, duration, problem->delays, scratch);
         double longest = ek__longest_path(problem, duration, count, &transfers);
-        assert_near(longest, step, SLACK * step);
-        assert_near(path_length(count, duration, transfers, n), step, SLACK * (1 + step));
+        assert_close_to(longest, step, SLACK * step);
+        assert_close_to(path_length(count, duration, transfers, n), step, SLACK * (1 + step));
         for (int k = 0; k < n; k++)
             duration[k] = random_time(r, round % 2, 0, 10);
         step = ek__order_step_time(order, duration, problem->delays, scratch);
@@ -446,10 +446,10 @@ static void check_schedule(const char *name, int n, double *worst)
             check_stages(&problem, &x.options, optimum);
             n_applies++;
         }
-        if (ek__bound_lone_applies(&problem) && !problem.delays) {
+        if (ek__bound_labels_applies(&problem) && !problem.delays) {
             n_tight += check_lone(&problem, &x.options, optimum);
             n_lone++;
-        } else if (ek__bound_lone_applies(&problem)) {
+        } else if (ek__bound_labels_applies(&problem)) {
             check_lone(&problem, &x.options, optimum);
         }
         relaxed += check_relaxed(&problem, x.options, optimum);
@@ -519,14 +519,14 @@ static void one_plan(ek__random *r, ek_shape shape, bool delays, double *bound, 
     ek__problem problem;
     ek__search search;
     ek__state state;
-    ek__lone_bound shown;
+    ek__label_bound shown;
     assert_int_equal(ek_order_new(ek_schedule_find("1f1b"), &shape, &order, &err), EK_OK);
     assert_int_equal(ek_order_slow_stages(order, slowdown, &err), EK_OK);
     assert_int_equal(ek__problem_init(&problem, &layers, order, &options, &err), EK_OK);
-    assert_true(ek__bound_lone_applies(&problem));
+    assert_true(ek__bound_labels_applies(&problem));
     search_init(&search, &problem, &options, INFINITY);
     assert_int_equal(ek__state_init(&state, &problem, &err), EK_OK);
-    assert_int_equal(ek__bound_lone(&search, 1e9, &state, &shown, &err), EK_OK);
+    assert_int_equal(ek__bound_labels(&search, 1e9, &state, &shown, &err), EK_OK);
     assert_true(shown.found);
     double *scratch = ek__alloc(ek__state_scratch_size(&problem), sizeof *scratch);
     assert_non_null(scratch);

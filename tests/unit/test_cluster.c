@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assert_close.h"
 #include "base/random.h"
 #include "evenkeel/evenkeel.h"
-#include "near.h"
 
 enum { MOST_STAGES = 4 };
 
@@ -208,7 +208,7 @@ static void check_answer(const instance *x, const ek_balance_result *result)
     assert_int_equal(ek_plan_check(&result->plan, &x->layers, &err), EK_OK);
     assert_true(allowed(x, &result->plan));
     assert_int_equal(ek_simulate(x->order, &result->plan, &x->layers, &x->options.comm, &t, &err), EK_OK);
-    assert_near(t.step_time, result->step_time, 1e-9 * t.step_time);
+    assert_close_to(t.step_time, result->step_time, 1e-9 * t.step_time);
     for (int s = 0; s < result->plan.n_stages; s++)
         assert_true(t.peak_mb[s] <= x->memory[s] + 1e-6);
     ek_timeline_clear(&t);
@@ -225,10 +225,10 @@ static void check_solver(instance *x, int number, const char *solver, const exha
         if (result.status != EK_BALANCE_INFEASIBLE)
             fail_msg("instance %d, %s: nothing fits, but a plan was found", number, solver);
         if (result.smallest_limit_exact)
-            assert_near(result.shortfall_mb, e->shortfall, 1e-5);
+            assert_close_to(result.shortfall_mb, e->shortfall, 1e-5);
         else
             assert_true(result.shortfall_mb >= e->shortfall - 1e-5);
-        assert_near(result.smallest_limit_mb, x->memory[result.bottleneck_stage] + result.shortfall_mb, 1e-6);
+        assert_close_to(result.smallest_limit_mb, x->memory[result.bottleneck_stage] + result.shortfall_mb, 1e-6);
     } else {
         if (result.status == EK_BALANCE_INFEASIBLE)
             fail_msg("instance %d, %s: a plan fits, but none was found", number, solver);
@@ -315,10 +315,10 @@ static void a_slow_stage_is_as_a_stage_of_slow_layers(void **state)
         assert_int_equal(ek_plan_even(&layers, MOST_STAGES, 1, EK_RECOMPUTE_NONE, &plan, &err), EK_OK);
         assert_int_equal(ek_simulate(even, &plan, &slowed, NULL, &a, &err), EK_OK);
         assert_int_equal(ek_simulate(uneven, &plan, &layers, NULL, &b, &err), EK_OK);
-        assert_near(a.step_time, b.step_time, 1e-9);
-        assert_near(a.bubble.real, b.bubble.real, 1e-9);
+        assert_close_to(a.step_time, b.step_time, 1e-9);
+        assert_close_to(a.bubble.real, b.bubble.real, 1e-9);
         for (size_t k = 0; k < a.n_blocks; k++)
-            assert_near(a.block[k].end, b.block[k].end, 1e-9);
+            assert_close_to(a.block[k].end, b.block[k].end, 1e-9);
         ek_timeline_clear(&a);
         ek_timeline_clear(&b);
         ek_plan_clear(&plan);
@@ -353,8 +353,8 @@ static void equal_stages_are_the_plain_cluster(void **state)
         assert_int_equal(ek_order_slow_stages(x.order, NULL, &err), EK_OK);
         assert_int_equal(ek_balance(&x.layers, x.order, &x.options, &other, &err), EK_OK);
         assert_int_equal(one.status, other.status);
-        assert_near(one.step_time, 2 * other.step_time, 1e-9 * one.step_time);
-        assert_near(one.smallest_limit_mb, other.smallest_limit_mb, 1e-6);
+        assert_close_to(one.step_time, 2 * other.step_time, 1e-9 * one.step_time);
+        assert_close_to(one.smallest_limit_mb, other.smallest_limit_mb, 1e-6);
         ek_balance_result_clear(&one);
         ek_balance_result_clear(&other);
         ek_order_free(x.order);
@@ -416,7 +416,7 @@ static void recomputation_brings_activations_back(void **state)
                     peak = fmax(peak, held);
                     plain = fmax(plain, held);
                 }
-                assert_near(t.peak_mb[s], peak, 1e-9);
+                assert_close_to(t.peak_mb[s], peak, 1e-9);
                 assert_true(peak <= options.memory_limit_mb + 1e-6);
                 n_larger += peak > plain;
             }
@@ -448,11 +448,11 @@ static void the_layer_that_recomputes_most_counts(void **state)
     plan.select[0] = 2;
     plan.select[1] = plan.comm[1] = 2;
     ek_plan_costs(&plan, &layers, EK_PLACE_WRAP, cost);
-    assert_near(cost[0].transient_mb, 10, 0);
-    assert_near(cost[1].transient_mb, 30, 0);
+    assert_close_to(cost[0].transient_mb, 10, 0);
+    assert_close_to(cost[1].transient_mb, 30, 0);
     layers.recompute_transient = false;
     ek_plan_costs(&plan, &layers, EK_PLACE_WRAP, cost);
-    assert_near(cost[1].transient_mb, 0, 0);
+    assert_close_to(cost[1].transient_mb, 0, 0);
     ek_plan_clear(&plan);
 }
 

@@ -440,9 +440,9 @@ static void the_documented_listing_gives_the_documented_init_file(void **state)
     if (ek_collection_read(&source, 1, 0, NULL, &all, &err))
         fail_msg("%s", err.message);
     put_file("init.yaml", file);
-    ek_init init;
+    ek_dryrun init;
     snprintf(path, sizeof path, "%s/init.yaml", top);
-    assert_int_equal(ek_init_read(path, NULL, &init, &err), EK_OK);
+    assert_int_equal(ek_dryrun_read(path, NULL, &init, &err), EK_OK);
     assert_int_equal(all.round[0].n, 16);
     assert_int_equal(init.n_measurements, 14);
     assert_true(ek_round_find(&all.round[0], 0)->log.actual_mb == init.head_mb);
@@ -452,7 +452,7 @@ static void the_documented_listing_gives_the_documented_init_file(void **state)
         assert_true(log->log.actual_mb == init.measurement[i].peak_mb);
         assert_int_equal(log->rank, 1024 * log->stage);
     }
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
     ek_collection_clear(&all);
     free(listing);
     free(file);

@@ -9,7 +9,7 @@
 #include "cost/cost_internal.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/simulate.h"
-#include "memory/layer.h"
+#include "model/layer.h"
 
 /* ---- jobs and devices ---- */
 

@@ -74,7 +74,7 @@ static double collective(const ek_job *job, const ek_device *device, ek_collecti
     return ranks.n > 1 && bytes > 0 ? ek__collective_seconds(device, what, &ranks, bytes).seconds : 0;
 }
 
-static void assert_near(const char *what, double found, double expected, double scale)
+static void assert_close_to(const char *what, double found, double expected, double scale)
 {
     if (!(fabs(found - expected) <= 1e-9 * fmax(fabs(scale), fabs(expected))))
         fail_msg("%s: %.15g, expected %.15g", what, found, expected);
@@ -532,18 +532,18 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         double expected = truth.end - truth.computed;
         char what[64];
         snprintf(what, sizeof what, "exposed, seed %d", i + 1);
-        assert_near(what, extra(&t, m), expected, truth.end);
+        assert_close_to(what, extra(&t, m), expected, truth.end);
         snprintf(what, sizeof what, "hidden, seed %d", i + 1);
-        assert_near(what, t.hidden, truth.both, truth.end);
+        assert_close_to(what, t.hidden, truth.both, truth.end);
         /* An imperfect overlap: a share hides, and computing beside it slows. */
         device.overlap_share = uniform();
         device.overlap_slowdown = 1 + uniform();
         const ek__data_times u = priced_at(&job, &device, layer, n, m, first, row);
         double hidden = truth.both * device.overlap_share;
         snprintf(what, sizeof what, "imperfect, seed %d", i + 1);
-        assert_near(what, extra(&u, m), expected + truth.both - hidden + (device.overlap_slowdown - 1) * hidden,
-                    truth.end);
-        assert_near(what, u.hidden, hidden, truth.end);
+        assert_close_to(what, extra(&u, m), expected + truth.both - hidden + (device.overlap_slowdown - 1) * hidden,
+                        truth.end);
+        assert_close_to(what, u.hidden, hidden, truth.end);
     }
 }
 
@@ -571,24 +571,24 @@ static void equal_layers_have_closed_forms(void **state)
     double g = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, 4 * all_elements), n = EQUAL;
     equal_layers(layer, 0.3, 1.5 * g);
     ek__data_times t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("behind longer layers", t.reduction, g, g);
-    assert_near("hidden", t.hidden, (n - 1) * g, g);
-    assert_near("weights of a job without sharing", t.first_forward + t.forward + t.backward + t.slowdown, 0, 1);
+    assert_close_to("behind longer layers", t.reduction, g, g);
+    assert_close_to("hidden", t.hidden, (n - 1) * g, g);
+    assert_close_to("weights of a job without sharing", t.first_forward + t.forward + t.backward + t.slowdown, 0, 1);
     equal_layers(layer, 0.3, 0.25 * g);
     t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("behind shorter layers", t.reduction, n * g - (n - 1) * 0.25 * g, g);
+    assert_close_to("behind shorter layers", t.reduction, n * g - (n - 1) * 0.25 * g, g);
     job.run.overlap_gradients = false;
-    assert_near("behind the pass", priced(&job, &device, layer, EQUAL, 4).reduction, n * g, g);
+    assert_close_to("behind the pass", priced(&job, &device, layer, EQUAL, 4).reduction, n * g, g);
     /* One bucket of all waits for all. */
     job.run.overlap_gradients = true;
     job.run.bucket_bytes = 0;
     double all = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, 4 * n * all_elements);
-    assert_near("one bucket", priced(&job, &device, layer, EQUAL, 4).reduction, all, all);
+    assert_close_to("one bucket", priced(&job, &device, layer, EQUAL, 4).reduction, all, all);
     /* A layer of 2.5 buckets: two go as it ends. */
     job.run.bucket_bytes = 4 * all_elements / 2.5;
     double b = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, 4 * all_elements / 2.5);
     equal_layers(layer, 0, 100 * g);
-    assert_near("buckets of the last layer", priced(&job, &device, layer, EQUAL, 1).reduction, 3 * b, b);
+    assert_close_to("buckets of the last layer", priced(&job, &device, layer, EQUAL, 1).reduction, 3 * b, b);
 }
 
 static void weights_of_zero_1_come_before_or_behind_the_first_forward(void **state)
@@ -602,22 +602,23 @@ static void weights_of_zero_1_come_before_or_behind_the_first_forward(void **sta
     double r = collective(&job, &device, EK_COLLECTIVE_REDUCE_SCATTER, EK__DIM_SHARD, 4 * all_elements);
     equal_layers(layer, 1.5 * g, 1.5 * r);
     ek__data_times t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("the first bucket", t.first_forward, g, g);
-    assert_near("the last bucket", t.reduction, r, r);
+    assert_close_to("the first bucket", t.first_forward, g, g);
+    assert_close_to("the last bucket", t.reduction, r, r);
     equal_layers(layer, 0.25 * g, 1.5 * r);
-    assert_near("shorter layers", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g - (n - 1) * 0.25 * g, g);
+    assert_close_to("shorter layers", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g - (n - 1) * 0.25 * g,
+                    g);
     job.run.overlap_weights = false;
-    assert_near("before", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g, g);
+    assert_close_to("before", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g, g);
     job.run.fp8_gather = true;
     g = collective(&job, &device, EK_COLLECTIVE_ALL_GATHER, EK__DIM_SHARD, all_elements);
-    assert_near("in 8 bits", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g, g);
+    assert_close_to("in 8 bits", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g, g);
     /* ZeRO-2 reduces after every micro-batch; all of them together take as long as with one. */
     job = zero(16, 2);
     job.run.overlap_gradients = false;
     t = priced(&job, &device, layer, EQUAL, 4);
     assert_true(t.backward > 0 && t.reduction < 1e-12);
     job.states.shard_gradient = false;
-    assert_near("the last one", priced(&job, &device, layer, EQUAL, 4).reduction, t.backward, r);
+    assert_close_to("the last one", priced(&job, &device, layer, EQUAL, 4).reduction, t.backward, r);
 }
 
 /* Weights g, gradients r, passes f and b of n layers. Where g + r <= b and g <= f all but the first gather and the last
@@ -632,25 +633,25 @@ static void layers_of_zero_3_have_closed_forms(void **state)
     double r = collective(&job, &device, EK_COLLECTIVE_REDUCE_SCATTER, EK__DIM_SHARD, 4 * all_elements);
     equal_layers(layer, 1.1 * g, 1.1 * (g + r));
     ek__data_times t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("forward", t.forward, g, g);
-    assert_near("backward", t.backward, g + r, g);
-    assert_near("nothing at the end", t.reduction + t.first_forward, 0, 1);
-    assert_near("hidden", t.hidden, 4 * (n - 1) * (2 * g + r), g);
+    assert_close_to("forward", t.forward, g, g);
+    assert_close_to("backward", t.backward, g + r, g);
+    assert_close_to("nothing at the end", t.reduction + t.first_forward, 0, 1);
+    assert_close_to("hidden", t.hidden, 4 * (n - 1) * (2 * g + r), g);
     equal_layers(layer, 0.5 * g, 0.5 * g);
     t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("forward, short", t.forward, n * g - (n - 1) * 0.5 * g, g);
-    assert_near("backward, short", t.backward, n * (g + r) - n * 0.5 * g, g);
+    assert_close_to("forward, short", t.forward, n * g - (n - 1) * 0.5 * g, g);
+    assert_close_to("backward, short", t.backward, n * (g + r) - n * 0.5 * g, g);
     /* Gradients that are kept whole are reduced with the last micro-batch alone. */
     job.states.shard_gradient = false;
     t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("kept whole", t.backward + t.reduction, n * (g + r) - n * 0.5 * g, g);
-    assert_near("kept whole, others", t.backward, n * g - (n - 1) * 0.5 * g, g);
+    assert_close_to("kept whole", t.backward + t.reduction, n * (g + r) - n * 0.5 * g, g);
+    assert_close_to("kept whole, others", t.backward, n * g - (n - 1) * 0.5 * g, g);
     /* Nothing fetched ahead. */
     job.run.overlap_weights = job.run.overlap_gradients = false;
     t = priced(&job, &device, layer, EQUAL, 4);
-    assert_near("in turn", t.forward, n * g, g);
-    assert_near("in turn, backward", t.backward, n * g, g);
-    assert_near("in turn, the end", t.reduction, n * r, r);
+    assert_close_to("in turn", t.forward, n * g, g);
+    assert_close_to("in turn, backward", t.backward, n * g, g);
+    assert_close_to("in turn, the end", t.reduction, n * r, r);
 }
 
 /* Groups of 8 inside 64: gathers and scatters stay in the node, the parts are summed over 8 copies once. */
@@ -668,9 +669,9 @@ static void hybrid_groups_gather_inside_and_sum_copies_once(void **state)
     double r = ek__collective_seconds(&device, EK_COLLECTIVE_REDUCE_SCATTER, &node, 4 * all_elements).seconds;
     double a = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_REPLICATE, 4 * all_elements / 8);
     const ek__data_times t = priced(&job, &device, layer, EQUAL, 3);
-    assert_near("inside", t.forward, n * g, g);
-    assert_near("inside, backward", t.backward, n * (g + r), g);
-    assert_near("copies", t.reduction, n * a, a);
+    assert_close_to("inside", t.forward, n * g, g);
+    assert_close_to("inside, backward", t.backward, n * (g + r), g);
+    assert_close_to("copies", t.reduction, n * a, a);
     assert_true(a > 0);
 }
 
@@ -693,14 +694,14 @@ static void owners_of_tensors_broadcast_in_turn(void **state)
     const ek__ranks ranks = ek__placement(&job, &device, EK__DIM_SHARD);
     ek__collective_time all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &ranks, bytes * 64 / 63);
     ek__data_times t = priced(&job, &device, layer, EQUAL, 1);
-    assert_near("broadcasts", t.first_forward, all.seconds + 19 * all.latency, 1e-3);
-    assert_near("sums", t.reduction, collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, sum), sum);
+    assert_close_to("broadcasts", t.first_forward, all.seconds + 19 * all.latency, 1e-3);
+    assert_close_to("sums", t.reduction, collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, sum), sum);
     /* In a small group every rank owns something. */
     job.states.shard_size = 4;
     const ek__ranks few = ek__placement(&job, &device, EK__DIM_SHARD);
     all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &few, bytes * 4 / 3);
     t = priced(&job, &device, layer, EQUAL, 1);
-    assert_near("few", t.first_forward, all.seconds + 3 * all.latency, 1e-3);
+    assert_close_to("few", t.first_forward, all.seconds + 3 * all.latency, 1e-3);
     /* Behind the first forward pass each layer waits for its own two. */
     job.run.overlap_weights = true;
     equal_layers(layer, 1, 0);
@@ -720,7 +721,7 @@ static void one_device_exchanges_nothing(void **state)
         const ek_job job = zero(1, level);
         const ek__data_times t = priced(&job, &device, layer, EQUAL, 2);
         assert_true(extra(&t, 2) == 0 && t.hidden == 0);
-        assert_near("the norm reads gradients", t.norm, EQUAL * all_elements * 4 / 1e12, 1e-3);
+        assert_close_to("the norm reads gradients", t.norm, EQUAL * all_elements * 4 / 1e12, 1e-3);
     }
 }
 
@@ -756,7 +757,7 @@ static void without_computing_all_traffic_is_exposed(void **state)
         const ek__data_times t = priced(&job, &device, layer, EQUAL, 3);
         job.run.overlap_gradients = job.run.overlap_weights = false;
         const ek__data_times all = priced(&job, &device, layer, EQUAL, 3);
-        assert_near("traffic", extra(&t, 3), extra(&all, 3), 1);
+        assert_close_to("traffic", extra(&t, 3), extra(&all, 3), 1);
         assert_true(t.hidden < 1e-12 && extra(&t, 3) > 0);
     }
 }
@@ -787,7 +788,7 @@ static void compare_kind(const char *name, const ek_job *job, int kind)
     const ek_device device = cluster(300, 25, 5);
     ek__graph_build(job, (ek__graph_kind)kind, &graph);
     const ek__data_layer layer = ek__data_layer_of(job, &graph, job->parallel.pipeline == 1);
-    const ek__static_bytes bytes = ek__graph_static(job, &graph);
+    const ek__persistent_bytes bytes = ek__graph_persistent(job, &graph);
     double kept = job->states.shard_optimizer ? layer.kept : layer.dense + layer.expert;
     double slack = 2048.0 * graph.n_parameters;
     if (fabs(kept * job->states.optimizer - (double)bytes.optimizer) > slack)
@@ -890,8 +891,8 @@ static void optimizers_move_the_bytes_of_their_states(void **state)
         ek_device other = device;
         other.optimizer_us = 500;
         double found = priced(&job, &device, &layer, 1, 1).optimizer;
-        assert_near(c->name, found, c->bytes * 1e9 / 1e12, 1e-3);
-        assert_near(c->name, priced(&job, &other, &layer, 1, 1).optimizer, found + 500e-6, 1e-3);
+        assert_close_to(c->name, found, c->bytes * 1e9 / 1e12, 1e-3);
+        assert_close_to(c->name, priced(&job, &other, &layer, 1, 1).optimizer, found + 500e-6, 1e-3);
     }
 }
 
@@ -949,7 +950,7 @@ static void the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients(void **st
     job.parallel.expert = 4;
     job.parallel.expert_tensor = 1;
     double sum = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_WORLD, 4);
-    assert_near("norm", priced(&job, &device, &layer, 1, 1).norm, sum + (1e9 / 16 + 1e8 / 4) * 4 / 1e12, 1e-4);
+    assert_close_to("norm", priced(&job, &device, &layer, 1, 1).norm, sum + (1e9 / 16 + 1e8 / 4) * 4 / 1e12, 1e-4);
     assert_true(sum > 0);
 }
 
@@ -964,7 +965,7 @@ static void a_tied_table_is_summed_with_its_copy(void **state)
     layer.tied = 1e8;
     const ek__ranks ends = ek__placement_edge(&job, &device, 1);
     double sum = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_REDUCE, &ends, 4e8).seconds;
-    assert_near("tied", priced(&job, &device, &layer, 1, 1).reduction, sum, sum);
+    assert_close_to("tied", priced(&job, &device, &layer, 1, 1).reduction, sum, sum);
     assert_true(sum > 0);
 }
 

@@ -354,7 +354,7 @@ static int64_t static_of(ek_cost_cache *cache, const ek_job *job)
     ek__step_layers *layers = ek__cost_cache_layers(cache, job);
     assert_non_null(layers);
     assert_int_equal(ek__step_layers_price(layers, job, NULL), EK_OK);
-    return ek__graph_static(job, ek__step_layer(layers, EK__GRAPH_PREDICTION)->graph).weight;
+    return ek__graph_persistent(job, ek__step_layer(layers, EK__GRAPH_PREDICTION)->graph).weight;
 }
 
 /* Entries that differ in their micro-batches share graphs, and a stage by itself has a table that others copy: with

@@ -11,12 +11,12 @@ static const ek_times some_times = {0.1, 3.1357, 3.47};
 
 static void read_and_decompose(const char *path, const ek_times *times, bool sapp_compatible, ek_layers *layers)
 {
-    ek_init init;
+    ek_dryrun init;
     ek_error err = {0};
-    if (ek_init_read(path, NULL, &init, &err) ||
-        ek_init_decompose(&init, "model", times, sapp_compatible, layers, &err))
+    if (ek_dryrun_read(path, NULL, &init, &err) ||
+        ek_dryrun_decompose(&init, "model", times, sapp_compatible, layers, &err))
         fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
 /* Source: the original tool's own decomposition of its two published dry runs. */
@@ -197,7 +197,7 @@ static void check_truth(const truth *t, bool sapp_compatible, const ek_layers *l
 }
 
 /* The dry run of a round as the layers predict it: 1F1B with micro-batches enough. */
-static ek_timeline simulate_round(const ek_init *init, const ek_layers *layers, int round)
+static ek_timeline simulate_round(const ek_dryrun *init, const ek_layers *layers, int round)
 {
     int at = round * init->n_stages, p = init->n_stages;
     const ek_plan plan = {p, 1, init->layers + at, init->full + at, init->select + at, init->comm + at};
@@ -213,7 +213,7 @@ static ek_timeline simulate_round(const ek_init *init, const ek_layers *layers, 
 }
 
 /* The model gives back every peak of its own input within the residual that it states; the ends have none. */
-static void check_peaks(const ek_init *init, const ek_layers *layers)
+static void check_peaks(const ek_dryrun *init, const ek_layers *layers)
 {
     const double off = 1e-5; /* sums of rounding */
     assert_int_equal(layers->fit.n_residuals, init->n_measurements);
@@ -250,17 +250,17 @@ static void peaks_made_from_random_memory_decompose_back_to_it(void **state)
         int n_stages = random_int(10, 24), n_layers = n_stages * random_int(5, 12) + random_int(0, n_stages - 1);
         char text[8192];
         make_init(&t, n_stages, n_layers, trial % 2 == 1, text, sizeof text);
-        ek__doc *doc;
-        ek_init init;
+        ek__config_tree *doc;
+        ek_dryrun init;
         ek_layers layers;
         ek_error err = {0};
-        assert_int_equal(ek__doc_parse_buffer("trial", text, strlen(text), &doc, &err), EK_OK);
+        assert_int_equal(ek__config_parse_buffer("trial", text, strlen(text), &doc, &err), EK_OK);
         /* A negative constant may make a peak negative, which no file can state. */
-        if (ek__init_from_doc(doc, NULL, &init, &err) == EK_OK) {
+        if (ek__dryrun_from_config(doc, NULL, &init, &err) == EK_OK) {
             /* Chance may leave a kind without variation; that is refused, never answered wrongly. */
             bool fine = true;
             for (int sapp = 0; sapp < 2; sapp++)
-                if (ek_init_decompose(&init, "trial", &some_times, sapp, &layers, &err) == EK_OK) {
+                if (ek_dryrun_decompose(&init, "trial", &some_times, sapp, &layers, &err) == EK_OK) {
                     check_truth(&t, sapp, &layers);
                     if (!sapp)
                         check_peaks(&init, &layers);
@@ -269,9 +269,9 @@ static void peaks_made_from_random_memory_decompose_back_to_it(void **state)
                     fine = false;
                 }
             solved += fine;
-            ek_init_clear(&init);
+            ek_dryrun_clear(&init);
         }
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
     print_message("# %d of %d solved\n", solved, TRIALS);
     assert_true(solved > TRIALS * 9 / 10);
@@ -287,7 +287,7 @@ static void shipped_files_give_their_own_peaks_back(void **state)
     const char *shared = getenv("EK_SHARED");
     for (size_t i = 0; i < 6; i++) {
         char path[8192];
-        ek_init init;
+        ek_dryrun init;
         ek_layers layers;
         ek_error err = {0};
         snprintf(path, sizeof path, "%s", i < 4 ? source_path(own[i]) : "");
@@ -297,20 +297,20 @@ static void shipped_files_give_their_own_peaks_back(void **state)
             print_message("# %s is not there\n", theirs[i - 4]);
             continue;
         }
-        if (ek_init_read(path, NULL, &init, &err) ||
-            ek_init_decompose(&init, "model", &some_times, false, &layers, &err))
+        if (ek_dryrun_read(path, NULL, &init, &err) ||
+            ek_dryrun_decompose(&init, "model", &some_times, false, &layers, &err))
             fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
         check_peaks(&init, &layers);
         ek_layers_clear(&layers);
-        ek_init_clear(&init);
+        ek_dryrun_clear(&init);
     }
 }
 
 static void one_stage_fewer_leaves_the_constant_part_out(void **state)
 {
     (void)state;
-    ek__doc *doc;
-    ek_init init;
+    ek__config_tree *doc;
+    ek_dryrun init;
     ek_layers layers;
     ek_error err = {0};
     /* par 100, NONE 50, FULL 10, const 0. */
@@ -318,54 +318,54 @@ static void one_stage_fewer_leaves_the_constant_part_out(void **state)
                                "recompute_config: {recompute: [0, 1, 0, 2, 1, 0]}\n"
                                "memory_usage:\n  head_memory: 830\n  tail_memory: 340\n"
                                "  body_memories: {stage_id: [1, 2, 3], memories: [850, 300, 510]}\n";
-    assert_int_equal(ek__doc_parse_buffer("t", text, sizeof text - 1, &doc, &err), EK_OK);
-    assert_int_equal(ek__init_from_doc(doc, NULL, &init, &err), EK_OK);
-    assert_int_equal(ek_init_decompose(&init, "t", &some_times, false, &layers, &err), EK_OK);
+    assert_int_equal(ek__config_parse_buffer("t", text, sizeof text - 1, &doc, &err), EK_OK);
+    assert_int_equal(ek__dryrun_from_config(doc, NULL, &init, &err), EK_OK);
+    assert_int_equal(ek_dryrun_decompose(&init, "t", &some_times, false, &layers, &err), EK_OK);
     assert_false(layers.fit.const_modelled);
     assert_true(layers.const_mb == 0 && layers.body[0].parameter_mb == 100);
     assert_true(layers.body[0].activation_mb[0] == 50 && layers.body[0].activation_mb[4] == 10);
     assert_true(layers.head.parameter_mb == 30 && layers.tail.parameter_mb == 40);
     ek_layers_clear(&layers);
-    ek_init_clear(&init);
-    ek__doc_free(doc);
+    ek_dryrun_clear(&init);
+    ek__config_free(doc);
 }
 
 static void a_name_must_be_printable_and_short(void **state)
 {
     (void)state;
-    ek_init init;
+    ek_dryrun init;
     ek_layers layers;
     ek_error err = {0};
     char too_long[EK_NAME_SIZE + 1];
     memset(too_long, 'x', EK_NAME_SIZE);
     too_long[EK_NAME_SIZE] = '\0';
     const char *const names[] = {"", "a\nb", too_long};
-    assert_int_equal(ek_init_read(source_path("tests/data/demo96_init.yaml"), NULL, &init, &err), EK_OK);
+    assert_int_equal(ek_dryrun_read(source_path("tests/data/demo96_init.yaml"), NULL, &init, &err), EK_OK);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(ek_init_decompose(&init, names[i], NULL, false, &layers, &err), EK_ERR_INPUT);
-    ek_init_clear(&init);
+        assert_int_equal(ek_dryrun_decompose(&init, names[i], NULL, false, &layers, &err), EK_ERR_INPUT);
+    ek_dryrun_clear(&init);
 }
 
 static void measured_times_take_their_backward_pass_along(void **state)
 {
     (void)state;
-    ek_init init;
+    ek_dryrun init;
     ek_error err;
     ek_layers layers;
     const ek_times head_only = {7, NAN, NAN};
-    assert_int_equal(ek_init_read(source_path("tests/data/demo96_init.yaml"), NULL, &init, &err), EK_OK);
+    assert_int_equal(ek_dryrun_read(source_path("tests/data/demo96_init.yaml"), NULL, &init, &err), EK_OK);
     init.times = (ek_times){NAN, NAN, 4};
     init.profiled = calloc(3, sizeof *init.profiled);
     assert_non_null(init.profiled);
     for (int i = 0; i < 3; i++)
         init.profiled[i] = (ek_layer){.forward_time = 1 + i, .backward_time = {5, 6, 7, 8, 9}, .weight_time = 2};
-    assert_int_equal(ek_init_decompose(&init, "m", &head_only, false, &layers, &err), EK_OK);
+    assert_int_equal(ek_dryrun_decompose(&init, "m", &head_only, false, &layers, &err), EK_OK);
     assert_true(layers.head.forward_time == 7 && layers.head.backward_time[0] == 14);
     assert_true(layers.tail.forward_time == 4 && layers.tail.backward_time[0] == 8);
     assert_true(layers.body[0].forward_time == 2 && layers.body[0].backward_time[EK_RECOMPUTE_FULL] == 9);
     assert_true(layers.body[0].weight_time == 2);
     ek_layers_clear(&layers);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
 int main(void)

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
+#include "assert_close.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "diagnose/replay.h"
 #include "evenkeel/diagnose.h"
-#include "near.h"
 
 enum { MS = 1000000, N_STEPS = 2, MOST = 16 };
 
@@ -107,8 +107,8 @@ static void check_gain(const made *m, const char *id, double gain_ms)
     } else {
         assert_non_null(b);
         assert_ptr_equal(b, &d.bottleneck[0]);
-        assert_near(b->gain_seconds * 1e3, gain_ms, 1e-6);
-        assert_near(b->gain_share, gain_ms / 100, 1e-9);
+        assert_close_to(b->gain_seconds * 1e3, gain_ms, 1e-6);
+        assert_close_to(b->gain_share, gain_ms / 100, 1e-9);
         assert_true(b->n_evidence > 0);
     }
     ek_diagnosis_clear(&d);
@@ -123,7 +123,7 @@ static void a_run_without_losses_has_no_finding(void **state)
     make_run(&m, 1);
     ek_diagnosis d = diagnose(&m);
     assert_int_equal(d.n_bottlenecks, 0);
-    assert_near(d.step_seconds, 0.1, 1e-12);
+    assert_close_to(d.step_seconds, 0.1, 1e-12);
     ek_diagnosis_clear(&d);
 }
 
@@ -236,7 +236,7 @@ static void a_wait_for_a_slow_rank_is_that_ranks_and_no_communication(void **sta
     assert_null(find(&d, "exposed-communication"));
     assert_non_null(find(&d, "slow-rank"));
     /* Of its 99.5 ms of own time the share 20/99 goes, all of it before the collective but for what follows it. */
-    assert_near(d.bottleneck[0].gain_seconds * 1e3, 20, 0.2);
+    assert_close_to(d.bottleneck[0].gain_seconds * 1e3, 20, 0.2);
     ek_diagnosis_clear(&d);
 }
 
@@ -273,7 +273,7 @@ static void steps_of_tables_do_not_thin_out_what_events_show(void **state)
     ek_diagnosis d = diagnose(&m);
     const ek_bottleneck *b = find(&d, "exposed-communication");
     assert_non_null(b);
-    assert_near(1e3 * b->cost_seconds, 20, 1e-9);
+    assert_close_to(1e3 * b->cost_seconds, 20, 1e-9);
     assert_non_null(strstr(d.step_source, "mean of 2 steps"));
     ek_diagnosis_clear(&d);
 }
@@ -352,7 +352,7 @@ static void a_loss_that_is_waited_out_costs_nothing(void **state)
     }
     assert_int_equal(ek__replay_new(&m.run, &replay, &err), EK_OK);
     assert_int_equal(ek__replay_steps(replay), N_STEPS);
-    assert_near(ek__replay_error(replay), 0, 1e-12);
+    assert_close_to(ek__replay_error(replay), 0, 1e-12);
     static const struct {
         int rank;
         double at_ms, gain_ms;
@@ -364,7 +364,7 @@ static void a_loss_that_is_waited_out_costs_nothing(void **state)
         ek__change change = {.loss = loss, .n_losses = N_STEPS};
         double gain = NAN;
         assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
-        assert_near(gain / MS, cases[i].gain_ms, 1e-9);
+        assert_close_to(gain / MS, cases[i].gain_ms, 1e-9);
     }
     ek__loss both[2 * N_STEPS];
     for (int s = 0; s < N_STEPS; s++) {
@@ -374,7 +374,7 @@ static void a_loss_that_is_waited_out_costs_nothing(void **state)
     ek__change change = {.loss = both, .n_losses = 2 * N_STEPS};
     double gain = NAN;
     assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
-    assert_near(gain / MS, 10, 1e-9); /* rank 1 gets its input 10 ms earlier, rank 0 ends 15 ms earlier */
+    assert_close_to(gain / MS, 10, 1e-9); /* rank 1 gets its input 10 ms earlier, rank 0 ends 15 ms earlier */
     ek__replay_free(replay);
 }
 
@@ -421,9 +421,9 @@ static void nothing_given_is_refused_and_what_is_missing_is_told(void **state)
     const ek_train_log log = {.n = 2, .step = step};
     const ek_run_input input = {.log = &log};
     assert_int_equal(ek_diagnose(&input, NULL, &d, &err), EK_OK);
-    assert_near(d.step_seconds, 10, 1e-12);
+    assert_close_to(d.step_seconds, 10, 1e-12);
     assert_string_equal(d.bottleneck[0].id, "data-loading");
-    assert_near(d.bottleneck[0].gain_share, 0.05, 1e-12);
+    assert_close_to(d.bottleneck[0].gain_share, 0.05, 1e-12);
     assert_true(d.n_not_looked_at >= 6);
     ek_diagnosis_clear(&d);
 }
@@ -459,7 +459,7 @@ static void a_failed_allocation_of_a_search_is_reported(void **state)
     ek_layers layers;
     ek_error err = {0};
     enum { STEP = 23 };
-    static ek_measure list[EK_MAX_MEASURES];
+    static ek_mitigation list[EK_MAX_MEASURES];
     if (ek_job_read(source_path("tests/data/job/llama.yaml"), NULL, NULL, &job, &err))
         fail_msg("%s", err.message);
     assert_int_equal(ek_memory_to_layers(&job, ek_device_find("910B"), &layers, &err), EK_OK);

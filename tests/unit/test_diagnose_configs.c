@@ -123,15 +123,15 @@ static bool is_block(const char *setting)
 static void put_block(const char *path, const char *setting)
 {
     ek__edit *edit;
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
     char *text;
     size_t size;
     if (ek__edit_open(path, &edit, &err))
         fail_msg("%s: %s", path, err.message);
-    assert_int_equal(ek__doc_parse_buffer_with_aliases("setting", setting, strlen(setting), &doc, &err), EK_OK);
-    set_block(edit, ek__doc_root(doc), "");
-    ek__doc_free(doc);
+    assert_int_equal(ek__config_parse_buffer_with_aliases("setting", setting, strlen(setting), &doc, &err), EK_OK);
+    set_block(edit, ek__config_root(doc), "");
+    ek__config_free(doc);
     if (ek__edit_finish(edit, &text, &size, &err))
         fail_msg("%s: %s", path, err.message);
     ek__edit_free(edit);

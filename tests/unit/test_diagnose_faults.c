@@ -1,4 +1,4 @@
-/* Seeded faults (faults.h): what was injected must stand first, and what fixing it is predicted to bring must lie
+/* Seeded faults (fault_injection.h): what was injected must stand first, and what fixing it is predicted to bring must lie
  * within 10 % of what the generator lost by it. A healthy run must yield nothing above 1 %. Of faults in any mixture no
  * gain may be above its cost, no cost above the step, and taking the fault that stands first out of the generator must
  * bring its gain. Every kind is run in two sizes and two shapes; the bench runs the whole matrix, and EK_LONG more
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "faults.h"
+#include "fault_injection.h"
 
 static const double tolerance = 0.10; /* promised */
 static const double most_healthy = 0.01;

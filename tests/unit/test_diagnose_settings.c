@@ -5,11 +5,11 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "assert_close.h"
 #include "base/pool.h"
 #include "diagnose/pipeline.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/diagnose.h"
-#include "near.h"
 
 static char path[] = "/tmp/evenkeel-diagnose-XXXXXX";
 
@@ -118,8 +118,8 @@ static void a_wrong_offset_costs_what_the_best_of_all_splits_would_save(void **s
         const ek_run_input input = {.job = &job, .device = device()};
         ek_diagnosis d = diagnose(&input);
         double today = predicted_ms(&job, NULL, NULL), best = best_ms(&job, 0, 0);
-        assert_near(1e3 * d.step_seconds, today, 1e-9);
-        assert_near(1e3 * find(&d, "load-balance")->gain_seconds, today - best, 1e-9);
+        assert_close_to(1e3 * d.step_seconds, today, 1e-9);
+        assert_close_to(1e3 * find(&d, "load-balance")->gain_seconds, today - best, 1e-9);
         assert_int_equal(find(&d, "load-balance")->basis, EK_BASIS_ASSUMED);
         ek_diagnosis_clear(&d);
         ek_job_clear(&job);
@@ -136,8 +136,8 @@ static void a_bubble_costs_what_is_predicted(void **state)
     double share, now = fmin(best_ms(&job, 0, 0), predicted_ms(&job, NULL, &share));
     double after = best_ms(&job, 6, 1);
     const ek_bottleneck *b = find(&d, "bubble");
-    assert_near(1e3 * b->gain_seconds, now - after, 1e-9);
-    assert_near(b->share, share, 1e-12);
+    assert_close_to(1e3 * b->gain_seconds, now - after, 1e-9);
+    assert_close_to(b->share, share, 1e-12);
     assert_non_null(strstr(b->title, " 25.0 % of the pipeline's time")); /* (2 - 1) of (3 + 2 - 1) */
     assert_true(b->gain_seconds <= b->cost_seconds && b->cost_seconds <= d.step_seconds);
     ek_diagnosis_clear(&d);
@@ -176,7 +176,7 @@ static void the_bubbles_share_is_the_schedules(void **state)
                 if (strcmp(d.bottleneck[b].id, "bubble") == 0) {
                     told = true;
                     assert_non_null(strstr(d.bottleneck[b].title, cases[i].share));
-                    assert_near(d.bottleneck[b].share, fmax(share, d.bottleneck[b].gain_share), 1e-12);
+                    assert_close_to(d.bottleneck[b].share, fmax(share, d.bottleneck[b].gain_share), 1e-12);
                 }
             for (int n = 0; n < d.n_notes; n++)
                 told = told || (strstr(d.note[n], "bubbles") && strstr(d.note[n], cases[i].share));
@@ -381,7 +381,7 @@ static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate
                                            : device()->tier[0].share[0] * device()->tier[0].gbs;
         ek_diagnosis d = diagnose(&input);
         const ek_bottleneck *b = find(&d, "redistribution");
-        assert_near(1e9 * b->gain_seconds, fmin(3 * bytes / gbs, 5000), 1e-3);
+        assert_close_to(1e9 * b->gain_seconds, fmin(3 * bytes / gbs, 5000), 1e-3);
         assert_int_equal(b->basis, cases[i].basis);
         assert_non_null(strstr(b->rests_on, cases[i].basis == EK_BASIS_ASSUMED ? device()->name : "in the trace"));
         ek_diagnosis_clear(&d);
@@ -417,15 +417,15 @@ static void slow_steps_cost_what_they_take_beyond_the_median(void **state)
         const ek_run_input input = {.log = &log};
         ek_diagnosis d = diagnose(&input);
         assert_string_equal(d.step_source, "median of 40 steps of the log");
-        assert_near(d.step_seconds, 2, 1e-12);
+        assert_close_to(d.step_seconds, 2, 1e-12);
         if (isnan(cases[i].lost)) {
             assert_int_equal(d.n_bottlenecks, 0);
         } else {
             const ek_bottleneck *b = find(&d, "slow-steps");
             char every[64];
             snprintf(every, sizeof every, "every %d steps", cases[i].every);
-            assert_near(b->gain_seconds, cases[i].lost, 1e-12);
-            assert_near(b->gain_share, cases[i].lost / 2, 1e-12);
+            assert_close_to(b->gain_seconds, cases[i].lost, 1e-12);
+            assert_close_to(b->gain_share, cases[i].lost / 2, 1e-12);
             assert_int_equal(b->n_evidence, 2);
             assert_non_null(strstr(b->evidence[1].text, every));
         }
@@ -540,7 +540,7 @@ static void arguments_that_recompute_are_left_out_with_that_of_experts(void **st
                                 .schedule = job.schedule,
                                 .n_micro_batches = 8,
                                 .n_pieces = 1};
-        const ek__wish wish = {.schedule = job.schedule, .n_micro_batches = 8, .n_chunks = 1};
+        const ek__edit_oracle wish = {.schedule = job.schedule, .n_micro_batches = 8, .n_chunks = 1};
         ek__pool *pool = ek__pool_new();
         const char *text = ek__pipeline_settings(&p, &plan, &wish, EK_MEGATRON, pool);
         if (!text || !strstr(text, cases[i].has) || (cases[i].not &&strstr(text, cases[i].not )))

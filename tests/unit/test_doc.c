@@ -4,12 +4,12 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/doc.h"
+#include "base/config_tree.h"
 
-static ek__doc *parse(const char *text, ek_error *err)
+static ek__config_tree *parse(const char *text, ek_error *err)
 {
-    ek__doc *doc = NULL;
-    ek__doc_parse_buffer("t", text, strlen(text), &doc, err);
+    ek__config_tree *doc = NULL;
+    ek__config_parse_buffer("t", text, strlen(text), &doc, err);
     return doc;
 }
 
@@ -56,13 +56,13 @@ static void values_keep_their_places(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_error err = {0};
         char out[512] = "";
-        ek__doc *doc = parse(cases[i].text, &err);
+        ek__config_tree *doc = parse(cases[i].text, &err);
         if (!doc)
             fail_msg("%s: %d:%d: %s", cases[i].what, err.line, err.column, err.message);
-        dump(ek__doc_root(doc), out, sizeof out);
+        dump(ek__config_root(doc), out, sizeof out);
         if (strcmp(out, cases[i].expected) != 0)
             fail_msg("%s: %s", cases[i].what, out);
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
 }
 
@@ -118,16 +118,16 @@ static void aliases_become_copies_where_they_are_allowed(void **state)
     FILE *file = fdopen(fd, "w");
     fputs("a: &x {n: &y 1, l: [*y, 2]}\nb: *x\ny: &y 3\nc: [*y, &y 4, *y]\n", file);
     fclose(file);
-    ek__doc *doc = NULL;
+    ek__config_tree *doc = NULL;
     ek_error err = {0};
-    ek_status status = ek__doc_read_with_aliases(path, &doc, &err);
+    ek_status status = ek__config_read_with_aliases(path, &doc, &err);
     remove(path);
     if (status)
         fail_msg("%d:%d: %s", err.line, err.column, err.message);
-    dump(ek__doc_root(doc), out, sizeof out);
+    dump(ek__config_root(doc), out, sizeof out);
     assert_string_equal(out, "1:11 a.n=1;1:11 a.l[0]=1;1:25 a.l[1]=2;1:11 b.n=1;1:11 b.l[0]=1;1:25 b.l[1]=2;3:4 y=3;"
                              "3:4 c[0]=3;4:9 c[1]=4;4:9 c[2]=4;");
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 /* Every value and key as the bytes it spans, containers in brackets of their own kind. */
@@ -161,18 +161,18 @@ static void values_know_their_bytes(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_error err = {0};
-        ek__doc *doc = NULL;
+        ek__config_tree *doc = NULL;
         char *spans = NULL;
         size_t size;
         FILE *out = open_memstream(&spans, &size);
-        if (ek__doc_parse_buffer_with_aliases("t", cases[i].text, strlen(cases[i].text), &doc, &err))
+        if (ek__config_parse_buffer_with_aliases("t", cases[i].text, strlen(cases[i].text), &doc, &err))
             fail_msg("%s: %d:%d: %s", cases[i].what, err.line, err.column, err.message);
-        dump_spans(ek__doc_root(doc), cases[i].text, out);
+        dump_spans(ek__config_root(doc), cases[i].text, out);
         fclose(out);
         if (strcmp(spans, cases[i].expected) != 0)
             fail_msg("%s: %s", cases[i].what, spans);
         free(spans);
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
 }
 
@@ -180,8 +180,8 @@ static void a_nul_byte_is_refused(void **state)
 {
     (void)state;
     ek_error err = {0};
-    ek__doc *doc = NULL;
-    assert_int_equal(ek__doc_parse_buffer("t", "a: 1\0\n", 6, &doc, &err), EK_ERR_INPUT);
+    ek__config_tree *doc = NULL;
+    assert_int_equal(ek__config_parse_buffer("t", "a: 1\0\n", 6, &doc, &err), EK_ERR_INPUT);
     assert_int_equal(err.column, 5);
     assert_null(doc);
 }
@@ -199,18 +199,18 @@ static void limits_hold(void **state)
     assert_int_equal(err.column, 65);
     free(text);
 
-    size_t size = 2 * (size_t)EK__DOC_MAX_NODES + 1;
+    size_t size = 2 * (size_t)EK__CONFIG_MAX_NODES + 1;
     text = malloc(size);
     for (size_t i = 0; i < size; i++)
         text[i] = i % 2 ? '0' : ',';
     text[0] = '[';
-    ek__doc *doc = NULL;
-    assert_int_equal(ek__doc_parse_buffer("t", text, size, &doc, &err), EK_ERR_INPUT);
+    ek__config_tree *doc = NULL;
+    assert_int_equal(ek__config_parse_buffer("t", text, size, &doc, &err), EK_ERR_INPUT);
     assert_string_equal(err.message, "more than 2000000 values, the limit; this is no file of this kind");
     free(text);
 
-    text = calloc(1, (size_t)EK__DOC_MAX_BYTES + 1);
-    assert_int_equal(ek__doc_parse_buffer("t", text, (size_t)EK__DOC_MAX_BYTES + 1, &doc, &err), EK_ERR_INPUT);
+    text = calloc(1, (size_t)EK__CONFIG_MAX_BYTES + 1);
+    assert_int_equal(ek__config_parse_buffer("t", text, (size_t)EK__CONFIG_MAX_BYTES + 1, &doc, &err), EK_ERR_INPUT);
     assert_string_equal(err.message, "larger than the limit of 64 MiB; this is no file of this kind");
     free(text);
     assert_null(doc);
@@ -266,16 +266,16 @@ static void scalars_are_typed_as_people_expect(void **state)
         char text[64];
         snprintf(text, sizeof text, "[%s]", cases[i].text);
         ek_error err = {0};
-        ek__doc *doc = parse(text, &err);
+        ek__config_tree *doc = parse(text, &err);
         assert_non_null(doc);
         const ek__in in = {doc, NULL, &err};
-        const ek__node *node = ek__doc_root(doc)->first;
+        const ek__node *node = ek__config_root(doc)->first;
         double number;
         bool is_number = ek__number(&in, node, -1e300, 1e300, "", &number) == EK_OK;
         if (ek__node_is_int(node, NULL) != cases[i].is_int || is_number != cases[i].is_number ||
             ek__node_is_bool(node, NULL) != cases[i].is_bool || ek__node_is_null(node) != cases[i].is_null)
             fail_msg("%s is typed wrongly", cases[i].text);
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
 }
 
@@ -283,20 +283,20 @@ static void a_message_shows_no_control_characters_and_cuts_long_text(void **stat
 {
     (void)state;
     ek_error err = {0};
-    ek__doc *doc =
+    ek__config_tree *doc =
         parse("[\"\\e[31m\", \"\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD"
               "\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\"]",
               &err);
     assert_non_null(doc);
     const ek__in in = {doc, NULL, &err};
     int value;
-    assert_int_equal(ek__int(&in, ek__doc_root(doc)->first, 0, 9, "fix it", &value), EK_ERR_INPUT);
+    assert_int_equal(ek__int(&in, ek__config_root(doc)->first, 0, 9, "fix it", &value), EK_ERR_INPUT);
     assert_string_equal(err.message, "[0] is the text \"\\x1B[31m\", expected a whole number from 0 to 9; fix it");
     char found[96];
-    ek__node_describe(ek__doc_root(doc)->last, found, sizeof found);
+    ek__node_describe(ek__config_root(doc)->last, found, sizeof found);
     assert_string_equal(found + strlen(found) - 4, "...\"");
     assert_int_equal(strlen(found), strlen("the text \"") + 39 + 4);
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
@@ -304,18 +304,18 @@ static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
     (void)state;
     static const char *const known[] = {"offset", "pipeline_num", "num_layer", NULL};
     ek_error err = {0};
-    ek__doc *doc = parse("ofset: 1\npipelinenum: 2\nzzz: 3\noffset: 4\n", &err);
+    ek__config_tree *doc = parse("ofset: 1\npipelinenum: 2\nzzz: 3\noffset: 4\n", &err);
     assert_non_null(doc);
     said s = {{0}, 0, 0};
     const ek_listener listener = {say_warning, &s};
     const ek__in in = {doc, &listener, &err};
-    ek__warn_unknown_keys(&in, ek__doc_root(doc), known);
+    ek__warn_unknown_keys(&in, ek__config_root(doc), known);
     assert_string_equal(s.text,
                         "1:1: warning: ofset is not a known key and is ignored; did you mean 'offset'?\n"
                         "2:1: warning: pipelinenum is not a known key and is ignored; did you mean 'pipeline_num'?\n"
                         "3:1: warning: zzz is not a known key and is ignored; known keys are offset, pipeline_num, "
                         "num_layer\n");
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 /* A list of all would be cut off, and nobody reads it. */
@@ -330,27 +330,27 @@ static void of_many_known_keys_their_number_is_told(void **state)
         snprintf(name[i], sizeof name[i], "setting_%02d", i);
         known[i] = name[i];
     }
-    ek__doc *doc = parse("zzz: 3\nseting_07: 4\n", &err);
+    ek__config_tree *doc = parse("zzz: 3\nseting_07: 4\n", &err);
     assert_non_null(doc);
     said s = {{0}, 0, 0};
     const ek_listener listener = {say_warning, &s};
     const ek__in in = {doc, &listener, &err};
-    ek__warn_unknown_keys(&in, ek__doc_root(doc), known);
+    ek__warn_unknown_keys(&in, ek__config_root(doc), known);
     assert_string_equal(
         s.text, "1:1: warning: zzz is not a known key and is ignored; none of the 25 known there is spelt like it\n"
                 "2:1: warning: seting_07 is not a known key and is ignored; did you mean 'setting_07'?\n");
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 static void a_file_that_is_not_there_or_a_folder_is_a_system_error(void **state)
 {
     (void)state;
     ek_error err = {0};
-    ek__doc *doc = NULL;
-    assert_int_equal(ek__doc_read("no/such/file.yaml", &doc, &err), EK_ERR_SYSTEM);
+    ek__config_tree *doc = NULL;
+    assert_int_equal(ek__config_read("no/such/file.yaml", &doc, &err), EK_ERR_SYSTEM);
     assert_string_equal(err.file, "no/such/file.yaml");
     assert_string_equal(err.message, "cannot be opened: No such file or directory");
-    assert_int_equal(ek__doc_read("/", &doc, &err), EK_ERR_SYSTEM);
+    assert_int_equal(ek__config_read("/", &doc, &err), EK_ERR_SYSTEM);
     assert_string_equal(err.message, "cannot be read: Is a directory");
     assert_null(doc);
 }
@@ -365,11 +365,11 @@ static void a_dash_reads_standard_input(void **state)
     int saved = dup(0);
     dup2(ends[0], 0);
     ek_error err = {0};
-    ek__doc *doc = NULL;
-    assert_int_equal(ek__doc_read("-", &doc, &err), EK_OK);
-    assert_string_equal(ek__doc_name(doc), "<stdin>");
+    ek__config_tree *doc = NULL;
+    assert_int_equal(ek__config_read("-", &doc, &err), EK_OK);
+    assert_string_equal(ek__config_name(doc), "<stdin>");
     dup2(saved, 0);
-    ek__doc_free(doc);
+    ek__config_free(doc);
     close(saved);
     close(ends[0]);
 }

@@ -5,7 +5,7 @@
 #include <dirent.h>
 
 #include "base/edit.h"
-#include "wish.h"
+#include "edit_oracle.h"
 
 /* A path is written with '/' between its keys. */
 typedef struct setting {
@@ -472,7 +472,7 @@ static void a_file_is_opened_by_its_path(void **state)
     size_t old_size, size;
     char *old = slurp(source_path("tests/data/small_train.yaml"), &old_size), *now = NULL;
     assert_int_equal(ek__edit_open(source_path("tests/data/small_train.yaml"), &edit, &err), EK_OK);
-    assert_string_equal(ek__doc_name(ek__edit_doc(edit)), source_path("tests/data/small_train.yaml"));
+    assert_string_equal(ek__config_name(ek__edit_config(edit)), source_path("tests/data/small_train.yaml"));
     assert_int_equal(ek__edit_finish(edit, &now, &size, &err), EK_OK);
     assert_int_equal(size, old_size);
     assert_memory_equal(now, old, size);
@@ -872,13 +872,13 @@ static bool clash(const wish *w, int n)
     return false;
 }
 
-static void try_wishes(const sheet *s, const ek__doc *doc, const wish *w, int n)
+static void try_wishes(const sheet *s, const ek__config_tree *doc, const wish *w, int n)
 {
     enum { MAX_LINES = 4096 };
     static bool may_change[MAX_LINES];
     const wish *all[MAX_WISHES];
     ek__edit *edit = NULL;
-    ek__doc *new_doc = NULL;
+    ek__config_tree *new_doc = NULL;
     char *now = NULL;
     size_t size;
     ek_error err = {0};
@@ -886,15 +886,15 @@ static void try_wishes(const sheet *s, const ek__doc *doc, const wish *w, int n)
     ek_status status = ek__edit_open_buffer("random", s->text, s->n, &edit, &err);
     for (int i = 0; i < n && status == EK_OK; i++) {
         all[i] = &w[i];
-        mark_wish(ek__doc_root(doc), s->text, &w[i], may_change, MAX_LINES);
+        mark_wish(ek__config_root(doc), s->text, &w[i], may_change, MAX_LINES);
         status = ek__edit_set(edit, w[i].key, w[i].value, w[i].after, &err);
     }
     if (status == EK_OK)
         status = ek__edit_finish(edit, &now, &size, &err);
     const char *wrong = status ? err.message : NULL;
-    if (status == EK_OK && ek__doc_parse_buffer_with_aliases("new", now, size, &new_doc, &err))
+    if (status == EK_OK && ek__config_parse_buffer_with_aliases("new", now, size, &new_doc, &err))
         wrong = err.message;
-    else if (status == EK_OK && !only_wishes(ek__doc_root(doc), ek__doc_root(new_doc), all, n, 0))
+    else if (status == EK_OK && !only_wishes(ek__config_root(doc), ek__config_root(new_doc), all, n, 0))
         wrong = "another value changed";
     else if (status == EK_OK && !comments_stay(s->text, now))
         wrong = "comments are lost";
@@ -906,7 +906,7 @@ static void try_wishes(const sheet *s, const ek__doc *doc, const wish *w, int n)
         fail_msg("%d:%d: %s", err.line, err.column, wrong);
     }
     free(now);
-    ek__doc_free(new_doc);
+    ek__config_free(new_doc);
     ek__edit_free(edit);
 }
 
@@ -920,22 +920,22 @@ static void random_files_change_only_where_they_should(void **state)
     random_state = seed * 2 + 1;
     print_message("# seed %llu, %d files (EK_SEED, EK_FILES)\n", (unsigned long long)seed, count);
     for (int i = 0; i < count; i++) {
-        ek__doc *doc = NULL;
+        ek__config_tree *doc = NULL;
         ek_error err = {0};
         put_file(&s);
-        if (ek__doc_parse_buffer_with_aliases("random", s.text, s.n, &doc, &err)) {
+        if (ek__config_parse_buffer_with_aliases("random", s.text, s.n, &doc, &err)) {
             fprintf(stderr, "%s\n", s.text);
             fail_msg("the test's own file is wrong: %d:%d: %s", err.line, err.column, err.message);
         }
         wish w[MAX_WISHES];
         int n = 1 + below(4);
         for (int k = 0; k < n; k++)
-            make_wish(ek__doc_root(doc), &w[k]);
+            make_wish(ek__config_root(doc), &w[k]);
         if (!clash(w, n)) {
             n_tried++;
             try_wishes(&s, doc, w, n);
         }
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
     assert_true(n_tried > count / 2);
 }
@@ -1000,7 +1000,7 @@ static void check_training_file(const char *path, const char *name)
     const wish *all[N_SETTINGS];
     ek_error err = {0};
     ek__edit *edit = NULL;
-    ek__doc *new_doc = NULL;
+    ek__config_tree *new_doc = NULL;
     char *now = NULL;
     size_t old_size, size;
     memset(may_change, 0, sizeof may_change);
@@ -1008,7 +1008,7 @@ static void check_training_file(const char *path, const char *name)
     ek_status status = ek__edit_open(path, &edit, &err);
     for (int i = 0; i < N_SETTINGS && status == EK_OK; i++) {
         const wish *w = all[i] = &settings[i];
-        mark_wish(ek__doc_root(ek__edit_doc(edit)), old, w, may_change, MAX_LINES);
+        mark_wish(ek__config_root(ek__edit_config(edit)), old, w, may_change, MAX_LINES);
         status = ek__edit_set(edit, w->key, w->value, w->after, &err);
     }
     if (status == EK_OK)
@@ -1016,10 +1016,10 @@ static void check_training_file(const char *path, const char *name)
     if (status)
         fail_msg("%s:%d:%d: %s", name, err.line, err.column, err.message);
     check_lines(name, old, now, may_change);
-    assert_int_equal(ek__doc_parse_buffer_with_aliases("new", now, size, &new_doc, &err), EK_OK);
-    if (!only_wishes(ek__doc_root(ek__edit_doc(edit)), ek__doc_root(new_doc), all, N_SETTINGS, 0))
+    assert_int_equal(ek__config_parse_buffer_with_aliases("new", now, size, &new_doc, &err), EK_OK);
+    if (!only_wishes(ek__config_root(ek__edit_config(edit)), ek__config_root(new_doc), all, N_SETTINGS, 0))
         fail_msg("%s: another value changed", name);
-    ek__doc_free(new_doc);
+    ek__config_free(new_doc);
     ek__edit_free(edit);
     free(now);
     free(old);

@@ -6,9 +6,9 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "assert_close.h"
 #include "base/random.h"
 #include "emit/emit_internal.h"
-#include "near.h"
 
 enum { MAX_CELLS = 64, N_RANDOM = 1000 };
 
@@ -698,23 +698,23 @@ static void the_nearest_plan_is_the_best_of_all_that_can_be_told(void **state)
         x.emission.stage_memory_mb = limit == 2 ? limits : NULL;
         try_all(&x, partial, own_peak, &n, &step, &peak, &smallest);
         assert_int_equal(ek__tell(&x.emission, partial, &told, NULL), EK_OK);
-        assert_near(told.own.step_time, own_step, 0);
+        assert_close_to(told.own.step_time, own_step, 0);
         if (isfinite(step)) {
             assert_int_equal(told.telling, EK_TELLS_NEAREST);
-            assert_near(told.nearest.step_time, step, 0);
-            assert_near(told.nearest.peak_mb, peak, 1e-9);
+            assert_close_to(told.nearest.step_time, step, 0);
+            assert_close_to(told.nearest.peak_mb, peak, 1e-9);
             ek_plan plan;
             double again, again_peak;
             assert_int_equal(ek__rule_plan(&x.plan, told.rule, &plan, NULL), EK_OK);
             assert_true(one_rule(&plan, partial));
             assert_memory_equal(plan.layers, x.plan.layers, (size_t)n_cells(&plan) * sizeof(int));
             assert_true(simulate(&x, &plan, &again, &again_peak, &within));
-            assert_near(again, step, 0);
+            assert_close_to(again, step, 0);
             ek_plan_clear(&plan);
             n_nearest++;
         } else {
             assert_int_equal(told.telling, EK_TELLS_LAYERS);
-            assert_near(told.nearest.peak_mb, smallest, 1e-9);
+            assert_close_to(told.nearest.peak_mb, smallest, 1e-9);
             n_none++;
         }
         /* Recomputing the first 9 layers of every chunk is recomputing all; smaller chunks make more of them alike. */

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "near.h"
+#include "assert_close.h"
 #include "no_memory.h"
 #include "report/estimate_internal.h"
 #include "report_fixture.h"
@@ -131,21 +131,21 @@ static void rates_are_those_of_the_closed_forms(void **state)
     made m;
     make(&m);
     assert_int_equal(m.e.metrics.n_devices, 32);
-    assert_near(m.e.metrics.global_batch, 64, 0);
-    assert_near(m.e.tokens_per_step, 131072, 0);
-    assert_near(m.e.metrics.samples_per_second, 32, 1e-12);
-    assert_near(m.e.days, 1e9 / 131072 * 2 / 86400, 1e-12);
+    assert_close_to(m.e.metrics.global_batch, 64, 0);
+    assert_close_to(m.e.tokens_per_step, 131072, 0);
+    assert_close_to(m.e.metrics.samples_per_second, 32, 1e-12);
+    assert_close_to(m.e.days, 1e9 / 131072 * 2 / 86400, 1e-12);
     /* Of 2 s 0.5 s are measured, the rest is fitted. */
-    assert_near(m.e.basis_share[EK_COST_MEASURED], 0.25, 1e-15);
-    assert_near(m.e.basis_share[EK_COST_FITTED], 0.75, 1e-15);
-    assert_near(m.e.basis_share[EK_COST_ASSUMED], 0, 0);
+    assert_close_to(m.e.basis_share[EK_COST_MEASURED], 0.25, 1e-15);
+    assert_close_to(m.e.basis_share[EK_COST_FITTED], 0.75, 1e-15);
+    assert_close_to(m.e.basis_share[EK_COST_ASSUMED], 0, 0);
     /* Attention and tensor parallel groups have an error. */
-    assert_near(m.e.share_without_error, 0.75 - (0.25 + 0.0625) / 2, 1e-15);
+    assert_close_to(m.e.share_without_error, 0.75 - (0.25 + 0.0625) / 2, 1e-15);
     m.job.parallel.n_accumulation = 4;
     m.job.parallel.n_batch_interleave = 2;
     m.e.wanted_tokens = 0;
     conclude(&m);
-    assert_near(m.e.metrics.global_batch, 512, 0);
+    assert_close_to(m.e.metrics.global_batch, 512, 0);
     assert_true(isnan(m.e.days));
 }
 
@@ -296,12 +296,12 @@ static void parts_of_every_stage_add_up_to_the_step(void **state)
             double sum = 0;
             for (int k = 0; k < EK_N_STEP_PARTS; k++)
                 sum += e.step.stage[s].seconds[k];
-            assert_near(sum, e.step.seconds, 1e-9 * e.step.seconds);
+            assert_close_to(sum, e.step.seconds, 1e-9 * e.step.seconds);
         }
         assert_int_equal(e.step.n_stages, e.memory.n_stages);
         assert_true(e.step.seconds > 0);
-        assert_near(e.metrics.step_seconds, e.step.seconds, 0);
-        assert_near(e.metrics.tokens_per_second * e.step.seconds, e.tokens_per_step, 1e-9 * e.tokens_per_step);
+        assert_close_to(e.metrics.step_seconds, e.step.seconds, 0);
+        assert_close_to(e.metrics.tokens_per_second * e.step.seconds, e.tokens_per_step, 1e-9 * e.tokens_per_step);
         ek_estimate_clear(&e);
         ek_job_clear(&job);
     }
@@ -324,7 +324,7 @@ static void memory_that_runs_out_anywhere_is_said_so(void **state)
         if (status) {
             assert_int_equal(status, EK_ERR_MEMORY);
             assert_null(e.step.stage);
-            assert_near(e.days, 7, 0);
+            assert_close_to(e.days, 7, 0);
         } else {
             ek_estimate_clear(&e);
         }
@@ -388,8 +388,8 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
     log.seq_length = 2048;
     log.world_size = -1;
     ek_against a = against_log(&m, &log);
-    assert_near(a.seconds, 1.6, 0);
-    assert_near(a.error, 0.25, 1e-12);
+    assert_close_to(a.seconds, 1.6, 0);
+    assert_close_to(a.error, 0.25, 1e-12);
     assert_false(a.has_parts);
     assert_int_equal(a.texts.n, 0);
     assert_string_equal(a.words, "median of 5 steps, warm-up left out");
@@ -440,17 +440,17 @@ static void parts_of_a_trace_are_held_against_sums_of_parts(void **state)
     made m;
     make(&m);
     ek_against a = against_trace(&m, 400000000);
-    assert_near(a.seconds, 1.6, 1e-12);
+    assert_close_to(a.seconds, 1.6, 1e-12);
     assert_true(a.has_parts);
-    assert_near(a.part[EK_AGAINST_COMPUTE], 0.9, 1e-12);
-    assert_near(a.part[EK_AGAINST_EXPOSED], 0.1, 1e-12);
-    assert_near(a.part[EK_AGAINST_PIPELINE], 0.4, 1e-12);
-    assert_near(a.part[EK_AGAINST_IDLE], 0.2, 1e-12);
+    assert_close_to(a.part[EK_AGAINST_COMPUTE], 0.9, 1e-12);
+    assert_close_to(a.part[EK_AGAINST_EXPOSED], 0.1, 1e-12);
+    assert_close_to(a.part[EK_AGAINST_PIPELINE], 0.4, 1e-12);
+    assert_close_to(a.part[EK_AGAINST_IDLE], 0.2, 1e-12);
     const double *s = m.stage[0].seconds;
-    assert_near(a.predicted[EK_AGAINST_COMPUTE], 0.5 + 0.25 + 0.125 + 0.125 + 0.03125, 1e-15);
-    assert_near(a.predicted[EK_AGAINST_EXPOSED], 0.0625 + 0.0625, 1e-15);
-    assert_near(a.predicted[EK_AGAINST_PIPELINE], s[EK_STEP_BUBBLE] + s[EK_STEP_P2P], 1e-15);
-    assert_near(a.predicted[EK_AGAINST_IDLE], s[EK_STEP_HOST], 1e-15);
+    assert_close_to(a.predicted[EK_AGAINST_COMPUTE], 0.5 + 0.25 + 0.125 + 0.125 + 0.03125, 1e-15);
+    assert_close_to(a.predicted[EK_AGAINST_EXPOSED], 0.0625 + 0.0625, 1e-15);
+    assert_close_to(a.predicted[EK_AGAINST_PIPELINE], s[EK_STEP_BUBBLE] + s[EK_STEP_P2P], 1e-15);
+    assert_close_to(a.predicted[EK_AGAINST_IDLE], s[EK_STEP_HOST], 1e-15);
     /* Pipeline: 0.828 s for 0.4 s. */
     assert_int_equal(a.worst, EK_AGAINST_PIPELINE);
     assert_true(has_text(&a.texts, "waiting for other stages differs most: predicted 26.8 % of the step too long"));
@@ -459,8 +459,8 @@ static void parts_of_a_trace_are_held_against_sums_of_parts(void **state)
         measured += a.part[i];
         predicted += a.predicted[i];
     }
-    assert_near(measured, a.seconds, 1e-12);
-    assert_near(predicted, 2, 1e-12);
+    assert_close_to(measured, a.seconds, 1e-12);
+    assert_close_to(predicted, 2, 1e-12);
 }
 
 static void a_trace_without_pipeline_waits_has_none(void **state)
@@ -469,8 +469,8 @@ static void a_trace_without_pipeline_waits_has_none(void **state)
     made m;
     make(&m);
     ek_against a = against_trace(&m, EK_TRACE_UNKNOWN);
-    assert_near(a.part[EK_AGAINST_EXPOSED], 0.5, 1e-12);
-    assert_near(a.part[EK_AGAINST_PIPELINE], 0, 0);
+    assert_close_to(a.part[EK_AGAINST_EXPOSED], 0.5, 1e-12);
+    assert_close_to(a.part[EK_AGAINST_PIPELINE], 0, 0);
     ek_trace_run nothing = {0};
     ek_error err = {0};
     assert_int_equal(ek_estimate_against_trace(&m.e, &nothing, &a, &err), EK_ERR_INPUT);
@@ -514,20 +514,20 @@ static void json_has_the_fields_that_others_rely_on(void **state)
     char *text = text_of(&r, ek_estimate_write_json);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
-    assert_near(real_at(root, "step_time_s"), 2, 0);
-    assert_near(real_at(root, "standard_error_s"), 0.0625, 0);
+    assert_close_to(real_at(root, "step_time_s"), 2, 0);
+    assert_close_to(real_at(root, "standard_error_s"), 0.0625, 0);
     assert_string_equal(json_string_value(json_object_get(json_object_get(root, "device"), "error_basis")), "fit");
-    assert_near(real_at(root, "standard_error"), 0.03125, 0);
-    assert_near(real_at(root, "tokens_per_second_per_device"), 2048, 0);
+    assert_close_to(real_at(root, "standard_error"), 0.03125, 0);
+    assert_close_to(real_at(root, "tokens_per_second_per_device"), 2048, 0);
     ek_flops flops;
     assert_int_equal(ek_flops_count(&m.job, EK_ATTENTION_CAUSAL, &flops, NULL), EK_OK);
-    assert_near(real_at(root, "mfu"), flops.model * 2048 / 312e12, 1e-12);
-    assert_near(real_at(root, "hfu"), flops.hardware * 2048 / 312e12, 1e-12);
+    assert_close_to(real_at(root, "mfu"), flops.model * 2048 / 312e12, 1e-12);
+    assert_close_to(real_at(root, "hfu"), flops.hardware * 2048 / 312e12, 1e-12);
     assert_true(json_is_null(json_object_get(root, "nearest_measured")));
     assert_string_equal(json_string_value(json_object_get(root, "nearest")), "unknown");
     const json_t *memory = json_object_get(root, "memory");
-    assert_near(real_at(memory, "peak_mb"), 61000, 0);
-    assert_near(real_at(memory, "limit_mb"), 65536, 0);
+    assert_close_to(real_at(memory, "peak_mb"), 61000, 0);
+    assert_close_to(real_at(memory, "limit_mb"), 65536, 0);
     assert_true(json_is_true(json_object_get(memory, "fits")));
     assert_int_equal(json_array_size(json_object_get(memory, "stages")), STAGES);
     double sum = 0;
@@ -541,13 +541,13 @@ static void json_has_the_fields_that_others_rely_on(void **state)
         sum += real_at(part, "seconds");
     }
     assert_int_equal(i, EK_N_STEP_PARTS);
-    assert_near(sum, 2, 1e-12);
+    assert_close_to(sum, 2, 1e-12);
     json_array_foreach(json_object_get(root, "stages"), i, stage)
     {
         sum = 0;
         for (int k = 0; k < EK_N_STEP_PARTS; k++)
             sum += real_at(json_object_get(stage, "parts_s"), ek_step_part_name[k]);
-        assert_near(sum, 2, 1e-12);
+        assert_close_to(sum, 2, 1e-12);
     }
     assert_int_equal(i, STAGES);
     assert_string_equal(json_string_value(json_array_get(warnings, json_array_size(warnings) - 1)), "a key is ignored");
@@ -574,13 +574,13 @@ static void csv_has_a_row_for_every_stage_and_part(void **state)
         assert_int_equal(sscanf(line, "%d,%31[^,],%lf,%lf", &stage, part, &seconds, &share), 4);
         assert_int_equal(stage, n / EK_N_STEP_PARTS);
         assert_string_equal(part, ek_step_part_name[n % EK_N_STEP_PARTS]);
-        assert_near(share, seconds / 2, 1e-6);
+        assert_close_to(share, seconds / 2, 1e-6);
         sum[stage] += seconds;
         n++;
     }
     assert_int_equal(n, STAGES * EK_N_STEP_PARTS);
     for (int s = 0; s < STAGES; s++)
-        assert_near(sum[s], 2, 1e-8);
+        assert_close_to(sum[s], 2, 1e-8);
     free(text);
 }
 
@@ -605,19 +605,19 @@ static void bars_of_a_picture_are_as_long_as_the_step(void **state)
     char *text = text_of(&r, ek_estimate_write_svg);
     const char *first = strstr(text, "<g><title>stage 0"), *p = first;
     const double whole = width_between(p, strstr(p, "</g>"));
-    assert_near(whole, 1250, 0.2); /* of the plot, whose axis ends with the longer step */
+    assert_close_to(whole, 1250, 0.2); /* of the plot, whose axis ends with the longer step */
     for (int s = 0; s < STAGES; s++) {
         char mark[40];
         snprintf(mark, sizeof mark, "<g><title>stage %d;", s);
         p = strstr(text, mark);
         assert_non_null(p);
-        assert_near(width_between(p, strstr(p, "</g>")), whole, 0.1);
+        assert_close_to(width_between(p, strstr(p, "</g>")), whole, 0.1);
     }
     /* Measured, 1.6 s, in four parts, and predicted, 2 s, in the same. */
     const char *measured = strstr(text, "<rect class=\"q0\" x=\"130\"");
     const char *label = strstr(measured, ">measured</text>");
-    assert_near(width_between(measured, label), 0.8 * whole, 0.1);
-    assert_near(width_between(label, strstr(label, ">predicted</text>")), whole, 0.1);
+    assert_close_to(width_between(measured, label), 0.8 * whole, 0.1);
+    assert_close_to(width_between(label, strstr(label, ">predicted</text>")), whole, 0.1);
     free(text);
 }
 
@@ -726,7 +726,7 @@ static void bars_of_the_page_add_up_to_the_step(void **state)
         json_t *value;
         json_array_foreach(json_object_get(bar, "values"), j, value) sum += json_number_value(value);
         assert_int_equal(j, json_array_size(json_object_get(bars, "series")));
-        assert_near(sum, i == 0 && k == 0 ? 1.6e9 : 2e9, 1);
+        assert_close_to(sum, i == 0 && k == 0 ? 1.6e9 : 2e9, 1);
     }
     assert_int_equal(i, 2);
     json_decref(root);

@@ -562,11 +562,11 @@ static void sharing_among_all_is_a_measure(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said heard;
         ek_error err;
-        ek_measure measures[EK_MAX_MEASURES];
+        ek_mitigation measures[EK_MAX_MEASURES];
         ek_memory memory;
         int n = 0, found = 0;
         ek_job job = read_good(cases[i].parts, NULL, &heard), all = read_good(cases[i].whole, NULL, &heard);
-        assert_int_equal(ek_memory_measures(&job, NULL, measures, &n, &err), EK_OK);
+        assert_int_equal(ek_memory_mitigations(&job, NULL, measures, &n, &err), EK_OK);
         assert_int_equal(ek_memory_predict(&all, NULL, &memory, &err), EK_OK);
         double mb = (double)(memory.stage[memory.fullest].actual_peak >> 20);
         for (int k = 0; k < n; k++) {

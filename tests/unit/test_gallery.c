@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "trace/csv.h"
+#include "trace/tables/csv.h"
 
 enum { PATH_SIZE = 4096 };
 

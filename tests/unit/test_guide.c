@@ -54,7 +54,7 @@ static double condition_of(double matrix[MAX_ROWS][MAX_COLUMNS], int rows, int c
 
 static int fill_from_lists(const ek_guide *guide, double matrix[MAX_ROWS][MAX_COLUMNS])
 {
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     int row = 0;
     for (int r = 0; r < runs->n_rounds; r++)
         for (int s = 1; s < runs->n_stages - 1; s++, row++) {
@@ -298,7 +298,7 @@ static void lists_add_up_and_can_be_said(void **state)
             assert_true(n_layers <= 4);
             continue;
         }
-        const ek_init *runs = &guide.runs;
+        const ek_dryrun *runs = &guide.runs;
         assert_int_equal(guide.reason[0] != '\0', runs->n_stages != p);
         for (int r = 0; r < runs->n_rounds; r++) {
             int sum = 0;
@@ -353,7 +353,7 @@ static truth random_truth(void)
  */
 static double peak_of(const ek_guide *guide, const truth *t, double scale, int round, int stage)
 {
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     int at = round * runs->n_stages + stage, p = runs->n_stages;
     const ek_plan cell = {1, 1, runs->layers + at, runs->full + at, runs->select + at, runs->comm + at};
     ek_chunk_mix mix = ek_plan_mix(&cell, 0, 0);
@@ -378,7 +378,7 @@ static void decompose(const ek_guide *guide, const truth *t, double scale, ek_la
 {
     static char folder[] = "/tmp/evenkeel-guide-XXXXXX", init_path[64], listing[EK_MAX_ROUNDS][64];
     const char *source[EK_MAX_ROUNDS];
-    const ek_init *runs = &guide->runs;
+    const ek_dryrun *runs = &guide->runs;
     ek_error err = {0};
     if (!init_path[0])
         assert_non_null(mkdtemp(folder));
@@ -397,18 +397,18 @@ static void decompose(const ek_guide *guide, const truth *t, double scale, ek_la
     ek_collection logs;
     char *text = NULL;
     size_t size;
-    ek_init read;
+    ek_dryrun read;
     if (status || ek_collection_read(source, runs->n_rounds, runs->n_stages, NULL, &logs, &err) ||
-        ek_init_fill(init_path, &logs, EK_PEAK_ACTUAL, NULL, &text, &size, &err))
+        ek_dryrun_fill(init_path, &logs, EK_PEAK_ACTUAL, NULL, &text, &size, &err))
         fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
     FILE *filled = fopen(init_path, "w");
     assert_true(filled && fwrite(text, 1, size, filled) == size);
     fclose(filled);
     free(text);
     ek_collection_clear(&logs);
-    if (ek_init_read(init_path, NULL, &read, &err) || ek_init_decompose(&read, "m", NULL, false, layers, &err))
+    if (ek_dryrun_read(init_path, NULL, &read, &err) || ek_dryrun_decompose(&read, "m", NULL, false, layers, &err))
         fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
-    ek_init_clear(&read);
+    ek_dryrun_clear(&read);
     unlink(init_path);
     for (int r = 0; r < runs->n_rounds; r++)
         unlink(listing[r]);

@@ -7,20 +7,20 @@
 
 #include "dryrun/init.h"
 
-static void read_text(const char *text, ek_init *init, said *s)
+static void read_text(const char *text, ek_dryrun *init, said *s)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
     const ek_listener listener = {say_warning, s};
-    if (ek__doc_parse_buffer("init", text, strlen(text), &doc, &err) ||
-        ek__init_from_doc(doc, s ? &listener : NULL, init, &err))
+    if (ek__config_parse_buffer("init", text, strlen(text), &doc, &err) ||
+        ek__dryrun_from_config(doc, s ? &listener : NULL, init, &err))
         fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 /* A file of 4 stages and 10 layers around the fields under test. */
 static void read_lists(const char *offset, const char *full, const char *select, const char *comm, const char *stages,
-                       const char *peaks, ek_init *init)
+                       const char *peaks, ek_dryrun *init)
 {
     char text[2048];
     snprintf(text, sizeof text,
@@ -101,7 +101,7 @@ static void lists_are_read_in_every_shorthand(void **state)
          {3, 3, 2, 2, 4, 2, 1, 3}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ek_init init;
+        ek_dryrun init;
         read_lists(cases[i].offset, cases[i].full, cases[i].select, cases[i].comm, cases[i].stages, cases[i].peaks,
                    &init);
         size_t size = (size_t)init.n_rounds * 4 * sizeof(int);
@@ -109,27 +109,27 @@ static void lists_are_read_in_every_shorthand(void **state)
             memcmp(init.full, cases[i].full_is, size) != 0 || memcmp(init.select, cases[i].select_is, size) != 0 ||
             memcmp(init.comm, cases[i].comm_is, size) != 0)
             fail_msg("%s: read wrongly", cases[i].what);
-        ek_init_clear(&init);
+        ek_dryrun_clear(&init);
     }
 }
 
 static void an_offset_of_zero_is_the_even_split(void **state)
 {
     (void)state;
-    ek_init init;
+    ek_dryrun init;
     read_text("pipeline_config: {pipeline_num: 3, num_layer: 12, offset: 0}\nrecompute_config: {}\n"
               "memory_usage: {head_memory: 1, tail_memory: 1, body_memories: {stage_id: [1], memories: [1]}}\n",
               &init, NULL);
     assert_int_equal(init.layers[0], 4);
     assert_int_equal(init.layers[2], 4);
     assert_int_equal(init.full[1] + init.select[1] + init.comm[1], 0);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
 static void measurements_keep_round_stage_and_place(void **state)
 {
     (void)state;
-    ek_init init;
+    ek_dryrun init;
     read_lists("[[1, 1, 0, 0], [2, 0, -1, 1]]", "0", "0", "0", "[[2], [1, 2]]", "[[55], [66.5, 77]]", &init);
     assert_int_equal(init.n_measurements, 3);
     static const struct {
@@ -145,13 +145,13 @@ static void measurements_keep_round_stage_and_place(void **state)
     }
     assert_true(init.head_mb == 900 && init.tail_mb == 400.5);
     assert_int_equal(init.memory_usage.line, 3);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
 static void missing_times_stay_nan_and_profiling_is_remembered(void **state)
 {
     (void)state;
-    ek_init init;
+    ek_dryrun init;
     said s = {{0}, 0, 0};
     read_text("profiling_config:\n  folder_path: /t\n  micro_batch_num: 8\n  head_layers: A\n  tail_layers: [B, C]\n"
               "time_config: {body: 3.5}\n"
@@ -170,15 +170,15 @@ static void missing_times_stay_nan_and_profiling_is_remembered(void **state)
     assert_true(init.profiling_at[0][0].line == 4 && init.profiling_at[0][0].column == 16);
     assert_true(init.profiling_at[2][1].line == 5 && init.profiling_at[2][1].column == 20);
     assert_string_equal(init.profiling_name[2][1], "C");
-    assert_true(ek_init_wants_profiles(&init, NULL));
-    assert_false(ek_init_wants_profiles(&init, &(ek_times){1, NAN, 2}));
-    ek_init_clear(&init);
+    assert_true(ek_dryrun_wants_profiles(&init, NULL));
+    assert_false(ek_dryrun_wants_profiles(&init, &(ek_times){1, NAN, 2}));
+    ek_dryrun_clear(&init);
 }
 
 static void json_will_do_for_an_init_file(void **state)
 {
     (void)state;
-    ek_init init;
+    ek_dryrun init;
     read_text("{\"pipeline_config\": {\"pipeline_num\": 3, \"num_layer\": 12, \"offset\": [1, 0, -1]},\n"
               "\t\"recompute_config\": {\"recompute\": true, \"select_recompute\": null},\n"
               "\t\"memory_usage\": {\"head_memory\": 1, \"tail_memory\": 1,\n"
@@ -186,21 +186,22 @@ static void json_will_do_for_an_init_file(void **state)
               &init, NULL);
     assert_int_equal(init.full[0], 5);
     assert_true(init.measurement[0].peak_mb == 1000);
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
 static void outputs_stay_untouched_on_failure_and_clear_takes_zeros(void **state)
 {
     (void)state;
-    ek_init init = {0};
+    ek_dryrun init = {0};
     init.n_stages = 77;
     ek_error err;
-    assert_int_equal(ek_init_read(source_path("tests/data/bad/init/offset_sum.yaml"), NULL, &init, &err), EK_ERR_INPUT);
+    assert_int_equal(ek_dryrun_read(source_path("tests/data/bad/init/offset_sum.yaml"), NULL, &init, &err),
+                     EK_ERR_INPUT);
     assert_int_equal(init.n_stages, 77);
-    assert_int_equal(ek_init_read("no/such/init.yaml", NULL, &init, NULL), EK_ERR_SYSTEM);
-    init = (ek_init){0};
-    ek_init_clear(&init);
-    ek_init_clear(&init);
+    assert_int_equal(ek_dryrun_read("no/such/init.yaml", NULL, &init, NULL), EK_ERR_SYSTEM);
+    init = (ek_dryrun){0};
+    ek_dryrun_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
 static const char pipeline_only[] = "pipeline_config:\n  pipeline_num: 6\n%s";
@@ -211,7 +212,7 @@ static void the_newest_form_says_the_pipeline_too(void **state)
     (void)state;
     static const struct {
         const char *text;
-        ek_init_run is;
+        ek_dryrun_run is;
     } cases[] = {
         {"  num_layer: 12\n  offset: 0\n", {false, 6, 0, 0, -1, 0, 0, 0}},
         {"  micro_batch_num: 32\n", {true, 6, 32, 0, -1, 0, 0, 0}},
@@ -224,20 +225,20 @@ static void the_newest_form_says_the_pipeline_too(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
-        ek__doc *doc;
-        ek_init_run run = {0};
+        ek__config_tree *doc;
+        ek_dryrun_run run = {0};
         ek_error err = {0};
         snprintf(text, sizeof text, pipeline_only, cases[i].text);
-        assert_int_equal(ek__doc_parse_buffer("run", text, strlen(text), &doc, &err), EK_OK);
+        assert_int_equal(ek__config_parse_buffer("run", text, strlen(text), &doc, &err), EK_OK);
         const ek__in in = {doc, NULL, &err};
-        if (ek__init_run_read(&in, ek__get(ek__doc_root(doc), "pipeline_config"), &run))
+        if (ek__dryrun_run_read(&in, ek__get(ek__config_root(doc), "pipeline_config"), &run))
             fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
-        const ek_init_run *is = &cases[i].is;
+        const ek_dryrun_run *is = &cases[i].is;
         if (run.given != is->given || run.n_stages != is->n_stages || run.n_micro_batches != is->n_micro_batches ||
             run.n_chunks != is->n_chunks || run.less_memory != is->less_memory || run.memory_mb != is->memory_mb ||
             run.constant_mb != is->constant_mb || run.p2p_time != is->p2p_time)
             fail_msg("read wrongly: %s", text);
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
 }
 
@@ -251,10 +252,10 @@ static int check_training_files(const char *folder, const char *beginning)
         const char *dot = strrchr(entry->d_name, '.');
         if (!dot || strcmp(dot, ".yaml") != 0 || strncmp(entry->d_name, beginning, strlen(beginning)) != 0)
             continue;
-        ek_init init;
+        ek_dryrun init;
         ek_error err = {0};
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        assert_int_equal(ek_init_read(path, NULL, &init, &err), EK_ERR_INPUT);
+        assert_int_equal(ek_dryrun_read(path, NULL, &init, &err), EK_ERR_INPUT);
         if (!strstr(err.message, "this is a training file"))
             fail_msg("%s: %s", path, err.message);
         n++;

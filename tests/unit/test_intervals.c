@@ -1,7 +1,7 @@
 /* Sets of intervals against bitmaps: random sets over a small axis, where a bit tells whether a tick is covered. */
 #include "input.h"
 
-#include "trace/intervals.h"
+#include "trace/analyse/intervals.h"
 
 enum { AXIS = 96, MAX_INTERVALS = 24, N_ROUNDS = 20000 };
 

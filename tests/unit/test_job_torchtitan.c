@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "../../bench/measured_torchtitan.h"
-#include "base/doc_toml.h"
+#include "base/config_tree_toml.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "job/job_internal.h"
-#include "memory/graph.h"
+#include "model/graph.h"
 
 /* ---- TOML as a document ---- */
 
@@ -74,18 +74,18 @@ static void toml_is_a_tree_in_the_order_of_the_file(void **state)
                                    "many[1] 15:1 map\n"
                                    "many[1].n 16:5 two\nlines quoted\n";
     char out[4096] = "";
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
-    assert_int_equal(ek__doc_parse_toml("x.toml", text, sizeof text - 1, &doc, &err), EK_OK);
-    dump(ek__doc_root(doc), out, sizeof out);
+    assert_int_equal(ek__config_parse_toml("x.toml", text, sizeof text - 1, &doc, &err), EK_OK);
+    dump(ek__config_root(doc), out, sizeof out);
     assert_string_equal(out, expected);
     /* Places in bytes, as an editor of files needs them: the text there is the value. */
-    const ek__node *zebra = ek__doc_root(doc)->first, *key = zebra->first;
+    const ek__node *zebra = ek__config_root(doc)->first, *key = zebra->first;
     for (; strcmp(key->key, "a key") != 0; key = key->next)
         ;
     assert_memory_equal(text + key->begin, "'ä'", (size_t)(key->end - key->begin));
     assert_memory_equal(text + key->key_begin, "\"a key\"", (size_t)(key->key_end - key->key_begin));
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 static char *repeated(const char *before, const char *part, int times, const char *behind)
@@ -131,9 +131,9 @@ static void toml_that_is_wrong_or_too_large_is_refused_with_its_place(void **sta
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text = repeated(cases[i].before, cases[i].part, cases[i].times, cases[i].behind);
-        ek__doc *doc = NULL;
+        ek__config_tree *doc = NULL;
         ek_error err = {0};
-        assert_int_equal(ek__doc_parse_toml("x.toml", text, strlen(text), &doc, &err), EK_ERR_INPUT);
+        assert_int_equal(ek__config_parse_toml("x.toml", text, strlen(text), &doc, &err), EK_ERR_INPUT);
         if (err.line != cases[i].line || (cases[i].column && err.column != cases[i].column) ||
             !strstr(err.message, cases[i].says) || (err.line > 0 && err.column < 1))
             fail_msg("case %zu: %d:%d: %s", i, err.line, err.column, err.message);
@@ -147,12 +147,12 @@ static void large_toml_is_read_in_a_moment(void **state)
     static const char *const parts[] = {"{a=1},", "[],", "1,"};
     for (size_t i = 0; i < 3; i++) {
         char *text = repeated("a=[", parts[i], 1000000 / (int)strlen(parts[i]), "]\n");
-        ek__doc *doc = NULL;
+        ek__config_tree *doc = NULL;
         ek_error err = {0};
-        if (ek__doc_parse_toml("x.toml", text, strlen(text), &doc, &err))
+        if (ek__config_parse_toml("x.toml", text, strlen(text), &doc, &err))
             fail_msg("%s", err.message);
-        assert_int_equal(ek__doc_root(doc)->first->n, 1000000 / (int)strlen(parts[i]));
-        ek__doc_free(doc);
+        assert_int_equal(ek__config_root(doc)->first->n, 1000000 / (int)strlen(parts[i]));
+        ek__config_free(doc);
         free(text);
     }
 }
@@ -589,11 +589,11 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
         ek_job job;
         said s;
         ek_error err = {0};
-        ek_measure measure[EK_MAX_MEASURES];
+        ek_mitigation measure[EK_MAX_MEASURES];
         int n = 0;
         snprintf(text, sizeof text, "%s%s[activation_checkpoint]\nmode = \"none\"\n", model, runs[r]);
         assert_int_equal(read_text(text, &none, &s, &job), EK_OK);
-        assert_int_equal(ek_memory_measures(&job, NULL, measure, &n, &err), EK_OK);
+        assert_int_equal(ek_memory_mitigations(&job, NULL, measure, &n, &err), EK_OK);
         for (int i = 0; i < n; i++)
             if (measure[i].possible &&
                 (!measure[i].setting[0] || strstr(measure[i].setting, "--") || strstr(measure[i].setting, "_config")))
@@ -613,13 +613,13 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
     ek_job job;
     said s;
     ek_error err = {0};
-    ek_measure measure[EK_MAX_MEASURES];
+    ek_mitigation measure[EK_MAX_MEASURES];
     ek_memory memory;
     int n = 0, i = 0;
     char text[1024];
     snprintf(text, sizeof text, "%s%s", model, runs[0]);
     assert_int_equal(read_text(text, &none, &s, &job), EK_OK);
-    assert_int_equal(ek_memory_measures(&job, NULL, measure, &n, &err), EK_OK);
+    assert_int_equal(ek_memory_mitigations(&job, NULL, measure, &n, &err), EK_OK);
     ek_job_clear(&job);
     while (strcmp(measure[i].name, "twice the tensor parallelism, half the data parallelism") != 0)
         i++;

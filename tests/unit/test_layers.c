@@ -8,13 +8,13 @@
 
 static void read_text(const char *text, const ek_times *times, ek_layers *layers, said *s)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
     const ek_listener listener = {say_warning, s};
-    if (ek__doc_parse_buffer("layers", text, strlen(text), &doc, &err) ||
-        ek__layers_from_doc(doc, times, s ? &listener : NULL, layers, &err))
+    if (ek__config_parse_buffer("layers", text, strlen(text), &doc, &err) ||
+        ek__layers_from_config(doc, times, s ? &listener : NULL, layers, &err))
         fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 static void read_body(const char *fields, const ek_times *times, ek_layers *layers, said *s)

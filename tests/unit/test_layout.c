@@ -2,7 +2,7 @@
 #include "tree.h"
 
 #include "base/pool.h"
-#include "trace/files.h"
+#include "trace/tables/files.h"
 
 static const char events[] = "[{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"dur\": 1, \"pid\": 1, \"tid\": 1}]";
 

@@ -1,10 +1,10 @@
 /* Pictures of layouts: the front against all pairs, thinning that loses no conclusion, a step run block by block
  * against the step, the SVG of figures made by hand, and the document of a page against the search it shows. */
+#include "assert_close.h"
 #include "base/random.h"
 #include "evenkeel/layout_picture.h"
 #include "evenkeel/view.h"
 #include "layout/points.h"
-#include "near.h"
 #include "report_fixture.h"
 #include <jansson.h>
 #include <math.h>
@@ -241,8 +241,9 @@ static void points_are_the_layouts_of_the_search(void **state)
         while (at < r->n_points && !ek_layout_equal(&r->point[at].layout, &r->plan[k].layout))
             at++;
         assert_true(at < r->n_points && r->point[at].fate == EK_FATE_PLAN && r->point[at].found);
-        assert_near(r->point[at].seconds, r->plan[k].estimate.step.seconds, 1e-6 * r->plan[k].estimate.step.seconds);
-        assert_near(r->point[at].peak_mb, peak_of(&r->plan[k]), 1e-6 * peak_of(&r->plan[k]));
+        assert_close_to(r->point[at].seconds, r->plan[k].estimate.step.seconds,
+                        1e-6 * r->plan[k].estimate.step.seconds);
+        assert_close_to(r->point[at].peak_mb, peak_of(&r->plan[k]), 1e-6 * peak_of(&r->plan[k]));
     }
 }
 
@@ -274,14 +275,15 @@ static void check_run(const ek_job *job, const ek_device *device)
         expected += step.stage[s].seconds[EK_STEP_HOST] - device->host.step_us * 1e-6;
         expected += step.stage[s].seconds[EK_STEP_DATA] - (tail->gradients - tail->blocks) -
                     (tail->weights - tail->update) - device->jitter;
-        assert_near(run.repeats * busy, expected, 1e-6 * step.seconds);
-        assert_near(tail->blocks, run.repeats * clock, 1e-9 * step.seconds);
-        assert_near(tail->update - tail->barrier, step.stage[s].seconds[EK_STEP_OPTIMIZER], 1e-9 * step.seconds);
+        assert_close_to(run.repeats * busy, expected, 1e-6 * step.seconds);
+        assert_close_to(tail->blocks, run.repeats * clock, 1e-9 * step.seconds);
+        assert_close_to(tail->update - tail->barrier, step.stage[s].seconds[EK_STEP_OPTIMIZER], 1e-9 * step.seconds);
         assert_true(tail->blocks <= tail->gradients && tail->gradients <= tail->barrier + 1e-12 &&
                     tail->barrier <= tail->update && tail->update <= tail->weights);
         end = fmax(end, tail->weights);
     }
-    assert_near(step.seconds - end, device->host.step_us * 1e-6, 1e-9 * step.seconds); /* no jitter, no input on it */
+    assert_close_to(step.seconds - end, device->host.step_us * 1e-6,
+                    1e-9 * step.seconds); /* no jitter, no input on it */
     ek_step_run_clear(&run);
     ek_step_clear(&step);
 }
@@ -365,7 +367,7 @@ static void check_repeats(const ek_job *job, const ek_device *device)
     json_int_t n = json_integer_value(json_array_get(json_object_get(timeline, "row_events"), 0));
     json_int_t blocks = (json_int_t)run.pipeline.n_blocks * run.repeats;
     assert_in_range(n, blocks + 1, blocks + 3);
-    assert_near(json_number_value(json_object_get(timeline, "end")), 1e9 * run.seconds, 1);
+    assert_close_to(json_number_value(json_object_get(timeline, "end")), 1e9 * run.seconds, 1);
     json_decref(root);
     ek_memory_course_clear(&memory);
     ek_step_run_clear(&run);
@@ -458,9 +460,9 @@ static void check_plans(const json_t *root, const json_t *space)
         const json_t *one = json_array_get(json_object_get(space, "plans"), (size_t)k);
         long at = (long)json_integer_value(json_object_get(one, "point"));
         assert_true(ek_layout_equal(&r->point[at].layout, &plan->layout));
-        assert_near(json_number_value(cell(table, (size_t)k, "step")), 1e9 * plan->estimate.step.seconds, 1);
-        assert_near(json_number_value(cell(table, (size_t)k, "peak")), peak_of(plan), 1e-6);
-        assert_near(json_number_value(cell(table, (size_t)k, "mfu")), 100 * plan->estimate.metrics.mfu, 1e-9);
+        assert_close_to(json_number_value(cell(table, (size_t)k, "step")), 1e9 * plan->estimate.step.seconds, 1);
+        assert_close_to(json_number_value(cell(table, (size_t)k, "peak")), peak_of(plan), 1e-6);
+        assert_close_to(json_number_value(cell(table, (size_t)k, "mfu")), 100 * plan->estimate.metrics.mfu, 1e-9);
         /* Its run, with every block on its timeline, up to the step. */
         const json_t *run = run_at(root, (size_t)json_integer_value(json_object_get(one, "run")));
         const json_t *timeline = json_object_get(run, "timeline");
@@ -469,7 +471,7 @@ static void check_plans(const json_t *root, const json_t *space)
         size_t listed = 0;
         assert_string_equal(json_string_value(json_object_get(run, "name")),
                             json_string_value(cell(table, (size_t)k, "plan")));
-        assert_near(json_number_value(json_object_get(timeline, "end")), 1e9 * plan->estimate.step.seconds, 1);
+        assert_close_to(json_number_value(json_object_get(timeline, "end")), 1e9 * plan->estimate.step.seconds, 1);
         json_array_foreach(json_object_get(timeline, "row_events"), row,
                            n_events) if (row < (size_t)plan->layout.value[EK_AXIS_PIPELINE]) listed +=
             (size_t)json_integer_value(n_events);
@@ -501,9 +503,9 @@ static void the_page_has_what_the_search_found(void **state)
         assert_int_equal(json_is_true(json_object_get(one, "proved")), front.proved[i]);
     }
     const json_t *today = json_object_get(space, "today");
-    assert_near(json_number_value(json_object_get(today, "seconds")), r->today.estimate.step.seconds, 1e-9);
-    assert_near(json_number_value(json_object_get(today, "mb")), peak_of(&r->today), 1e-6);
-    assert_near(json_number_value(json_object_get(space, "limit_mb")), found.job.limit_mb, 1e-9);
+    assert_close_to(json_number_value(json_object_get(today, "seconds")), r->today.estimate.step.seconds, 1e-9);
+    assert_close_to(json_number_value(json_object_get(today, "mb")), peak_of(&r->today), 1e-6);
+    assert_close_to(json_number_value(json_object_get(space, "limit_mb")), found.job.limit_mb, 1e-9);
     ek_layout_front_clear(&front);
     json_decref(root);
     ek_layout_view_clear(&pages);

@@ -524,7 +524,7 @@ typedef struct split_ends {
 
 static int64_t transient_of(const ek__bound_figures *f, int layer)
 {
-    return f->kind[f->kind_of[ek__layer_kind(f->job, layer)]].transient;
+    return f->kind[f->kind_of[ek__layer_graph_kind(f->job, layer)]].transient;
 }
 
 static void split_all_ways(split_ends *s, int cell, int from)
@@ -534,7 +534,7 @@ static void split_all_ways(split_ends *s, int cell, int from)
     for (int to = cell == s->n_cells - 1 ? f->n_layers : from + 1; to <= most; to++) {
         bool alike = false;
         for (int i = from; i < to; i++)
-            alike = alike || f->kind_of[ek__layer_kind(f->job, i)] == f->alike_kind;
+            alike = alike || f->kind_of[ek__layer_graph_kind(f->job, i)] == f->alike_kind;
         for (int has = 0; has <= alike; has++)
             s->least[has][cell] =
                 s->least[has][cell] < transient_of(f, to - 1) ? s->least[has][cell] : transient_of(f, to - 1);

@@ -231,7 +231,7 @@ static double plan_after_trials(const ek_layout_trials *trials, const ek_device 
         seconds[i] = step_on(run[i], hidden);
         group[i] = i;
     }
-    const ek__measured measured = {.n = N_TRIALS, .job = run, .seconds = seconds, .group = group};
+    const ek__runs_to_fit measured = {.n = N_TRIALS, .job = run, .seconds = seconds, .group = group};
     assert_int_equal(ek__runs_fit_run(&measured, device, &fit, NULL), EK_OK);
     search_on(&fit.fit.device, &again);
     assert_int_equal(

@@ -355,7 +355,7 @@ static void the_environment_is_what_the_program_sets(void **state)
                   {"E", "5", 7, 41, false, false, false}};
     assert_int_equal(p.python->environment.n, 5);
     for (int i = 0; i < 5; i++) {
-        const ek__setting *s = &p.python->environment.setting[i];
+        const ek__lint_setting *s = &p.python->environment.setting[i];
         assert_string_equal(s->name, wanted[i].name);
         if (wanted[i].value)
             assert_string_equal(s->value, wanted[i].value);

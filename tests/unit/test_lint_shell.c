@@ -22,12 +22,12 @@ static script read_text(const char *text)
 
 /* NAME=VALUE of each setting, with marks: ! not exported, ? maybe, 1 for one command, - fallback, x unset, * unknown.
  */
-static void spell(const ek__settings *all, char *out, size_t room)
+static void spell(const ek__lint_settings *all, char *out, size_t room)
 {
     size_t n = 0;
     out[0] = '\0';
     for (int i = 0; i < all->n; i++) {
-        const ek__setting *s = &all->setting[i];
+        const ek__lint_setting *s = &all->setting[i];
         n += (size_t)snprintf(out + n, room - n, "%s%s=%s%s%s%s%s%s", i ? " " : "", s->name, s->value ? s->value : "*",
                               s->exported ? "" : "!", s->maybe ? "?" : "", s->one_command ? "1" : "",
                               s->fallback ? "-" : "", s->unset ? "x" : "");
@@ -122,7 +122,7 @@ static void places_count_characters(void **state)
     } wanted[] = {{1, 16, 21, 19}, {1, 22, 0, 0}, {6, 8, 13, 0}};
     assert_int_equal(s.shell->environment.n, 3);
     for (int i = 0; i < 3; i++) {
-        const ek__setting *t = &s.shell->environment.setting[i];
+        const ek__lint_setting *t = &s.shell->environment.setting[i];
         assert_int_equal(t->line, wanted[i].line);
         assert_int_equal(t->column, wanted[i].column);
         assert_int_equal(t->end_column, wanted[i].end);

@@ -627,7 +627,7 @@ static void offline_is_largest_first_at_the_lowest_offset(void **state)
             int from = ek__random_below(&r, 200), to = from + 1 + ek__random_below(&r, round % 2 ? 200 : 12);
             fast[i] = slow_one[i] = (ek__lifetime){512 * (1 + ek__random_below(&r, n_sizes)), 0, from, to};
         }
-        int64_t height = ek__place_offline(fast, (size_t)n);
+        int64_t height = ek__allocate_offline(fast, (size_t)n);
         assert_int_equal(height, slow_offline(slow_one, n));
         assert_true(height >= most_alive(fast, n));
         for (int i = 0; i < n; i++)
@@ -636,7 +636,7 @@ static void offline_is_largest_first_at_the_lowest_offset(void **state)
                             fast[i].offset >= fast[k].offset + fast[k].bytes ||
                             fast[k].offset >= fast[i].offset + fast[i].bytes);
     }
-    assert_int_equal(ek__place_offline(NULL, 0), 0);
+    assert_int_equal(ek__allocate_offline(NULL, 0), 0);
 }
 
 /* ---- whole stages ---- */

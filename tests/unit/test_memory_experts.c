@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "evenkeel/memory.h"
-#include "memory/layer.h"
+#include "model/layer.h"
 
 /* ---- jobs ---- */
 

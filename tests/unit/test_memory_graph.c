@@ -5,8 +5,8 @@
 
 #include <math.h>
 
+#include "assert_close.h"
 #include "base/random.h"
-#include "near.h"
 
 /* ---- the walk ---- */
 
@@ -479,15 +479,15 @@ static void a_gpt_layer_keeps_what_korthikanti_publishes(void **state)
         const published *of = &korthikanti[i];
         double quadratic = 5.0 * of->heads * 2048 / of->hidden, t = 8;
         make_gpt(&m, of, 1, false);
-        assert_near(per_sbh(&m, NULL, false), 34 + quadratic, 1e-12);
+        assert_close_to(per_sbh(&m, NULL, false), 34 + quadratic, 1e-12);
         make_gpt(&m, of, 8, false);
-        assert_near(per_sbh(&m, NULL, false), 10 + (24 + quadratic) / t, 1e-12);
-        assert_near(per_sbh(&m, core, false), 10 + 24 / t, 1e-12);
-        assert_near(per_sbh(&m, NULL, true), 2, 1e-12);
+        assert_close_to(per_sbh(&m, NULL, false), 10 + (24 + quadratic) / t, 1e-12);
+        assert_close_to(per_sbh(&m, core, false), 10 + 24 / t, 1e-12);
+        assert_close_to(per_sbh(&m, NULL, true), 2, 1e-12);
         make_gpt(&m, of, 8, true);
-        assert_near(per_sbh(&m, NULL, false), (34 + quadratic) / t, 1e-12);
-        assert_near(per_sbh(&m, core, false), 34 / t, 1e-12);
-        assert_near(per_sbh(&m, NULL, true), 2 / t, 1e-12);
+        assert_close_to(per_sbh(&m, NULL, false), (34 + quadratic) / t, 1e-12);
+        assert_close_to(per_sbh(&m, core, false), 34 / t, 1e-12);
+        assert_close_to(per_sbh(&m, NULL, true), 2 / t, 1e-12);
     }
 }
 
@@ -506,9 +506,9 @@ static void gpt_models_hold_what_the_figure_shows(void **state)
     for (size_t i = 0; i < sizeof korthikanti / sizeof *korthikanti; i++) {
         const published *of = &korthikanti[i];
         make_gpt(&m, of, 8, false);
-        assert_near(first_stage_gib(&m, of, NULL), of->none, 1e-9);
+        assert_close_to(first_stage_gib(&m, of, NULL), of->none, 1e-9);
         make_gpt(&m, of, 8, true);
-        assert_near(first_stage_gib(&m, of, "self_attention\\.core_attention"), of->least, 1e-9);
+        assert_close_to(first_stage_gib(&m, of, "self_attention\\.core_attention"), of->least, 1e-9);
     }
 }
 
@@ -559,7 +559,7 @@ static void the_collected_shares_are_met(void **state)
         int hidden = atoi(column(line, 2));
         for (size_t i = 0; i < sizeof korthikanti / sizeof *korthikanti; i++)
             if (korthikanti[i].hidden == hidden && strcmp(column(line, 14), "percent") == 0) {
-                assert_near(share_of(&korthikanti[i], mode), value, 0.15);
+                assert_close_to(share_of(&korthikanti[i], mode), value, 0.15);
                 n++;
             }
     }
@@ -584,8 +584,8 @@ static void a_qwen_layer_of_mindspeed_keeps_what_was_worked_out(void **state)
     m.job.parallel.seq_length = 10240;
     m.job.parallel.tensor = 2;
     m.job.parallel.sequence_parallel = true;
-    assert_near((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75, 1e-9);
-    assert_near((double)kept_bytes(&m.job, EK__GRAPH_DENSE, true) / 0x1p20, 35, 1e-9);
+    assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75, 1e-9);
+    assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, true) / 0x1p20, 35, 1e-9);
     m.job.rules.norm_statistics_bytes = 4; /* two columns of 10240 / 2 tokens */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), 821821440 + 2 * 4 * 5120);
     /* Megatron's settings: the norms' outputs made anew, the product of gate and up likewise. */
@@ -593,11 +593,11 @@ static void a_qwen_layer_of_mindspeed_keeps_what_was_worked_out(void **state)
     add_pattern(&m, EK_PATTERN_SELECT, "input_layernorm");
     add_pattern(&m, EK_PATTERN_SELECT, "pre_mlp_layernorm");
     add_pattern(&m, EK_PATTERN_SELECT, "mlp\\.activation_func");
-    assert_near((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75 - 70 - 185, 1e-9);
+    assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75 - 70 - 185, 1e-9);
     /* The whole feed-forward module: what its norm gives is all that is kept of it. */
     m.job.n_patterns = 0;
     add_pattern(&m, EK_PATTERN_SELECT, "mlp");
-    assert_near((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75 - 370 - 185, 1e-9);
+    assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75 - 370 - 185, 1e-9);
 }
 
 /* ---- ends ---- */
@@ -707,13 +707,14 @@ static void parameters_flops_and_traffic_are_those_of_the_formulas(void **state)
         double T = (double)p->batch * p->seq_length / p->context, S = p->seq_length, c = 2;
         double message = t > 1 ? 2 * c * T * (double)H : 0;
         sums s = sum_up(&g);
-        assert_near(s.flops, 2 * T * (double)weights, 1);
-        assert_near(s.weight_flops, s.flops, 1);
-        assert_near(s.attention, 4 * (double)p->batch * S * S * (double)H / 2 / (double)(t * p->context), 1);
-        assert_near(s.attention_backward, 2.5 * s.attention, 1); /* five products for two: it makes the scores again */
-        assert_near(s.gather, p->sequence_parallel ? message : 0, 1);
-        assert_near(s.scatter, p->sequence_parallel ? message : 0, 1);
-        assert_near(s.reduce, p->sequence_parallel ? 0 : message, 1);
+        assert_close_to(s.flops, 2 * T * (double)weights, 1);
+        assert_close_to(s.weight_flops, s.flops, 1);
+        assert_close_to(s.attention, 4 * (double)p->batch * S * S * (double)H / 2 / (double)(t * p->context), 1);
+        assert_close_to(s.attention_backward, 2.5 * s.attention,
+                        1); /* five products for two: it makes the scores again */
+        assert_close_to(s.gather, p->sequence_parallel ? message : 0, 1);
+        assert_close_to(s.scatter, p->sequence_parallel ? message : 0, 1);
+        assert_close_to(s.reduce, p->sequence_parallel ? 0 : message, 1);
     }
 }
 

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
+#include "assert_close.h"
 #include "evenkeel/cost.h"
-#include "near.h"
 
 typedef struct list {
-    ek_measure measure[EK_MAX_MEASURES];
+    ek_mitigation measure[EK_MAX_MEASURES];
     int n;
 } list;
 
@@ -16,12 +16,12 @@ static list measures_of(const ek_job *job, const ek_device *device)
 {
     list l = {.n = 0};
     ek_error err = {0};
-    if (ek_memory_measures(job, device, l.measure, &l.n, &err))
+    if (ek_memory_mitigations(job, device, l.measure, &l.n, &err))
         fail_msg("%s", err.message);
     return l;
 }
 
-static const ek_measure *named(const list *l, const char *name)
+static const ek_mitigation *named(const list *l, const char *name)
 {
     for (int i = 0; i < l->n; i++)
         if (strcmp(l->measure[i].name, name) == 0)
@@ -88,7 +88,7 @@ static void savings_are_those_of_a_job_changed_by_hand(void **state)
     list l = measures_of(&job, NULL);
     double today = largest_mb(&job);
     for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
-        const ek_measure *m = named(&l, by_hand[i].name);
+        const ek_mitigation *m = named(&l, by_hand[i].name);
         ek_job copy;
         assert_int_equal(ek_job_copy(&job, &copy, NULL), EK_OK);
         by_hand[i].change(&copy);
@@ -110,7 +110,7 @@ static void the_largest_saving_comes_first_and_what_cannot_be_last(void **state)
     list l = measures_of(&job, NULL);
     assert_true(l.n > 15);
     for (int i = 0; i < l.n; i++) {
-        const ek_measure *m = &l.measure[i], *before = i > 0 ? m - 1 : NULL;
+        const ek_mitigation *m = &l.measure[i], *before = i > 0 ? m - 1 : NULL;
         assert_true(!before || before->possible || !m->possible);
         assert_true(!before || !m->possible || before->saved_mb >= m->saved_mb);
         assert_true(m->possible ? m->setting[0] && !m->why[0] : m->why[0] && !m->setting[0]);
@@ -138,7 +138,7 @@ static void just_enough_is_just_enough(void **state)
     assert_true(n_over > 1);
     ek_memory_clear(&memory);
     list l = measures_of(&job, NULL);
-    const ek_measure *m = named(&l, "recompute just enough layers of the stages over the limit");
+    const ek_mitigation *m = named(&l, "recompute just enough layers of the stages over the limit");
     assert_true(m->possible && m->fits);
     assert_int_equal(job.plan.n_stages, 4);
     assert_int_equal(sscanf(m->setting, "recompute_config.recompute: [%d, %d, %d, %d]", &k[0], &k[1], &k[2], &k[3]), 4);
@@ -162,7 +162,7 @@ static void recomputation_survives_other_stages(void **state)
     memset(job.plan.full, 0, 4 * sizeof(int));
     job.plan.full[0] = 1;
     list l = measures_of(&job, NULL);
-    const ek_measure *m = named(&l, "twice the stages, half the data parallelism");
+    const ek_mitigation *m = named(&l, "twice the stages, half the data parallelism");
     assert_true(m->possible);
     assert_non_null(strstr(m->setting, "recompute_config.recompute: ["));
     m = named(&l, "schedule ZB-V");
@@ -201,7 +201,7 @@ static void a_pipeline_begins_with_two_stages(void **state)
     if (ek_job_read(path, NULL, NULL, &job, &err))
         fail_msg("%s", err.message);
     list l = measures_of(&job, ek_device_find("910B"));
-    const ek_measure *m = named(&l, "twice the stages, half the data parallelism");
+    const ek_mitigation *m = named(&l, "twice the stages, half the data parallelism");
     assert_true(m->possible && m->fits);
     assert_non_null(strstr(m->setting, "pipeline_stage: 2, data_parallel: 4, micro_batch_num: 8, "
                                        "runner_config.batch_size: 1, "));
@@ -292,7 +292,7 @@ static void less_recomputation_is_a_measure(void **state)
     full(&job);
     job.limit_mb = 2 * largest_mb(&job);
     list l = measures_of(&job, ek_device_find("910B"));
-    const ek_measure *m = named(&l, name);
+    const ek_mitigation *m = named(&l, name);
     assert_true(m->possible && m->fits && m->step_change < -0.01 && m->after_mb <= job.limit_mb);
     assert_non_null(strstr(m->setting, "recompute_config.recompute: ["));
     /* the file's pattern, which no layer needs any more */
@@ -320,9 +320,9 @@ static void a_part_of_each_layer_instead_of_all(void **state)
     double selected = largest_mb(&job);
     full(&job);
     list l = measures_of(&job, ek_device_find("910B"));
-    const ek_measure *m = named(&l, name);
+    const ek_mitigation *m = named(&l, name);
     assert_true(m->possible && m->saved_mb < -1 && m->step_change < -0.01);
-    assert_near(m->after_mb, selected, 1e-6);
+    assert_close_to(m->after_mb, selected, 1e-6);
     assert_non_null(strstr(m->setting, "recompute_config.recompute: [0, 0, 0, 0]"));
     ek_job_clear(&job);
 }

@@ -33,7 +33,7 @@ static int seed; /* of the job at hand, for messages */
 static void compare_stage(const ek_job *job, const ek__job_programs *programs, const ek_memory_stage *stage, int s,
                           const ek_block *blocks, size_t n_blocks)
 {
-    ek__static_bytes bytes = ek__stage_static(job, programs, s);
+    ek__persistent_bytes bytes = ek__stage_persistent(job, programs, s);
     replay_result naive = replay_stage(job, programs, s, blocks, n_blocks, NULL, NULL);
     int64_t part[EK_N_MEMORY_PARTS],
         sum = 0,

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "assert_close.h"
 #include "base/error.h"
 #include "job/job_internal.h"
-#include "memory/graph.h"
-#include "near.h"
+#include "model/graph.h"
 #include "report/memory_internal.h"
 #include "report/svg_internal.h"
 
@@ -280,7 +280,7 @@ static void json_holds_every_figure(void **state)
     json_t *root = parsed(&f.report);
     assert_int_equal(json_integer_value(json_object_get(root, "version")), 1);
     assert_true(json_is_false(json_object_get(root, "fits")));
-    assert_near(real_of(root, "limit_mb"), 8000, 0);
+    assert_close_to(real_of(root, "limit_mb"), 8000, 0);
     const json_t *stages = json_object_get(root, "stages");
     assert_int_equal(json_array_size(stages), 4);
     for (int s = 0; s < 4; s++) {
@@ -288,12 +288,12 @@ static void json_holds_every_figure(void **state)
         const char *key;
         double sum = 0;
         json_object_foreach(json_object_get((json_t *)stage, "parts_mb"), key, value) sum += json_number_value(value);
-        assert_near(sum, real_of(stage, "used_peak_mb"), 0.0035);
-        assert_near(real_of(stage, "used_peak_bytes"), (double)f.memory.stage[s].used_peak, 0);
-        assert_near(real_of(stage, "actual_peak_mb") - real_of(stage, "used_peak_mb"), 300, 0.0015);
-        assert_near(real_of(stage, "alive_micro_batches"), 1.5, 0);
-        assert_near(real_of(json_object_get(stage, "layers"), "full"), 1, 0);
-        assert_near(real_of(json_object_get(stage, "peak_at"), "layer_of_model"), 12 + 3 * s + 2, 0);
+        assert_close_to(sum, real_of(stage, "used_peak_mb"), 0.0035);
+        assert_close_to(real_of(stage, "used_peak_bytes"), (double)f.memory.stage[s].used_peak, 0);
+        assert_close_to(real_of(stage, "actual_peak_mb") - real_of(stage, "used_peak_mb"), 300, 0.0015);
+        assert_close_to(real_of(stage, "alive_micro_batches"), 1.5, 0);
+        assert_close_to(real_of(json_object_get(stage, "layers"), "full"), 1, 0);
+        assert_close_to(real_of(json_object_get(stage, "peak_at"), "layer_of_model"), 12 + 3 * s + 2, 0);
     }
     assert_int_equal(json_array_size(json_object_get(root, "warnings")), 0);
     json_decref(root);
@@ -325,7 +325,7 @@ static void measures_and_calibration_are_told(void **state)
     (void)state;
     fixture f;
     make(&f, 4, 2, 8000 * MB);
-    const ek_measure measure[] = {
+    const ek_mitigation measure[] = {
         {.name = "recompute SiLU",
          .setting = "select_recompute: True",
          .possible = true,
@@ -359,10 +359,10 @@ static void measures_and_calibration_are_told(void **state)
     json_t *root = parsed(&f.report);
     const json_t *first = json_array_get(json_object_get(root, "measures"), 0),
                  *told = json_object_get(root, "calibration");
-    assert_near(real_of(first, "saved_mb"), 1234.5, 0);
+    assert_close_to(real_of(first, "saved_mb"), 1234.5, 0);
     assert_true(json_is_null(json_object_get(json_array_get(json_object_get(root, "measures"), 1), "saved_mb")));
     assert_true(json_is_null(json_object_get(told, "left_out")));
-    assert_near(real_of(json_object_get(told, "other_stages"), "bias"), -0.01, 0);
+    assert_close_to(real_of(json_object_get(told, "other_stages"), "bias"), -0.01, 0);
     json_decref(root);
     clear(&f);
 }
@@ -417,10 +417,10 @@ static void a_log_is_read_back_to_the_same_peaks(void **state)
     free(text);
     assert_int_equal(ek_log_read(path, &log, &err), EK_OK);
     unlink(path);
-    assert_near(log.used_mb, 6300, 0);
-    assert_near(log.actual_mb, 6600, 0);
-    assert_near(log.device_mb, 65536, 0);
-    assert_near(log.framework_mb, 59392, 0);
+    assert_close_to(log.used_mb, 6300, 0);
+    assert_close_to(log.actual_mb, 6600, 0);
+    assert_close_to(log.device_mb, 65536, 0);
+    assert_close_to(log.framework_mb, 59392, 0);
     ek_memory_log_name(&f.job, 3, name, sizeof name);
     assert_string_equal(name, "stage_3_rank_24/mindformer.log");
     clear(&f);
@@ -502,7 +502,7 @@ static void a_bar_is_as_long_as_its_peak(void **state)
     f.memory.limit = f.memory.stage[1].actual_peak;
     char *svg = written(ek_memory_write_svg, &f.report);
     const char *bar = last_of(svg, "class=\"fragment\" x=\""), *limit = last_of(svg, "class=\"limit\" d=\"M");
-    assert_near(attribute(bar, " x=\"") + attribute(bar, "width=\""), attribute(limit, "d=\"M"), 0.02);
+    assert_close_to(attribute(bar, " x=\"") + attribute(bar, "width=\""), attribute(limit, "d=\"M"), 0.02);
     free(svg);
     clear(&f);
 }

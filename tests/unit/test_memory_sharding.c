@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "job/job_internal.h"
 #include "job/sharding.h"
-#include "trace/csv.h"
+#include "trace/tables/csv.h"
 
 static ek_job read_arguments(const char *text)
 {

@@ -42,14 +42,14 @@ static ek_job random_megatron(uint64_t seed)
     return job;
 }
 
-static ek__start start_of(const ek_job *job, int stage, double where, ek__static_bytes *bytes, int64_t *other)
+static ek__start start_of(const ek_job *job, int stage, double where, ek__persistent_bytes *bytes, int64_t *other)
 {
     ek_error err;
     ek__job_programs *programs;
     ek__start start;
     if (ek__job_programs_new(job, &programs, &err) || ek__start_new(job, programs, stage, where, &start, &err))
         fail_msg("%s", err.message);
-    *bytes = ek__stage_static(job, programs, stage);
+    *bytes = ek__stage_persistent(job, programs, stage);
     *other = ek__stage_other(job, programs, stage);
     ek__job_programs_free(programs);
     return start;
@@ -64,7 +64,7 @@ static int64_t sum(const ek__start *start, ek__start_phase phase)
 }
 
 /* Each tensor is rounded up by itself, so sums differ by at most 512 bytes for each of either side. */
-static void assert_near(int64_t a, int64_t b, size_t n_tensors)
+static void assert_close_to(int64_t a, int64_t b, size_t n_tensors)
 {
     int64_t difference = a > b ? a - b : b - a;
     if (difference > 512 * (int64_t)(n_tensors + 1))
@@ -78,7 +78,7 @@ static void phases_come_to_what_the_stage_holds(void **state)
     for (uint64_t seed = 0; seed < 400; seed++) {
         ek_job job = random_megatron(seed);
         for (int s = 0; ek__starts_as_megatron(&job) && s < job.plan.n_stages; s++, n_megatron++) {
-            ek__static_bytes bytes;
+            ek__persistent_bytes bytes;
             int64_t other;
             ek__start start = start_of(&job, s, (double)(seed % 4) / 3, &bytes, &other);
             /* Parameters of many experts are tensors of their own here, one there. */
@@ -86,9 +86,10 @@ static void phases_come_to_what_the_stage_holds(void **state)
             assert_int_equal(start.gives_weights, job.states.shard_optimizer);
             const int64_t copies = sum(&start, EK__START_COPIES), stored = bytes.weight - copies;
             n_copies += copies > 0;
-            assert_near(sum(&start, EK__START_WEIGHTS), stored, n);
-            assert_near(sum(&start, EK__START_BUFFERS), bytes.gradient + (job.states.shard_optimizer ? stored : 0), n);
-            assert_near(sum(&start, EK__START_MASTERS) + sum(&start, EK__START_STATES), bytes.optimizer, n);
+            assert_close_to(sum(&start, EK__START_WEIGHTS), stored, n);
+            assert_close_to(sum(&start, EK__START_BUFFERS), bytes.gradient + (job.states.shard_optimizer ? stored : 0),
+                            n);
+            assert_close_to(sum(&start, EK__START_MASTERS) + sum(&start, EK__START_STATES), bytes.optimizer, n);
             assert_true(sum(&start, EK__START_WORKSPACES) + sum(&start, EK__START_DUMMIES) <=
                         other + (INT64_C(1) << 20));
             ek__start_clear(&start);
@@ -103,7 +104,7 @@ static void a_rank_has_its_part_of_the_buffer(void **state)
 {
     (void)state;
     ek_job job = megatron(2, 2);
-    ek__static_bytes bytes;
+    ek__persistent_bytes bytes;
     int64_t other;
     ek__start start = start_of(&job, 0, 0, &bytes, &other);
     const int64_t layer = 512 * 256 + 256 * 256 + 1024 * 256 + 256 * 512 + 2 * 256, all = 1024 * 256 + 3 * layer;

@@ -14,7 +14,7 @@
 #include "job/job_internal.h"
 #include "memory_replay.h"
 
-static int64_t sum(ek__static_bytes b)
+static int64_t sum(ek__persistent_bytes b)
 {
     return b.weight + b.gathered + b.gradient + b.optimizer;
 }
@@ -40,11 +40,11 @@ static ek_job llama_175b(void)
     return job;
 }
 
-static ek__static_bytes of_kind(const ek_job *job, ek__graph_kind kind)
+static ek__persistent_bytes of_kind(const ek_job *job, ek__graph_kind kind)
 {
     ek__graph g;
     ek__graph_build(job, kind, &g);
-    return ek__graph_static(job, &g);
+    return ek__graph_persistent(job, &g);
 }
 
 static void a_layer_of_175b(void **state)
@@ -53,7 +53,7 @@ static void a_layer_of_175b(void **state)
     ek_job job = llama_175b();
     /* 2 315 255 808 elements: 8 bytes whole and 12 cut over 128 ranks, of an eighth; gammas, 2 H x 16 bytes, whole. */
     int64_t matrices = INT64_C(2315255808) / 8, gammas = 2 * 12288 * 16;
-    ek__static_bytes layer = of_kind(&job, EK__GRAPH_DENSE);
+    ek__persistent_bytes layer = of_kind(&job, EK__GRAPH_DENSE);
     assert_int_equal(sum(layer), matrices * 8 + matrices / 128 * 12 + gammas);
     assert_int_equal(sum(layer) >> 20, 2234);
     assert_int_equal(layer.gathered, matrices * 4);
@@ -65,7 +65,7 @@ static void a_layer_of_175b(void **state)
     /* A vocabulary whose share of 8 ranks divides by 128 makes the head's matrix one that is cut. */
     assert_int_equal((INT64_C(160000) / 8) % 128, 32);
     job.model.vocab = 159744;
-    ek__static_bytes head = of_kind(&job, EK__GRAPH_HEAD);
+    ek__persistent_bytes head = of_kind(&job, EK__GRAPH_HEAD);
     int64_t matrix = INT64_C(159744) * 12288 / 8;
     assert_int_equal(sum(head), matrix * 8 + matrix / 128 * 12 + 12288 * 16);
     ek_job_clear(&job);
@@ -95,7 +95,7 @@ static void qwen_on_two_stages(void **state)
         fail_msg("%s", err.message);
     /* 14 layers and the table: 1.904e9 elements, 32683.5 MiB, which the published launch script's figures come to. */
     int64_t layer = (2 * 3584 * 3584 + 2 * 3584 * 512 + 3 * 3584 * 18944 + 3584 + 2 * 512) / 2 + 2 * 3584;
-    assert_int_equal(sum(ek__stage_static(&job, programs, 0)), 18 * (14 * layer + INT64_C(152064) * 3584 / 2));
+    assert_int_equal(sum(ek__stage_persistent(&job, programs, 0)), 18 * (14 * layer + INT64_C(152064) * 3584 / 2));
     ek__job_programs_free(programs);
     ek_job_clear(&job);
 }
@@ -124,7 +124,7 @@ static void korthikanti(void **state)
         job.model.gated = false;
         job.parallel.tensor = 8;
         job.states = (ek_job_states){.weight = 2, .gradient = 4, .optimizer = 12, .shard_size = -1};
-        ek__static_bytes layer = of_kind(&job, EK__GRAPH_DENSE);
+        ek__persistent_bytes layer = of_kind(&job, EK__GRAPH_DENSE);
         int64_t gammas = INT64_C(18) * 2 * cases[i].hidden;
         double gib = (double)(sum(layer) - gammas) * cases[i].layers / cases[i].p / 1073741824.0;
         assert_true(gib > cases[i].gib - 1e-9 && gib < cases[i].gib + 1e-9);
@@ -219,12 +219,12 @@ static void types_and_tied_tables(void **state)
     ek__job_programs *programs;
     if (ek__job_programs_new(&job, &programs, &err))
         fail_msg("%s", err.message);
-    int64_t tied = sum(ek__stage_static(&job, programs, 0)), matrix = INT64_C(1024) * 256 * (2 + 2 + 8);
+    int64_t tied = sum(ek__stage_persistent(&job, programs, 0)), matrix = INT64_C(1024) * 256 * (2 + 2 + 8);
     ek__job_programs_free(programs);
     job.model.tied = false;
     if (ek__job_programs_new(&job, &programs, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(sum(ek__stage_static(&job, programs, 0)) - tied, matrix);
+    assert_int_equal(sum(ek__stage_persistent(&job, programs, 0)) - tied, matrix);
     ek__job_programs_free(programs);
     ek_job_clear(&job);
 }

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "assert_close.h"
 #include "base/random.h"
 #include "memory/program.h"
 #include "memory_job.h"
 #include "metrics/flops.h"
-#include "near.h"
 #include "no_memory.h"
 
 FAILING_ALLOC
@@ -91,9 +91,9 @@ static void korthikanti_table_5_has_these_utilisations(void **state)
         }
         if (ek_metrics_compute(&in, &m, &err))
             fail_msg("%s", err.message);
-        assert_near(100 * m.mfu, rows[i].mfu, 0.06);
+        assert_close_to(100 * m.mfu, rows[i].mfu, 0.06);
         assert_int_equal(m.n_devices, rows[i].devices);
-        assert_near(m.global_batch, rows[i].batch, 0);
+        assert_close_to(m.global_batch, rows[i].batch, 0);
     }
 }
 
@@ -105,11 +105,11 @@ static void megatrons_138_tflops_count_recomputation(void **state)
     make_gpt(&j, 96, 12288, 96, 51200, 2048, true);
     ek_flops flops = count(&j.made.job, EK_ATTENTION_FULL);
     double tokens = 1536.0 * 2048 / 32 / 1024;
-    assert_near(flops.hardware * tokens / 1e12, 137.7, 0.05);
-    assert_near(flops.model * tokens / 1e12, 103.3, 0.05);
+    assert_close_to(flops.hardware * tokens / 1e12, 137.7, 0.05);
+    assert_close_to(flops.model * tokens / 1e12, 103.3, 0.05);
     double h = 12288, l = 96, s = 2048, v = 51200;
-    assert_near(flops.hardware / (96 * l * h * h * (1 + s / (6 * h) + v / (16 * l * h))), 1, 1e-12);
-    assert_near(flops.model / (72 * l * h * h * (1 + s / (6 * h) + v / (12 * l * h))), 1, 1e-12);
+    assert_close_to(flops.hardware / (96 * l * h * h * (1 + s / (6 * h) + v / (16 * l * h))), 1, 1e-12);
+    assert_close_to(flops.model / (72 * l * h * h * (1 + s / (6 * h) + v / (12 * l * h))), 1, 1e-12);
 }
 
 static void the_tables_of_2021_are_hardware_flops(void **state)
@@ -136,9 +136,9 @@ static void the_tables_of_2021_are_hardware_flops(void **state)
         make_gpt(&j, layers, hidden, heads, vocab, length, true);
         ek_flops flops = count(&j.made.job, EK_ATTENTION_FULL);
         double tflops = flops.hardware * batch * length / seconds / devices / 1e12;
-        assert_near(tflops / published, 1, 0.001);
+        assert_close_to(tflops / published, 1, 0.001);
         assert_true(flops.model * batch * length / seconds / devices / 1e12 < 0.78 * published);
-        assert_near(flops.parameters / 1e9 / parameters, 1, 0.04);
+        assert_close_to(flops.parameters / 1e9 / parameters, 1, 0.04);
         n++;
     }
     fclose(file);
@@ -166,13 +166,13 @@ static void the_convention_moves_a_13b_by_13_percent(void **state)
     (void)state;
     planned_job j;
     make_llama2(&j, 40, 5120, 40, 40, 13824);
-    assert_near(count(&j.made.job, EK_ATTENTION_NONE).model / 1e9, 77.1, 0.05);
-    assert_near(count(&j.made.job, EK_ATTENTION_CAUSAL).model / 1e9, 82.1, 0.05);
-    assert_near(count(&j.made.job, EK_ATTENTION_FULL).model / 1e9, 87.2, 0.05);
+    assert_close_to(count(&j.made.job, EK_ATTENTION_NONE).model / 1e9, 77.1, 0.05);
+    assert_close_to(count(&j.made.job, EK_ATTENTION_CAUSAL).model / 1e9, 82.1, 0.05);
+    assert_close_to(count(&j.made.job, EK_ATTENTION_FULL).model / 1e9, 87.2, 0.05);
     /* Without scores the rule is 6 P, of all parameters that are multiplied: not the table, not the norms. */
     ek_flops flops = count(&j.made.job, EK_ATTENTION_NONE);
-    assert_near(flops.model / 6, flops.parameters - 32000.0 * 5120 - 81 * 5120.0, 0.5);
-    assert_near(flops.parameters, 13015864320.0, 0);
+    assert_close_to(flops.model / 6, flops.parameters - 32000.0 * 5120 - 81 * 5120.0, 0.5);
+    assert_close_to(flops.parameters, 13015864320.0, 0);
 }
 
 /* 404 tokens/s/p, read per device, are 180 TFLOP/s; read as the rate of a data-parallel group of 32 they would be 6. */
@@ -185,9 +185,9 @@ static void tokens_per_second_are_of_all_devices(void **state)
     ek_metrics m;
     ek_error err = {0};
     assert_int_equal(ek_metrics_compute(&in, &m, &err), EK_OK);
-    assert_near(m.achieved_tflops, 180, 1);
-    assert_near(m.achieved_tflops / 32, 5.6, 0.1);
-    assert_near(m.flops.parameters / 1e9, 68.98, 0.01);
+    assert_close_to(m.achieved_tflops, 180, 1);
+    assert_close_to(m.achieved_tflops / 32, 5.6, 0.1);
+    assert_close_to(m.flops.parameters / 1e9, 68.98, 0.01);
 }
 
 static void bubbles_are_those_of_the_guide(void **state)
@@ -203,9 +203,9 @@ static void bubbles_are_those_of_the_guide(void **state)
         ek_metrics m;
         ek_error err = {0};
         assert_int_equal(ek_metrics_compute(&in, &m, &err), EK_OK);
-        assert_near(m.bubble_share, cases[i].share, 0.0005);
-        assert_near(m.bubble_ratio, cases[i].ratio, 0.0001);
-        assert_near(m.bubble_share, m.bubble_ratio / (1 + m.bubble_ratio), 1e-15);
+        assert_close_to(m.bubble_share, cases[i].share, 0.0005);
+        assert_close_to(m.bubble_ratio, cases[i].ratio, 0.0001);
+        assert_close_to(m.bubble_share, m.bubble_ratio / (1 + m.bubble_ratio), 1e-15);
     }
 }
 
@@ -220,7 +220,7 @@ static void other_schedules_have_no_closed_bubble(void **state)
     ek_metrics m;
     ek_error err = {0};
     assert_int_equal(ek_metrics_compute(&in, &m, &err), EK_OK);
-    assert_near(m.bubble_share, 0.2, 1e-15);
+    assert_close_to(m.bubble_share, 0.2, 1e-15);
     j.made.job.schedule = ek_schedule_find("zb-h1");
     assert_int_equal(ek_metrics_compute(&in, &m, &err), EK_OK);
     assert_true(isnan(m.bubble_share) && isnan(m.bubble_ratio));
@@ -244,14 +244,14 @@ static void numbers_alone_do(void **state)
     ek_metrics m;
     ek_error err = {0};
     assert_int_equal(ek_metrics_compute(&in, &m, &err), EK_OK);
-    assert_near(m.samples_per_second, 22.26, 0.005);
-    assert_near(m.tokens_per_second_per_device, 712.35, 0.005);
-    assert_near(m.achieved_tflops, 162.4, 0.05);
-    assert_near(m.mfu, 0.451, 0.0005);
+    assert_close_to(m.samples_per_second, 22.26, 0.005);
+    assert_close_to(m.tokens_per_second_per_device, 712.35, 0.005);
+    assert_close_to(m.achieved_tflops, 162.4, 0.05);
+    assert_close_to(m.mfu, 0.451, 0.0005);
     assert_true(isnan(m.hfu));
-    assert_near(m.linearity, 22.2609 / 128 / (1.5 / 8), 0.0001);
-    assert_near(m.bubble_share, 3.0 / 131, 1e-15);
-    assert_near(m.bubble_ratio, 3.0 / 128, 1e-15);
+    assert_close_to(m.linearity, 22.2609 / 128 / (1.5 / 8), 0.0001);
+    assert_close_to(m.bubble_share, 3.0 / 131, 1e-15);
+    assert_close_to(m.bubble_ratio, 3.0 / 128, 1e-15);
     assert_int_equal(m.flops_source, EK_FLOPS_SIX_P);
     /* The other two rates give the same back. */
     ek_metrics_input rate = in, tokens = in;
@@ -261,9 +261,9 @@ static void numbers_alone_do(void **state)
     ek_metrics a, b;
     assert_int_equal(ek_metrics_compute(&rate, &a, &err), EK_OK);
     assert_int_equal(ek_metrics_compute(&tokens, &b, &err), EK_OK);
-    assert_near(a.step_seconds, 11.5, 1e-9);
-    assert_near(b.step_seconds, 11.5, 1e-9);
-    assert_near(b.mfu, m.mfu, 1e-12);
+    assert_close_to(a.step_seconds, 11.5, 1e-9);
+    assert_close_to(b.step_seconds, 11.5, 1e-9);
+    assert_close_to(b.mfu, m.mfu, 1e-12);
 }
 
 static void what_contradicts_itself_is_refused(void **state)
@@ -296,7 +296,7 @@ static void what_contradicts_itself_is_refused(void **state)
         assert_int_equal(ek_metrics_compute(&cases[i].in, &m, &err), EK_ERR_INPUT);
         if (!strstr(err.message, cases[i].says))
             fail_msg("'%s' does not say '%s'", err.message, cases[i].says);
-        assert_near(m.mfu, 7, 0);
+        assert_close_to(m.mfu, 7, 0);
     }
     /* Within half a percent both are taken. */
     ek_metrics_input close = {.step_seconds = 2, .global_batch = 8, .samples_per_second = 4.015};
@@ -314,10 +314,10 @@ static void what_is_not_known_is_left_open(void **state)
     assert_true(isnan(m.step_seconds) && isnan(m.samples_per_second) && isnan(m.mfu) && isnan(m.linearity) &&
                 isnan(m.bubble_share));
     assert_int_equal(ek_metrics_compute(&only_step, &m, NULL), EK_OK);
-    assert_near(m.step_seconds, 3, 0);
+    assert_close_to(m.step_seconds, 3, 0);
     assert_true(isnan(m.samples_per_second) && isnan(m.tokens_per_second_per_device));
     assert_int_equal(ek_metrics_compute(&rate, &m, NULL), EK_OK);
-    assert_near(m.achieved_tflops, 100, 1e-9);
+    assert_close_to(m.achieved_tflops, 100, 1e-9);
     assert_true(isnan(m.mfu) && isnan(m.samples_per_second));
 }
 
@@ -441,7 +441,7 @@ static void random_jobs_count_what_their_operators_do(void **state)
                 ek__recompute what = {.full = i < job->plan.full[q]};
                 for (int k = 0; k < job->n_patterns; k++)
                     what.patterns |= (uint64_t)(i < job->pattern[k].layers[q]) << k;
-                recount_graph(job, ek__layer_kind(job, layer++), what, &once, &again);
+                recount_graph(job, ek__layer_graph_kind(job, layer++), what, &once, &again);
             }
         ek_flops flops = count(job, job->model.flash_attention ? EK_ATTENTION_CAUSAL : EK_ATTENTION_FULL);
         if (!(fabs(flops.forward / once - 1) < 1e-9 && fabs(flops.recomputed - again) < 1e-9 * once))
@@ -453,8 +453,8 @@ static void random_jobs_count_what_their_operators_do(void **state)
             assert_true(flops.term[t].recomputed <= flops.term[t].forward * (1 + 1e-12));
             assert_true(flops.term[t].name[0] && flops.term[t].formula[0]);
         }
-        assert_near(sum / flops.forward, 1, 1e-12);
-        assert_near(flops.hardware, 3 * flops.forward + flops.recomputed, 1e-6 * flops.hardware);
+        assert_close_to(sum / flops.forward, 1, 1e-12);
+        assert_close_to(flops.hardware, 3 * flops.forward + flops.recomputed, 1e-6 * flops.hardware);
         assert_true(flops.active_parameters <= flops.parameters);
         n_again += again > 0;
     }
@@ -536,7 +536,7 @@ static void mixed_lists_recompute_their_layers_only(void **state)
     j.cell[1][1] = 5;
     ek_flops flops = count(&j.made.job, EK_ATTENTION_CAUSAL);
     double layers = flops.forward - 2 * 5120.0 * 32000;
-    assert_near(flops.recomputed / layers, 18.0 / 40, 1e-12);
+    assert_close_to(flops.recomputed / layers, 18.0 / 40, 1e-12);
 }
 
 /* ---- shipped training files ---- */
@@ -578,8 +578,8 @@ static void a_tied_head_is_no_second_table(void **state)
         ek_flops apart = count(&j.made.job, EK_ATTENTION_CAUSAL);
         j.made.job.model.tied = true;
         ek_flops tied = count(&j.made.job, EK_ATTENTION_CAUSAL);
-        assert_near(apart.parameters - tied.parameters, 5120.0 * 32000, 0);
-        assert_near(apart.model, tied.model, 0);
+        assert_close_to(apart.parameters - tied.parameters, 5120.0 * 32000, 0);
+        assert_close_to(apart.model, tied.model, 0);
     }
 }
 

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "../../bench/cases.h"
+#include "assert_close.h"
 #include "balance/milp.h"
 #include "base/random.h"
-#include "near.h"
 
 typedef struct instance {
     ek_layer body[2];
@@ -207,7 +207,7 @@ static void its_optimum_is_that_of_the_formula(void **state)
             double got = stand_in(&x, w.cost);
             assert_true(got >= w.best * (1 - 1e-6));
             if (!select_beside_comm_is_possible(&x))
-                assert_near(got, w.best, 1e-6 * w.best);
+                assert_close_to(got, w.best, 1e-6 * w.best);
             ek_plan_clear(&plan);
             n_found++;
         }
@@ -268,7 +268,7 @@ static void the_formula_gives_what_the_original_reported(void **state)
         ek_chunk_cost *cost = calloc((size_t)(p * v), sizeof *cost);
         assert_non_null(cost);
         ek_plan_costs(&plan, &x.layers, schedule->placement, cost);
-        assert_near(stand_in(&x, cost), json_number_value(json_object_get(run, "milp_objective")), 0.05);
+        assert_close_to(stand_in(&x, cost), json_number_value(json_object_get(run, "milp_objective")), 0.05);
         free(cost);
         ek_plan_clear(&plan);
         ek_order_free(x.order);
@@ -302,7 +302,7 @@ static void exhaustive_agrees_with_branch_and_judges_milp(void **state)
         assert_int_equal(every.status, branch.status);
         if (every.status != EK_BALANCE_INFEASIBLE) {
             assert_int_equal(every.status, EK_BALANCE_OPTIMAL);
-            assert_near(every.step_time, branch.step_time, 1e-9 * branch.step_time);
+            assert_close_to(every.step_time, branch.step_time, 1e-9 * branch.step_time);
             n_feasible++;
         }
         if (every.status != EK_BALANCE_INFEASIBLE && x.layers.n_body == 1) {
@@ -311,7 +311,7 @@ static void exhaustive_agrees_with_branch_and_judges_milp(void **state)
             balance_with(&x, "milp", &milp);
             assert_true(milp.status == EK_BALANCE_FEASIBLE || milp.proved_optimal); /* by the bound, not by milp */
             assert_int_equal(ek_simulate(x.order, &milp.plan, &x.layers, NULL, &t, &err), EK_OK);
-            assert_near(t.step_time, milp.step_time, 1e-9 * t.step_time);
+            assert_close_to(t.step_time, milp.step_time, 1e-9 * t.step_time);
             assert_true(ek_timeline_peak(&t, NULL) <= x.options.memory_limit_mb + 1e-6);
             assert_true(milp.step_time >= every.step_time * (1 - 1e-9));
             n_longer += milp.step_time > every.step_time * (1 + 1e-9);
@@ -353,7 +353,7 @@ static void exhaustive_agrees_with_branch_on_every_schedule(void **state)
             assert_int_equal(every.status, branch.status);
             double step = every.status == EK_BALANCE_OPTIMAL ? every.step_time : INFINITY;
             if (every.status == EK_BALANCE_OPTIMAL)
-                assert_near(every.step_time, branch.step_time, 1e-9 * branch.step_time);
+                assert_close_to(every.step_time, branch.step_time, 1e-9 * branch.step_time);
             ek_balance_result_clear(&every);
             ek_balance_result_clear(&branch);
             if (step > loose * (1 + 1e-9))

@@ -64,19 +64,19 @@ static void check_error(ek_status status, const ek_error *err)
     assert_true(err->message[0] != '\0');
 }
 
-static void try_init(const ek__doc *doc, int counts[2])
+static void try_init(const ek__config_tree *doc, int counts[2])
 {
-    ek_init init;
+    ek_dryrun init;
     ek_layers layers;
     ek_error err = {0};
     const ek_times times = {1, 2, 3};
-    ek_status status = ek__init_from_doc(doc, NULL, &init, &err);
+    ek_status status = ek__dryrun_from_config(doc, NULL, &init, &err);
     if (status) {
         check_error(status, &err);
         return;
     }
     counts[0]++;
-    status = ek_init_decompose(&init, "m", &times, false, &layers, &err);
+    status = ek_dryrun_decompose(&init, "m", &times, false, &layers, &err);
     if (status) {
         check_error(status, &err);
     } else {
@@ -85,14 +85,14 @@ static void try_init(const ek__doc *doc, int counts[2])
         assert_int_equal(layers.fit.n_residuals, init.n_measurements);
         ek_layers_clear(&layers);
     }
-    ek_init_clear(&init);
+    ek_dryrun_clear(&init);
 }
 
-static void try_layers(const ek__doc *doc, int counts[1])
+static void try_layers(const ek__config_tree *doc, int counts[1])
 {
     ek_layers layers;
     ek_error err = {0};
-    ek_status status = ek__layers_from_doc(doc, NULL, NULL, &layers, &err);
+    ek_status status = ek__layers_from_config(doc, NULL, NULL, &layers, &err);
     if (status) {
         check_error(status, &err);
         return;
@@ -106,13 +106,13 @@ static void try_layers(const ek__doc *doc, int counts[1])
 }
 
 /* 0 layers: as the file says. */
-static void try_strategies(const ek__doc *doc, int n_layers, int counts[1])
+static void try_strategies(const ek__config_tree *doc, int n_layers, int counts[1])
 {
     ek_layer body;
     const ek_layers layers = ek_layers_bare(n_layers, &body);
     ek_strategies strategies;
     ek_error err = {0};
-    ek_status status = ek__strategies_from_doc(doc, n_layers ? &layers : NULL, 0, NULL, &strategies, &err);
+    ek_status status = ek__strategies_from_config(doc, n_layers ? &layers : NULL, 0, NULL, &strategies, &err);
     if (status) {
         check_error(status, &err);
         return;
@@ -128,9 +128,9 @@ static int accepted[5];
 
 static void try_all(const char *text, size_t size)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
-    ek_status status = ek__doc_parse_buffer("mutation", text, size, &doc, &err);
+    ek_status status = ek__config_parse_buffer("mutation", text, size, &doc, &err);
     if (status) {
         check_error(status, &err);
         return;
@@ -141,7 +141,7 @@ static void try_all(const char *text, size_t size)
     try_strategies(doc, 12, accepted + 4);
     try_strategies(doc, 96, accepted + 4);
     try_strategies(doc, 0, accepted + 4);
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 /* One random change of text[0..size), which has room for MAX_SIZE; returns the new size. */

@@ -1,8 +1,8 @@
 /* Quick tuning against trying every plan: its own objective, and its own reason when nothing fits. */
 #include <math.h>
 
+#include "assert_close.h"
 #include "input.h"
-#include "near.h"
 
 static uint64_t state;
 
@@ -137,17 +137,17 @@ static void compare(const every *e, const ek_quick *quick)
     double peak[EK_QUICK_MAX_STAGES];
     assert_int_equal(quick->feasible, e->found);
     if (!e->found) {
-        assert_near(quick->needed_mb, e->needed_mb, 1e-6);
+        assert_close_to(quick->needed_mb, e->needed_mb, 1e-6);
         return;
     }
-    assert_near(step->longest - step->shortest, e->spread, 1e-9);
-    assert_near(step->longest, e->longest, 1e-9);
+    assert_close_to(step->longest - step->shortest, e->spread, 1e-9);
+    assert_close_to(step->longest, e->longest, 1e-9);
     assert_int_equal(ek_plan_check(&step->plan, e->model, NULL), EK_OK);
     assert_true(step->fits);
     peaks(e, &step->plan, peak);
     for (int s = 0; s < e->p; s++) {
         assert_true(peak[s] <= e->limit_mb + 1e-6);
-        assert_near(peak[s], step->peak_mb[s], 1e-9);
+        assert_close_to(peak[s], step->peak_mb[s], 1e-9);
         assert_true(step->plan.layers[s] >= e->min_layers);
     }
 }
@@ -268,8 +268,8 @@ static void up_to_eight_stages_are_as_exact(void **unused)
         assert_int_equal(quick.feasible, e.found);
         feasible += e.found;
         if (e.found) {
-            assert_near(quick.step[EK_QUICK_MOVED].longest - quick.step[EK_QUICK_MOVED].shortest, e.spread, 1e-9);
-            assert_near(quick.step[EK_QUICK_MOVED].longest, e.longest, 1e-9);
+            assert_close_to(quick.step[EK_QUICK_MOVED].longest - quick.step[EK_QUICK_MOVED].shortest, e.spread, 1e-9);
+            assert_close_to(quick.step[EK_QUICK_MOVED].longest, e.longest, 1e-9);
         } else { /* the limit that is named does, and a smaller one does not */
             double needed = quick.needed_mb;
             assert_true(needed > e.limit_mb);
@@ -316,18 +316,18 @@ static void the_rule_s_formula_by_hand(void **unused)
     assert_int_equal(ek_quick_tune(&model, order, NULL, 1e6, 1, &quick, NULL), EK_OK);
     const double even[] = {12, 9, 9, 15};
     for (int s = 0; s < 4; s++)
-        assert_near(quick.step[EK_QUICK_EVEN].units[s], even[s], 1e-12);
-    assert_near(quick.step[EK_QUICK_MOVED].longest - quick.step[EK_QUICK_MOVED].shortest, 3, 1e-12);
-    assert_near(quick.step[EK_QUICK_MOVED].longest, 12, 1e-12);
+        assert_close_to(quick.step[EK_QUICK_EVEN].units[s], even[s], 1e-12);
+    assert_close_to(quick.step[EK_QUICK_MOVED].longest - quick.step[EK_QUICK_MOVED].shortest, 3, 1e-12);
+    assert_close_to(quick.step[EK_QUICK_MOVED].longest, 12, 1e-12);
     assert_true(quick.rule_is_exact);
     ek_quick_clear(&quick);
     /* Stage 0 holds 20 + 30 + 3 x 100 + 4 x (50, or 10 recomputed) a layer: 950 MB, and 160 MB less for each layer. */
     assert_int_equal(ek_quick_tune(&model, order, NULL, 800, 1, &quick, NULL), EK_OK);
-    assert_near(quick.step[EK_QUICK_EVEN].peak_mb[0], 950, 1e-9);
+    assert_close_to(quick.step[EK_QUICK_EVEN].peak_mb[0], 950, 1e-9);
     assert_true(quick.step[EK_QUICK_EVEN].over[0] && !quick.step[EK_QUICK_EVEN].fits);
     assert_int_equal(quick.step[EK_QUICK_RECOMPUTE].plan.full[0], 1);
     assert_int_equal(quick.step[EK_QUICK_RECOMPUTE].plan.full[3], 0);
-    assert_near(quick.step[EK_QUICK_RECOMPUTE].peak_mb[0], 790, 1e-9);
+    assert_close_to(quick.step[EK_QUICK_RECOMPUTE].peak_mb[0], 790, 1e-9);
     ek_quick_clear(&quick);
     ek_order_free(order);
 }

@@ -5,12 +5,12 @@
 
 #include <math.h>
 
+#include "assert_close.h"
 #include "base/random.h"
 #include "configs.h"
 #include "job/job_internal.h"
 #include "job/settings.h"
-#include "memory/recompute_kind.h"
-#include "near.h"
+#include "model/recompute_kind.h"
 #include "recompute/sets.h"
 
 static const char *const own[] = {"examples/llama175b_train.yaml",     "examples/llama2_13b_1_dp8.yaml",
@@ -161,7 +161,7 @@ static void compare_with_subsets(const ek_job *job, const ek_device *device, ek_
         ek__found_set again;
         measure_subset(&p, named, (unsigned)found.at[i].chosen.word[0], &again);
         assert_true(again.kept == found.at[i].kept);
-        assert_near(again.ms, found.at[i].ms, 1e-10 * full_ms);
+        assert_close_to(again.ms, found.at[i].ms, 1e-10 * full_ms);
     }
     assert_int_equal((int)found.n, n_front);
     n_fronts++;
@@ -300,8 +300,8 @@ static void check_times(const char *path, const ek_device *device)
         double ms = 0, today = step_ms(&none, device);
         for (int k = 0; k < list.n_kinds; k++)
             ms += list.kind[k].n_layers * list.set[i].ms[k];
-        assert_near(step_ms(&all, device) - today, ms, 1e-9 * today);
-        assert_near(list.set[i].extra_ms * (job.model.n_layers + job.model.n_prediction_layers), ms, 1e-9 * today);
+        assert_close_to(step_ms(&all, device) - today, ms, 1e-9 * today);
+        assert_close_to(list.set[i].extra_ms * (job.model.n_layers + job.model.n_prediction_layers), ms, 1e-9 * today);
         ek_job_clear(&all);
         ek_job_clear(&none);
         ek_job_clear(&with);
@@ -386,9 +386,9 @@ static void two_sets_are_a_plans_kinds(void **state)
         if (list.n_kinds == 1) {
             const ek_layer *body = &layers.body[0];
             const double *ms = body->backward_time, *mb = body->activation_mb;
-            assert_near(ms[EK_RECOMPUTE_BOTH] - ms[EK_RECOMPUTE_NONE], large->extra_ms, 1e-9 * ms[0]);
-            assert_near(ms[EK_RECOMPUTE_SELECT] - ms[EK_RECOMPUTE_NONE], small->extra_ms, 1e-9 * ms[0]);
-            assert_near(mb[EK_RECOMPUTE_NONE] - mb[EK_RECOMPUTE_BOTH], large->saved_mb, 1e-9 * mb[0]);
+            assert_close_to(ms[EK_RECOMPUTE_BOTH] - ms[EK_RECOMPUTE_NONE], large->extra_ms, 1e-9 * ms[0]);
+            assert_close_to(ms[EK_RECOMPUTE_SELECT] - ms[EK_RECOMPUTE_NONE], small->extra_ms, 1e-9 * ms[0]);
+            assert_close_to(mb[EK_RECOMPUTE_NONE] - mb[EK_RECOMPUTE_BOTH], large->saved_mb, 1e-9 * mb[0]);
         }
         assert_int_equal(ek_job_use_recompute_sets(&job, large, small, &other, &err), EK_ERR_INPUT);
         ek_layers_clear(&layers);
@@ -436,8 +436,8 @@ static void a_file_with_two_sets_reads_as_the_job(void **state)
         }
         assert_int_equal(n, pasted.n_patterns);
         assert_memory_equal(pasted.plan.full, with.plan.full, size);
-        assert_near(paste_peak_mb(&pasted), paste_peak_mb(&with), 0);
-        assert_near(step_ms(&pasted, ascend()), step_ms(&with, ascend()), 1e-12);
+        assert_close_to(paste_peak_mb(&pasted), paste_peak_mb(&with), 0);
+        assert_close_to(step_ms(&pasted, ascend()), step_ms(&with, ascend()), 1e-12);
         ek_job_clear(&pasted);
         ek_job_clear(&with);
         ek_recompute_set_list_clear(&list);
@@ -465,8 +465,8 @@ static void other_frameworks_are_told_too(void **state)
         assert_null(ek__job_settings(&job, &with, setting, sizeof setting));
         assert_non_null(strstr(setting, cases[i].text));
         assert_int_equal(read_pasted(source_path(cases[i].path), setting, NULL, &pasted), PASTED);
-        assert_near(paste_peak_mb(&pasted), paste_peak_mb(&with), 0);
-        assert_near(step_ms(&pasted, device), step_ms(&with, device), 1e-9);
+        assert_close_to(paste_peak_mb(&pasted), paste_peak_mb(&with), 0);
+        assert_close_to(step_ms(&pasted, device), step_ms(&with, device), 1e-9);
         ek_job_clear(&pasted);
         ek_job_clear(&with);
         ek_job_clear(&used);

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "../../bench/cases.h"
+#include "assert_close.h"
 #include "base/random.h"
-#include "near.h"
 #include "simulate/order.h"
 
 /* NULL where the schedule refuses the shape. */
@@ -235,7 +235,7 @@ static void every_schedule_takes_as_long_as_the_slow_simulation_says(void **stat
                     cost[c].backward_time = cost[c].weight_time + ek__random_below(&r, 20);
                 }
                 expected[l] = slow_step(&s);
-                assert_near(ek_order_step_time(order, cost, s.comm, scratch), expected[l], 1e-9);
+                assert_close_to(ek_order_step_time(order, cost, s.comm, scratch), expected[l], 1e-9);
                 ek__order_durations(order, cost, durations);
                 for (size_t c = 0; c < n_slots; c++)
                     lanes[c * EK__LANES + (size_t)l] = durations[c];
@@ -245,7 +245,7 @@ static void every_schedule_takes_as_long_as_the_slow_simulation_says(void **stat
                 delays = ek__comm_delays(order, &comm, tables);
             ek__order_step_times(order, lanes, transfers ? &delays : NULL, clocks, got);
             for (int l = 0; l < EK__LANES; l++)
-                assert_near(got[l], expected[l], 1e-9);
+                assert_close_to(got[l], expected[l], 1e-9);
             free(clocks);
             free(tables);
             free(lanes);
@@ -289,13 +289,13 @@ static void memory_follows_from_replaying_the_blocks(void **state)
             ek_chunk_cost *cost = calloc((size_t)(p * v), sizeof *cost);
             double *scratch = calloc(ek_order_scratch_size(order), sizeof *scratch);
             ek_plan_costs(&plan, &model.layers, (*schedule)->placement, cost);
-            assert_near(t.step_time, ek_order_step_time(order, cost, NULL, scratch), 1e-9 * t.step_time);
+            assert_close_to(t.step_time, ek_order_step_time(order, cost, NULL, scratch), 1e-9 * t.step_time);
             /* head and tail are at the ends of the model, wherever those are */
             for (int s = 0; s < p; s++)
                 for (int i = 0; i < n_device_chunks(order); i++) {
                     int q = position_of(order, i, s), c = cell_of(order, i, s);
                     double extra = q == 0 && q == p * v - 1 ? 270 : q == 0 ? 90 : q == p * v - 1 ? 180 : 0;
-                    assert_near(cost[c].forward_time, 90.0 * plan.layers[c] + extra, 1e-6);
+                    assert_close_to(cost[c].forward_time, 90.0 * plan.layers[c] + extra, 1e-6);
                 }
             double busy = 0, share = (*schedule)->splits_backward ? EK_WEIGHT_SHARE : 0;
             for (int s = 0; s < p; s++) {
@@ -313,23 +313,23 @@ static void memory_follows_from_replaying_the_blocks(void **state)
                               : b->kind == EK_BACKWARD ? -(1 - share) * activation
                                                        : -share * activation;
                     peak = fmax(peak, memory);
-                    assert_near(b->memory_mb, memory, 1e-6);
+                    assert_close_to(b->memory_mb, memory, 1e-6);
                     assert_true(b->start >= before && b->end >= b->start);
                     before = b->end;
                     busy += b->end - b->start;
                 }
-                assert_near(memory, fixed, 1e-5); /* everything is taken off again */
-                assert_near(t.peak_mb[s], peak, 1e-6);
+                assert_close_to(memory, fixed, 1e-5); /* everything is taken off again */
+                assert_close_to(t.peak_mb[s], peak, 1e-6);
                 for (int k = 0; k < n_live; k++) {
                     double sum = 0;
                     for (int i = 0; i < n_held; i++)
                         sum += live[k * n_held + i] * cost[cells[i]].activation_mb;
                     most = fmax(most, sum);
                 }
-                assert_near(fixed + most, peak, 1e-4); /* the live vectors say the same */
+                assert_close_to(fixed + most, peak, 1e-4); /* the live vectors say the same */
             }
-            assert_near(t.bubble.real, (p * t.step_time - busy) / busy, 1e-9); /* nothing is recomputed */
-            assert_near(t.weight_share, share, 0);
+            assert_close_to(t.bubble.real, (p * t.step_time - busy) / busy, 1e-9); /* nothing is recomputed */
+            assert_close_to(t.weight_share, share, 0);
             ek_timeline_clear(&t);
             free(scratch);
             free(cost);
@@ -376,9 +376,9 @@ static void gpipe_matches_its_closed_form(void **state)
     for (int p = 1; p <= 8; p++)
         for (int m = 1; m <= 20; m++) {
             ek_order *order = new_order("gpipe", p, 1, m);
-            assert_near(equal_chunks(order, 1, 1, 1), 3.0 * (m + p - 1), 1e-9);
+            assert_close_to(equal_chunks(order, 1, 1, 1), 3.0 * (m + p - 1), 1e-9);
             for (int s = 0; s < p; s++)
-                assert_near(most_alive(order, s), m, 0);
+                assert_close_to(most_alive(order, s), m, 0);
             ek_order_free(order);
         }
 }
@@ -390,10 +390,10 @@ static void zb_h1_matches_its_closed_form(void **state)
     for (int p = 1; p <= 16; p++)
         for (int m = p; m <= 3 * p; m++) {
             ek_order *order = new_order("zb-h1", p, 1, m);
-            assert_near(equal_chunks(order, 1, 1, 1), 3.0 * m + (p - 1), 1e-9);
+            assert_close_to(equal_chunks(order, 1, 1, 1), 3.0 * m + (p - 1), 1e-9);
             for (int s = 0; s < p; s++)
                 assert_true(most_alive(order, s) <= p);
-            assert_near(most_alive(order, 0), p, 0);
+            assert_close_to(most_alive(order, 0), p, 0);
             ek_order_free(order);
         }
 }
@@ -411,7 +411,7 @@ static void dualpipe_matches_its_closed_form(void **state)
         for (int m = 2 * p; m <= 3 * p + 4; m += 2) {
             ek_order *order = new_order("dualpipe", p, 1, m);
             double published = (p / 2 - 1) * (f + b + w + (b + w) - 3 * w);
-            assert_near(equal_chunks(order, f, b, w), m * (f + b + w) + published - (p / 2 - 1) * b, 1e-9);
+            assert_close_to(equal_chunks(order, f, b, w), m * (f + b + w) + published - (p / 2 - 1) * b, 1e-9);
             for (int s = 0; s < p; s++)
                 assert_true(most_alive(order, s) <= p + 1);
             ek_order_free(order);
@@ -425,7 +425,7 @@ static void dualpipev_matches_its_closed_form(void **state)
     for (int p = 1; p <= 16; p++)
         for (int m = 2 * p; m <= 3 * p + 3; m++) {
             ek_order *order = new_order("dualpipev", p, 2, m);
-            assert_near(equal_chunks(order, 1, 1, 1), 6.0 * m + (p - 1), 1e-9);
+            assert_close_to(equal_chunks(order, 1, 1, 1), 6.0 * m + (p - 1), 1e-9);
             for (int s = 0; s < p; s++)
                 assert_true(most_alive(order, s) <= 2 * p + 1);
             ek_order_free(order);
@@ -514,11 +514,11 @@ static void factors_must_be_positive(void **state)
     assert_int_equal(ek_order_scale_micro_batches(order, (double[]){1, 0, 1}, &err), EK_ERR_INPUT);
     assert_non_null(strstr(err.message, "the factor of micro-batch 1 must be a positive number (got 0)"));
     assert_int_equal(ek_order_scale_micro_batches(order, (double[]){2, 2, 2}, &err), EK_OK);
-    assert_near(equal_chunks(order, 1, 1, 1), 2 * 3.0 * (3 + 1), 1e-9);
-    assert_near(most_alive(order, 0), 4, 0);
+    assert_close_to(equal_chunks(order, 1, 1, 1), 2 * 3.0 * (3 + 1), 1e-9);
+    assert_close_to(most_alive(order, 0), 4, 0);
     assert_int_equal(ek_order_scale_micro_batches(order, NULL, &err), EK_OK);
-    assert_near(equal_chunks(order, 1, 1, 1), 3.0 * (3 + 1), 1e-9);
-    assert_near(most_alive(order, 0), 2, 0);
+    assert_close_to(equal_chunks(order, 1, 1, 1), 3.0 * (3 + 1), 1e-9);
+    assert_close_to(most_alive(order, 0), 2, 0);
     ek_order_free(order);
 }
 

@@ -78,7 +78,7 @@ static ek_job_overrides overrides_of(const char *path)
 
 static void a_measure_is_what_its_setting_is(void **state)
 {
-    static ek_measure list[EK_MAX_MEASURES];
+    static ek_mitigation list[EK_MAX_MEASURES];
     int n_tried = 0, n_relieved = 0, n_wrong = 0;
     (void)state;
     for (int c = 0; c < n_configs; c++)
@@ -94,9 +94,9 @@ static void a_measure_is_what_its_setting_is(void **state)
                 continue;
             }
             double today = step_of(&job);
-            assert_int_equal(ek_memory_measures(&job, device_of(&job), list, &n, &err), EK_OK);
+            assert_int_equal(ek_memory_mitigations(&job, device_of(&job), list, &n, &err), EK_OK);
             for (int i = 0; i < n; i++) {
-                const ek_measure *m = &list[i];
+                const ek_mitigation *m = &list[i];
                 if (!m->possible)
                     continue;
                 n_tried++;
@@ -117,7 +117,7 @@ static void a_measure_is_what_its_setting_is(void **state)
 /* Measures one after the other: all settings in the order in which they are told. */
 static void measures_that_make_a_job_fit_are_what_their_settings_are(void **state)
 {
-    static ek_measure list[EK_MAX_MEASURES];
+    static ek_mitigation list[EK_MAX_MEASURES];
     static char all[EK_MAX_MEASURES * sizeof list[0].setting];
     int n_tried = 0, n_wrong = 0;
     (void)state;

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "../../bench/cases.h"
+#include "assert_close.h"
 #include "base/random.h"
-#include "near.h"
 #include "simulate/order.h"
 
 static ek_order *new_order(const char *schedule, int p, int v, int m)
@@ -98,13 +98,13 @@ static void published_results_are_reproduced(void **state)
         print_message("# %s: step %.2f, real %.4f ideal %.4f imba %.4f recompute %.4f, peak %.0f\n", published[i].name,
                       t.step_time, t.bubble.real, t.bubble.ideal, t.bubble.imba, t.bubble.recompute,
                       ek_timeline_peak(&t, NULL));
-        assert_near(t.step_time, published[i].step, published[i].step_tolerance);
-        assert_near(t.bubble.real, published[i].real, published[i].bubble_tolerance);
-        assert_near(t.bubble.ideal, published[i].ideal, 1e-12);
-        assert_near(t.bubble.imba, published[i].imba, published[i].bubble_tolerance);
+        assert_close_to(t.step_time, published[i].step, published[i].step_tolerance);
+        assert_close_to(t.bubble.real, published[i].real, published[i].bubble_tolerance);
+        assert_close_to(t.bubble.ideal, published[i].ideal, 1e-12);
+        assert_close_to(t.bubble.imba, published[i].imba, published[i].bubble_tolerance);
         /* the share of recomputation does not depend on the fitted times' scale, so it holds to its last digit */
-        assert_near(t.bubble.recompute, published[i].recompute, 0.00005001);
-        assert_near(ek_timeline_peak(&t, NULL), published[i].peak, 0);
+        assert_close_to(t.bubble.recompute, published[i].recompute, 0.00005001);
+        assert_close_to(ek_timeline_peak(&t, NULL), published[i].peak, 0);
         ek_timeline_clear(&t);
         ek_plan_clear(&plan);
         ek_order_free(order);
@@ -124,7 +124,7 @@ static void every_stage_of_the_published_answer_peaks_as_printed(void **state)
     ek_order *order = new_order("interleaved-less-memory", 16, 3, 16);
     assert_int_equal(ek_simulate(order, &plan, &model.layers, NULL, &t, &err), EK_OK);
     for (int s = 0; s < 16; s++)
-        assert_near(t.peak_mb[s], peaks[s], 0);
+        assert_close_to(t.peak_mb[s], peaks[s], 0);
     ek_timeline_clear(&t);
     ek_plan_clear(&plan);
     ek_order_free(order);
@@ -153,11 +153,11 @@ static void equal_stages_match_the_closed_form(void **state)
     (void)state;
     for (int p = 1; p <= 9; p++)
         for (int m = 1; m <= 24; m++) {
-            assert_near(equal_stages("1f1b", p, 1, m, 1, 2), (m + p - 1) * 3.0, 1e-9);
+            assert_close_to(equal_stages("1f1b", p, 1, m, 1, 2), (m + p - 1) * 3.0, 1e-9);
             /* Narayanan et al. 2021, section 2.2: whole groups of p micro-batches */
             if (m % p == 0)
                 for (int v = 2; v <= 4; v++)
-                    assert_near(equal_stages("interleaved", p, v, m, 1, 2), (m * v + p - 1) * 3.0, 1e-9);
+                    assert_close_to(equal_stages("interleaved", p, v, m, 1, 2), (m * v + p - 1) * 3.0, 1e-9);
         }
 }
 
@@ -285,12 +285,12 @@ static void the_simulator_equals_the_slow_one(void **state)
             }
             slow s = {.order = order, .cost = cost, .comm = comm};
             expected[l] = slow_step(&s);
-            assert_near(ek_order_step_time(order, cost, &comm, scratch), expected[l], 1e-9);
+            assert_close_to(ek_order_step_time(order, cost, &comm, scratch), expected[l], 1e-9);
         }
         ek__delays delays = ek__comm_delays(order, &comm, tables);
         ek__order_step_times(order, lanes, comm.p2p_time > 0 ? &delays : NULL, lane_scratch, got);
         for (int l = 0; l < EK__LANES; l++)
-            assert_near(got[l], expected[l], 1e-9);
+            assert_close_to(got[l], expected[l], 1e-9);
         free(lane_scratch);
         free(tables);
         free(lanes);
@@ -337,7 +337,7 @@ static void timeline_and_peaks_follow_from_the_blocks(void **state)
         ek_chunk_cost *cost = calloc((size_t)(p * v), sizeof *cost);
         double *scratch = calloc(ek_order_scratch_size(order), sizeof *scratch);
         ek_plan_costs(&plan, &model.layers, EK_PLACE_WRAP, cost);
-        assert_near(t.step_time, ek_order_step_time(order, cost, &comm, scratch), 1e-9);
+        assert_close_to(t.step_time, ek_order_step_time(order, cost, &comm, scratch), 1e-9);
         for (int s = 0; s < p; s++) {
             const double *live;
             int n_live = ek_order_live_vectors(order, s, &live);
@@ -350,21 +350,21 @@ static void timeline_and_peaks_follow_from_the_blocks(void **state)
                 double activation = cost[b->chunk * p + s].activation_mb;
                 memory += b->kind == EK_FORWARD ? activation : -activation;
                 peak = fmax(peak, memory);
-                assert_near(b->memory_mb, memory, 1e-6);
+                assert_close_to(b->memory_mb, memory, 1e-6);
                 assert_true(b->start >= before && b->end >= b->start);
                 before = b->end;
             }
-            assert_near(memory, fixed, 1e-6); /* everything is taken off again */
-            assert_near(t.peak_mb[s], peak, 1e-6);
+            assert_close_to(memory, fixed, 1e-6); /* everything is taken off again */
+            assert_close_to(t.peak_mb[s], peak, 1e-6);
             for (int k = 0; k < n_live; k++) {
                 double sum = 0;
                 for (int i = 0; i < v; i++)
                     sum += live[k * v + i] * cost[i * p + s].activation_mb;
                 most = fmax(most, sum);
             }
-            assert_near(fixed + most, peak, 1e-6); /* the live vectors say the same */
+            assert_close_to(fixed + most, peak, 1e-6); /* the live vectors say the same */
         }
-        assert_near(t.bubble.real, t.bubble.ideal + t.bubble.imba + t.bubble.recompute, 1e-12);
+        assert_close_to(t.bubble.real, t.bubble.ideal + t.bubble.imba + t.bubble.recompute, 1e-12);
         ek_timeline_clear(&t);
         free(scratch);
         free(cost);

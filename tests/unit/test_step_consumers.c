@@ -74,10 +74,10 @@ static void check_metrics(const ek_job *job, const ek_device *device, double sec
 /* What measures compare with: a change that this test makes as well is compared with the job's step alone. */
 static void check_measures(const ek_job *job, const ek_device *device, double seconds)
 {
-    static ek_measure list[EK_MAX_MEASURES];
+    static ek_mitigation list[EK_MAX_MEASURES];
     int n, n_full = 0;
     ek_job full;
-    assert_int_equal(ek_memory_measures(job, device, list, &n, NULL), EK_OK);
+    assert_int_equal(ek_memory_mitigations(job, device, list, &n, NULL), EK_OK);
     assert_int_equal(ek_job_copy(job, &full, NULL), EK_OK);
     int n_cells = full.plan.n_stages * full.plan.n_chunks;
     memcpy(full.plan.full, full.plan.layers, (size_t)n_cells * sizeof *full.plan.full);
@@ -377,7 +377,7 @@ static void large_parts_of_the_step_are_named(void **state)
  */
 static void degrees_are_compared_with_their_traffic(void **state)
 {
-    static ek_measure list[EK_MAX_MEASURES];
+    static ek_mitigation list[EK_MAX_MEASURES];
     double change[2] = {NAN, NAN};
     ek_job job;
     (void)state;
@@ -390,7 +390,7 @@ static void degrees_are_compared_with_their_traffic(void **state)
         device.host = (ek_host){.step_us = 0}; /* which would hide the links */
         for (int t = 0; t < device.n_tiers; t++)
             device.tier[t].gbs = slow ? 0.5 : 1e9;
-        assert_int_equal(ek_memory_measures(&job, &device, list, &n, NULL), EK_OK);
+        assert_int_equal(ek_memory_mitigations(&job, &device, list, &n, NULL), EK_OK);
         for (int i = 0; i < n; i++)
             if (list[i].possible && strcmp(list[i].name, "twice the stages, half the data parallelism") == 0)
                 change[slow] = list[i].step_change;
@@ -406,7 +406,7 @@ static void measures_are_what_their_arguments_are(void **state)
                                 "--global-batch-size 256 --vocab-size 32000 --bf16 --use-flash-attn ";
     static const char *const jobs[] = {"", "--tensor-model-parallel-size 2", "--use-distributed-optimizer",
                                        "--pipeline-model-parallel-size 2"};
-    static ek_measure list[EK_MAX_MEASURES];
+    static ek_mitigation list[EK_MAX_MEASURES];
     const ek_device device = slow_device();
     int tried = 0;
     (void)state;
@@ -417,10 +417,10 @@ static void measures_are_what_their_arguments_are(void **state)
         snprintf(text, sizeof text, "%s%s --micro-batch-size 2 --data-parallel-size 16", model, jobs[j]);
         assert_true(read_text(text, &job));
         double today = step_of(&job, &device);
-        assert_int_equal(ek_memory_measures(&job, &device, list, &n, NULL), EK_OK);
+        assert_int_equal(ek_memory_mitigations(&job, &device, list, &n, NULL), EK_OK);
         ek_job_clear(&job);
         for (int i = 0; i < n; i++) {
-            const ek_measure *m = &list[i];
+            const ek_mitigation *m = &list[i];
             char option[80];
             snprintf(option, sizeof option, "%.*s", (int)strcspn(m->setting, " "), m->setting);
             bool half = strstr(m->name, "half the data"), batch = strcmp(option, "--micro-batch-size") == 0;

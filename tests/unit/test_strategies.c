@@ -11,13 +11,13 @@ static const ek_layers model = {.n_body = 1, .body = &body, .n_layers = 12, .mod
 
 static void read_text(const char *text, int n_stages, ek_strategies *strategies, said *s)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err = {0};
     const ek_listener listener = {say_warning, s};
-    if (ek__doc_parse_buffer("plans", text, strlen(text), &doc, &err) ||
-        ek__strategies_from_doc(doc, &model, n_stages, s ? &listener : NULL, strategies, &err))
+    if (ek__config_parse_buffer("plans", text, strlen(text), &doc, &err) ||
+        ek__strategies_from_config(doc, &model, n_stages, s ? &listener : NULL, strategies, &err))
         fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
-    ek__doc_free(doc);
+    ek__config_free(doc);
 }
 
 static void one_plan_is_read_in_every_shorthand(void **state)
@@ -186,10 +186,10 @@ static void outputs_stay_untouched_on_failure(void **state)
 /* Without a model: the reader takes its layers from the file's `layers`. */
 static ek_status read_without_model(const char *text, ek_strategies *strategies, ek_error *err)
 {
-    ek__doc *doc;
-    assert_int_equal(ek__doc_parse_buffer("plans", text, strlen(text), &doc, err), EK_OK);
-    ek_status status = ek__strategies_from_doc(doc, NULL, 0, NULL, strategies, err);
-    ek__doc_free(doc);
+    ek__config_tree *doc;
+    assert_int_equal(ek__config_parse_buffer("plans", text, strlen(text), &doc, err), EK_OK);
+    ek_status status = ek__strategies_from_config(doc, NULL, 0, NULL, strategies, err);
+    ek__config_free(doc);
     return status;
 }
 

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "trace/device.h"
-#include "trace/dixon.h"
+#include "trace/analyse/device.h"
+#include "trace/compare/dixon.h"
 
 /* ---- traces made by hand ---- */
 

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "base/random.h"
-#include "trace/part.h"
+#include "trace/scan/part.h"
 
 /* ---- small cases ---- */
 

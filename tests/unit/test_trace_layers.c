@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 #include "trace_generator.h"
 
 /* ---- reading what the generator wrote ---- */

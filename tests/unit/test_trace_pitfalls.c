@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "trace/dixon.h"
+#include "trace/compare/dixon.h"
 
 enum { ROOM = 1 << 16 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "trace/part.h"
+#include "trace/scan/part.h"
 
 static uint64_t random_state;
 

@@ -390,7 +390,7 @@ static void write_events(const json_t *events, bool split)
     end_tables(&w);
 }
 
-static void assert_near(int64_t ns, int64_t expected, int64_t n)
+static void assert_close_to(int64_t ns, int64_t expected, int64_t n)
 {
     int64_t tolerance = 250 * (n + 1); /* a double of 1.75e15 us keeps a quarter of one */
     if (ns > expected + tolerance || ns < expected - tolerance)
@@ -419,13 +419,13 @@ static void compare_with_trace(const char *path, bool split)
         assert_true(trace->n_receives > 0);
         assert_int_equal(table->n_receives, trace->n_receives);
         assert_int_equal(table->n_sends, trace->n_sends);
-        assert_near(table->receive, trace->receive, n);
-        assert_near(table->send, trace->send, n);
-        assert_near(table->receive_exposed, trace->receive_exposed, n);
-        assert_near(table->pipeline_wait, trace->pipeline_wait, n);
-        assert_near(table->span, trace->span, 1);
-        assert_near(table->own.communication, trace->raw.communication, n);
-        assert_near(table->own.computing, trace->raw.computing, 200);
+        assert_close_to(table->receive, trace->receive, n);
+        assert_close_to(table->send, trace->send, n);
+        assert_close_to(table->receive_exposed, trace->receive_exposed, n);
+        assert_close_to(table->pipeline_wait, trace->pipeline_wait, n);
+        assert_close_to(table->span, trace->span, 1);
+        assert_close_to(table->own.communication, trace->raw.communication, n);
+        assert_close_to(table->own.computing, trace->raw.computing, 200);
     }
     ek_trace_run_clear(&of_trace);
     ek_trace_run_clear(&run);

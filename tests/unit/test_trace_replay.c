@@ -7,7 +7,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 
 enum { MAX_CASES = 256 };
 static json_t *reference;

@@ -9,8 +9,8 @@
 #include "base/pool.h"
 #include "evenkeel/trace_report.h"
 #include "report/report_internal.h"
-#include "trace/analysis.h"
-#include "trace/csv.h"
+#include "trace/analyse/analysis.h"
+#include "trace/tables/csv.h"
 
 enum { MS = 1000000, MAX_RANKS = 64, N_STEPS = 3 };
 

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "near.h"
-#include "trace/analysis.h"
-#include "trace/files.h"
-#include "trace/largest.h"
-#include "trace/memory_curve.h"
+#include "assert_close.h"
+#include "trace/analyse/analysis.h"
+#include "trace/analyse/largest.h"
+#include "trace/analyse/memory_curve.h"
+#include "trace/tables/files.h"
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -115,12 +115,12 @@ static void check_sum(const ek_trace_comm_sum *s, const char *step, bool p2p, co
     assert_int_equal(s->p2p, p2p);
     assert_string_equal(s->key, key);
     assert_int_equal(s->count, count);
-    assert_near(s->elapse_ms, ms[0], 1e-12);
-    assert_near(s->transit_ms, ms[1], 1e-12);
-    assert_near(s->wait_ms, ms[2], 1e-12);
-    assert_near(s->idle_ms, ms[3], 1e-12);
-    assert_near(s->synchronization_ms, ms[4], 1e-12);
-    assert_near(s->size_mb, size, 1e-12);
+    assert_close_to(s->elapse_ms, ms[0], 1e-12);
+    assert_close_to(s->transit_ms, ms[1], 1e-12);
+    assert_close_to(s->wait_ms, ms[2], 1e-12);
+    assert_close_to(s->idle_ms, ms[3], 1e-12);
+    assert_close_to(s->synchronization_ms, ms[4], 1e-12);
+    assert_close_to(s->size_mb, size, 1e-12);
 }
 
 static void collectives_are_summed_per_step_type_and_group(void **state)
@@ -210,7 +210,7 @@ static void random_operators_sum_as_a_slow_reader_sums_them(void **state)
         int type = -1, group = -1;
         assert_int_equal(sscanf(sum->key, "t%d@%d", &type, &group), 2);
         assert_int_equal(sum->count, count[sum->step[1] - '0'][sum->p2p][type][group]);
-        assert_near(sum->elapse_ms, elapse[sum->step[1] - '0'][sum->p2p][type][group], 1e-9);
+        assert_close_to(sum->elapse_ms, elapse[sum->step[1] - '0'][sum->p2p][type][group], 1e-9);
         seen += (int)sum->count;
     }
     assert_int_equal(seen, N);
@@ -252,18 +252,18 @@ static void links_are_summed_from_totals_over_all_steps(void **state)
     assert_false(c->link[0].ranked);
     assert_true(isnan(c->link[0].bandwidth_gbps));
     const ek_trace_link *fast = find_link(c, "11:0-1"), *slow = find_link(c, "11:0-3"), *few = find_link(c, "11:0-4");
-    assert_near(fast->size_mb, 90, 1e-12); /* (20 + 10) * (1 + 2) */
-    assert_near(fast->time_ms, 4.5, 1e-12);
-    assert_near(fast->bandwidth_gbps, 20, 1e-12);
-    assert_near(slow->bandwidth_gbps, 10, 1e-12);
-    assert_near(few->size_mb, .75, 1e-12);
+    assert_close_to(fast->size_mb, 90, 1e-12); /* (20 + 10) * (1 + 2) */
+    assert_close_to(fast->time_ms, 4.5, 1e-12);
+    assert_close_to(fast->bandwidth_gbps, 20, 1e-12);
+    assert_close_to(slow->bandwidth_gbps, 10, 1e-12);
+    assert_close_to(few->size_mb, .75, 1e-12);
     assert_false(few->ranked);
     const ek_trace_transport *hccs = &c->transport[0];
     assert_string_equal(hccs->name, "HCCS");
     assert_int_equal(hccs->n_links, 4);
     assert_int_equal(hccs->n_ranked, 3);
-    assert_near(hccs->total_size_mb, 90 + 72 + 60 + .75, 1e-9);
-    assert_near(hccs->mean_gbps, (20 + 20 + 10) / 3., 1e-9); /* 0-2: 72 / 3.6 */
+    assert_close_to(hccs->total_size_mb, 90 + 72 + 60 + .75, 1e-9);
+    assert_close_to(hccs->mean_gbps, (20 + 20 + 10) / 3., 1e-9); /* 0-2: 72 / 3.6 */
     assert_ptr_equal(&c->link[hccs->slowest], slow);
     assert_ptr_equal(&c->link[hccs->fastest], fast);
     assert_true(slow->slow);
@@ -283,18 +283,18 @@ static void older_files_count_every_operator(void **state)
     read_well(&r, ek__table_communication_matrix, fixture("communication_matrix_old.json"));
     const ek_trace_communication *c = &r.rank.communication;
     assert_int_equal(c->n_links, 2);
-    assert_near(find_link(c, "33:0-8")->bandwidth_gbps, 3, 1e-12);
-    assert_near(find_link(c, "11:0-1")->bandwidth_gbps, 4, 1e-12);
+    assert_close_to(find_link(c, "33:0-8")->bandwidth_gbps, 3, 1e-12);
+    assert_close_to(find_link(c, "11:0-1")->bandwidth_gbps, 4, 1e-12);
     /* hccl_raw's links go behind, transports are made anew: SDMA joins, RDMA has another link. */
     read_well(&r, ek__table_hccl_raw, fixture("hccl_raw_3.csv"));
     assert_int_equal(c->n_links, 5);
     assert_int_equal(c->n_transports, 3);
     assert_int_equal(find_transport(c, "RDMA")->n_links, 2);
     const ek_trace_link *sdma = find_link(c, "rank3:0-1:SDMA");
-    assert_near(sdma->size_kb, 4000, 1e-9);
-    assert_near(sdma->bytes_per_s, 2e9, 1);
-    assert_near(sdma->time_ms, 2, 1e-12);
-    assert_near(sdma->size_mb, 4, 1e-12);
+    assert_close_to(sdma->size_kb, 4000, 1e-9);
+    assert_close_to(sdma->bytes_per_s, 2e9, 1);
+    assert_close_to(sdma->time_ms, 2, 1e-12);
+    assert_close_to(sdma->size_mb, 4, 1e-12);
     assert_true(sdma->slow); /* 2 against a mean of 3 */
     assert_false(find_link(c, "rank3:0-0:RDMA")->ranked);
     end(&r);
@@ -342,7 +342,7 @@ static void random_links_are_ranked_as_a_slow_reader_ranks_them(void **state)
             assert_int_equal(c->transport[i].n_ranked, n_ranked[k]);
             assert_int_equal(c->transport[i].slowest, slowest[k]);
             if (n_ranked[k])
-                assert_near(c->transport[i].mean_gbps, mean[k] / n_ranked[k], 1e-9);
+                assert_close_to(c->transport[i].mean_gbps, mean[k] / n_ranked[k], 1e-9);
         }
         for (int p = 0; p < PAIRS; p++)
             assert_int_equal(c->link[p].slow,
@@ -375,14 +375,14 @@ static void a_slow_link_shows_among_those_of_other_ranks(void **state)
     assert_string_equal(hccs->name, "HCCS");
     assert_int_equal(hccs->n_links, 4);
     assert_int_equal(hccs->n_ranked, 3);
-    assert_near(hccs->mean_gbps, 50 / 3., 1e-12);
-    assert_near(hccs->gap, .6, 1e-12);
+    assert_close_to(hccs->mean_gbps, 50 / 3., 1e-12);
+    assert_close_to(hccs->gap, .6, 1e-12);
     assert_true(hccs->flagged);
     assert_int_equal(hccs->n_slow, 1);
     assert_string_equal(hccs->slowest.name, "rank7:2-0:HCCS");
     assert_string_equal(hccs->fastest.name, "rank0:g:0-1");
     assert_string_equal(local->name, "LOCAL");
-    assert_near(local->gap, 4 / 402., 1e-12);
+    assert_close_to(local->gap, 4 / 402., 1e-12);
     assert_false(local->flagged);
     assert_int_equal(run.n_slow_links, 1);
     assert_int_equal(run.slow_link[0].rank, 2);
@@ -417,12 +417,12 @@ static void memory_peaks_are_kept_per_component_and_column(void **state)
     assert_int_equal(m->n_peaks, 3);
     assert_string_equal(m->peak[0].component, "APP");
     assert_true(isnan(m->peak[0].allocated_mb) && isnan(m->peak[0].active_mb));
-    assert_near(m->peak[0].reserved_mb, 7.5, 0);
+    assert_close_to(m->peak[0].reserved_mb, 7.5, 0);
     assert_string_equal(m->peak[1].component, "GE");
     assert_string_equal(m->peak[2].component, "PTA");
-    assert_near(m->peak[2].allocated_mb, 20, 0);
-    assert_near(m->peak[2].reserved_mb, 30, 0);
-    assert_near(m->peak[2].active_mb, 5, 0);
+    assert_close_to(m->peak[2].allocated_mb, 20, 0);
+    assert_close_to(m->peak[2].reserved_mb, 30, 0);
+    assert_close_to(m->peak[2].active_mb, 5, 0);
     assert_int_equal(m->n_points, 3);
     assert_int_equal(m->point[0].component, 0);
     assert_int_equal(m->point[1].time, 1001);
@@ -431,8 +431,8 @@ static void memory_peaks_are_kept_per_component_and_column(void **state)
     assert_int_equal(read_text(&r, ek__table_memory_record, RECORD_HEADER "AAA,4,1,2,3,\nPTA,4,21,2,,\n"), EK_OK);
     assert_int_equal(m->n_rows, 6);
     assert_int_equal(m->n_peaks, 4);
-    assert_near(m->peak[3].allocated_mb, 21, 0);
-    assert_near(m->peak[3].reserved_mb, 30, 0);
+    assert_close_to(m->peak[3].allocated_mb, 21, 0);
+    assert_close_to(m->peak[3].reserved_mb, 30, 0);
     assert_int_equal(m->point[m->n_points - 1].component, 3);
     end(&r);
 }
@@ -463,7 +463,7 @@ static void a_long_curve_is_thinned_and_keeps_its_peaks(void **state)
             assert_true(point[i].time > point[i - 1].time);
     }
     assert_int_equal(n_spikes, SPIKES);
-    assert_near(most_kept, most, 0);
+    assert_close_to(most_kept, most, 0);
     assert_true(n_of[0] <= EK__CURVE_MAX_POINTS && n_of[0] >= EK__CURVE_MAX_POINTS / 4);
     assert_true(n_of[1] <= EK__CURVE_MAX_POINTS && n_of[1] >= EK__CURVE_MAX_POINTS / 4);
     free(point);
@@ -504,7 +504,7 @@ static void the_largest_and_the_kept_allocations_are_found(void **state)
     for (int k = 0; k < m->n_largest; k++) {
         int of = -1, n_larger = 0; /* larger, or as large and before it */
         assert_int_equal(sscanf(m->largest[k].name, "op%d", &of), 1);
-        assert_near(m->largest[k].size_kb, size[of] + .5, 0);
+        assert_close_to(m->largest[k].size_kb, size[of] + .5, 0);
         assert_int_equal(m->largest[k].start, of * 1000 + 250);
         for (int i = 0; i < N; i++)
             n_larger += size[i] > size[of] || (size[i] == size[of] && i < of);
@@ -528,7 +528,7 @@ static void modules_are_kept_by_what_they_reserved(void **state)
     const ek_trace_memory *m = &r.rank.memory;
     assert_int_equal(m->n_modules, 4);
     assert_string_equal(m->module[0].component, "A");
-    assert_near(m->module[0].reserved_mb, 9, 0);
+    assert_close_to(m->module[0].reserved_mb, 9, 0);
     assert_string_equal(m->module[1].component, "D");
     assert_string_equal(m->module[2].component, "B");
     assert_true(isnan(m->module[3].reserved_mb));
@@ -572,7 +572,7 @@ static void the_tracker_is_read_in_all_three_generations(void **state)
         assert_int_equal(t->n_largest, 4);
         assert_string_equal(t->largest[0].name, "layers.0.weight");
         assert_true(t->largest[0].end == EK_TRACE_UNKNOWN);
-        assert_near(t->largest[1].size_kb, 400 / 1024., 1e-12);
+        assert_close_to(t->largest[1].size_kb, 400 / 1024., 1e-12);
         assert_string_equal(t->largest[3].name, "(none)");
         end(&r);
     }
@@ -666,7 +666,7 @@ static void the_queue_that_feeds_training_is_the_one_nearest_to_the_root(void **
     assert_int_equal(d->op[0].parent, -1);
     assert_true(isnan(d->op[0].queue_average) && isnan(d->op[0].queue_length));
     assert_int_equal(d->op[1].id, 4);
-    assert_near(d->op[1].usage_rate, 2 / 64., 1e-12); /* not printed: worked out */
+    assert_close_to(d->op[1].usage_rate, 2 / 64., 1e-12); /* not printed: worked out */
     assert_int_equal(d->op[4].parent, 1);
     assert_true(d->near_empty_queue); /* of 4, though 1 has the lower id and is full */
     assert_false(d->near_full_queue);
@@ -688,8 +688,8 @@ static void times_per_batch_are_read_sideways_and_upright(void **state)
     start(&r);
     read_well(&r, ek__table_minddata_summary, fixture("minddata_pipeline_summary_0.csv"));
     const ek_trace_data *d = &r.rank.data;
-    assert_near(d->per_batch_ms, 12.25, 0);
-    assert_near(d->per_pipeline_ms, .5, 0);
+    assert_close_to(d->per_batch_ms, 12.25, 0);
+    assert_close_to(d->per_pipeline_ms, .5, 0);
     assert_true(isnan(d->per_push_queue_ms));
     static const char *const same[] = {
         "op_ids,per_batch_time,per_pipeline_time,per_push_queue_time\n0,[12.25],[0.5],[-1]\n1,,,\n",
@@ -698,8 +698,8 @@ static void times_per_batch_are_read_sideways_and_upright(void **state)
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         r.rank.data = (ek_trace_data){0};
         assert_int_equal(read_text(&r, ek__table_minddata_summary, same[i]), EK_OK);
-        assert_near(d->per_batch_ms, 12.25, 0);
-        assert_near(d->per_pipeline_ms, .5, 0);
+        assert_close_to(d->per_batch_ms, 12.25, 0);
+        assert_close_to(d->per_pipeline_ms, .5, 0);
         assert_true(isnan(d->per_push_queue_ms));
     }
     assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,soon\n"), EK_OK);
@@ -928,7 +928,7 @@ static void a_quote_that_never_closes_ends_a_table(void **state)
     assert_int_equal(read_text(&r, ek__table_memory_record, RECORD_HEADER "A,1,2,3,4,\n\"A,1,9,9,9,\nA,1,9,9,9,\n"),
                      EK_OK);
     assert_int_equal(r.rank.memory.n_rows, 1);
-    assert_near(r.rank.memory.peak[0].allocated_mb, 2, 0);
+    assert_close_to(r.rank.memory.peak[0].allocated_mb, 2, 0);
     assert_non_null(r.source.problem);
     assert_non_null(strstr(r.source.problem, "line 3"));
     end(&r);
@@ -947,7 +947,7 @@ static void check_same(double got, double expected, double tolerance)
     if (isnan(expected))
         assert_true(isnan(got));
     else
-        assert_near(got, expected, tolerance);
+        assert_close_to(got, expected, tolerance);
 }
 
 static void check_section(const ek_trace_communication *c, const char *step, bool p2p, const json_t *expected)
@@ -961,10 +961,10 @@ static void check_section(const ek_trace_communication *c, const char *step, boo
         const json_t *e = json_object_get(expected, s->key);
         assert_non_null(e);
         assert_int_equal(s->count, (int)number_at(e, "count"));
-        assert_near(s->elapse_ms, number_at(e, "elapse_ms"), 1e-4);
-        assert_near(s->transit_ms, number_at(e, "transit_ms"), 1e-4);
-        assert_near(s->wait_ms, number_at(e, "wait_ms"), 1e-4);
-        assert_near(s->idle_ms, number_at(e, "idle_ms"), 1e-4);
+        assert_close_to(s->elapse_ms, number_at(e, "elapse_ms"), 1e-4);
+        assert_close_to(s->transit_ms, number_at(e, "transit_ms"), 1e-4);
+        assert_close_to(s->wait_ms, number_at(e, "wait_ms"), 1e-4);
+        assert_close_to(s->idle_ms, number_at(e, "idle_ms"), 1e-4);
     }
     assert_int_equal(n, json_object_size(expected));
 }
@@ -983,7 +983,7 @@ static void check_comm_summary(const ek_trace_rank *rank, json_t *expected)
 static void check_link(const ek_trace_communication *c, int at, const json_t *expected)
 {
     assert_string_equal(c->link[at].link, json_string_value(json_object_get(expected, "link")));
-    assert_near(c->link[at].bandwidth_gbps, number_at(expected, "gbps"), 1e-3);
+    assert_close_to(c->link[at].bandwidth_gbps, number_at(expected, "gbps"), 1e-3);
 }
 
 static void check_transports(const ek_trace_rank *rank, json_t *expected)
@@ -997,8 +997,8 @@ static void check_transports(const ek_trace_rank *rank, json_t *expected)
         const ek_trace_transport *t = find_transport(c, name);
         assert_int_equal(t->n_links, (int)number_at(e, "links"));
         assert_int_equal(t->n_ranked, (int)number_at(e, "ranked_links"));
-        assert_near(t->total_size_mb, number_at(e, "total_size_mb"), 1e-6);
-        assert_near(t->mean_gbps, number_at(e, "mean_gbps"), 1e-3);
+        assert_close_to(t->total_size_mb, number_at(e, "total_size_mb"), 1e-6);
+        assert_close_to(t->mean_gbps, number_at(e, "mean_gbps"), 1e-3);
         check_link(c, t->slowest, json_object_get(e, "slowest"));
         check_link(c, t->fastest, json_object_get(e, "fastest"));
     }
@@ -1025,7 +1025,7 @@ static void check_memory(const ek_trace_memory *m, json_t *expected)
     }
     const json_t *largest = json_object_get(expected, "largest_allocation");
     assert_string_equal(m->largest[0].name, json_string_value(json_object_get(largest, "name")));
-    assert_near(m->largest[0].size_kb, number_at(largest, "size_kb"), 1e-3);
+    assert_close_to(m->largest[0].size_kb, number_at(largest, "size_kb"), 1e-3);
 }
 
 static void check_tracker(const ek_trace_tracker *t, json_t *expected)
@@ -1081,9 +1081,9 @@ static void check_raw_links(ek_trace_run *run, json_t *expected)
     {
         const ek_trace_link *link = find_link(&run->rank[name[4] - '0'].communication, name);
         /* As printed: 6, 4 and 1 decimals. */
-        assert_near(link->time_ms, number_at(e, "time_ms"), 0.51e-6);
-        assert_near(link->size_kb, number_at(e, "size_kb"), 0.51e-4);
-        assert_near(link->bytes_per_s, number_at(e, "bytes_per_s"), 0.051);
+        assert_close_to(link->time_ms, number_at(e, "time_ms"), 0.51e-6);
+        assert_close_to(link->size_kb, number_at(e, "size_kb"), 0.51e-4);
+        assert_close_to(link->bytes_per_s, number_at(e, "bytes_per_s"), 0.051);
     }
     ek_error err = {0};
     run->pool = run->rank[0].pool;

@@ -7,9 +7,9 @@
 #include <jansson.h>
 
 #include "base/pool.h"
-#include "trace/analysis.h"
-#include "trace/files.h"
-#include "trace/tables.h"
+#include "trace/analyse/analysis.h"
+#include "trace/tables/files.h"
+#include "trace/tables/tables.h"
 
 /* One rank in a run, without what a layout would tell. */
 static ek_trace_run run;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "assert_close.h"
 #include "base/random.h"
-#include "near.h"
 #include "no_memory.h"
 
 static char folder_path[] = "/tmp/train_log_XXXXXX";
@@ -140,12 +140,12 @@ static void arguments_and_memory_are_read(void **state)
     assert_int_equal(log.world_size, 1024);
     assert_int_equal(log.global_batch, 256);
     assert_int_equal(log.seq_length, 4096);
-    assert_near(log.peak_mb, 41299.5, 1e-9);
+    assert_close_to(log.peak_mb, 41299.5, 1e-9);
     ek_train_log_clear(&log);
     static const char ascend[] =
         MF("    1", " 6500", "9302") "Actual peak memory usage (with fragments): 48874M\n" MF("    2", " 6500", "2302");
     log = read_text(ascend, sizeof ascend - 1);
-    assert_near(log.peak_mb, 48874, 0);
+    assert_close_to(log.peak_mb, 48874, 0);
     assert_int_equal(log.world_size, -1);
     ek_train_log_clear(&log);
 }
@@ -165,8 +165,8 @@ static void rates_of_torchtitan_become_times(void **state)
     assert_int_equal(log.n, 3);
     assert_int_equal(log.global_batch, 64);
     assert_int_equal(log.seq_length, 8192);
-    assert_near(log.peak_mb, 35.5 * 1024, 1e-9);
-    assert_near(ek_train_log_token_rate(&log), 6123, 0);
+    assert_close_to(log.peak_mb, 35.5 * 1024, 1e-9);
+    assert_close_to(ek_train_log_token_rate(&log), 6123, 0);
     ek_train_log_summary s;
     assert_false(ek_train_log_summarise(&log, &s)); /* no times yet */
     ek_job job = {.parallel = {.data = 8,
@@ -181,12 +181,12 @@ static void rates_of_torchtitan_become_times(void **state)
     log.step[2].seconds = 5; /* a time that is printed stays */
     ek_train_log_time(&log, &job);
     for (int i = 0; i < 2; i++) {
-        assert_near(log.step[i].tokens_per_second_per_device, rate[i], 0);
-        assert_near(log.step[i].seconds, 2.0 * 16 * 3 * 8192 / (2 * 4) / rate[i], 1e-9);
-        assert_near(log.step[i].loss, 7.125, 0);
-        assert_near(log.step[i].tflops_per_device, 312.75, 0);
+        assert_close_to(log.step[i].tokens_per_second_per_device, rate[i], 0);
+        assert_close_to(log.step[i].seconds, 2.0 * 16 * 3 * 8192 / (2 * 4) / rate[i], 1e-9);
+        assert_close_to(log.step[i].loss, 7.125, 0);
+        assert_close_to(log.step[i].tflops_per_device, 312.75, 0);
     }
-    assert_near(log.step[2].seconds, 5, 0);
+    assert_close_to(log.step[2].seconds, 5, 0);
     assert_true(ek_train_log_summarise(&log, &s));
     ek_train_log_clear(&log);
 }
@@ -206,10 +206,10 @@ static void a_step_of_several_ranks_counts_once(void **state)
     assert_int_equal(log.n, 4);
     for (int i = 0; i < 4; i++)
         assert_int_equal(log.step[i].step, i + 1);
-    assert_near(log.step[0].seconds, 9.302, 1e-12);
-    assert_near(log.step[1].samples_per_second_per_device, 0.4344, 1e-12);
-    assert_near(log.step[2].loss, 2, 0);
-    assert_near(log.step[3].loss, 3, 0);
+    assert_close_to(log.step[0].seconds, 9.302, 1e-12);
+    assert_close_to(log.step[1].samples_per_second_per_device, 0.4344, 1e-12);
+    assert_close_to(log.step[2].loss, 2, 0);
+    assert_close_to(log.step[3].loss, 3, 0);
     ek_train_log_clear(&log);
 }
 
@@ -257,8 +257,8 @@ static void a_cut_log_never_tells_another_number(void **state)
             }
             for (int i = 0; i < log.n; i++) {
                 assert_int_equal(log.step[i].step, 5 + i);
-                assert_near(k == 2 ? log.step[i].tokens_per_second_per_device : log.step[i].seconds, seconds[k][i],
-                            1e-12);
+                assert_close_to(k == 2 ? log.step[i].tokens_per_second_per_device : log.step[i].seconds, seconds[k][i],
+                                1e-12);
                 whole_or_missing("loss", log.step[i].loss, loss[k]);
                 whole_or_missing("throughput", log.step[i].tflops_per_device, tflops[k]);
                 whole_or_missing("batch", log.step[i].global_batch, 256);
@@ -352,9 +352,9 @@ static void the_summary_leaves_out_compiling(void **state)
         assert_true(ek_train_log_summarise(&log, &s));
         if (s.first != cases[k].first || s.n != cases[k].counted)
             fail_msg("%s: %d steps from %d on", cases[k].name, s.n, s.first);
-        assert_near(s.median_seconds, cases[k].median, 1e-12);
-        assert_near(s.mean_seconds, cases[k].mean, 1e-12);
-        assert_near(s.worst_seconds, cases[k].worst, 1e-12);
+        assert_close_to(s.median_seconds, cases[k].median, 1e-12);
+        assert_close_to(s.mean_seconds, cases[k].mean, 1e-12);
+        assert_close_to(s.worst_seconds, cases[k].worst, 1e-12);
     }
     ek_train_log empty = {0};
     ek_train_log_summary s;
@@ -375,7 +375,7 @@ static void a_batch_that_grows_is_the_last_ones(void **state)
     }
     assert_true(ek_train_log_summarise(&log, &s));
     assert_int_equal(s.n, 3);
-    assert_near(s.median_seconds, 2.01, 1e-12);
+    assert_close_to(s.median_seconds, 2.01, 1e-12);
     /* Where a step does not tell, it counts. */
     step[0].global_batch = NAN;
     step[0].seconds = 2.03;
@@ -412,7 +412,7 @@ static void a_long_log_gives_every_step(void **state)
     assert_int_equal(log.n, STEPS);
     for (int i = 0; i < STEPS; i++) {
         assert_int_equal(log.step[i].step, i + 1);
-        assert_near(log.step[i].seconds, (1000 + (i + 1) % 977) / 1000.0, 1e-12);
+        assert_close_to(log.step[i].seconds, (1000 + (i + 1) % 977) / 1000.0, 1e-12);
     }
     ek_train_log_clear(&log);
 }

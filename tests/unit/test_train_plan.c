@@ -10,11 +10,11 @@
 #define MODEL(lines)    "model:\n  model_config:\n" lines
 #define PARALLEL(lines) "parallel_config:\n" lines
 
-static ek__doc *parse(const char *text)
+static ek__config_tree *parse(const char *text)
 {
-    ek__doc *doc;
+    ek__config_tree *doc;
     ek_error err;
-    if (ek__doc_parse_buffer("train.yaml", text, strlen(text), &doc, &err))
+    if (ek__config_parse_buffer("train.yaml", text, strlen(text), &doc, &err))
         fail_msg("%d:%d: %s", err.line, err.column, err.message);
     return doc;
 }
@@ -68,11 +68,11 @@ static void settings_are_read_as_the_framework_reads_them(void **state)
          1, "2 2 2", "0 0 0", "0 0 0", "0 0 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ek__doc *doc = parse(cases[i].text);
+        ek__config_tree *doc = parse(cases[i].text);
         ek_train_plan train;
         ek_error err = {0};
         char found[256];
-        if (ek__train_plan_from_doc(doc, NULL, &train, &err))
+        if (ek__train_plan_from_config(doc, NULL, &train, &err))
             fail_msg("%s: %d:%d: %s", cases[i].what, err.line, err.column, err.message);
         int n = train.plan.n_stages * train.plan.n_chunks;
         assert_int_equal(train.plan.n_stages, cases[i].p);
@@ -91,7 +91,7 @@ static void settings_are_read_as_the_framework_reads_them(void **state)
                 fail_msg("%s: list %d is %s, not %s", cases[i].what, l, found, lists[l].expected);
         }
         ek_train_plan_clear(&train);
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
 }
 
@@ -125,16 +125,16 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
          "7:9: swap.swap is on"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ek__doc *doc = parse(cases[i].text);
+        ek__config_tree *doc = parse(cases[i].text);
         ek_train_plan train = {.n_layers = 77};
         ek_error err = {0};
         char found[2048];
-        assert_int_equal(ek__train_plan_from_doc(doc, NULL, &train, &err), EK_ERR_INPUT);
+        assert_int_equal(ek__train_plan_from_config(doc, NULL, &train, &err), EK_ERR_INPUT);
         snprintf(found, sizeof found, "%d:%d: %s", err.line, err.column, err.message);
         if (!strstr(found, cases[i].said))
             fail_msg("case %zu: %s", i, found);
         assert_int_equal(train.n_layers, 77);
-        ek__doc_free(doc);
+        ek__config_free(doc);
     }
 }
 
@@ -283,12 +283,12 @@ static void real_files_take_random_plans(void **state)
             const ek_train_change change = {.plan = &plan, .n_layers = sizes.n_layers, .n_micro_batches = 5 + i};
             if (ek_train_apply(path, &change, NULL, &text, &size, &err))
                 fail_msg("%s:%d:%d: %s", path, err.line, err.column, err.message);
-            ek__doc *doc;
+            ek__config_tree *doc;
             ek_train_plan now;
             char *edited = write_temporary(text);
-            assert_int_equal(ek__doc_read_with_aliases(edited, &doc, &err), EK_OK);
+            assert_int_equal(ek__config_read_with_aliases(edited, &doc, &err), EK_OK);
             unlink(edited);
-            if (ek__train_plan_from_doc(doc, NULL, &now, &err))
+            if (ek__train_plan_from_config(doc, NULL, &now, &err))
                 fail_msg("%s after: %d:%d: %s", path, err.line, err.column, err.message);
             size_t bytes = (size_t)(plan.n_stages * plan.n_chunks) * sizeof(int);
             assert_int_equal(now.plan.n_stages, plan.n_stages);
@@ -300,7 +300,7 @@ static void real_files_take_random_plans(void **state)
             assert_memory_equal(now.plan.comm, plan.comm, bytes);
             n_applied++;
             ek_train_plan_clear(&now);
-            ek__doc_free(doc);
+            ek__config_free(doc);
             free(text);
             ek_plan_clear(&plan);
         }

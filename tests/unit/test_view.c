@@ -8,8 +8,8 @@
 #include <math.h>
 #include <zlib.h>
 
+#include "assert_close.h"
 #include "base/random.h"
-#include "near.h"
 #include "no_memory.h"
 #include "report/json_stream.h"
 #include "simulate/order.h"
@@ -397,9 +397,9 @@ static void check_blocks(const random_case *x, const json_t *run)
             assert_int_equal(json_integer_value(member(details, "micro-batch")), b->micro_batch / pieces);
             if (pieces > 1)
                 assert_int_equal(json_integer_value(member(details, "piece of the sequence")), b->micro_batch % pieces);
-            assert_near(json_number_value(member(details, "memory before (MB)")), before, 1e-6);
-            assert_near(json_number_value(member(details, "memory during (MB)")), b->during_mb, 1e-6);
-            assert_near(json_number_value(member(details, "memory after (MB)")), b->memory_mb, 1e-6);
+            assert_close_to(json_number_value(member(details, "memory before (MB)")), before, 1e-6);
+            assert_close_to(json_number_value(member(details, "memory during (MB)")), b->during_mb, 1e-6);
+            assert_close_to(json_number_value(member(details, "memory after (MB)")), b->memory_mb, 1e-6);
             before = b->memory_mb;
             json_decref(details);
         }
@@ -499,7 +499,7 @@ static void check_held(const random_case *x, const json_t *run)
 {
     read_timeline t = read_back(member(run, "timeline"));
     for (int s = 0; s < x->t.shape.n_stages; s++) {
-        assert_near(curve_at(&t, s, 0), held_at(&t, s, 0, x->t.step_time), 1e-6);
+        assert_close_to(curve_at(&t, s, 0), held_at(&t, s, 0, x->t.step_time), 1e-6);
         for (size_t k = x->t.first[s]; k < x->t.first[s + 1]; k++) {
             const ek_interval *b = &x->t.block[k];
             double middle = b->start + (b->end - b->start) / 2;
@@ -507,12 +507,12 @@ static void check_held(const random_case *x, const json_t *run)
             bool last = k + 1 == x->t.first[s + 1] || b[1].end > b->end;
             bool back = k + 1 < x->t.first[s + 1] && b[1].start == b->end && b[1].during_mb > b->memory_mb;
             if (last && !back) {
-                assert_near(held_at(&t, s, b->end, x->t.step_time), b->memory_mb, 1e-6);
-                assert_near(curve_at(&t, s, b->end), b->memory_mb, 1e-6);
+                assert_close_to(held_at(&t, s, b->end, x->t.step_time), b->memory_mb, 1e-6);
+                assert_close_to(curve_at(&t, s, b->end), b->memory_mb, 1e-6);
             }
             if (middle > b->start && middle < b->end) {
-                assert_near(held_at(&t, s, middle, x->t.step_time), b->during_mb, 1e-6);
-                assert_near(curve_at(&t, s, middle), b->during_mb, 1e-6);
+                assert_close_to(held_at(&t, s, middle, x->t.step_time), b->during_mb, 1e-6);
+                assert_close_to(curve_at(&t, s, middle), b->during_mb, 1e-6);
             }
         }
     }
@@ -538,7 +538,7 @@ static void check_breakdown(const random_case *x, const json_t *run)
             assert_true(value >= 0);
             sum += value;
         }
-        assert_near(sum, x->t.step_time, 1e-9 * x->t.step_time);
+        assert_close_to(sum, x->t.step_time, 1e-9 * x->t.step_time);
         for (size_t k = x->t.first[s]; k < x->t.first[s + 1]; k++) {
             const ek_interval *b = &x->t.block[k];
             kind[b->kind] += b->end - b->start;
@@ -546,7 +546,7 @@ static void check_breakdown(const random_case *x, const json_t *run)
         }
         const double expected[] = {kind[EK_FORWARD], kind[EK_BACKWARD] - recompute, kind[EK_BACKWARD_WEIGHT]};
         for (size_t i = 0; i < (x->t.schedule->splits_backward ? 3 : 2); i++)
-            assert_near(json_number_value(json_array_get(values, i)), expected[i], 1e-9 * x->t.step_time);
+            assert_close_to(json_number_value(json_array_get(values, i)), expected[i], 1e-9 * x->t.step_time);
         bool blocking = x->comm.blocking && (x->comm.edge_time || x->comm.p2p_time > 0);
         assert_int_equal(json_array_size(values), 4 + x->t.schedule->splits_backward + blocking);
     }
@@ -574,8 +574,8 @@ static void check_waits(const random_case *x, const json_t *run)
             double ready = 0;
             if (w->source != EK_NO_BLOCK)
                 ready = x->t.block[w->source].end + (x->comm.blocking ? 0 : w->transfer_time);
-            assert_near(fmax(clock, ready) + w->receive_time, b->start, 1e-9);
-            assert_near(fmax(ready - clock, 0), w->idle_time, 1e-9);
+            assert_close_to(fmax(clock, ready) + w->receive_time, b->start, 1e-9);
+            assert_close_to(fmax(ready - clock, 0), w->idle_time, 1e-9);
             assert_true(w->receive_time == (x->comm.blocking ? w->transfer_time : 0));
             if (w->freed_by != EK_NO_BLOCK) {
                 const ek_interval *end = &x->t.block[w->freed_by];
@@ -609,8 +609,9 @@ static void check_recompute(const random_case *x, const json_t *run)
             const ek_chunk_cost *c =
                 &cost[ek_cell_at(x->t.schedule->placement, p, ek_position(x->t.schedule->placement, p, b->chunk, s))];
             double scale = x->order->scale ? x->factor[b->micro_batch] : 1;
-            assert_near(b->activation_mb, scale * c->activation_mb, 1e-9);
-            assert_near(b->recompute_time, b->kind == EK_BACKWARD ? x->slow[s] * scale * c->recompute_time : 0, 1e-9);
+            assert_close_to(b->activation_mb, scale * c->activation_mb, 1e-9);
+            assert_close_to(b->recompute_time, b->kind == EK_BACKWARD ? x->slow[s] * scale * c->recompute_time : 0,
+                            1e-9);
         }
     free(cost);
 }
@@ -646,9 +647,9 @@ static void check_counts(const random_case *x, const json_t *run)
                 backward += layers * x->body[b].backward_time[k];
                 kept += layers * x->body[b].activation_mb[k];
             }
-        assert_near(forward, cost[c].forward_time, 1e-9);
-        assert_near(backward, cost[c].backward_time, 1e-9);
-        assert_near(kept, cost[c].activation_mb, 1e-6);
+        assert_close_to(forward, cost[c].forward_time, 1e-9);
+        assert_close_to(backward, cost[c].backward_time, 1e-9);
+        assert_close_to(kept, cost[c].activation_mb, 1e-6);
     }
     /* The table's rows sum to all layers and ends, their times to all chunks'. */
     const json_t *rows = member(piece_of(section_of(run, "layers"), "tables", "layers"), "rows");
@@ -661,8 +662,8 @@ static void check_counts(const random_case *x, const json_t *run)
     }
     for (int c = 0; c < n; c++)
         all += cost[c].forward_time + cost[c].backward_time;
-    assert_near(layers, x->layers.n_layers + 2, 0);
-    assert_near(time, all, 1e-9 * all);
+    assert_close_to(layers, x->layers.n_layers + 2, 0);
+    assert_close_to(time, all, 1e-9 * all);
     free(counts);
     free(cost);
 }

@@ -13,7 +13,7 @@
 #include "no_memory.h"
 #include "report/memory_internal.h"
 #include "report/trace_internal.h"
-#include "trace/analysis.h"
+#include "trace/analyse/analysis.h"
 #include "trace_generator.h"
 
 FAILING_ALLOC
@@ -181,13 +181,13 @@ static void a_prediction_is_that_of_its_struct(void **state)
     ek_job job = read_job("examples/llama175b_train.yaml");
     ek_memory memory;
     ek_memory_course course;
-    ek_measure *measure = calloc(EK_MAX_MEASURES, sizeof *measure);
+    ek_mitigation *measure = calloc(EK_MAX_MEASURES, sizeof *measure);
     ek_kept kept[EK_MAX_KEPT];
     ek_error err;
     int n_measures, n_kept;
     assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
     assert_int_equal(ek_memory_course_of(&job, &course, &err), EK_OK);
-    assert_int_equal(ek_memory_measures(&job, NULL, measure, &n_measures, &err), EK_OK);
+    assert_int_equal(ek_memory_mitigations(&job, NULL, measure, &n_measures, &err), EK_OK);
     assert_int_equal(ek_memory_kept(&job, kept, &n_kept, &err), EK_OK);
     const ek_memory_report report = {.job = &job,
                                      .memory = &memory,

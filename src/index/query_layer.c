@@ -1,0 +1,168 @@
+/* The layer that one event belongs to, told where it is asked for: by a numbered element of its own name's path
+ * ("12-LlamaDecoderLayer"; the outermost counts), of the operator that its arguments name, or of the PyTorch modules
+ * that enclose it on the host; else by what launched it, over up to MAX_HOPS arrows. Of enclosing modules the outermost
+ * counts whose kind the trace has more than one of. Not handled: layers that only a whole rank's passes tell
+ * (src/trace/layers/layers_paths.c), which the layers tab shows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "index/opened.h"
+#include "trace/layers/layers.h"
+
+enum { MAX_HOPS = 3, MAX_ARROWS = 8, LAYER_SIZE = 256 };
+
+static const char module_prefix[] = "nn.Module: ";
+
+static bool take_layer(const char *text, size_t size, char layer[LAYER_SIZE])
+{
+    if (size == 0 || size >= LAYER_SIZE)
+        return false;
+    memcpy(layer, text, size);
+    layer[size] = '\0';
+    return true;
+}
+
+/* The outermost element "12-Name" of a path. */
+static bool layer_of_path(const char *text, size_t size, char layer[LAYER_SIZE])
+{
+    for (size_t from = 0; from < size;) {
+        const char *slash = memchr(text + from, '/', size - from);
+        size_t n = slash ? (size_t)(slash - text) - from : size - from, kind;
+        if (ek__element_number(text + from, n, &kind) >= 0)
+            return take_layer(text + from, n, layer);
+        from += n + 1;
+    }
+    return false;
+}
+
+/* ---- what the event's own text says ---- */
+
+static bool layer_of_arguments(const char *text, size_t size, char layer[LAYER_SIZE])
+{
+    static const char *const key[] = {"mindspore_op", "fullname"};
+    json_t *root = json_loadb(text, size, 0, NULL);
+    const json_t *args = json_object_get(root, "args");
+    bool found = false;
+    for (size_t i = 0; i < sizeof key / sizeof *key && !found; i++) {
+        const json_t *value = json_object_get(args, key[i]);
+        if (json_is_string(value))
+            found = layer_of_path(json_string_value(value), json_string_length(value), layer);
+    }
+    json_decref(root);
+    return found;
+}
+
+/* ---- modules ---- */
+
+static const char *name_of(const ek__index_opened *file, uint32_t name, size_t *size)
+{
+    *size = 0;
+    if (name >= file->n_names)
+        return "";
+    ek__index_text text = file->name[name].text;
+    if (text.at > file->header.texts.n || text.size > file->header.texts.n - text.at)
+        return "";
+    *size = text.size;
+    return file->texts + text.at;
+}
+
+/* Does the trace have another "nn.Module: Kind_N"? `prefix`: up to and with the '_'. O(names). */
+static bool has_another(const ek__index_opened *file, uint32_t name, const char *text, size_t prefix)
+{
+    for (uint32_t i = 0; i < file->n_names; i++) {
+        size_t size = file->name[i].text.size;
+        if (i == name || size <= prefix || size > prefix + 7)
+            continue;
+        const char *other = name_of(file, i, &size);
+        if (size <= prefix || memcmp(other, text, prefix) != 0)
+            continue;
+        size_t digits = 0;
+        while (prefix + digits < size && other[prefix + digits] >= '0' && other[prefix + digits] <= '9')
+            digits++;
+        if (prefix + digits == size)
+            return true;
+    }
+    return false;
+}
+
+static bool layer_of_module(const ek__index_opened *file, uint32_t name, char layer[LAYER_SIZE])
+{
+    char module[LAYER_SIZE];
+    size_t size, kind, skip = sizeof module_prefix - 1;
+    const char *text = name_of(file, name, &size);
+    if (size <= skip || memcmp(text, module_prefix, skip) != 0 || !take_layer(text + skip, size - skip, module) ||
+        ek__module_number(module, &kind) < 0 || !has_another(file, name, text, skip + kind + 1))
+        return false;
+    return take_layer(module, size - skip, layer);
+}
+
+/* The modules that enclose a time on a track, from outside; rows of their own depth are below. */
+static ek_status layer_of_parents(const ek__index_opened *file, int row, int64_t time, ek__index_groups *groups,
+                                  char layer[LAYER_SIZE], ek_error *err)
+{
+    const ek__index_track *track = &file->track[file->row[row].track];
+    ek_status status = EK_OK;
+    for (uint32_t r = track->first_row; (int)r <= row && !*layer && status == EK_OK; r++) {
+        uint32_t at;
+        ek__index_event event;
+        status = ek__index_locate(file, &file->row[r], time, groups, &at, &event, err);
+        if (status == EK_OK && at != UINT32_MAX)
+            layer_of_module(file, event.name, layer);
+    }
+    return status;
+}
+
+/* ---- what launched it ---- */
+
+typedef struct asked {
+    const ek__index_opened *file;
+    ek__index_groups *groups;
+    char *layer;
+    ek_error *err;
+} asked;
+
+static ek_status ask(const asked *a, int row, uint32_t at, const ek__index_event *event, int hops);
+
+static ek_status ask_launchers(const asked *a, int row, uint32_t at, const ek__index_event *event, int hops)
+{
+    ek__index_arrow arrow[MAX_ARROWS];
+    int n = 0;
+    ek_status status = ek__index_arrows_of(a->file, row, at, event, true, a->groups, arrow, MAX_ARROWS, &n, a->err);
+    for (int i = 0; i < n && !*a->layer && status == EK_OK; i++) {
+        int from;
+        uint32_t from_at;
+        ek__index_event launcher;
+        status = ek__index_locate_deepest(a->file, &a->file->track[arrow[i].from_track], arrow[i].from_time, a->groups,
+                                          &from, &from_at, &launcher, a->err);
+        if (status == EK_OK && from >= 0)
+            status = ask(a, from, from_at, &launcher, hops - 1);
+    }
+    return status;
+}
+
+static ek_status ask(const asked *a, int row, uint32_t at, const ek__index_event *event, int hops)
+{
+    size_t size;
+    const char *name = name_of(a->file, event->name, &size);
+    if (layer_of_path(name, size, a->layer))
+        return EK_OK;
+    ek_status status = layer_of_parents(a->file, row, event->begin, a->groups, a->layer, a->err);
+    if (status == EK_OK && !*a->layer && hops > 0)
+        status = ask_launchers(a, row, at, event, hops);
+    return status;
+}
+
+ek_status ek__index_layer(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event,
+                          const char *text, size_t size, ek__index_groups *groups, char layer[LAYER_SIZE],
+                          ek_error *err)
+{
+    size_t name_size;
+    const char *name = name_of(file, event->name, &name_size);
+    layer[0] = '\0';
+    if (layer_of_path(name, name_size, layer) || layer_of_arguments(text, size, layer))
+        return EK_OK;
+    asked a = {file, groups, layer, err};
+    return ask(&a, row, at, event, MAX_HOPS);
+}

@@ -1,0 +1,62 @@
+/* What every stage holds block by block: the walk along its order that finds the peak (used.c), kept instead of only
+ * its largest value. Bytes are used ones; what an allocator adds on top is not told block by block. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "evenkeel/memory.h"
+#include "memory/program.h"
+#include "memory/stage_peak.h"
+
+static void walk_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                       ek_memory_course *out)
+{
+    ek__persistent_bytes bytes = ek__stage_persistent(job, programs, stage);
+    int64_t whole = bytes.weight + bytes.gathered + bytes.gradient + bytes.optimizer;
+    whole += ek__stage_other(job, programs, stage);
+    ek__stage_walk walk = ek__stage_walk_begin(job, programs, stage);
+    ek_memory_moment *moment = out->moment + (size_t)stage * out->n_blocks;
+    out->whole_step[stage] = whole;
+    for (size_t k = 0; k < out->n_blocks; k++) {
+        int64_t before = walk.now;
+        const ek__profile_of_part *profile = ek__stage_walk_next(&walk, &blocks[k]);
+        moment[k] = (ek_memory_moment){blocks[k], whole + before + profile->peak, whole + walk.now};
+    }
+}
+
+static ek_status walk_all(const ek_job *job, const ek__job_programs *programs, const ek_block *blocks,
+                          ek_memory_course *out, ek_error *err)
+{
+    out->whole_step = ek__alloc((size_t)out->n_stages, sizeof *out->whole_step);
+    out->moment = ek__alloc((size_t)out->n_stages * out->n_blocks, sizeof *out->moment);
+    if (!out->whole_step || !out->moment)
+        return ek__no_memory(err);
+    for (int s = 0; s < out->n_stages; s++)
+        walk_stage(job, programs, s, blocks + (size_t)s * out->n_blocks, out);
+    return EK_OK;
+}
+
+ek_status ek_memory_course_of(const ek_job *job, ek_memory_course *out, ek_error *err)
+{
+    ek__job_programs *programs = NULL;
+    ek_block *blocks = NULL;
+    ek_memory_course course = {.n_stages = job->plan.n_stages};
+    ek_status status = ek__job_programs_new(job, &programs, err);
+    if (!status)
+        status = ek__job_order(job, &blocks, &course.n_blocks, err);
+    if (!status)
+        status = walk_all(job, programs, blocks, &course, err);
+    free(blocks);
+    ek__job_programs_free(programs);
+    if (status)
+        ek_memory_course_clear(&course);
+    else
+        *out = course;
+    return status;
+}
+
+void ek_memory_course_clear(ek_memory_course *course)
+{
+    free(course->whole_step);
+    free(course->moment);
+    *course = (ek_memory_course){0};
+}

@@ -1,0 +1,53 @@
+/* memory/stage_peak.h - the most bytes that are alive on a stage at once, and what they are. */
+#ifndef EK_MEMORY_STAGE_PEAK_H
+#define EK_MEMORY_STAGE_PEAK_H
+
+#include "evenkeel/memory.h"
+#include "memory/program.h"
+
+/* A stage's blocks gone through in order: the bytes that they hold above what is there for the whole step. */
+typedef struct ek__stage_walk {
+    const ek__chunk_programs *chunk[EK_MAX_CHUNKS];
+    bool ran[EK_MAX_CHUNKS][EK_N_BLOCK_KINDS];
+    int64_t now; /* behind the last block */
+    bool first;  /* the last block was the first of its kind of its chunk */
+} ek__stage_walk;
+ek__stage_walk ek__stage_walk_begin(const ek_job *job, const ek__job_programs *programs, int stage);
+/* The next block: its profile from the bytes before it, which are `now` less the profile's end. */
+const ek__profile_of_part *ek__stage_walk_next(ek__stage_walk *walk, const ek_block *block);
+
+/* Where a stage's peak is. */
+typedef struct ek__peak {
+    int64_t bytes; /* above what is there for the whole step */
+    size_t block;  /* of the stage's list; its number of blocks when nothing ever runs */
+    int run;       /* copies times runs of the block count on; behind the last: none is running */
+    bool first;    /* the block is the first of its kind of its chunk, and takes weights' gradients that stay */
+} ek__peak;
+
+/* O(blocks). No allocation. */
+ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                        size_t n_blocks);
+
+/* Buffers of one kind that are alive at a peak. */
+typedef struct ek__alive {
+    const ek__buffer *buffer;
+    int64_t count;
+    ek_memory_part part;
+} ek__alive;
+
+typedef struct ek__alive_list {
+    int n;
+    size_t capacity;
+    ek__alive *alive;
+    int64_t masks;        /* micro-batches' attention masks */
+    double micro_batches; /* (chunk, micro-batch) pairs over v */
+    const char *op;       /* path of the operator that runs; "" when none does */
+    int layer;
+} ek__alive_list;
+
+/* What is alive at a peak, one entry for each buffer of each program. The caller frees list->alive. O(blocks + runs of
+ * a stage x events). */
+ek_status ek__stage_alive(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                          const ek__peak *peak, ek__alive_list *list, ek_error *err);
+
+#endif

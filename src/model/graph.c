@@ -1,0 +1,70 @@
+/* Putting a graph of operators together. Arrays are of fixed size, ample for every layer there is: a builder that
+ * overruns them is our mistake, not the user's, and asserted. */
+#include "model/graph.h"
+
+#include <assert.h>
+
+int ek__add_bytes(ek__graph *graph, const char *name, int64_t bytes, bool no_gradient)
+{
+    assert(graph->n_tensors < EK__MAX_TENSORS);
+    int index = graph->n_tensors++;
+    graph->tensor[index] = (ek__tensor){
+        .name = name, .bytes = bytes, .producer = -1, .storage = index, .no_gradient = no_gradient, .dtype = EK_FP32};
+    return index;
+}
+
+int ek__add_tensor(ek__graph *graph, const char *name, ek_dtype dtype, int n_dims, const int64_t *dim)
+{
+    assert(n_dims >= 1 && n_dims <= 4);
+    int64_t bytes = ek_dtype_bytes(dtype);
+    for (int i = 0; i < n_dims; i++)
+        bytes *= dim[i];
+    int index = ek__add_bytes(graph, name, bytes, false);
+    ek__tensor *tensor = &graph->tensor[index];
+    tensor->dtype = dtype;
+    tensor->n_dims = n_dims;
+    for (int i = 0; i < n_dims; i++)
+        tensor->dim[i] = dim[i];
+    return index;
+}
+
+int ek__add_parameter(ek__graph *graph, const char *name, int64_t elements, int64_t first_dimension, ek_dtype dtype,
+                      int copies)
+{
+    assert(graph->n_parameters < EK__MAX_PARAMETERS);
+    graph->parameter[graph->n_parameters] = (ek__parameter){
+        .name = name, .elements = elements, .first_dimension = first_dimension, .dtype = dtype, .copies = copies};
+    return graph->n_parameters++;
+}
+
+ek__op *ek__add_op(ek__graph *graph, const char *path, ek__op_kind kind)
+{
+    assert(graph->n_ops < EK__MAX_OPS);
+    ek__op *op = &graph->op[graph->n_ops++];
+    *op = (ek__op){.path = path, .kind = kind, .parameter = -1, .comm_after = -1, .requires = -1};
+    return op;
+}
+
+void ek__op_in(ek__graph *graph, ek__op *op, int tensor)
+{
+    assert(op->n_in < EK__MAX_IN && tensor >= 0 && tensor < graph->n_tensors);
+    (void)graph;
+    op->in[op->n_in++] = tensor;
+}
+
+void ek__op_out(ek__graph *graph, ek__op *op, int tensor)
+{
+    assert(op->n_out < EK__MAX_OUT && tensor >= 0 && tensor < graph->n_tensors);
+    op->out[op->n_out++] = tensor;
+    graph->tensor[tensor].producer = (int)(op - graph->op);
+    /* A view of a view has the storage of what is at the bottom. */
+    if (op->kind == EK__OP_VIEW)
+        graph->tensor[tensor].storage = graph->tensor[op->in[0]].storage;
+}
+
+void ek__op_need(ek__graph *graph, ek__op *op, int tensor)
+{
+    assert(op->n_needs < EK__MAX_NEEDS && tensor >= 0 && tensor < graph->n_tensors);
+    (void)graph;
+    op->needs[op->n_needs++] = tensor;
+}

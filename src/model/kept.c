@@ -1,0 +1,44 @@
+/* What a layer keeps between its passes: start from what the gradients of all operators read and walk back through
+ * what is recomputed until there is a tensor that the forward pass leaves behind. Every tensor is visited once, so
+ * this is linear in the graph. What recomputing costs in time, and when what it brings back is there, program.c says.
+ */
+#include <string.h>
+
+#include "model/graph.h"
+
+typedef struct walk {
+    bool seen[EK__MAX_TENSORS];
+    int n, stack[EK__MAX_TENSORS];
+} walk;
+
+static void visit(walk *w, int tensor)
+{
+    if (w->seen[tensor])
+        return;
+    w->seen[tensor] = true;
+    w->stack[w->n++] = tensor;
+}
+
+int64_t ek__graph_keep(const ek__graph *graph, const bool *recomputed, bool *kept)
+{
+    walk w = {0};
+    memset(kept, 0, (size_t)graph->n_tensors * sizeof *kept);
+    for (const ek__op *op = graph->op; op < graph->op + graph->n_ops; op++)
+        for (int i = 0; i < op->n_needs; i++)
+            visit(&w, op->needs[i]);
+    while (w.n > 0) {
+        const ek__tensor *tensor = &graph->tensor[w.stack[--w.n]];
+        if (tensor->producer < 0 || !recomputed[tensor->producer]) {
+            kept[tensor->storage] = true;
+            continue;
+        }
+        const ek__op *op = &graph->op[tensor->producer];
+        for (int i = 0; i < op->n_in; i++)
+            visit(&w, op->in[i]);
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (kept[i])
+            bytes += graph->tensor[i].bytes;
+    return bytes;
+}

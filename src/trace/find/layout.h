@@ -1,0 +1,80 @@
+/* trace/find/layout.h - the steps of finding a run's files: walk the folders, tell types, group by rank. */
+#ifndef EK_TRACE_FIND_LAYOUT_H
+#define EK_TRACE_FIND_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sys/types.h>
+
+#include "base/pool.h"
+#include "trace/tables/files.h"
+
+/** Part of a text. */
+typedef struct ek__path_part {
+    const char *at;
+    size_t n;
+} ek__path_part;
+
+enum {
+    EK__LAYOUT_MAX_DEPTH = 16,        /**< folders below the one given */
+    EK__LAYOUT_MAX_ENTRIES = 1000000, /**< names looked at, over all folders */
+    EK__LAYOUT_PATH_SIZE = 4096,
+};
+
+/** A file that will be read. */
+typedef struct ek__found {
+    const char *path; /**< as given, or below a folder as given */
+    const char *full; /**< the same from the root, without "." and ".." */
+    ek__file_type type;
+    bool given; /**< itself, not by a folder */
+    bool left_out;
+    dev_t device;
+    ino_t file;
+    const char *key;  /**< equal for files of one rank */
+    const char *prof; /**< raw results of the device profiler: their PROF_ folder; else NULL */
+    int number;       /**< that tells the rank, of the name or the device's folder; -1 */
+    int device_id, stage;
+} ek__found;
+
+/** What could not be used, and why. */
+typedef struct ek__trouble {
+    const char *path, *text;
+    ek_status status;
+} ek__trouble;
+
+typedef struct ek__file_search {
+    ek__pool *pool;
+    int n_found, n_troubles;
+    int n_entries, n_databases;
+    const char *database; /**< the first by path */
+    ek__found *found;     /**< in `pool` */
+    ek__trouble *trouble;
+} ek__file_search;
+
+/** Everything below the paths that is of a known type, each file once, by path. O(entries log entries). */
+ek_status ek__file_search_walk(ek__file_search *search, const char *const *path, int n_paths, ek_error *err);
+
+/** The type that a file's name tells; false when it tells none. */
+bool ek__type_of_name(const char *name, ek__file_type *type);
+/** The type that its beginning tells; `strict`: JSON only when it shows events. */
+bool ek__type_of_content(const char *path, bool strict, ek__file_type *type);
+/** Has a CSV the header of the memory tracker's tasks? */
+bool ek__begins_with_tasks(const char *path);
+
+/** Folder of a path, its last part; both of a part. */
+ek__path_part ek__folder_of(ek__path_part path);
+ek__path_part ek__last_of(ek__path_part path);
+ek__path_part ek__part_of(const char *text);
+bool ek__part_is(ek__path_part part, const char *text);
+bool ek__part_begins(ek__path_part part, const char *text);
+/** The name without .json, .csv and .gz. */
+ek__path_part ek__stem_of(ek__path_part name);
+/** The number of the last "rank3", "rank-3" or "rank_3" for the word "rank"; -1 without one. */
+int ek__number_behind(ek__path_part name, const char *word);
+/** The last number, unless it has more than six digits, as times and process ids have; -1 without one. */
+int ek__last_number(ek__path_part name);
+/** The numbers of "msprof_0_2_1": those at the end, separated by "_", up to three. @return how many. */
+int ek__end_numbers(ek__path_part stem, int number[3]);
+
+#endif

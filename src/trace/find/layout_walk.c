@@ -1,0 +1,286 @@
+/* A walk through folders for files that profilers write. Names come in any order; sorting at the end and one entry per
+ * file of the disk make the result independent of it and of the order of the paths given. A folder is not entered below
+ * itself, depth and the number of entries are limited; so links in circles end. What cannot be read is noted and
+ * passed. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/find/layout.h"
+
+/* Folders from the one given to the present one. */
+typedef struct trail {
+    int depth;
+    struct {
+        dev_t device;
+        ino_t file;
+    } at[EK__LAYOUT_MAX_DEPTH + 1];
+} trail;
+
+/* Where profilers put what is of no use here. */
+static const char *const skipped[] = {"FRAMEWORK", "logs", "log"};
+
+/* What cannot be used. EK_OK or EK_ERR_MEMORY. */
+__attribute__((format(printf, 5, 6))) static ek_status
+note_trouble(ek__file_search *search, ek_status status, const char *path, ek_error *err, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    ek__trouble *grown = ek__pool_push(search->pool, search->trouble, search->n_troubles, sizeof *grown);
+    char *path_copy = ek__pool_text(search->pool, path, strlen(path));
+    char *text_copy = ek__pool_text(search->pool, text, strlen(text));
+    if (!grown || !path_copy || !text_copy)
+        return ek__no_memory(err);
+    search->trouble = grown;
+    search->trouble[search->n_troubles++] = (ek__trouble){path_copy, text_copy, status};
+    return EK_OK;
+}
+
+/* From the root, without "." and "..", by the text alone: names of links stay. NULL when it is too long. */
+static const char *full_path(const char *path, char full[EK__LAYOUT_PATH_SIZE])
+{
+    size_t n = 0;
+    if (*path != '/') {
+        if (!getcwd(full, EK__LAYOUT_PATH_SIZE))
+            return NULL;
+        n = strlen(full);
+        n -= n == 1;
+    }
+    while (*path) {
+        size_t size = strcspn(path, "/");
+        if (size == 2 && memcmp(path, "..", 2) == 0) {
+            while (n > 0 && full[--n] != '/')
+                ;
+        } else if (size > 0 && !(size == 1 && *path == '.')) {
+            if (n + 1 + size >= EK__LAYOUT_PATH_SIZE)
+                return NULL;
+            full[n] = '/';
+            memcpy(full + n + 1, path, size);
+            n += 1 + size;
+        }
+        path += size + (path[size] == '/');
+    }
+    full[n] = '\0';
+    return full;
+}
+
+static ek_status keep(ek__file_search *search, const char *path, const struct stat *info, ek__file_type type,
+                      bool given, ek_error *err)
+{
+    char full[EK__LAYOUT_PATH_SIZE];
+    if (!full_path(path, full))
+        return note_trouble(search, EK_ERR_INPUT, path, err, "the path is longer than %d bytes",
+                            EK__LAYOUT_PATH_SIZE - 1);
+    if (search->n_found >= EK_TRACE_MAX_FILES)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "is one file more than the %d that are read at once; give a folder further inside",
+                        EK_TRACE_MAX_FILES);
+    ek__found *grown = ek__pool_push(search->pool, search->found, search->n_found, sizeof *grown);
+    char *path_copy = ek__pool_text(search->pool, path, strlen(path));
+    char *full_copy = ek__pool_text(search->pool, full, strlen(full));
+    if (!grown || !path_copy || !full_copy)
+        return ek__no_memory(err);
+    search->found = grown;
+    search->found[search->n_found++] = (ek__found){.path = path_copy,
+                                                   .full = full_copy,
+                                                   .type = type,
+                                                   .given = given,
+                                                   .device = info->st_dev,
+                                                   .file = info->st_ino,
+                                                   .number = -1,
+                                                   .device_id = -1,
+                                                   .stage = -1};
+    return EK_OK;
+}
+
+/* ---- folders ---- */
+
+static ek_status walk(ek__file_search *search, const char *path, const struct stat *info, trail *on, ek_error *err);
+
+static bool is_skipped(const char *name)
+{
+    for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++)
+        if (strcmp(name, skipped[i]) == 0)
+            return true;
+    return *name == '.';
+}
+
+static bool is_database(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 3 && strcmp(name + n - 3, ".db") == 0;
+}
+
+/* @return false when memory is out */
+static bool add_database(ek__file_search *search, const char *path)
+{
+    search->n_databases++;
+    if (search->database && strcmp(search->database, path) <= 0)
+        return true;
+    search->database = ek__pool_text(search->pool, path, strlen(path));
+    return search->database != NULL;
+}
+
+/* A regular file of a searched folder. */
+static ek_status look_at(ek__file_search *search, const char *path, const char *name, const struct stat *info,
+                         ek_error *err)
+{
+    const size_t n = strlen(name);
+    ek__file_type type;
+    if (is_database(name) && !add_database(search, path))
+        return ek__no_memory(err);
+    bool known = ek__type_of_name(name, &type);
+    /* Many programs write a task.csv. */
+    if (known && type == EK__FILE_memory_task && !ek__begins_with_tasks(path))
+        return EK_OK;
+    if (!known && (n < 5 || strcmp(name + n - 5, ".json") != 0 || !ek__type_of_content(path, true, &type)))
+        return EK_OK;
+    if (info->st_size == 0)
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
+    return keep(search, path, info, type, false, err);
+}
+
+static ek_status walk_entry(ek__file_search *search, const char *folder, const char *name, trail *on, ek_error *err)
+{
+    char path[EK__LAYOUT_PATH_SIZE];
+    struct stat info;
+    size_t n = strlen(folder);
+    if (snprintf(path, sizeof path, "%s%s%s", folder, n > 0 && folder[n - 1] == '/' ? "" : "/", name) >=
+        (int)sizeof path)
+        return note_trouble(search, EK_ERR_INPUT, folder, err,
+                            "a path below it is longer than %d bytes; give a folder further inside",
+                            EK__LAYOUT_PATH_SIZE - 1);
+    if (stat(path, &info) != 0)
+        return EK_OK; /* a link to nowhere */
+    if (S_ISDIR(info.st_mode))
+        return is_skipped(name) ? EK_OK : walk(search, path, &info, on, err);
+    return S_ISREG(info.st_mode) ? look_at(search, path, name, &info, err) : EK_OK;
+}
+
+static bool is_below_itself(const trail *on, const struct stat *info)
+{
+    for (int i = 0; i < on->depth; i++)
+        if (on->at[i].device == info->st_dev && on->at[i].file == info->st_ino)
+            return true;
+    return false;
+}
+
+static ek_status walk(ek__file_search *search, const char *path, const struct stat *info, trail *on, ek_error *err)
+{
+    if (is_below_itself(on, info))
+        return EK_OK;
+    if (on->depth > EK__LAYOUT_MAX_DEPTH)
+        return note_trouble(search, EK_ERR_INPUT, path, err,
+                            "lies more than %d folders below the one given and is not searched; give it itself",
+                            EK__LAYOUT_MAX_DEPTH);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return note_trouble(search, EK_ERR_SYSTEM, path, err, "the folder cannot be read: %s", strerror(errno));
+    on->at[on->depth].device = info->st_dev;
+    on->at[on->depth++].file = info->st_ino;
+    ek_status status = EK_OK;
+    for (struct dirent *entry; status == EK_OK && (entry = readdir(folder));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (++search->n_entries > EK__LAYOUT_MAX_ENTRIES)
+            status =
+                ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                         "more than %d files and folders were looked at; give the folders of the profiles themselves",
+                         EK__LAYOUT_MAX_ENTRIES);
+        else
+            status = walk_entry(search, path, entry->d_name, on, err);
+    }
+    closedir(folder);
+    on->depth--;
+    return status;
+}
+
+/* ---- what the user gives ---- */
+
+static ek_status take_file(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
+{
+    ek__file_type type;
+    /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace.
+     */
+    if (S_ISFIFO(info->st_mode))
+        return keep(search, path, info, EK__FILE_TRACE, true, err);
+    if (!S_ISREG(info->st_mode))
+        return note_trouble(search, EK_ERR_INPUT, path, err,
+                            "is no regular file; profiles are read from files or pipes, not from devices");
+    if (info->st_size == 0)
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
+    if (access(path, R_OK) != 0)
+        return note_trouble(search, EK_ERR_SYSTEM, path, err, "cannot be opened: %s", strerror(errno));
+    const char *slash = strrchr(path, '/');
+    if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
+        return keep(search, path, info, type, true, err);
+    if (is_database(path))
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is a database, which is not read; %s",
+                            EK__EXPORT_AS_TEXT);
+    return note_trouble(search, EK_ERR_INPUT, path, err,
+                        "is nothing known: neither a trace (JSON, plain or .gz), nor a table with the columns of "
+                        "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "
+                        "that profilers write");
+}
+
+static int by_file(const void *a, const void *b)
+{
+    const ek__found *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    size_t n = strlen(x->path), m = strlen(y->path);
+    if (n != m)
+        return n < m ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const ek__found *)a)->path, ((const ek__found *)b)->path);
+}
+
+/* The same file by two ways is read once, by the shortest path: it goes through fewer links. */
+static void drop_repeats(ek__file_search *search)
+{
+    int n = 0;
+    if (search->n_found == 0)
+        return;
+    qsort(search->found, (size_t)search->n_found, sizeof *search->found, by_file);
+    for (int i = 0; i < search->n_found; i++) {
+        ek__found *last = n > 0 ? &search->found[n - 1] : NULL;
+        if (last && last->device == search->found[i].device && last->file == search->found[i].file)
+            last->given = last->given || search->found[i].given;
+        else
+            search->found[n++] = search->found[i];
+    }
+    search->n_found = n;
+    qsort(search->found, (size_t)n, sizeof *search->found, by_path);
+}
+
+ek_status ek__file_search_walk(ek__file_search *search, const char *const *path, int n_paths, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (int i = 0; i < n_paths && status == EK_OK; i++) {
+        struct stat info;
+        trail on = {0};
+        if (stat(path[i], &info) != 0)
+            status = note_trouble(search, EK_ERR_SYSTEM, path[i], err, "cannot be opened: %s", strerror(errno));
+        else if (S_ISDIR(info.st_mode))
+            status = walk(search, path[i], &info, &on, err);
+        else
+            status = take_file(search, path[i], &info, err);
+    }
+    if (status == EK_OK)
+        drop_repeats(search);
+    return status;
+}

@@ -1,0 +1,81 @@
+/* The loop over a table's rows that all readers share, and cells that may be empty. */
+#include "trace/tables/table_rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+
+/* Numbers beyond this are no measurement, and sums of them would lose all others. */
+#define LARGEST 1e15
+
+ek_status ek__table_rows(const ek__table_in *in, ek__csv *csv, ek__row_reader *row, void *user, ek_error *err)
+{
+    ek__left_out left = {0};
+    ek_error cut;
+    int64_t n_rows = 0;
+    bool more = true;
+    ek_status status = EK_OK, row_status = EK_OK;
+    while (!status && (status = ek__csv_next(csv, &more, &cut)) == EK_OK && more) {
+        n_rows++;
+        row_status = row(user, csv, &left, err);
+        if (row_status)
+            return row_status;
+    }
+    if (status && status != EK_ERR_INPUT) {
+        if (err)
+            *err = cut;
+        return status;
+    }
+    status = ek__left_out_report(&left, "row", "rows", status ? &cut : NULL, in, err);
+    if (status)
+        return status;
+    in->source->items = n_rows;
+    in->source->bytes = ek__csv_bytes(csv);
+    return EK_OK;
+}
+
+void ek__left_out_row(ek__left_out *left, const ek__csv *csv, const char *format, ...)
+{
+    char why[sizeof left->first];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    ek__left_out_add(left, "line %" PRId64 ": %s", ek__csv_line(csv), why);
+}
+
+ek_status ek__table_needs(const ek__table_in *in, int column, const char *name, ek_error *err)
+{
+    if (column >= 0)
+        return EK_OK;
+    return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
+                    "the header has no column \"%s\"; is this %s, as the file's name says?", name,
+                    in->source && in->source->type ? in->source->type : "the table");
+}
+
+static bool is_empty(const char *cell)
+{
+    return !*cell || strcasecmp(cell, "N/A") == 0;
+}
+
+bool ek__cell_number(const ek__csv *csv, int column, ek__left_out *left, double *value)
+{
+    const char *cell = ek__csv_cell(csv, column);
+    *value = NAN;
+    if (is_empty(cell) || (ek__csv_number(csv, column, value) && fabs(*value) <= LARGEST))
+        return true;
+    ek__left_out_cell(left, ek__csv_line(csv), ek__csv_header(csv, column), cell);
+    return false;
+}
+
+bool ek__cell_us(const ek__csv *csv, int column, ek__left_out *left, int64_t *ns)
+{
+    const char *cell = ek__csv_cell(csv, column);
+    *ns = EK_TRACE_UNKNOWN;
+    if (is_empty(cell) || ek__csv_us(csv, column, ns))
+        return true;
+    ek__left_out_cell(left, ek__csv_line(csv), ek__csv_header(csv, column), cell);
+    return false;
+}
