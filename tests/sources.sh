@@ -44,6 +44,20 @@ public=$(cd include && echo evenkeel/*.h)
     fi
     check 'headers of src compile alone' "$(cd src && alone ${CC:-cc} -std=c11 -D_GNU_SOURCE -I../include -I. -x c -- $(find . -name '*.h' | sed 's#^\./##' | sort))"
 }
+# One unit with all of them, in both orders: no name may mean two things, and none may lean on one before it.
+together() { # COMPILER...: what is wrong when headers are included together
+    for order in sort 'sort -r'; do
+        { find src -name '*.h' | sed 's#^src/##'; printf '%s\n' $public; } | $order |
+            sed 's/.*/#include "&"/' | "$@" -Iinclude -Isrc -fsyntax-only - 2>&1 | grep -m 3 error
+    done
+}
+check 'all headers go together' "$(together ${CC:-cc} -std=c11 -D_GNU_SOURCE -x c)"
+if command -v c++ >/dev/null; then
+    check 'all headers go together as C++17' "$(together c++ -std=c++17 -D_GNU_SOURCE -x c++)"
+else
+    number=$((number + 1))
+    echo "ok $number # SKIP headers as C++: no c++ here"
+fi
 check 'evenkeel.h includes every public header' "$(for header in $public; do
     [ "$header" = evenkeel/evenkeel.h ] || grep -q "\"$header\"" include/evenkeel/evenkeel.h || echo "$header"
 done)"

@@ -23,7 +23,7 @@ static void chunk_free(ek__chunk *chunk)
 static ek__chunk_cache *cache_new(int n_pure)
 {
     ek__chunk_cache *cache = ek__alloc(1, sizeof *cache);
-    _Atomic(ek__chunk *) *pure = ek__alloc((size_t)n_pure, sizeof *pure);
+    EK__ATOMIC(ek__chunk *) *pure = ek__alloc((size_t)n_pure, sizeof *pure);
     if (!cache || !pure || pthread_mutex_init(&cache->lock, NULL)) {
         free(cache);
         free(pure);
@@ -588,7 +588,7 @@ static bool mixed_grow(ek__chunk_cache *cache)
     return true;
 }
 
-static const ek__chunk *get_pure(const ek__problem *problem, _Atomic(ek__chunk *) *place, int first, int n)
+static const ek__chunk *get_pure(const ek__problem *problem, EK__ATOMIC(ek__chunk *) * place, int first, int n)
 {
     ek__chunk *chunk = atomic_load_explicit(place, memory_order_acquire);
     if (chunk)

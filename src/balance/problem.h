@@ -7,8 +7,8 @@
 #define EK_BALANCE_PROBLEM_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
+#include "base/atomic.h"
 #include "evenkeel/balance.h"
 #include "simulate/order.h"
 
@@ -33,8 +33,8 @@ typedef struct ek__chunk {
 /** Chunks made so far. Shared by all threads: those within one body kind are found without a lock. */
 typedef struct ek__chunk_cache {
     int n_pure;
-    _Atomic(ek__chunk *) *pure; /**< [n_body][n_layers + 1] */
-    pthread_mutex_t lock;       /**< guards making a chunk, and all of `mixed` */
+    EK__ATOMIC(ek__chunk *) * pure; /**< [n_body][n_layers + 1] */
+    pthread_mutex_t lock;           /**< guards making a chunk, and all of `mixed` */
     int n_mixed, mixed_capacity;
     ek__chunk **mixed; /**< across body kinds, open-addressed by first and n */
 } ek__chunk_cache;

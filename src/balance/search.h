@@ -8,16 +8,16 @@ typedef struct ek__search {
     const ek__problem *problem;
     const ek_balance_options *options;
     int n_threads;
-    double start;        /**< ek__now() when the search began */
-    atomic_bool stop;    /**< set by the clock or an interrupt; solvers look at it often and return */
-    _Atomic double work; /**< blocks simulated so far, of work_total */
-    _Atomic double work_total;
-    _Atomic double best_time;   /**< INFINITY while there is no plan; written under the lock */
-    _Atomic double lower_bound; /**< no plan is shorter; grows */
-    double proof_end;           /**< ek__now() when raising it alone is to end; written before that begins */
-    bool clocked;               /**< the clock cut short what looks for plans, before the time limit */
-    bool relaxed;               /**< the relaxation reached its optimum: once more would show no more */
-    pthread_mutex_t lock;       /**< guards the rest */
+    double start;            /**< ek__now() when the search began */
+    EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers look at it often and return */
+    EK__ATOMIC(double) work; /**< blocks simulated so far, of work_total */
+    EK__ATOMIC(double) work_total;
+    EK__ATOMIC(double) best_time;   /**< INFINITY while there is no plan; written under the lock */
+    EK__ATOMIC(double) lower_bound; /**< no plan is shorter; grows */
+    double proof_end;               /**< ek__now() when raising it alone is to end; written before that begins */
+    bool clocked;                   /**< the clock cut short what looks for plans, before the time limit */
+    bool relaxed;                   /**< the relaxation reached its optimum: once more would show no more */
+    pthread_mutex_t lock;           /**< guards the rest */
     ek__state best;
     int best_rank;
     double best_at; /**< seconds after start */

@@ -8,13 +8,13 @@
 static inline double *ek__field(void *base, size_t at)
 {
     void *field = (char *)base + at;
-    return field;
+    return (double *)field;
 }
 
 static inline const double *ek__const_field(const void *base, size_t at)
 {
     const void *field = (const char *)base + at;
-    return field;
+    return (const double *)field;
 }
 
 #endif

@@ -86,7 +86,7 @@ static bool make_room(ek__texts *texts, size_t size)
 
 static bool equals(const ek__texts *texts, uint32_t number, const char *text, size_t size, uint64_t hash)
 {
-    const struct ek__text_entry *e = &texts->entry[number];
+    const ek__text_entry *e = &texts->entry[number];
     return e->hash == hash && e->size == size && memcmp(texts->bytes + e->offset, text, size) == 0;
 }
 
@@ -105,7 +105,7 @@ uint32_t ek__texts_intern_hashed(ek__texts *texts, const char *text, size_t size
     for (s = (uint32_t)hash & (texts->n_slots - 1); slot[s];)
         s = (s + 1) & (texts->n_slots - 1);
     slot[s] = texts->n + 1;
-    texts->entry[texts->n] = (struct ek__text_entry){hash, (uint32_t)texts->n_bytes, (uint32_t)size};
+    texts->entry[texts->n] = (ek__text_entry){hash, (uint32_t)texts->n_bytes, (uint32_t)size};
     if (size > 0)
         memcpy(texts->bytes + texts->n_bytes, text, size);
     texts->bytes[texts->n_bytes + size] = '\0';

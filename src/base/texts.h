@@ -6,14 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct ek__text_entry {
+    uint64_t hash;
+    uint32_t offset, size; /**< in `bytes`, a NUL behind */
+} ek__text_entry;
+
 /** Texts by number, found by hash. */
 typedef struct ek__texts {
     uint32_t n, capacity, n_slots; /**< n_slots: a power of two */
-    struct ek__text_entry {
-        uint64_t hash;
-        uint32_t offset, size; /**< in `bytes`, a NUL behind */
-    } * entry;                 /**< [n] */
-    uint32_t *slot;            /**< [n_slots] number + 1, 0 free */
+    ek__text_entry *entry;         /**< [n] */
+    uint32_t *slot;                /**< [n_slots] number + 1, 0 free */
     char *bytes;
     size_t n_bytes, bytes_capacity;
 } ek__texts;

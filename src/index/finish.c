@@ -324,7 +324,7 @@ static void put_names(tail *t, ek__index_header *h)
     size_t n = 0;
     begin_section(t, &h->names, names->texts.n);
     for (uint32_t i = 0; i < names->texts.n; i++) {
-        const struct ek__text_entry *e = &names->texts.entry[i];
+        const ek__text_entry *e = &names->texts.entry[i];
         ek__name_count count = i < names->capacity ? names->count[i] : (ek__name_count){0};
         some[n++] = (ek__index_name){{e->offset, e->size, 0}, count.n, count.total};
         if (n == sizeof some / sizeof *some || i + 1 == names->texts.n) {

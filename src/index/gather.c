@@ -65,7 +65,7 @@ static bool merge_names(ek__index_store *store, const ek__index_part *part)
     if (!make_room(store, texts->n))
         return false;
     for (uint32_t i = 0; i < texts->n; i++) {
-        const struct ek__text_entry *e = &texts->entry[i];
+        const ek__text_entry *e = &texts->entry[i];
         uint32_t number = ek__texts_intern_hashed(&store->names.texts, texts->bytes + e->offset, e->size, e->hash);
         const ek__name_count *count = i < part->names.capacity ? &part->names.count[i] : &none;
         if (number == UINT32_MAX || !add_count(&store->names, number, count))

@@ -165,7 +165,7 @@ bool ek__ir_layout_of(const ek__ir_context *context, uint32_t node, ek__ir_tuple
 bool ek__ir_tuple_equal(const ek__ir_tuple *a, const ek__ir_tuple *b);
 int64_t ek__ir_tuple_product(const ek__ir_tuple *tuple);
 /** "(2, 1)". */
-const char *ek__ir_tuple_text(char out[static 128], const ek__ir_tuple *tuple);
+const char *ek__ir_tuple_text(char out[128], const ek__ir_tuple *tuple);
 /** Cuts of the dimension that a (Batch)MatMul sums over, in its two operands; false when they are not told. */
 bool ek__ir_contracted(const ek__ir_context *context, uint32_t node, const ek__ir_cuts *cuts, int64_t out[2]);
 /** Is an operand of a (Batch)MatMul taken transposed? By attribute, or by the literal operand of later releases. */
@@ -197,7 +197,7 @@ const char *ek__ir_name(ek__ir_context *context, uint32_t node);
  * layer, the last name without a layer. false without a scope, or when it does not fit. */
 bool ek__ir_module_path(const ek__ir_context *context, uint32_t node, const char *separator, char *out, size_t size);
 /** "12.5 MiB"; "an unknown number of bytes" below 0. */
-const char *ek__ir_bytes_text(char out[static 32], int64_t bytes);
+const char *ek__ir_bytes_text(char out[32], int64_t bytes);
 /** Bytes of one micro-batch times those alive at once; -1 stays. */
 int64_t ek__ir_while_alive(const ek__ir_context *context, int64_t bytes);
 /** What a check does at its end. */

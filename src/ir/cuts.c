@@ -168,7 +168,7 @@ int64_t ek__ir_tuple_product(const ek__ir_tuple *tuple)
     return product;
 }
 
-const char *ek__ir_tuple_text(char out[static 128], const ek__ir_tuple *tuple)
+const char *ek__ir_tuple_text(char out[128], const ek__ir_tuple *tuple)
 {
     size_t used = 1;
     out[0] = '(';

@@ -54,7 +54,7 @@ static bool is_now_and_then(const ek__python *p, const ek__python_block *b)
 
 static bool is_forward(const ek__python *p, const ek__python_block *b)
 {
-    return b->kind == EK__PYTHON_FUNCTION && b->class >= 0 &&
+    return b->kind == EK__PYTHON_FUNCTION && b->in_class >= 0 &&
            (ek__python_is(p, b->name, "construct") || ek__python_is(p, b->name, "forward"));
 }
 
@@ -83,7 +83,7 @@ bool ek__python_is_mindspore(const ek__python *python)
             if (strncmp(python->alias[i], modules[m], strlen(modules[m])) == 0)
                 return true;
     for (int i = 0; i < python->n_blocks; i++)
-        if (python->block[i].class >= 0 && python->block[i].kind == EK__PYTHON_FUNCTION &&
+        if (python->block[i].in_class >= 0 && python->block[i].kind == EK__PYTHON_FUNCTION &&
             ek__python_is(python, python->block[i].name, "construct"))
             return true;
     return false;

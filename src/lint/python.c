@@ -220,20 +220,20 @@ static ek_status open_block(reader *r, ek__python_block_kind kind, int header, i
                             .body = body,
                             .name = -1,
                             .loop = -1,
-                            .class = -1,
+                            .in_class = -1,
                             .decorators = -1};
     if (here > 0) {
         const ek__python_block *parent = &all[r->block];
         b->parent = r->block;
         b->function = parent->function;
         b->loop = parent->loop;
-        b->class = parent->class;
+        b->in_class = parent->in_class;
     }
     if (kind == EK__PYTHON_FUNCTION || kind == EK__PYTHON_CLASS) {
         int name = header + 1 + ek__python_is(p, header, "async");
         b->name = is_kind(p, name, EK__PYTHON_NAME) ? name : -1;
         b->function = kind == EK__PYTHON_FUNCTION ? here : b->function;
-        b->class = kind == EK__PYTHON_CLASS ? here : b->class;
+        b->in_class = kind == EK__PYTHON_CLASS ? here : b->in_class;
         b->loop = -1; /* what is defined in a loop does not run there */
         b->decorators = r->decorators;
     }

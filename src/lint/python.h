@@ -57,7 +57,7 @@ typedef struct ek__python_block {
     int name;       /* of a class or function: that token; else -1 */
     int function;   /* the innermost function it is in or is; 0: the module */
     int loop;       /* the innermost loop of that function it is in or is; -1 */
-    int class;      /* the innermost class it is in or is; -1 */
+    int in_class;   /* the innermost class it is in or is; -1 */
     int decorators; /* first token of the decorators above; else -1 */
     bool trains;    /* a loop with a call right in it that trains a step */
 } ek__python_block;

@@ -328,10 +328,10 @@ static ek_status check_bprop(ek__lint_run *run, const ek__lint_entry *entry, con
         if (b->kind != EK__PYTHON_FUNCTION || b->parent < 0 || p->block[b->parent].kind != EK__PYTHON_CLASS ||
             !ek__python_is(p, b->name, "bprop") || b->parent < scanned)
             continue;
-        const ek__python_block *class = &p->block[b->parent];
+        const ek__python_block *of = &p->block[b->parent];
         bool told = false;
         scanned = b->parent + 1; /* a class is looked through once */
-        for (int t = class->body; t < class->end && !told; t++)
+        for (int t = of->body; t < of->end && !told; t++)
             told = ek__python_is(p, t, "used_bprop_inputs");
         const ek__python_token *name = &p->token[b->name];
         if (!told)

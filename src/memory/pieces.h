@@ -163,12 +163,12 @@ static inline int32_t ek__pieces_new(ek__pieces *pieces)
         return index;
     }
     if ((size_t)pieces->n == pieces->capacity) {
-        ek__piece *grown = pieces->n == INT32_MAX
-                               ? NULL
-                               : ek__with_room(pieces->at, &pieces->capacity, (size_t)pieces->n + 1, sizeof *grown);
+        void *grown = pieces->n == INT32_MAX
+                          ? NULL
+                          : ek__with_room(pieces->at, &pieces->capacity, (size_t)pieces->n + 1, sizeof(ek__piece));
         if (!grown)
             return -1;
-        pieces->at = grown;
+        pieces->at = (ek__piece *)grown;
     }
     return pieces->n++;
 }

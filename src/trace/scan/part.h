@@ -122,7 +122,7 @@ uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
 /** Is a text the one that stands there, as far as escapes do not matter? Ids are short: a loop beats a call. */
 static inline bool ek__same_text(const ek__texts *texts, uint32_t number, const ek__span *span)
 {
-    const struct ek__text_entry *e = &texts->entry[number];
+    const ek__text_entry *e = &texts->entry[number];
     const char *text = texts->bytes + e->offset;
     if (!span->at || e->size != span->size)
         return false;

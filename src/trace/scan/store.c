@@ -31,7 +31,7 @@ static bool renumber_texts(ek__trace_store *store, const ek__texts *texts)
         return false;
     store->renumber = room;
     for (uint32_t i = 0; i < texts->n; i++) {
-        const struct ek__text_entry *e = &texts->entry[i];
+        const ek__text_entry *e = &texts->entry[i];
         room[i] = ek__texts_intern_hashed(&store->texts, texts->bytes + e->offset, e->size, e->hash);
         if (room[i] == UINT32_MAX)
             return false;
