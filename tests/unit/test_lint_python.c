@@ -330,7 +330,8 @@ static void calls_know_their_blocks(void **state)
         assert_int_equal(b->loop >= 0, wanted[i].loop);
         assert_true(b->function == 0 ? !*wanted[i].function
                                      : ek__python_is(q, q->block[b->function].name, wanted[i].function));
-        assert_true(b->class < 0 ? !*wanted[i].class : ek__python_is(q, q->block[b->class].name, wanted[i].class));
+        assert_true(
+            b->in_class < 0 ? !*wanted[i].class : ek__python_is(q, q->block[b->in_class].name, wanted[i].class));
         assert_true(b->header <= call->token && call->close < b->end);
     }
     ek__pool_free(p.pool);
