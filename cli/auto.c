@@ -46,13 +46,12 @@ static bool skip(candidates *c, const char *name, const char *reason)
 static bool list_schedules(candidates *c, const char *text, const cli_model *model)
 {
     if (strcmp(text, "auto") == 0) {
-        const ek_schedule *pieces = ek_schedule_find("sequence");
         for (const ek_schedule *const *s = ek_schedules; *s; s++) {
-            bool wanted = (*s == pieces) == (model->n_pieces > 1);
+            bool wanted = (*s)->pieces == (model->n_pieces > 1);
             if (wanted && c->n_schedules < MAX_SCHEDULES)
                 c->schedule[c->n_schedules++] = *s;
             else if (!skip(c, (*s)->name,
-                           *s == pieces ? "for sequence pieces (-seq)" : "does not know sequence pieces"))
+                           (*s)->pieces ? "for sequence pieces (-seq)" : "does not know sequence pieces"))
                 return false;
         }
         return true;
@@ -62,7 +61,7 @@ static bool list_schedules(candidates *c, const char *text, const cli_model *mod
         const ek_schedule *schedule = cli_find_schedule(at, length);
         if (!schedule)
             return false;
-        if (model->n_pieces > 1 && strcmp(schedule->name, "sequence") != 0) {
+        if (model->n_pieces > 1 && !schedule->pieces) {
             cli_error(NULL, "--schedule %s does not know sequence pieces", schedule->name);
             return false;
         }

@@ -120,7 +120,7 @@ static cli_model with_schedule(const cli_model *model, const ek_strategy *strate
     cli_model own = *model;
     if (own.schedule || !strategy->schedule || own.less_memory >= 0)
         return own;
-    if (own.n_pieces == 1 && strcmp(strategy->schedule->name, "sequence") == 0)
+    if (own.n_pieces == 1 && strategy->schedule->pieces)
         cli_note("plan '%s' splits sequences; it is run without pieces (-seq N and -train FILE cut them)",
                  strategy->name);
     else

@@ -243,8 +243,8 @@ static bool take_today(command *c)
     bool choice = c->open.schedules || c->open.chunks;
     model->n_stages = model->n_stages ? model->n_stages : train.plan.n_stages;
     model->n_micro_batches = model->n_micro_batches ? model->n_micro_batches : train.n_micro_batches;
-    if (!model->n_chunks && !model->schedule && !choice && train.schedule &&
-        strcmp(train.schedule->name, "sequence") != 0 && model->less_memory < 0 && model->n_pieces == 1)
+    if (!model->n_chunks && !model->schedule && !choice && train.schedule && !train.schedule->pieces &&
+        model->less_memory < 0 && model->n_pieces == 1)
         model->schedule = train.schedule;
     if (!model->n_chunks && !choice)
         model->n_chunks = train.plan.n_chunks;
@@ -397,7 +397,7 @@ static int run_manual(const command *c, const ek_layers *layers)
 /* -dual 1 is a schedule here. */
 static bool take_dual(command *c)
 {
-    const ek_schedule *dual = ek_schedule_find("dualpipev");
+    const ek_schedule *dual = ek_schedule_of(EK_SCHEDULE_DUALPIPE, EK_PLACE_V);
     if (!c->dual)
         return true;
     if (c->open.schedules || (c->model.schedule && c->model.schedule != dual)) {

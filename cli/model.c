@@ -298,7 +298,7 @@ static bool check_pieces(const cli_model *model)
                   model->n_pieces);
         return false;
     }
-    if (model->schedule && model->schedule != ek_schedule_find("sequence")) {
+    if (model->schedule && !model->schedule->pieces) {
         cli_error(NULL, "--schedule %s does not know sequence pieces; leave it out, or use --schedule sequence",
                   model->schedule->name);
         return false;
@@ -423,6 +423,6 @@ const ek_schedule *cli_model_schedule(const cli_model *model, int n_chunks, int 
     if (given && !(another_plan && (n_chunks < given->min_chunks || n_chunks > given->max_chunks)))
         return given;
     if (model->n_pieces > 1)
-        return ek_schedule_find("sequence");
+        return ek_schedule_of(EK_SCHEDULE_SEQUENCE, EK_PLACE_WRAP);
     return ek_schedule_default(n_chunks, less_memory == 1);
 }

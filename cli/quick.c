@@ -19,7 +19,7 @@ bool cli_check_quick(const cli_model *model, const cli_open *open)
         bool given;
     } options[] = {
         {"-i above 1", model->n_chunks > 1 || open->chunks},
-        {"another --schedule", (model->schedule && model->schedule != ek_schedule_find("1f1b")) || open->schedules},
+        {"another --schedule", (model->schedule && model->schedule != ek_schedule_default(1, 0)) || open->schedules},
         {"-seq above 1", model->n_pieces > 1},
         {"--stage-memory", cluster->memory},
         {"--stage-speed", cluster->speed},
@@ -52,7 +52,7 @@ static ek_status search_too(const cli_model *model, const ek_layers *layers, cli
     ek_order *order;
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         search->cluster.forbidden[k] = k != EK_RECOMPUTE_NONE && k != EK_RECOMPUTE_FULL;
-    ek_status status = cli_search_run(search, layers, ek_schedule_find("1f1b"), shape, &model->comm,
+    ek_status status = cli_search_run(search, layers, ek_schedule_default(1, 0), shape, &model->comm,
                                       fmin(cli_search_left(search), SEARCH_SECONDS), &order, out, err);
     if (status == EK_OK)
         ek_order_free(order);
@@ -85,7 +85,7 @@ int cli_run_quick(cli_model *model, const ek_layers *layers, cli_search *search)
     int code = EXIT_WRONG;
     const ek_shape shape = cli_model_shape(model, model->n_stages, 1, model->n_micro_batches);
     const ek_balance_options *options = &search->options;
-    ek_status status = ek_order_new(ek_schedule_find("1f1b"), &shape, &order, &err);
+    ek_status status = ek_order_new(ek_schedule_default(1, 0), &shape, &order, &err);
     if (status == EK_OK)
         status =
             ek_quick_tune(layers, order, &model->comm, options->memory_limit_mb, options->min_layers, &quick, &err);

@@ -76,6 +76,24 @@ typedef struct ek_profile {
     const double *edge_time;  /**< [n_stages] p2p time between stage s and its next one, the last and the first too */
 } ek_profile;
 
+/** Which kind of order a schedule has. */
+typedef enum ek_schedule_family {
+    EK_SCHEDULE_OTHER,
+    EK_SCHEDULE_1F1B,        /**< one chunk a stage: forward and backward in turns after a warm-up of p - s - 1 */
+    EK_SCHEDULE_INTERLEAVED, /**< 1F1B over several chunks a stage, Megatron-LM's */
+    EK_SCHEDULE_SEQUENCE,    /**< 1F1B over pieces of sequences */
+    EK_SCHEDULE_GPIPE,       /**< all forward, then all backward */
+    EK_SCHEDULE_ZERO_BUBBLE, /**< the gradient of the weights fills the bubbles */
+    EK_SCHEDULE_DUALPIPE,    /**< micro-batches from both ends */
+} ek_schedule_family;
+
+/** How the share of a step that equal stages idle follows from p stages, v chunks, m micro-batches and k pieces. */
+typedef enum ek_bubble_form {
+    EK_BUBBLE_OPEN,  /**< no closed form: smaller than (p-1)/(vmk + p-1), or it depends on the times */
+    EK_BUBBLE_ABOUT, /**< (p-1)/(vmk + p-1), or a little more */
+    EK_BUBBLE_EXACT, /**< (p-1)/(vm + p-1) for whole micro-batches */
+} ek_bubble_form;
+
 typedef struct ek_schedule {
     const char *name;           /**< as given to --schedule */
     const char *title;          /**< for people */
@@ -83,6 +101,10 @@ typedef struct ek_schedule {
     int min_chunks, max_chunks; /**< chunks per stage it is defined for */
     int min_micro_batches;      /**< least micro-batches, as a multiple of the stages; 0: any */
     ek_placement placement;
+    ek_schedule_family family;
+    ek_bubble_form bubble;
+    bool pieces;          /**< it keeps the sequence pieces of a micro-batch in order */
+    bool shorter_warm_up; /**< of the interleaved family: as few micro-batches ahead as 1F1B has */
     bool splits_backward; /**< every chunk and micro-batch has an EK_BACKWARD_WEIGHT block after its EK_BACKWARD */
     /** Fill `blocks` with the blocks of `stage` in running order. The shape is within the limits. NULL when the order
      *  is made for given times, by `arrange`. */
@@ -101,11 +123,20 @@ size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape 
 /** The schedules, NULL at the end. */
 extern const ek_schedule *const ek_schedules[];
 
+/** Does it interleave chunks with the usual warm-up, as frameworks do? */
+static inline bool ek_schedule_is_interleaved(const ek_schedule *schedule)
+{
+    return schedule->family == EK_SCHEDULE_INTERLEAVED && !schedule->shorter_warm_up;
+}
+
 /** The limit of live activations a schedule's order is made for when none is given; 0 when it has none. */
 double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages);
 
 /** By name, or NULL. */
 const ek_schedule *ek_schedule_find(const char *name);
+
+/** The first of the list in a family with a placement; NULL: none. O(schedules). */
+const ek_schedule *ek_schedule_of(ek_schedule_family family, ek_placement placement);
 
 /** The original's choice: 1f1b for one chunk, else interleaved or interleaved-less-memory. */
 const ek_schedule *ek_schedule_default(int n_chunks, int less_memory);

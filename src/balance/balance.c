@@ -41,13 +41,6 @@ static const ek__solver *find_solver(const char *name)
     return NULL;
 }
 
-double ek__now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void ek_balance_options_init(ek_balance_options *options)
 {
     *options = (ek_balance_options){
@@ -59,41 +52,6 @@ void ek_balance_result_clear(ek_balance_result *result)
     ek_plan_clear(&result->plan);
     ek_plan_clear(&result->fit_plan);
     *result = (ek_balance_result){0};
-}
-
-void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank)
-{
-    /* Most offers are longer than what another thread found meanwhile: turn them away without the lock. */
-    if (step_time > atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE))
-        return;
-    pthread_mutex_lock(&search->lock);
-    double best = atomic_load(&search->best_time), tolerance = EK__TIME_TOLERANCE * step_time;
-    if (step_time < best - tolerance || (step_time <= best + tolerance && rank < search->best_rank)) {
-        if (step_time < best - tolerance)
-            search->best_at = ek__now() - search->start;
-        ek__state_copy(search->problem, state, &search->best);
-        search->best_rank = rank;
-        atomic_store(&search->best_time, step_time);
-    }
-    pthread_mutex_unlock(&search->lock);
-}
-
-void ek__search_bound(ek__search *search, double bound)
-{
-    double now = atomic_load(&search->lower_bound);
-    while (bound > now && !atomic_compare_exchange_weak(&search->lower_bound, &now, bound))
-        ;
-}
-
-bool ek__proof_over(const ek__search *search)
-{
-    return ek__search_stopped(search) || ek__now() > search->proof_end;
-}
-
-bool ek__search_close_enough(ek__search *search)
-{
-    double best = atomic_load(&search->best_time);
-    return atomic_load(&search->lower_bound) >= best * (1 - fmax(search->options->gap, EK__TIME_TOLERANCE));
 }
 
 /* The solver's thread, and how the caller's thread learns that it is done. */

@@ -144,7 +144,7 @@ static void stand_in_of_equal_counts(model *m)
 {
     const ek__problem *problem = m->problem;
     int p = problem->n_stages, last = problem->n_chunks - 1;
-    bool less_memory = strcmp(ek_order_schedule(problem->order)->name, "interleaved-less-memory") == 0;
+    bool less_memory = ek_order_schedule(problem->order)->shorter_warm_up;
     int others_most = add_column(m, 0, DBL_MAX, 1, false), last_most = add_column(m, 0, DBL_MAX, 1, false);
     for (int c = 0; c < problem->n_cells; c++) {
         int s = c % p, ahead = less_memory ? s : s < p / 2 ? 0 : abs(p - 1 - 2 * s);

@@ -313,7 +313,7 @@ static ek_status check(const ek_layers *layers, const ek_order *order, double me
 {
     const ek_shape *shape = ek_order_shape(order);
     int p = shape->n_stages;
-    if (strcmp(ek_order_schedule(order)->name, "1f1b") != 0 || shape->n_chunks != 1)
+    if (ek_order_schedule(order)->family != EK_SCHEDULE_1F1B || shape->n_chunks != 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "quick tuning is for 1f1b with one chunk per stage (got %s with %d); leave --quick out",
                         ek_order_schedule(order)->name, shape->n_chunks);

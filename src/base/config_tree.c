@@ -32,15 +32,6 @@ typedef struct builder {
     size_t n_skipped;                 /* bytes of the file before the text */
 } builder;
 
-char *ek__strdup(const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = ek__alloc(size, 1);
-    if (copy)
-        memcpy(copy, text, size);
-    return copy;
-}
-
 /* ---- the text, before libyaml sees it ---- */
 
 static int hex4(const char *s, const char *end)

@@ -418,3 +418,12 @@ void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *co
         }
     }
 }
+
+char *ek__strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = ek__alloc(size, 1);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}

@@ -94,6 +94,8 @@ typedef struct ek__work {
 
 /** Takes `text` over, which ends in a NUL byte. */
 ek_status ek__edit_parse(const char *name, char *text, size_t size, bool aliases, ek__source *out, ek_error *err);
+/* The order of in_map: of a value's map and key beside another map and key. */
+int ek__edit_compare_key(const ek__node *node, const ek__node *map, const char *key);
 /** The value of a key that is no part of an alias, or NULL. O(log keys of the file). */
 const ek__node *ek__edit_child(const ek__edit *edit, const ek__node *map, const char *key);
 /** Where a message about a change points to: the last value on its path that is there. */

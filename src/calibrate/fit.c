@@ -4,7 +4,6 @@
  * fit_minimise.c's, the choice of constants fit_states.c's.
  *
  * Not handled: noise that differs from run to run. */
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +17,6 @@ static const double first_noise = 0.05;  /* of a logarithm */
 static const double known_share = 0.5;   /* of a width, where the start was fitted to something */
 static const double least_effect = 1e-5; /* of a width on any run's logarithm */
 static const double least_sum = 3e-3;    /* of a width on all runs: no noise is small enough for less to be seen */
-
-bool ek__fit_invert(int n, double *a)
-{
-    if (n == 0)
-        return true;
-    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, a, n) != 0 || LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'L', n, a, n) != 0)
-        return false;
-    for (int i = 0; i < n; i++)
-        for (int k = i + 1; k < n; k++)
-            a[(size_t)i * (size_t)n + (size_t)k] = a[(size_t)k * (size_t)n + (size_t)i];
-    return true;
-}
 
 /* ---- before and after ---- */
 

@@ -231,3 +231,15 @@ ek_status ek__fit_settle(ek__fit_work *w, double *covariance)
                ? EK_OK
                : ek__fail(w->err, EK_ERR_INPUT, EK__NOWHERE, "the fit's matrix has no inverse");
 }
+
+bool ek__fit_invert(int n, double *a)
+{
+    if (n == 0)
+        return true;
+    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, a, n) != 0 || LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'L', n, a, n) != 0)
+        return false;
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < n; k++)
+            a[(size_t)i * (size_t)n + (size_t)k] = a[(size_t)k * (size_t)n + (size_t)i];
+    return true;
+}

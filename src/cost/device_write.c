@@ -3,26 +3,12 @@
 #include "base/field.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cost/device_keys.h"
 #include "cost/kernel_table.h"
 #include "cost/layer_table.h"
-
-void ek__write_pair(const char *before, const char *key, double value, FILE *out)
-{
-    char text[40];
-    bool exponent = fabs(value) < 1e-4 || fabs(value) >= 1e15; /* else 180 would be 1.8e+02 */
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value && (exponent || !strchr(text, 'e')))
-            break;
-    }
-    fprintf(out, "%s%s: %s", before, key, text);
-}
 
 /* What ends a line to YAML besides a line feed, inside quotes too: NEL, LS, PS. */
 static const struct {

@@ -37,21 +37,6 @@ ek__edit_oracle ek__pipeline_today(const ek__pipeline *p)
     return (ek__edit_oracle){p->schedule, p->plan.n_chunks, p->n_micro_batches, 0};
 }
 
-void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out)
-{
-    ek_balance_options_init(out);
-    out->memory_limit_mb = 1e9; /* not known */
-    out->comm = p->comm;
-    out->gap = 1e-3;
-    out->min_layers = 1;
-    if (options) {
-        out->time_limit = options->seconds / 2;
-        out->proof_limit = options->seconds / 8;
-        out->n_threads = options->n_threads;
-        out->interrupt = options->interrupt;
-    }
-}
-
 /* ---- searching ---- */
 
 /* The balancer's plan for limits of the stages, NULL: none. Empty where there is none. */

@@ -92,3 +92,18 @@ ek_status ek__plan_predict_today(ek__pipeline *p, ek_error *err)
         *err = why;
     return status == EK_ERR_INPUT ? EK_OK : status;
 }
+
+void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out)
+{
+    ek_balance_options_init(out);
+    out->memory_limit_mb = 1e9; /* not known */
+    out->comm = p->comm;
+    out->gap = 1e-3;
+    out->min_layers = 1;
+    if (options) {
+        out->time_limit = options->seconds / 2;
+        out->proof_limit = options->seconds / 8;
+        out->n_threads = options->n_threads;
+        out->interrupt = options->interrupt;
+    }
+}

@@ -1,5 +1,5 @@
-/* emit/emit_internal.h - what emitters share: comments, lists, the names of schedules elsewhere, and recomputation as
- * one rule for all chunks, which is all that most frameworks can be told. */
+/* emit/emit_internal.h - what emitters share: comments, lists, what runs a plan's schedule elsewhere, and recomputation
+ * as one rule for all chunks, which is all that most frameworks can be told. */
 #ifndef EK_EMIT_INTERNAL_H
 #define EK_EMIT_INTERNAL_H
 
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "evenkeel/emit.h"
+#include "schedule/frameworks.h"
 
 /* ---- what a plan costs ---- */
 
@@ -28,30 +29,16 @@ ek_status ek__judge(const ek_emission *emission, const ek_plan *plan, ek__cost *
 /** The schedule the plan is for. */
 const ek_schedule *ek__emission_schedule(const ek_emission *emission);
 
-/** What a schedule is called elsewhere. */
-typedef struct ek__schedule_name {
-    const char *own;
-    const char *single, *several; /**< the framework's, for one chunk a stage and for several; NULL: it cannot place
-                                       such chunks */
-    bool same;                    /**< the framework runs the same order of blocks; else one that places them alike */
-} ek__schedule_name;
-
 /** The framework's schedule for a plan, and whether it is the same. */
 typedef struct ek__theirs {
     const char *name;
     bool same;
 } ek__theirs;
 
-/** Find a plan's schedule in a table whose last entry's `own` is NULL. @return EK_OK; EK_ERR_INPUT, naming the
- *  schedule, when it is not there. */
-ek_status ek__find_schedule(const ek_emission *emission, const char *framework, const ek__schedule_name *table,
-                            ek__theirs *out, ek_error *err);
-
-/** Of frameworks with Megatron's schedules: 1F1B and its interleaved form. */
-extern const ek__schedule_name ek__megatron_schedules[];
-
-/** Those of MindSpore's pipeline_scheduler. */
-extern const ek__schedule_name ek__mindformers_schedules[];
+/** Find what runs a plan's schedule in a framework; `name` is the framework's for people. @return EK_OK; EK_ERR_INPUT,
+ *  naming the schedule, when the framework cannot be told. */
+ek_status ek__find_schedule(const ek_emission *emission, ek_framework framework, const char *name, ek__theirs *out,
+                            ek_error *err);
 
 /** EK_ERR_INPUT for several chunks on one stage, where there is no pipeline to interleave. */
 ek_status ek__check_interleave(const ek_emission *emission, const char *framework, ek_error *err);

@@ -4,8 +4,8 @@
  * that can be told. */
 #include <string.h>
 
+#include "base/print.h"
 #include "emit/emit_internal.h"
-#include "report/report_internal.h"
 
 enum { MAX_PERIOD = 8 };
 
@@ -157,7 +157,7 @@ static ek_status write_megatron(const ek_emission *e, FILE *out, ek_telling *tel
 {
     ek__theirs schedule;
     ek__told told;
-    ek_status status = ek__find_schedule(e, framework, ek__megatron_schedules, &schedule, err);
+    ek_status status = ek__find_schedule(e, EK_MEGATRON, framework, &schedule, err);
     if (status == EK_OK)
         status = ek__check_interleave(e, framework, err);
     if (status == EK_OK)

@@ -1,33 +1,15 @@
 /* MindFormers: a piece of its training YAML. The plan's lists are its own terms, so every plan can be told; what may
  * differ is the order of blocks, which MindSpore picks by pipeline_scheduler. Lists are [chunk][stage], also where
  * chunks run in a V: there MindFormers turns the second row around itself. */
-#include <string.h>
-
+#include "base/print.h"
 #include "emit/emit_internal.h"
-#include "report/report_internal.h"
 
 static const char framework[] = "MindFormers";
-
-const ek__schedule_name ek__mindformers_schedules[] = {
-    {"1f1b", "1f1b", NULL, true},
-    {"interleaved", NULL, "1f1b", true},
-    {"interleaved-less-memory", NULL, "1f1b", true},
-    {"sequence", "seqpipe", "seqpipe", true},
-    {"gpipe", "gpipe", NULL, true},
-    {"zb-h1", "1f1b", NULL, false},
-    {"zb-1p", "1f1b", NULL, false},
-    {"zb-2p", "1f1b", NULL, false},
-    {"zb-v", NULL, "zero_bubble_v", false},
-    {"v-half", NULL, "zero_bubble_v", false},
-    {"v-min", NULL, "zero_bubble_v", false},
-    {"dualpipev", NULL, "zero_bubble_v", false},
-    {0},
-};
 
 static void put_parallel(const ek_emission *e, const ek__theirs *schedule, FILE *out)
 {
     const ek_plan *plan = e->plan;
-    bool pieces = strcmp(schedule->name, "seqpipe") == 0;
+    bool pieces = ek__emission_schedule(e)->pieces;
     fprintf(out, "parallel:\n  pipeline_config:\n    pipeline_interleave: %s\n    pipeline_scheduler: '%s'\n",
             plan->n_chunks > 1 || pieces ? "True" : "False", schedule->name);
     fprintf(out, "parallel_config:\n  pipeline_stage: %d\n", plan->n_stages);
@@ -48,13 +30,13 @@ static ek_status write_mindformers(const ek_emission *e, FILE *out, ek_telling *
 {
     const ek_plan *plan = e->plan;
     ek__theirs schedule;
-    ek_status status = ek__find_schedule(e, framework, ek__mindformers_schedules, &schedule, err);
+    ek_status status = ek__find_schedule(e, EK_MINDFORMERS, framework, &schedule, err);
     if (status == EK_OK)
         status = ek__begin(e, framework, &schedule, "LayerSetting of MindFormers r1.5 and MindSpore's pipeline_config",
                            out, err);
     if (status)
         return status;
-    if (strcmp(ek__emission_schedule(e)->name, "interleaved-less-memory") == 0)
+    if (ek__emission_schedule(e)->shorter_warm_up)
         ek__print_comment(
             out, "No key below picks the interleaved schedule with the shorter warm-up, which the plan is for.");
     if (e->n_micro_batches > 0 && e->n_micro_batches < plan->n_stages)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/print.h"
 #include "emit/emit_internal.h"
-#include "report/report_internal.h"
 
 static const char framework[] = "MindSpeed-Core-MS";
 
@@ -32,7 +32,7 @@ static ek_status write_mindspeed(const ek_emission *e, FILE *out, ek_telling *to
     const ek_plan *plan = e->plan;
     size_t n = (size_t)plan->n_stages * (size_t)plan->n_chunks;
     ek__theirs schedule;
-    ek_status status = ek__find_schedule(e, framework, ek__megatron_schedules, &schedule, err);
+    ek_status status = ek__find_schedule(e, EK_MINDSPEED, framework, &schedule, err);
     if (status == EK_OK)
         status = ek__check_interleave(e, framework, err);
     if (status == EK_OK)

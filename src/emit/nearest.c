@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 #include "emit/emit_internal.h"
-#include "report/report_internal.h"
 
 /* A few words, by value. */
 typedef struct phrase {

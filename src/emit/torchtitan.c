@@ -2,29 +2,11 @@
  * schedule deals the parts out. Activation checkpointing is one mode for the whole model, so a plan may have to give
  * way to the nearest that can be told; checkpointing of every n-th layer (selective_ac_option) is not considered,
  * because a plan keeps recomputed layers at the beginning of a chunk. */
-#include <string.h>
-
+#include "base/print.h"
 #include "emit/emit_internal.h"
-#include "report/report_internal.h"
 
 static const char framework[] = "torchtitan";
 static const char rules[] = "none, selective for every layer, or full for every layer";
-
-static const ek__schedule_name schedules[] = {
-    {"1f1b", "1F1B", NULL, true},
-    {"gpipe", "GPipe", NULL, true},
-    {"interleaved", NULL, "Interleaved1F1B", true},
-    {"interleaved-less-memory", NULL, "Interleaved1F1B", false},
-    {"sequence", "1F1B", "Interleaved1F1B", false},
-    {"zb-h1", "InterleavedZeroBubble", NULL, true},
-    {"zb-1p", "InterleavedZeroBubble", NULL, false},
-    {"zb-2p", "InterleavedZeroBubble", NULL, false},
-    {"zb-v", NULL, "ZBVZeroBubble", false},
-    {"v-half", NULL, "ZBVZeroBubble", false},
-    {"v-min", NULL, "ZBVZeroBubble", false},
-    {"dualpipev", NULL, "DualPipeV", false},
-    {0},
-};
 
 static int layers_at(const ek_emission *e, int position)
 {
@@ -82,18 +64,22 @@ static void say_micro_batches(const ek_emission *e, const ek__theirs *schedule, 
     if (m > 0)
         ek__print_comment(
             out, "Set [training] local_batch_size to %d x pipeline_parallel_microbatch_size: %d micro-batches.", m, m);
-    if (m > 0 && strcmp(schedule->name, "Interleaved1F1B") == 0 && m % rounds != 0)
-        ek__print_comment(out, "Careful: Interleaved1F1B wants the micro-batches to be a multiple of %d.", rounds);
-    else if (m > 0 && strcmp(schedule->name, "Interleaved1F1B") == 0 && m % p != 0)
-        ek__print_comment(out,
-                          "Careful: Interleaved1F1B groups micro-batches that are no multiple of the stages in its own "
-                          "way: step and peak will not quite be those of the plan.");
+    const ek__schedule_word runs = ek__schedule_of_word(EK_TORCHTITAN, schedule->name);
+    bool in_rounds = runs.exact && ek__schedule_in(runs.schedule, EK_TORCHTITAN)->micro_batches == EK__MICRO_ROUNDS;
+    if (m > 0 && in_rounds && m % rounds != 0)
+        ek__print_comment(out, "Careful: %s wants the micro-batches to be a multiple of %d.", schedule->name, rounds);
+    else if (m > 0 && in_rounds && m % p != 0)
+        ek__print_comment(
+            out,
+            "Careful: %s groups micro-batches that are no multiple of the stages in its own way: step and peak "
+            "will not quite be those of the plan.",
+            schedule->name);
 }
 
 static ek_status check(const ek_emission *e, ek__theirs *schedule, ek_error *err)
 {
     int n = e->plan->n_stages * e->plan->n_chunks;
-    ek_status status = ek__find_schedule(e, framework, schedules, schedule, err);
+    ek_status status = ek__find_schedule(e, EK_TORCHTITAN, framework, schedule, err);
     if (status == EK_OK)
         status = ek__check_interleave(e, framework, err);
     /* The first part has the embedding, the last one the head. */

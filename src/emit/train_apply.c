@@ -76,7 +76,7 @@ static ek_status set_number(applier *a, const char *const *keys, int value, cons
 
 static bool splits_sequence(const applier *a)
 {
-    return a->change->schedule && strcmp(a->change->schedule->name, "sequence") == 0;
+    return a->change->schedule && a->change->schedule->pieces;
 }
 
 /* A switch is written as the file writes its other ones. */
@@ -95,9 +95,10 @@ static ek_status set_interleave(applier *a)
 static ek_status set_scheduler(applier *a)
 {
     const ek_emission emission = {.plan = a->change->plan, .schedule = a->change->schedule};
-    const char *now = a->now.scheduler[0] ? a->now.scheduler : "1f1b";
+    const char *usual = ek__schedule_in(ek_schedule_default(1, 0), EK_MINDFORMERS)->word;
+    const char *now = a->now.scheduler[0] ? a->now.scheduler : usual;
     ek__theirs theirs;
-    ek_status status = ek__find_schedule(&emission, "MindFormers", ek__mindformers_schedules, &theirs, a->in.err);
+    ek_status status = ek__find_schedule(&emission, EK_MINDFORMERS, "MindFormers", &theirs, a->in.err);
     if (status)
         return status;
     if (!theirs.same)
@@ -105,7 +106,7 @@ static ek_status set_scheduler(applier *a)
                     "gets the pipeline_scheduler %s, which places the chunks as %s does but orders "
                     "them in its own way: step and peak may not be those of the plan",
                     theirs.name, ek__emission_schedule(&emission)->name);
-    if (strcmp(ek__emission_schedule(&emission)->name, "interleaved-less-memory") == 0)
+    if (ek__emission_schedule(&emission)->shorter_warm_up)
         ek__warn_at(&a->in, a->root,
                     "has no key that picks the interleaved schedule with the shorter warm-up, which "
                     "the plan is for; see that the run uses it");

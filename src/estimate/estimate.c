@@ -1,7 +1,6 @@
 /* An estimate: the step and the memory of a job, each by the one function that knows it, and what follows from both by
  * one line of arithmetic each. Not handled: what a run does besides its steps (checkpoints, evaluation, restarts). */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -12,16 +11,6 @@ const char *const ek_near_name[EK_N_NEARS] = {"unknown", "met", "close", "new"};
 #define SECONDS_OF_A_DAY 86400.0
 #define MET              0.05              /* in powers of e: a shape within 5 % */
 #define CLOSE            0.405465108108164 /* log 1.5 */
-
-void ek__estimate_say(ek_estimate_texts *texts, const char *format, ...)
-{
-    if (texts->n == EK_MAX_ESTIMATE_TEXTS)
-        return;
-    va_list list;
-    va_start(list, format);
-    vsnprintf(texts->text[texts->n++], EK_ESTIMATE_TEXT, format, list);
-    va_end(list);
-}
 
 static ek_near near_of(double nearest)
 {

@@ -65,9 +65,9 @@ typedef struct ek__ir_context {
     bool *called;          /**< [n_nodes + n_parameters]: some use is a call of a graph in sight */
     ek__ir_use *through;   /**< room for the uses of one value through calls */
     size_t through_capacity, n_through, n_followed;
-    bool *whole_graph; /**< [n_graphs] it ends in a Return and takes nothing from outside the file */
-    bool has_copies;   /**< a duplicated node is in sight */
-    void *table;       /**< of findings, check.c */
+    bool *whole_graph;          /**< [n_graphs] it ends in a Return and takes nothing from outside the file */
+    bool has_copies;            /**< a duplicated node is in sight */
+    struct ek__ir_table *table; /**< of findings, findings.c */
     bool out_of_memory;
 } ek__ir_context;
 
@@ -171,7 +171,18 @@ bool ek__ir_contracted(const ek__ir_context *context, uint32_t node, const ek__i
 /** Is an operand of a (Batch)MatMul taken transposed? By attribute, or by the literal operand of later releases. */
 bool ek__ir_transposed(const ek__ir_context *context, uint32_t node, int operand);
 
-/* ---- check.c: findings ---- */
+/* ---- findings.c, words.c, hash.c: findings ---- */
+
+enum { EK__IR_MAX_LAYERS = 1024 };
+
+/** Findings by what makes sightings alike. */
+typedef struct ek__ir_table {
+    size_t n_slots;               /**< a power of two, more than twice the findings */
+    uint32_t *slot;               /**< finding + 1; 0: free */
+    uint64_t *key;                /**< [n_findings] */
+    struct ek__ir_layer_set **in; /**< [n_findings] layers that it lies in */
+    int *first_micro;             /**< [n_findings] */
+} ek__ir_table;
 
 /** What a check has seen at one place. */
 typedef struct ek__ir_occurrence {
@@ -207,6 +218,8 @@ uint64_t ek__ir_mix(uint64_t hash, uint64_t value);
 uint64_t ek__ir_hash_text(const char *text);
 /** Of a type's number format and dimensions. */
 uint64_t ek__ir_hash_type(const ek_ir *ir, uint32_t type);
+/** Digits of a layer's number at the start of an element of a scope, "12-LLamaDecodeLayer"; 0 for another element. */
+size_t ek__ir_layer_digits(const char *element);
 /** Of a scope, the mark of whole recomputation left out, and without the number of its layer unless `layers`. */
 uint64_t ek__ir_hash_scope(const char *scope, bool layers);
 

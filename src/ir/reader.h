@@ -152,6 +152,8 @@ void *ek__ir_room(ek__ir_reader *r, enum ek__ir_array which, void *array, size_t
 uint32_t ek__ir_intern(ek__ir_reader *r, const char *at, const char *end);
 /** Something at `at` is damaged: tell it, and mark the node. */
 void ek__ir_damage(ek__ir_reader *r, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/** The same of a place of which only the line is known. */
+void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /** The same for brackets; `remedy` says what was done. */
 void ek__ir_unmatched(ek__ir_reader *r, const ek__ir_fault *fault, const char *remedy);
 

@@ -6,6 +6,7 @@
 
 #include "job/job_internal.h"
 #include "job/settings.h"
+#include "schedule/frameworks.h"
 
 /* Settings that a message points at. */
 typedef enum setting {
@@ -464,9 +465,9 @@ static bool has_full_groups(const ek_job *job)
     return group >= p && group <= m && (m % group == 0 || m % group >= p);
 }
 
-static bool runs(const ek_job *job, const char *schedule)
+static bool interleaves(const ek_job *job)
 {
-    return job->schedule && strcmp(job->schedule->name, schedule) == 0;
+    return job->schedule && ek_schedule_is_interleaved(job->schedule);
 }
 
 /* PyTorch: schedules of one stage a rank take at least a micro-batch for each (PipelineScheduleSingle); the interleaved
@@ -474,14 +475,15 @@ static bool runs(const ek_job *job, const char *schedule)
 static ek_status check_torch_micro_batches(const checker *c)
 {
     const ek_job *job = c->job;
+    const ek__framework_schedule *theirs = job->schedule ? ek__schedule_in(job->schedule, EK_TORCHTITAN) : NULL;
     int m = job->parallel.n_micro_batches, p = job->parallel.pipeline, rounds = m / p > 1 ? m / p : 1;
-    if ((runs(job, "1f1b") || runs(job, "gpipe")) && m < p)
+    if (theirs && job->schedule->max_chunks == 1 && m < theirs->least * p)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
                         "%s gives %d micro-batch%s for %d stages; PyTorch's schedules of one stage a rank need at "
                         "least as many; raise local_batch_size",
                         name_of(c, MICRO_BATCHES), m, m > 1 ? "es" : "", p);
     /* Where the optimizer steps once in several runs of the pipeline, m is of them all. */
-    if (!runs(job, "interleaved") || m % rounds == 0 || ek__job_has(job, "pipeline-runs"))
+    if (!interleaves(job) || m % rounds == 0 || ek__job_has(job, "pipeline-runs"))
         return EK_OK;
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
                     "%s gives %d micro-batches, which %d rounds over %d stages do not share equally, as "
@@ -517,7 +519,7 @@ static ek_status check_micro_batches(const checker *c)
         return check_torch_micro_batches(c);
     if (is_mindspore(c->job))
         return check_mindspore_micro_batches(c);
-    if (!runs(c->job, "interleaved") || has_full_groups(c->job))
+    if (!interleaves(c->job) || has_full_groups(c->job))
         return EK_OK;
     if (p->chunk_group > 0)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
@@ -537,7 +539,7 @@ static ek_status check_micro_batches(const checker *c)
 static ek_status check_interleave(const checker *c)
 {
     const ek_job *job = c->job;
-    bool alone = job->framework == EK_MEGATRON && runs(job, "interleaved") && !job->run.overlap_p2p_interleaved;
+    bool alone = job->framework == EK_MEGATRON && interleaves(job) && !job->run.overlap_p2p_interleaved;
     int p = job->parallel.pipeline, least = alone ? 3 : 2;
     if ((job->framework != EK_MEGATRON && job->framework != EK_MINDSPEED) || job->plan.n_chunks == 1 || p >= least)
         return EK_OK;

@@ -10,6 +10,7 @@
 #include "job/megatron_arguments.h"
 #include "job/megatron_run.h"
 #include "job/settings.h"
+#include "schedule/frameworks.h"
 
 typedef struct reader {
     ek__arguments a;
@@ -621,18 +622,26 @@ static ek_status derive_micro_batches(reader *r)
 
 /* ---- layers and recomputation ---- */
 
+static ek_status read_schedule_word(reader *r, const char *argument, ek__schedule_word *known, int *out)
+{
+    const char *words[EK__MAX_SCHEDULE_WORDS + 1] = {NULL};
+    int n = ek__schedule_words(EK_MEGATRON, argument, known);
+    for (int i = 0; i < n; i++)
+        words[i] = known[i].word;
+    return ek__argument_word(&r->a, argument, words, out);
+}
+
 /* The schedules in a V, two chunks a stage: MindSpeed's by name, or how much memory a zero-bubble one may take. */
 static ek_status read_v_schedule(reader *r, ek__megatron_cut *cut)
 {
-    static const char *const setups[] = {"zb", "half", "min", NULL}, *const schedules[] = {"zb-v", "v-half", "v-min"};
-    static const char *const methods[] = {"dualpipev", NULL};
+    ek__schedule_word setups[EK__MAX_SCHEDULE_WORDS], methods[EK__MAX_SCHEDULE_WORDS];
     int setup = 0, method = -1;
-    ek_status status = ek__argument_word(&r->a, "schedules-method", methods, &method);
+    ek_status status = read_schedule_word(r, EK__SCHEDULES_METHOD, methods, &method);
     if (status == EK_OK)
-        status = ek__argument_word(&r->a, "zero-bubble-v-schedule-mem-setup", setups, &setup);
+        status = read_schedule_word(r, EK__ZERO_BUBBLE_SETUP, setups, &setup);
     if (status || (method < 0 && !given(r, "zero-bubble-v-schedule")))
         return status;
-    r->job->schedule = ek_schedule_find(method == 0 ? methods[0] : schedules[setup]);
+    r->job->schedule = method >= 0 ? methods[method].schedule : setups[setup].schedule;
     if (cut->chunk_layers == 0)
         cut->n_chunks = 2;
     return EK_OK;

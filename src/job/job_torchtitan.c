@@ -17,6 +17,7 @@
 #include "job/settings.h"
 #include "job/torchtitan_flavors.h"
 #include "job/torchtitan_run.h"
+#include "schedule/frameworks.h"
 
 typedef struct reader {
     const ek__job_source *source;
@@ -562,38 +563,22 @@ static ek_status read_float8(reader *r)
 
 typedef ek__torchtitan_split split;
 
-/* Names of schedules, of the older versions and of PyTorch, the one here that is it or comes nearest, and chunks. */
-static const struct {
-    const char *name, *ours;
-    int n_chunks;
-    bool exact;
-} schedules[] = {
-    {"1F1B", "1f1b", 1, true},
-    {"GPipe", "gpipe", 1, true},
-    {"Interleaved1F1B", "interleaved", 2, true},
-    {"FlexibleInterleaved1F1B", "interleaved", 2, true},
-    {"InterleavedZeroBubble", "interleaved", 2, false},
-    {"LoopedBFS", "interleaved", 2, false},
-    {"ZBVZeroBubble", "zb-v", 2, true},
-    {"DualPipeV", "dualpipev", 2, true},
-};
-enum { N_SCHEDULES = sizeof schedules / sizeof *schedules };
-
 static ek_status read_schedule(reader *r, split *s)
 {
     static const place at = {"pipeline_parallel_schedule", {PARALLEL}};
-    const char *words[N_SCHEDULES + 1] = {NULL};
-    int which = 0;
-    for (int i = 0; i < N_SCHEDULES; i++)
-        words[i] = schedules[i].name;
+    ek__schedule_word known[EK__MAX_SCHEDULE_WORDS];
+    const char *words[EK__MAX_SCHEDULE_WORDS + 1] = {NULL};
+    int which = 0, n = ek__schedule_words(EK_TORCHTITAN, NULL, known);
+    for (int i = 0; i < n; i++)
+        words[i] = known[i].word;
     ek_status status = read_word(r, &at, words, &which);
     if (status)
         return status;
-    s->schedule = ek_schedule_find(schedules[which].ours);
-    s->n_chunks = schedules[which].n_chunks;
-    if (!schedules[which].exact && r->job->parallel.pipeline > 1)
+    s->schedule = known[which].schedule;
+    s->n_chunks = s->schedule->min_chunks;
+    if (!known[which].exact && r->job->parallel.pipeline > 1)
         ek__warn(r->in.listener, origin_of(r, &at), "the schedule %s is not known here; it is predicted as %s",
-                 schedules[which].name, s->schedule->name);
+                 known[which].word, s->schedule->name);
     return EK_OK;
 }
 

@@ -15,6 +15,10 @@
 extern const char *const ek__job_noted[];
 /* The name stands in the file; it is one of the list. */
 void ek__job_note(ek_job *job, const char *name);
+/* The same for the name of any setting: one that is not in the list is not noted. */
+void ek__job_note_known(ek_job *job, const char *name);
+/* The name no longer stands in the file; it is one of the list. */
+void ek__job_forget(ek_job *job, const char *name);
 bool ek__job_has(const ek_job *job, const char *name);
 /* Note every name of the list that is a key anywhere in a YAML or TOML; '_' and '-' are one letter. */
 void ek__job_note_keys(const ek__config_tree *doc, ek_job *job);
@@ -92,6 +96,8 @@ void ek__settings_put_switch(ek__settings *s, const char *section, const char *n
 void ek__settings_put_switch_of(ek__settings *s, const char *name, const char *remark);
 /* The ranks that a script starts. */
 void ek__settings_put_ranks(ek__settings *s, long long n);
+/* Growing pages of the allocator, a variable of the environment, where only one of the two jobs has them. */
+void ek__settings_put_pages(ek__settings *s);
 /* A setting that must go, where it stands in the file. */
 void ek__settings_drop(ek__settings *s, const char *name);
 /* "[1, 0]", or "[[1, 0], [0, 0]]" for several chunks, of list[c] - minus. Less than all where the text is too short. */

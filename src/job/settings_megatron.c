@@ -4,6 +4,7 @@
 #include "job/megatron.h"
 #include "job/megatron_run.h"
 #include "job/settings.h"
+#include "schedule/frameworks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,31 +241,25 @@ static void put_layer_list(ek__settings *s)
 /* The schedules in a V. */
 static void put_schedule(ek__settings *s)
 {
-    static const struct {
-        const char *name, *setup;
-    } setups[] = {{"zb-v", "zb"}, {"v-half", "half"}, {"v-min", "min"}};
     const ek_schedule *now = s->now->schedule;
     bool is_v = now->placement == EK_PLACE_V, was_v = s->was->schedule->placement == EK_PLACE_V;
     if (now == s->was->schedule || (!is_v && !was_v))
         return;
     if (!is_v && s->now->framework == EK_MEGATRON && now == ek_schedule_default(s->now->plan.n_chunks, false)) {
-        ek__settings_drop(s, "schedules-method");
+        ek__settings_drop(s, EK__SCHEDULES_METHOD);
         ek__settings_drop(s, "zero-bubble-v-schedule");
-        ek__settings_drop(s, "zero-bubble-v-schedule-mem-setup");
+        ek__settings_drop(s, EK__ZERO_BUBBLE_SETUP);
         return;
     }
-    const char *setup = NULL;
-    for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
-        if (strcmp(setups[i].name, now->name) == 0)
-            setup = setups[i].setup;
-    if (!setup || s->now->framework == EK_MINDSPEED) {
+    const ek__framework_schedule *theirs = ek__schedule_in(now, s->now->framework);
+    if (!theirs || !theirs->argument || strcmp(theirs->argument, EK__ZERO_BUBBLE_SETUP) != 0) {
         s->why = "the framework has no such schedule";
         return;
     }
-    ek__settings_drop(s, "schedules-method");
-    if (!was_v || ek__job_has(s->was, "schedules-method"))
+    ek__settings_drop(s, EK__SCHEDULES_METHOD);
+    if (!was_v || ek__job_has(s->was, EK__SCHEDULES_METHOD))
         ek__settings_put_switch(s, NULL, "zero-bubble-v-schedule");
-    ek__settings_put(s, NULL, "zero-bubble-v-schedule-mem-setup", "%s", setup);
+    ek__settings_put(s, NULL, EK__ZERO_BUBBLE_SETUP, "%s", theirs->word);
 }
 
 static void put_layers(ek__settings *s)

@@ -1,6 +1,7 @@
 /* Settings of MindFormers: keys of its training YAML. Where layers lie on other chunks, offsets and lists of
  * recomputation, which count by stage and chunk, are written anew, since those of the file mean other layers then. */
 #include "job/settings.h"
+#include "schedule/frameworks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -141,12 +142,8 @@ static void put_run(ek__settings *s)
 /* Its name for a schedule that has one; NULL: it goes by the chunks alone, or there is none. */
 static const char *name_of(const ek_schedule *schedule)
 {
-    static const char *const names[][2] = {
-        {"zb-v", "'zero_bubble_v'"}, {"gpipe", "'gpipe'"}, {"sequence", "'seqpipe'"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(schedule->name, names[i][0]) == 0)
-            return names[i][1];
-    return NULL;
+    const ek__framework_schedule *theirs = ek__schedule_in(schedule, EK_MINDFORMERS);
+    return theirs && !theirs->by_chunks ? theirs->word : NULL;
 }
 
 /* pp_interleave_num counts where pipeline_interleave is on; zero_bubble_v wants it on, too. */
@@ -160,11 +157,12 @@ static void put_schedule(ek__settings *s)
         return;
     if (!same && !name && !usual)
         s->why = "the framework has no such schedule";
-    bool v_shaped = s->now->schedule == ek_schedule_find("zb-v");
+    bool v_shaped = name && s->now->schedule->placement == EK_PLACE_V;
     if (v_shaped)
         ek__settings_put(s, section, "pipeline_interleave", "True");
     if (name ? !same || v_shaped : name_before != NULL)
-        ek__settings_put(s, section, "pipeline_scheduler", "%s", name ? name : "'1f1b'");
+        ek__settings_put(s, section, "pipeline_scheduler", "'%s'",
+                         name ? name : ek__schedule_in(ek_schedule_default(1, 0), EK_MINDFORMERS)->word);
     if (v > 1 || before > 1)
         ek__settings_put(s, model, "pp_interleave_num", "%d", v);
     if (!v_shaped && (v > 1 || before > 1))

@@ -3,6 +3,7 @@
  * that PyTorch does not have. */
 #include "job/settings.h"
 #include "job/torchtitan_run.h"
+#include "schedule/frameworks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -103,20 +104,14 @@ static void put_layers(ek__settings *s)
 
 static void put_schedule(ek__settings *s)
 {
-    static const char *const names[][2] = {{"1f1b", "1F1B"},
-                                           {"gpipe", "GPipe"},
-                                           {"interleaved", "Interleaved1F1B"},
-                                           {"zb-v", "ZBVZeroBubble"},
-                                           {"dualpipev", "DualPipeV"}};
+    const ek__framework_schedule *theirs = ek__schedule_in(s->now->schedule, EK_TORCHTITAN);
     bool same = s->was->schedule == s->now->schedule && s->was->plan.n_chunks == s->now->plan.n_chunks;
     if (same || s->now->parallel.pipeline == 1)
         return;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(s->now->schedule->name, names[i][0]) == 0) {
-            ek__settings_put(s, parallelism, "pipeline_parallel_schedule", "\"%s\"", names[i][1]);
-            return;
-        }
-    s->why = "the framework has no such schedule";
+    if (theirs && theirs->word)
+        ek__settings_put(s, parallelism, "pipeline_parallel_schedule", "\"%s\"", theirs->word);
+    else
+        s->why = "the framework has no such schedule";
 }
 
 /* ---- recomputation ---- */

@@ -100,7 +100,7 @@ static ek_status bound_of(const ek_job *job, const ek_device *device, const ek_l
     ek_job spread;
     ek__bound_figures figures;
     one.value[EK_AXIS_CHUNKS] = 1;
-    one.schedule = ek_schedule_find("1f1b");
+    one.schedule = ek_schedule_default(1, 0);
     ek_status status = ek__layout_job_on(job, device, &one, &spread, err);
     if (status)
         return status;

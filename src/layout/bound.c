@@ -444,8 +444,8 @@ static line through_interleaved(const ek__bound_figures *f, int s, int v)
 
 static int lines_of(const ek__bound_figures *f, int s, int v, const ek_schedule *schedule, line out[MOST_LINES])
 {
-    bool interleaved = strcmp(schedule->name, "interleaved") == 0;
-    if (v == 1 && strcmp(schedule->name, "1f1b") == 0) {
+    bool interleaved = ek_schedule_is_interleaved(schedule);
+    if (v == 1 && schedule->family == EK_SCHEDULE_1F1B) {
         out[0] = through_1f1b(f, s);
         return 1;
     }
@@ -649,9 +649,9 @@ typedef struct live {
 static live live_of(const ek__bound_figures *f, int s, int v, const ek_schedule *schedule)
 {
     live alive = {.n_chunks = least_alike(f, v)};
-    if (v == 1 && strcmp(schedule->name, "1f1b") == 0) {
+    if (v == 1 && schedule->family == EK_SCHEDULE_1F1B) {
         alive.fewest = alive.most = smaller(f->m, f->p - s);
-    } else if (strcmp(schedule->name, "interleaved") == 0) {
+    } else if (ek_schedule_is_interleaved(schedule)) {
         alive.fewest = warm_up_of(f, s, v, v - 1);
         alive.most = warm_up_of(f, s, v, 0);
     } else { /* one chunk of one micro-batch, whatever the schedule */
@@ -695,7 +695,7 @@ int64_t ek__bound_transient(const ek__bound_figures *f, int place, int n_cells, 
 static double besides(const ek__bound_figures *f, int s, int v, bool has_alike, const ek_schedule *schedule)
 {
     int64_t least = ek__bound_transient(f, (v - 1) * f->p + s, v * f->p, has_alike);
-    if (!(v == 1 && strcmp(schedule->name, "1f1b") == 0) && strcmp(schedule->name, "interleaved") != 0)
+    if (!(v == 1 && schedule->family == EK_SCHEDULE_1F1B) && !ek_schedule_is_interleaved(schedule))
         for (int i = 0; i < f->n_kinds; i++)
             least = f->kind[i].transient < least ? f->kind[i].transient : least;
     return (double)(f->constants + least);

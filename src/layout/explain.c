@@ -192,8 +192,8 @@ static void choose_schedules(ek_layout_options *options)
 {
     if (options->n_schedules > 0)
         return;
-    options->schedule[options->n_schedules++] = ek_schedule_find("1f1b");
-    options->schedule[options->n_schedules++] = ek_schedule_find("interleaved");
+    options->schedule[options->n_schedules++] = ek_schedule_default(1, 0);
+    options->schedule[options->n_schedules++] = ek_schedule_default(2, 0);
 }
 
 ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek_layout_options *options,

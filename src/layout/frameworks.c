@@ -1,26 +1,12 @@
-/* What each framework can be told of a layout: one row a framework. Facts are those of docs/plan-legal.md, where each
+/* What each framework can be told of a layout: one row a framework; which schedules it has stands in the table of
+ * src/schedule/frameworks.c. Facts are those of docs/plan-legal.md, where each
  * has its source and the version it was read in. Where versions differ, a row has what the current one asks for: a
  * search must not propose what stops there, while ek_job_check() refuses only what no version runs. */
 #include "layout/frameworks.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "evenkeel/layers.h"
-
-/* MindFormers up to 1.5 and its newer models share MindSpore's pipeline. zero_bubble_v is one order, whichever V the
- * plan was made for. */
-#define MINDSPORE_SCHEDULES                                                                                            \
-    .n_schedules = 8, .schedule = {                                                                                    \
-                          {"1f1b", true, true, EK__MICRO_ANY, 1, 1, false, false},                                     \
-                          {"interleaved", true, true, EK__MICRO_ANY, 1, 2, false, false},                              \
-                          {"gpipe", true, false, EK__MICRO_ANY, 1, 1, false, false},                                   \
-                          {"sequence", true, false, EK__MICRO_ANY, 1, 2, false, false},                                \
-                          {"zb-v", false, false, EK__MICRO_ANY, 2, 2, false, false},                                   \
-                          {"v-half", false, false, EK__MICRO_ANY, 2, 2, false, false},                                 \
-                          {"v-min", false, false, EK__MICRO_ANY, 2, 2, false, false},                                  \
-                          {"dualpipev", false, false, EK__MICRO_ANY, 2, 2, false, false},                              \
-    }
 
 static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
     [EK_MINDFORMERS] = {.tensor = true,
@@ -39,8 +25,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
                         .split = EK__SPLIT_ANY,
                         .least_at_ends = 1,
                         .least_between = 1,
-                        .recompute = EK__RECOMPUTE_LISTS,
-                        MINDSPORE_SCHEDULES},
+                        .recompute = EK__RECOMPUTE_LISTS},
     [EK_MINDFORMERS_MCORE] = {.tensor = true,
                               .context = true,
                               .expert = true,
@@ -58,8 +43,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
                               .split = EK__SPLIT_ANY,
                               .least_at_ends = 1,
                               .least_between = 1,
-                              .recompute = EK__RECOMPUTE_LISTS,
-                              MINDSPORE_SCHEDULES},
+                              .recompute = EK__RECOMPUTE_LISTS},
     [EK_MINDSPEED] = {.tensor = true,
                       .context = true,
                       .expert = true,
@@ -71,10 +55,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
                       .split = EK__SPLIT_ANY,
                       .least_at_ends = 1,
                       .least_between = 1,
-                      .recompute = EK__RECOMPUTE_LISTS,
-                      .n_schedules = 2,
-                      .schedule = {{"1f1b", true, true, EK__MICRO_ANY, 0, 1, false, false},
-                                   {"interleaved", true, true, EK__MICRO_GROUPS, 1, 2, false, false}}},
+                      .recompute = EK__RECOMPUTE_LISTS},
     [EK_MEGATRON] = {.tensor = true,
                      .context = true,
                      .expert = true,
@@ -90,11 +71,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
                      .head_copies = true,
                      .sequence_parts = 2,
                      .split = EK__SPLIT_ANY,
-                     .recompute = EK__RECOMPUTE_FIRST,
-                     .n_schedules = 3,
-                     .schedule = {{"1f1b", true, true, EK__MICRO_ANY, 0, 1, false, false},
-                                  {"interleaved", true, true, EK__MICRO_GROUPS, 1, 2, false, false},
-                                  {"dualpipev", true, false, EK__MICRO_ANY, 2, 2, true, true}}},
+                     .recompute = EK__RECOMPUTE_FIRST},
     [EK_TORCHTITAN] = {.tensor = true,
                        .context = true,
                        .expert = true,
@@ -108,14 +85,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
                        .sequence_parts = 2,
                        .split = EK__SPLIT_ANY,
                        .least_between = 1,
-                       .recompute = EK__RECOMPUTE_MODE,
-                       .n_schedules = 6,
-                       .schedule = {{"1f1b", true, true, EK__MICRO_ANY, 1, 1, false, false},
-                                    {"interleaved", true, true, EK__MICRO_ROUNDS, 0, 2, false, false},
-                                    {"gpipe", true, false, EK__MICRO_ANY, 1, 1, false, false},
-                                    {"zb-h1", true, false, EK__MICRO_ROUNDS, 0, 2, false, false},
-                                    {"zb-v", false, false, EK__MICRO_ANY, 0, 2, false, false},
-                                    {"dualpipev", false, false, EK__MICRO_ANY, 2, 2, false, false}}},
+                       .recompute = EK__RECOMPUTE_MODE},
 };
 
 const ek__framework_space *ek__framework_space_of(ek_framework framework)
@@ -126,24 +96,22 @@ const ek__framework_space *ek__framework_space_of(ek_framework framework)
 
 const ek__framework_schedule *ek__framework_schedule_of(ek_framework framework, const ek_schedule *schedule)
 {
-    const ek__framework_space *space = ek__framework_space_of(framework);
-    for (int i = 0; i < space->n_schedules; i++)
-        if (strcmp(space->schedule[i].name, schedule->name) == 0)
-            return &space->schedule[i];
-    return NULL;
+    const ek__framework_schedule *entry = ek__schedule_in(schedule, framework);
+    return entry && entry->offered ? entry : NULL;
 }
 
 int ek__framework_schedules(ek_framework framework, int n_stages, int n_chunks, bool all, const ek_schedule **out)
 {
-    const ek__framework_space *space = ek__framework_space_of(framework);
     int n = 0;
     assert(n_stages >= 1 && n_chunks >= 1);
-    for (int i = 0; i < space->n_schedules; i++) {
-        const ek__framework_schedule *entry = &space->schedule[i];
-        const ek_schedule *schedule = ek_schedule_find(entry->name);
+    for (int i = 0; ek__schedule_row(i); i++) {
+        const ek_schedule *schedule = ek__schedule_row(i);
+        const ek__framework_schedule *entry = ek__framework_schedule_of(framework, schedule);
         bool fits = n_chunks >= schedule->min_chunks && n_chunks <= schedule->max_chunks;
-        if (fits && n_stages >= entry->least_stages && (all || entry->by_default))
+        if (entry && fits && n_stages >= entry->least_stages && (all || entry->by_default)) {
+            assert(n < EK__MOST_FRAMEWORK_SCHEDULES);
             out[n++] = schedule;
+        }
     }
     return n;
 }

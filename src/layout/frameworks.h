@@ -8,6 +8,7 @@
 
 #include "evenkeel/job.h"
 #include "evenkeel/schedule.h"
+#include "schedule/frameworks.h"
 
 /** How layers may be split over chunks. */
 typedef enum ek__layer_split {
@@ -22,26 +23,6 @@ typedef enum ek__recompute_rules {
     EK__RECOMPUTE_FIRST, /**< one of: none; select for every layer; full for the first n layers of every chunk */
     EK__RECOMPUTE_MODE,  /**< one of: none; select for every layer; full for every n-th layer */
 } ek__recompute_rules;
-
-/** Which numbers of micro-batches a schedule takes, besides at least `least` for each stage. */
-typedef enum ek__micro_rule {
-    EK__MICRO_ANY,
-    EK__MICRO_GROUPS, /**< the last group of p has none or p: m % p == 0 */
-    EK__MICRO_ROUNDS, /**< max(1, m / p) rounds of equally many */
-} ek__micro_rule;
-
-/** A schedule that a framework has. */
-typedef struct ek__framework_schedule {
-    const char *name; /**< as ek_schedule_find() takes it */
-    bool same;        /**< the framework runs this order of blocks; else one that places chunks alike */
-    bool by_default;  /**< for a search that was not told which: `same`, and in every build of the framework */
-    ek__micro_rule micro_batches;
-    int least;            /**< micro-batches for each stage; 0: any number */
-    int least_stages;     /**< 1, or 2: it needs a pipeline */
-    bool without_context; /**< it runs with one context-parallel rank only */
-    bool untied;          /**< it does not take a head that uses the embedding's table */
-} ek__framework_schedule;
-enum { EK__MOST_FRAMEWORK_SCHEDULES = 10 };
 
 /** What a framework has. Degrees that are false are 1. */
 typedef struct ek__framework_space {
@@ -63,14 +44,12 @@ typedef struct ek__framework_space {
     int least_at_ends; /**< layers of the first and the last chunk of the model, where it has more than one */
     int least_between; /**< layers of the others */
     ek__recompute_rules recompute;
-    int n_schedules;
-    ek__framework_schedule schedule[EK__MOST_FRAMEWORK_SCHEDULES];
 } ek__framework_space;
 
 /** The row of a framework. Never NULL; constant, so that threads share it. O(1). */
 const ek__framework_space *ek__framework_space_of(ek_framework framework);
 
-/** The row's entry of a schedule; NULL: the framework does not have it. O(schedules). */
+/** The entry of a schedule that a layout of the framework may have; NULL: it may not. O(schedules). */
 const ek__framework_schedule *ek__framework_schedule_of(ek_framework framework, const ek_schedule *schedule);
 
 /**

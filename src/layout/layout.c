@@ -90,3 +90,10 @@ int ek__layout_n_devices(const ek_layout *l)
 {
     return l->value[EK_AXIS_DATA] * l->value[EK_AXIS_TENSOR] * l->value[EK_AXIS_CONTEXT] * l->value[EK_AXIS_PIPELINE];
 }
+
+void ek_layout_plan_clear(ek_layout_plan *plan)
+{
+    ek_estimate_clear(&plan->estimate);
+    ek_job_clear(&plan->job);
+    *plan = (ek_layout_plan){0};
+}

@@ -21,8 +21,8 @@ static void choose_schedules(ek_layout_options *options)
 {
     if (options->n_schedules > 0)
         return;
-    options->schedule[options->n_schedules++] = ek_schedule_find("1f1b");
-    options->schedule[options->n_schedules++] = ek_schedule_find("interleaved");
+    options->schedule[options->n_schedules++] = ek_schedule_default(1, 0);
+    options->schedule[options->n_schedules++] = ek_schedule_default(2, 0);
 }
 
 static ek_status check_options(const ek_layout_options *o, ek_error *err)
@@ -216,13 +216,6 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
     else
         *out = result;
     return status;
-}
-
-void ek_layout_plan_clear(ek_layout_plan *plan)
-{
-    ek_estimate_clear(&plan->estimate);
-    ek_job_clear(&plan->job);
-    *plan = (ek_layout_plan){0};
 }
 
 void ek_layout_result_clear(ek_layout_result *result)

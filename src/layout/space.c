@@ -60,7 +60,7 @@ static void add(lister *l)
     int64_t sequences = (int64_t)l->d[EK_AXIS_DATA] * l->d[EK_AXIS_BATCH] * l->d[EK_AXIS_COPIES];
     group->layout.n_micro_batches = (int)(space->global_batch / sequences);
     group->layout.sequence_parallel = l->sequence_parallel;
-    group->layout.schedule = ek_schedule_find("1f1b");
+    group->layout.schedule = ek_schedule_default(1, 0);
     l->n += ek__space_most_chunks(space, group);
 }
 
@@ -264,6 +264,6 @@ bool ek__space_allows(const ek__space *space, const ek__layout_group *group, int
         n_chunks > schedule->max_chunks || m < schedule->min_micro_batches * p)
         return false;
     if (p == 1)
-        return n_chunks == 1 && strcmp(schedule->name, "1f1b") == 0;
+        return n_chunks == 1 && schedule->family == EK_SCHEDULE_1F1B;
     return ek__framework_takes(space->job->framework, schedule, p, m);
 }

@@ -102,7 +102,7 @@ static bool layout_with(const thumber *t, const rule *r, int degree, ek_layout *
                                  [EK_AXIS_SUMS] = shared(t, EK_AXIS_SUMS, data * context)},
                        .n_micro_batches = (int)(t->global_batch / data),
                        .sequence_parallel = tensor > 1,
-                       .schedule = ek_schedule_find("1f1b")};
+                       .schedule = ek_schedule_default(1, 0)};
     return out->n_micro_batches <= EK_MAX_MICRO_BATCHES;
 }
 

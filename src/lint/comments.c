@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "evenkeel/lint.h"
 #include "lint/source_position.h"
 
 static const char mark[] = "evenkeel:";
@@ -88,16 +87,6 @@ static bool is_whole(const ek__comments *comments, const char *id)
     return false;
 }
 
-/* Ids that are off in the whole file are gathered, so that no later question looks at all comments. */
-static void gather_whole(ek__comments *comments)
-{
-    for (int i = 0; i < comments->n; i++) {
-        const ek__comment *c = &comments->comment[i];
-        if (c->from == 0 && comments->n_whole < EK__WHOLE_MAX && ek_lint_rule_find(c->id) && !is_whole(comments, c->id))
-            comments->whole[comments->n_whole++] = c->id;
-    }
-}
-
 /* A line below comments that stood alone is what they hold for, unless it is such a comment itself. */
 static void close_open(ek__comments *comments, int number)
 {
@@ -124,9 +113,17 @@ ek_status ek__comments_read(const char *text, size_t size, ek__pool *pool, ek__c
             return status;
     }
     close_open(&found, l.number);
-    gather_whole(&found);
     *out = found;
     return EK_OK;
+}
+
+void ek__comments_gather(ek__comments *comments, const ek_lint_rule *(*find)(const char *id))
+{
+    for (int i = 0; i < comments->n; i++) {
+        const ek__comment *c = &comments->comment[i];
+        if (c->from == 0 && comments->n_whole < EK__WHOLE_MAX && find(c->id) && !is_whole(comments, c->id))
+            comments->whole[comments->n_whole++] = c->id;
+    }
 }
 
 bool ek__comments_cover(const ek__comments *comments, const char *id, int number)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "evenkeel/lint.h"
 
 /** An id that a comment switches off. */
 typedef struct ek__comment {
@@ -25,6 +26,9 @@ typedef struct ek__comments {
 
 /** Find the comments of a text; what is found lies in the pool. @return EK_OK or EK_ERR_MEMORY. O(size). */
 ek_status ek__comments_read(const char *text, size_t size, ek__pool *pool, ek__comments *out, ek_error *err);
+/** Gather the ids that are off in the whole file, those of rules that `find` knows, so that no later question looks at
+ *  all comments. Once, before ek__comments_cover(). O(comments x ids gathered). */
+void ek__comments_gather(ek__comments *comments, const ek_lint_rule *(*find)(const char *id));
 /** Does a comment take findings of this rule on this line away? O(log(comments) + those of the line). */
 bool ek__comments_cover(const ek__comments *comments, const char *id, int line);
 

@@ -53,6 +53,8 @@ typedef struct ek__lint_run {
     ek__pool *pool; /**< of the result */
     struct ek__lint_found *found;
     int n_found;
+    const ek_lint_rule *const *rule; /**< [n_rules] all rules that there are, by id */
+    int n_rules;
     ek_error *err;
 } ek__lint_run;
 
@@ -80,8 +82,12 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
                           int column, int end_column, const char *fix, const char *format, ...)
     __attribute__((format(printf, 8, 9)));
 
-/** The id nearest to a word, or NULL. */
-const char *ek__lint_nearest(const char *id);
+/** The id of `rules`, [n], that is nearest to a word, that word itself if it is one; NULL when none is near. */
+const char *ek__lint_nearest(const ek_lint_rule *const *rules, int n, const char *id);
+
+/** Fill the findings of the result: sorted, without repetitions, those that comments take away apart. EK_OK or
+ *  EK_ERR_MEMORY. O(findings log findings + sizes of the files). */
+ek_status ek__lint_finish(ek__lint_run *run, ek_lint *out);
 
 #define EK__LINT_DECLARE(name) extern const ek__lint_entry ek__lint_##name[]; /* ends with about.id NULL */
 EK__LINT_TABLES(EK__LINT_DECLARE)

@@ -9,8 +9,8 @@ static ek_status check_comments(ek__lint_run *run, const ek__lint_entry *entry, 
     ek_status status = EK_OK;
     for (int i = 0; i < file->comments->n && status == EK_OK; i++) {
         const ek__comment *c = &file->comments->comment[i];
-        const char *near = ek_lint_rule_find(c->id) ? c->id : ek__lint_nearest(c->id);
-        if (near != c->id)
+        const char *near = ek__lint_nearest(run->rule, run->n_rules, c->id);
+        if (!near || strcmp(near, c->id) != 0)
             status = ek__lint_report(run, entry, file, c->line, c->column, c->end_column, near,
                                      "no rule is called '%.80s', so the comment switches nothing off%s%s%s", c->id,
                                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");

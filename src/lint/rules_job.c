@@ -10,6 +10,7 @@
 #include "evenkeel/memory.h"
 #include "lint/shell.h"
 #include "lint/source_position.h"
+#include "schedule/frameworks.h"
 
 #define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
 #define CHECKS(function) .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function)}
@@ -245,22 +246,17 @@ static double bubble_of(const ek_job *job, int n_micro_batches)
 /* Schedules that split the backward pass, or run both ways, have smaller bubbles than the formula's. */
 static bool has_usual_bubble(const ek_job *job)
 {
-    static const char *const names[] = {"1f1b", "gpipe", "interleaved", "interleaved-less-memory", "sequence"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (job->schedule && strcmp(job->schedule->name, names[i]) == 0)
-            return true;
-    return false;
+    return job->schedule && job->schedule->bubble != EK_BUBBLE_OPEN;
 }
 
 /* Is the order of blocks the one that the job has? An order that is not known here was read as the usual one. */
 static bool knows_schedule(const ek__lint_file *file)
 {
-    static const char *const known[] = {"1f1b", "gpipe", "seqpipe"};
     const ek__node *scheduler = ek__lint_get(file->yaml, "parallel.pipeline_config.pipeline_scheduler");
-    bool found = !scheduler || !scheduler->text;
-    for (size_t i = 0; i < sizeof known / sizeof *known && !found; i++)
-        found = strcmp(scheduler->text, known[i]) == 0;
-    return found;
+    if (!scheduler || !scheduler->text)
+        return true;
+    const ek_schedule *named = ek__schedule_of_word(EK_MINDFORMERS, scheduler->text).schedule;
+    return named && ek__schedule_in(named, EK_MINDFORMERS)->same;
 }
 
 static ek_status check_bubble(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -294,7 +290,9 @@ static ek_status check_one_chunk(ek__lint_run *run, const ek__lint_entry *entry,
     const ek__node *on = ek__lint_get(file->yaml, "parallel.pipeline_config.pipeline_interleave"),
                    *scheduler = ek__lint_get(file->yaml, "parallel.pipeline_config.pipeline_scheduler");
     const ek_job *job = file->job;
-    bool usual = !scheduler || (scheduler->text && strcmp(scheduler->text, "1f1b") == 0);
+    const ek_schedule *named =
+        scheduler && scheduler->text ? ek__schedule_of_word(EK_MINDFORMERS, scheduler->text).schedule : NULL;
+    bool usual = !scheduler || (named && ek__schedule_in(named, EK_MINDFORMERS)->by_chunks);
     if (!job || !ek__lint_is_on(on) || !usual || job->plan.n_chunks > 1 || job->parallel.pipeline == 1)
         return EK_OK;
     ek__source_position at = ek__source_position_of_node(on);

@@ -34,19 +34,6 @@ ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer)
     return (layer - m->n_dense_layers) % period == 0 ? EK__GRAPH_EXPERTS : EK__GRAPH_DENSE;
 }
 
-int ek__stage_n_chunks(const ek_job *job)
-{
-    return job->schedule->placement == EK_PLACE_BOTH_WAYS ? 2 : job->plan.n_chunks;
-}
-
-int ek__stage_cell(const ek_job *job, int stage, int chunk)
-{
-    int p = job->plan.n_stages;
-    if (job->schedule->placement == EK_PLACE_BOTH_WAYS)
-        return chunk ? p - 1 - stage : stage;
-    return chunk * p + stage;
-}
-
 /* ---- programs ---- */
 
 static ek_status find_graph(builder *b, ek__graph_kind kind)

@@ -351,3 +351,22 @@ int64_t ek__stage_constants(const ek_job *job, int stage)
         return 0;
     return shared_mask(job) + rotary_tables(job) + layers * sequence_caches(job);
 }
+
+static int64_t mb(double value)
+{
+    return (int64_t)llround(value * 1048576);
+}
+
+int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int s)
+{
+    const ek_rules *rules = &job->rules;
+    bool receives = false;
+    for (int i = 0; i < ek__stage_n_chunks(job); i++)
+        receives = receives || programs->chunk[ek__stage_cell(job, s, i)].receives;
+    int64_t dummy[EK__MAX_DUMMIES], kept = ek__stage_elsewhere(job, programs, s);
+    kept += ek__stage_layer_buffers(job, programs, s);
+    for (int i = ek__stage_dummies(job, programs, s, dummy) - 1; i >= 0; i--)
+        kept += dummy[i];
+    return kept + ek__stage_constants(job, s) + mb(rules->workspace_mb) + mb(rules->constant_mb) +
+           (receives ? rules->p2p_buffers * programs->border : 0);
+}

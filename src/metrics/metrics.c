@@ -198,15 +198,9 @@ static ek_status fill_peak(const ek_metrics_input *in, ek_metrics *m, ek_error *
 /* Equal stages, one after the other, whose order fills and drains the pipeline once a step. */
 static bool has_closed_form(const ek_job *job)
 {
-    static const char *const names[] = {"1f1b", "gpipe", "interleaved"};
     if (!job || !job->schedule)
         return true;
-    if (job->parallel.n_pieces > 1)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(job->schedule->name, names[i]) == 0)
-            return true;
-    return false;
+    return job->parallel.n_pieces <= 1 && job->schedule->bubble == EK_BUBBLE_EXACT;
 }
 
 static void fill_bubble(const ek_metrics_input *in, ek_metrics *m)

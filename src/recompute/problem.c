@@ -14,11 +14,6 @@
 
 /* ---- the bare job ---- */
 
-bool ek__set_replaces(const ek_job *job, const ek_pattern *pattern)
-{
-    return pattern->kind == EK_PATTERN_SELECT || pattern->kind == EK_PATTERN_COMM || job->framework == EK_TORCHTITAN;
-}
-
 /* A pattern that names nothing stands for those to come: without flash attention the framework recomputes scores as
  * soon as there is one. */
 static ek_status make_bare(ek__set_problem *p)

@@ -83,3 +83,8 @@ ek_status ek_job_use_recompute_sets(const ek_job *job, const ek_recompute_set *s
         *out = copy;
     return status;
 }
+
+bool ek__set_replaces(const ek_job *job, const ek_pattern *pattern)
+{
+    return pattern->kind == EK_PATTERN_SELECT || pattern->kind == EK_PATTERN_COMM || job->framework == EK_TORCHTITAN;
+}

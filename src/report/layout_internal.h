@@ -2,9 +2,17 @@
 #ifndef EK_REPORT_LAYOUT_INTERNAL_H
 #define EK_REPORT_LAYOUT_INTERNAL_H
 
+#include <math.h>
+
 #include "evenkeel/layout_report.h"
 #include "report/estimate_internal.h"
 #include "report/json_stream.h"
+
+/** A figure that is known when it is positive; NAN else, which JSON has as null. */
+static inline double ek__layout_known(double value)
+{
+    return value > 0 ? value : (double)NAN;
+}
 
 /** "proved best of 1 957 layouts in 9.4 s", "best so far of ... layouts after 60.0 s: a step may be up to 3.1 %
  * shorter"

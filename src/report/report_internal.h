@@ -1,5 +1,4 @@
-/* report/report_internal.h - what the writers share: numbers that no locale changes, names that any byte may be in,
- * and one way to say that the output could not be written. */
+/* report/report_internal.h - what the writers of reports share, and the formats. */
 #ifndef EK_REPORT_INTERNAL_H
 #define EK_REPORT_INTERNAL_H
 
@@ -7,45 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/digits.h"
+#include "base/print.h"
 #include "base/utf8.h"
 #include "evenkeel/report.h"
-
-/** A printed number, returned by value: `fputs(ek__fixed(x, 2).text, out)`. From 1e15 on with an exponent. */
-typedef struct ek__digits {
-    char text[48];
-} ek__digits;
-
-/** Fixed decimals with a point, whatever the locale; "-" when not finite. No negative zero. */
-ek__digits ek__fixed(double value, int decimals);
-
-/** At most six significant digits after which zeros are cut: "1396.31", "15450.3", "12". */
-ek__digits ek__short(double value);
-
-/** Fifteen significant digits with a point, whatever the locale; "-" when not finite. */
-ek__digits ek__real(double value);
-
-/** A time for people: "12.345 s", "123.45 ms". */
-ek__digits ek__seconds(double seconds);
-
-/** Nanoseconds as microseconds with three decimals, from the whole number: exact. */
-ek__digits ek__exact_us(int64_t ns);
-
-/** Whole number in groups of three: "55 821". */
-ek__digits ek__grouped(double value);
-
-/** Print one code point. */
-void ek__utf8_print(uint32_t code, FILE *out);
-
-/** Columns a terminal needs for a name; East Asian wide characters count two, invalid bytes one. */
-int ek__columns(const char *text);
-/** Columns that a terminal gives a character: 2 for wide ones, 0 for marks that combine with the one before. */
-int ek__width(uint32_t code);
-
-/** Print a name for a terminal or a comment: valid UTF-8, control characters as '?'. */
-void ek__print_name(const char *text, FILE *out);
-
-/** Print a text as a cell of comma-separated values, quoted where it has to be. */
-void ek__print_csv(const char *text, FILE *out);
 
 /** Memory limit of a stage; 0 without one. */
 double ek__stage_limit(const ek_report *report, int stage);
@@ -101,9 +65,6 @@ void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 
 /** A sentence on what a search's status rests on; NULL for infeasible. */
 const char *ek__status_basis(ek_balance_status status);
-
-/** Flush, and turn any write error since `out` was opened into EK_ERR_SYSTEM. */
-ek_status ek__finish(FILE *out, ek_error *err);
 
 extern const ek_format ek__format_text;
 extern const ek_format ek__format_yaml;

@@ -1,29 +1,10 @@
-/* The list of schedules. A new one is a file schedule_NAME.c with its stage order, one line in SCHEDULES, one line in
- * src/meson.build and one test. */
-#include "evenkeel/schedule.h"
-
+/* The schedules of the list in list.h, which has the recipe for a new one. */
 #include <string.h>
 
-#define SCHEDULES(X)                                                                                                   \
-    X(1f1b)                                                                                                            \
-    X(interleaved)                                                                                                     \
-    X(interleaved_less_memory)                                                                                         \
-    X(sequence)                                                                                                        \
-    X(gpipe)                                                                                                           \
-    X(zb_h1)                                                                                                           \
-    X(zb_1p)                                                                                                           \
-    X(zb_2p)                                                                                                           \
-    X(zb_v)                                                                                                            \
-    X(v_half)                                                                                                          \
-    X(v_min)                                                                                                           \
-    X(dualpipe)                                                                                                        \
-    X(dualpipev)
-
-#define DECLARE(id) extern const ek_schedule ek__schedule_##id;
-SCHEDULES(DECLARE)
+#include "schedule/list.h"
 
 #define POINT(id) &ek__schedule_##id,
-const ek_schedule *const ek_schedules[] = {SCHEDULES(POINT) NULL};
+const ek_schedule *const ek_schedules[] = {EK__SCHEDULES(POINT) NULL};
 
 const ek_schedule *ek_schedule_find(const char *name)
 {
@@ -33,9 +14,19 @@ const ek_schedule *ek_schedule_find(const char *name)
     return NULL;
 }
 
+const ek_schedule *ek_schedule_of(ek_schedule_family family, ek_placement placement)
+{
+    for (const ek_schedule *const *s = ek_schedules; *s; s++)
+        if ((*s)->family == family && (*s)->placement == placement)
+            return *s;
+    return NULL;
+}
+
 const ek_schedule *ek_schedule_default(int n_chunks, int less_memory)
 {
-    return ek_schedule_find(n_chunks == 1 ? "1f1b" : less_memory ? "interleaved-less-memory" : "interleaved");
+    if (n_chunks == 1)
+        return &ek__schedule_1f1b;
+    return less_memory ? &ek__schedule_interleaved_less_memory : &ek__schedule_interleaved;
 }
 
 size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape *shape)

@@ -58,5 +58,7 @@ const ek_schedule ek__schedule_1f1b = {
     .summary = "one chunk a stage; bubble (p-1)/m; stage s holds p - s micro-batches, at most m",
     .min_chunks = 1,
     .max_chunks = 1,
+    .family = EK_SCHEDULE_1F1B,
+    .bubble = EK_BUBBLE_EXACT,
     .stage_order = stage_order,
 };

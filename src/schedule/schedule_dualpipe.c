@@ -101,6 +101,7 @@ const ek_schedule ek__schedule_dualpipe = {
     .max_chunks = 1,
     .min_micro_batches = 2,
     .placement = EK_PLACE_BOTH_WAYS,
+    .family = EK_SCHEDULE_DUALPIPE,
     .splits_backward = true,
     .stage_order = stage_order,
 };

@@ -17,6 +17,7 @@ const ek_schedule ek__schedule_dualpipev = {
     .max_chunks = 2,
     .min_micro_batches = 2,
     .placement = EK_PLACE_V,
+    .family = EK_SCHEDULE_DUALPIPE,
     .splits_backward = true,
     .stage_order = stage_order,
 };

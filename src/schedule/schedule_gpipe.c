@@ -14,5 +14,7 @@ const ek_schedule ek__schedule_gpipe = {
     .summary = "one chunk a stage; bubble (p-1)/m; every stage holds all m micro-batches",
     .min_chunks = 1,
     .max_chunks = 1,
+    .family = EK_SCHEDULE_GPIPE,
+    .bubble = EK_BUBBLE_EXACT,
     .stage_order = stage_order,
 };

@@ -14,5 +14,7 @@ const ek_schedule ek__schedule_interleaved = {
     .summary = "v chunks a stage; bubble (p-1)/(vm); stage s holds (v+1)p - 2s - 1 chunk activations",
     .min_chunks = 2,
     .max_chunks = UINT16_MAX,
+    .family = EK_SCHEDULE_INTERLEAVED,
+    .bubble = EK_BUBBLE_EXACT,
     .stage_order = stage_order,
 };

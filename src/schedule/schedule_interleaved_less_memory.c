@@ -13,5 +13,8 @@ const ek_schedule ek__schedule_interleaved_less_memory = {
     .summary = "v chunks a stage; bubble (p-1)/(vm) or a little more; stage s holds vp - s chunk activations",
     .min_chunks = 2,
     .max_chunks = UINT16_MAX,
+    .family = EK_SCHEDULE_INTERLEAVED,
+    .bubble = EK_BUBBLE_ABOUT,
+    .shorter_warm_up = true,
     .stage_order = stage_order,
 };

@@ -65,5 +65,8 @@ const ek_schedule ek__schedule_sequence = {
     .summary = "micro-batches in k sequence pieces; bubble (p-1)/(vmk); one chunk: stage s holds p - s + k - 1 pieces",
     .min_chunks = 1,
     .max_chunks = UINT16_MAX,
+    .family = EK_SCHEDULE_SEQUENCE,
+    .bubble = EK_BUBBLE_ABOUT,
+    .pieces = true,
     .stage_order = stage_order,
 };

@@ -9,6 +9,7 @@ const ek_schedule ek__schedule_v_half = {
     .min_chunks = 2,
     .max_chunks = 2,
     .placement = EK_PLACE_V,
+    .family = EK_SCHEDULE_ZERO_BUBBLE,
     .splits_backward = true,
     .arrange = ek__automatic_arrange,
     .limit_per_stage = 0.5,

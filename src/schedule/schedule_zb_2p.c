@@ -9,6 +9,7 @@ const ek_schedule ek__schedule_zb_2p = {
     .min_chunks = 1,
     .max_chunks = 1,
     .placement = EK_PLACE_WRAP,
+    .family = EK_SCHEDULE_ZERO_BUBBLE,
     .splits_backward = true,
     .arrange = ek__automatic_arrange,
     .limit_per_stage = 2,

@@ -24,6 +24,7 @@ const ek_schedule ek__schedule_zb_h1 = {
     .summary = "one chunk a stage, backward split; bubble (p-1)/(3m) for F = B = W; the memory of 1F1B's first stage",
     .min_chunks = 1,
     .max_chunks = 1,
+    .family = EK_SCHEDULE_ZERO_BUBBLE,
     .splits_backward = true,
     .stage_order = stage_order,
 };

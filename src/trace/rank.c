@@ -281,3 +281,9 @@ ek__exposure ek__rank_exposure(const ek_trace_rank *rank)
         scale(&all, both / sum);
     return all;
 }
+
+double ek__rank_step_ns(const ek_trace_rank *rank)
+{
+    int64_t ns = ek_trace_rank_step(rank).ns;
+    return ns == EK_TRACE_UNKNOWN ? 0 : (double)ns;
+}

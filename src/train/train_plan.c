@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/grid.h"
+#include "schedule/frameworks.h"
 
 /* A reading in progress; `out` is handed over only when all of it is right. */
 typedef struct reader {
@@ -18,12 +19,6 @@ typedef struct reader {
     const ek__node *pipeline;        /* parallel.pipeline_config, or NULL */
     ek_train_plan out;
 } reader;
-
-/* Orders of MindSpore that are known here, besides 1f1b, whose order depends on the chunks. */
-static const struct {
-    const char *scheduler, *schedule;
-} schedulers[] = {{"gpipe", "gpipe"}, {"seqpipe", "sequence"}, {"zero_bubble_v", "zb-v"}};
-enum { N_SCHEDULERS = sizeof schedulers / sizeof *schedulers };
 
 bool ek__is_train(const ek__config_tree *doc)
 {
@@ -116,14 +111,13 @@ static ek_status read_schedule(reader *r, bool interleave)
         if (status)
             return status;
     }
-    if (!out->scheduler[0] || strcmp(out->scheduler, "1f1b") == 0) {
+    const ek_schedule *named = ek__schedule_of_word(EK_MINDFORMERS, out->scheduler).schedule;
+    if (!out->scheduler[0] || (named && ek__schedule_in(named, EK_MINDFORMERS)->by_chunks)) {
         out->schedule = ek_schedule_default(interleave ? out->plan.n_chunks : 1, false);
         return EK_OK;
     }
-    for (int i = 0; i < N_SCHEDULERS && !out->schedule; i++)
-        if (strcmp(schedulers[i].scheduler, out->scheduler) == 0)
-            out->schedule = ek_schedule_find(schedulers[i].schedule);
-    if (!out->schedule)
+    out->schedule = named;
+    if (!named)
         ek__warn_at(&r->in, node, "is '%s', an order that is not known here; the plan is taken without it",
                     out->scheduler);
     return EK_OK;

@@ -288,3 +288,14 @@ done:
         *out = made;
     return status;
 }
+
+void ek__view_layer_kinds(const ek_plan *plan, int chunk, int stage, char text[EK__VIEW_KINDS_SIZE])
+{
+    ek_chunk_mix mix = ek_plan_mix(plan, chunk, stage);
+    int used = 0;
+    snprintf(text, EK__VIEW_KINDS_SIZE, "no layer");
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (mix.n[k] > 0)
+            used += snprintf(text + used, EK__VIEW_KINDS_SIZE - (size_t)used, "%s%d %s", used ? ", " : "", mix.n[k],
+                             ek_recompute_name[k]);
+}

@@ -25,7 +25,7 @@ static void check_structure(const ek__python *p)
     for (int i = 0; i < p->n_blocks; i++) {
         const ek__python_block *b = &p->block[i];
         assert(b->parent < i && (b->parent >= 0) == (i > 0) && b->loop < p->n_blocks);
-        assert(b->header <= b->end && b->end <= p->n_tokens && b->function <= i && b->class <= i);
+        assert(b->header <= b->end && b->end <= p->n_tokens && b->function <= i && b->in_class <= i);
     }
     for (int i = 0; i < p->n_calls; i++) {
         const ek__python_call *c = &p->call[i];

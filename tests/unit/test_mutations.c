@@ -7,7 +7,7 @@
 
 #include "dryrun/init.h"
 #include "layers/layers.h"
-#include "plan/strategies.h"
+#include "strategies/strategies.h"
 
 enum { MAX_FILES = 1024, MAX_SIZE = 16384 };
 

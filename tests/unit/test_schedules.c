@@ -17,6 +17,7 @@
 #include "../../bench/cases.h"
 #include "assert_close.h"
 #include "base/random.h"
+#include "schedule/frameworks.h"
 #include "simulate/order.h"
 
 /* NULL where the schedule refuses the shape. */
@@ -522,6 +523,159 @@ static void factors_must_be_positive(void **state)
     ek_order_free(order);
 }
 
+/* --- what schedules say of themselves --- */
+
+/* The share that equal stages idle: (p-1)/(vm + p-1) where that is said, not less where it is "about" that, and
+ * something else for some shape where there is said to be no closed form. */
+static void bubbles_are_those_that_schedules_say(void **state)
+{
+    (void)state;
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        bool other = false;
+        if ((*s)->arrange) { /* made for the times */
+            assert_int_equal((*s)->bubble, EK_BUBBLE_OPEN);
+            continue;
+        }
+        for (int p = 2; p <= 8; p += 2)
+            for (int v = (*s)->min_chunks; v <= (*s)->max_chunks && v <= 3; v++)
+                for (int rounds = 2; rounds <= 4; rounds++) {
+                    int m = rounds * p;
+                    ek_order *order = new_order((*s)->name, p, v, m);
+                    double step = equal_chunks(order, 1, 1, 1), usual = 3.0 * (v * m + p - 1);
+                    if ((*s)->bubble == EK_BUBBLE_EXACT ? fabs(step - usual) > 1e-9
+                                                        : (*s)->bubble == EK_BUBBLE_ABOUT && step < usual - 1e-9)
+                        fail_msg("%s: a step of %g, not %g (p %d, v %d, m %d)", (*s)->name, step, usual, p, v, m);
+                    other |= fabs(step - usual) > 1e-9;
+                    ek_order_free(order);
+                }
+        if ((*s)->bubble == EK_BUBBLE_OPEN && !other)
+            fail_msg("%s has the usual bubble, (p-1)/(vm + p-1); say so in .bubble", (*s)->name);
+    }
+}
+
+/* Of the interleaved family: as many chunk activations as 1F1B ahead, or those of Megatron-LM's warm-up. */
+static void the_warm_up_is_the_one_that_schedules_say(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        assert_true(!(*s)->shorter_warm_up || (*s)->family == EK_SCHEDULE_INTERLEAVED);
+        if ((*s)->family != EK_SCHEDULE_INTERLEAVED)
+            continue;
+        for (int p = 2; p <= 5; p++)
+            for (int v = 2; v <= 3; v++) {
+                ek_order *order = new_order((*s)->name, p, v, 4 * p);
+                for (int stage = 0; stage < p; stage++)
+                    assert_close_to(most_alive(order, stage),
+                                    (*s)->shorter_warm_up ? v * p - stage : (v + 1) * p - 2 * stage - 1, 0);
+                ek_order_free(order);
+            }
+        n++;
+    }
+    assert_int_equal(n, 2);
+}
+
+/* The keys and values of a piece are those of the pieces before it, so their gradients come from the last piece on. */
+static void pieces_run_backward_from_the_last_where_schedules_say(void **state)
+{
+    (void)state;
+    enum { P = 4, M = 16, K = 2 };
+    int n = 0;
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        if ((*s)->arrange) {
+            assert_false((*s)->pieces);
+            continue;
+        }
+        ek_block blocks[3 * 2 * M];
+        int v = (*s)->min_chunks;
+        const ek_shape shape = {.n_stages = P, .n_chunks = v, .n_micro_batches = M, .n_pieces = K};
+        (*s)->stage_order(&shape, 0, blocks);
+        int place[M];
+        for (size_t i = 0; i < ek_schedule_blocks_per_stage(*s, &shape); i++)
+            if (blocks[i].kind == EK_BACKWARD && blocks[i].chunk == 0)
+                place[blocks[i].micro_batch] = (int)i;
+        bool last_first = place[1] < place[0];
+        if (last_first != (*s)->pieces)
+            fail_msg("%s: the %s piece of a micro-batch runs backward first", (*s)->name,
+                     last_first ? "last" : "first");
+        n += (*s)->pieces;
+    }
+    assert_int_equal(n, 1);
+}
+
+/* --- schedules in frameworks --- */
+
+static void every_schedule_has_a_row_in_the_table_of_frameworks(void **state)
+{
+    (void)state;
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        int n = 0;
+        for (int i = 0; ek__schedule_row(i); i++)
+            n += ek__schedule_row(i) == *s;
+        if (n != 1)
+            fail_msg("the schedule %s has %d rows in src/schedule/frameworks.c, expected one", (*s)->name, n);
+        for (int f = 0; f < EK_N_FRAMEWORKS; f++) {
+            const ek__framework_schedule *cell = ek__schedule_in(*s, (ek_framework)f);
+            if ((cell->single && (*s)->min_chunks > 1) || (cell->several && (*s)->max_chunks == 1))
+                fail_msg("%s: plans for chunks that it does not have", (*s)->name);
+            if (cell->by_default && !(cell->offered && cell->same))
+                fail_msg("%s: a search has it by default, but layouts or the framework have it not", (*s)->name);
+            assert_true(cell->word || !cell->argument);
+        }
+    }
+}
+
+/* docs/convert.md tells people what each framework runs a schedule as. */
+static void every_schedule_is_in_the_document_on_frameworks(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    const char *root = getenv("EK_SOURCE_ROOT");
+    snprintf(text, sizeof text, "%s/docs/convert.md", root ? root : ".");
+    FILE *in = fopen(text, "r");
+    assert_non_null(in);
+    size_t n = fread(text, 1, sizeof text - 1, in);
+    fclose(in);
+    text[n] = '\0';
+    assert_true(n > 0 && n < sizeof text - 1);
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        char name[64];
+        snprintf(name, sizeof name, "`%s`", (*s)->name);
+        if (!strstr(text, name))
+            fail_msg("docs/convert.md does not say what frameworks run the schedule %s as", (*s)->name);
+    }
+}
+
+/* Each word of a setting is read as the schedule that it is written for; only the number of chunks tells others apart.
+ */
+static void words_of_settings_name_one_schedule(void **state)
+{
+    (void)state;
+    static const char *const arguments[] = {NULL, EK__SCHEDULES_METHOD, EK__ZERO_BUBBLE_SETUP};
+    int n_words = 0, n_aliases = 0;
+    for (int f = 0; f < EK_N_FRAMEWORKS; f++)
+        for (size_t a = 0; a < sizeof arguments / sizeof *arguments; a++) {
+            ek__schedule_word words[EK__MAX_SCHEDULE_WORDS];
+            int n = ek__schedule_words((ek_framework)f, arguments[a], words);
+            for (int i = 0; i < n; i++) {
+                const ek__framework_schedule *cell = ek__schedule_in(words[i].schedule, (ek_framework)f);
+                for (int k = 0; k < i; k++)
+                    if (strcmp(words[k].word, words[i].word) == 0 && !cell->by_chunks)
+                        fail_msg("framework %d: the word %s is read as %s and %s", f, words[i].word,
+                                 words[k].schedule->name, words[i].schedule->name);
+                n_aliases += strcmp(words[i].word, cell->word) != 0;
+                if (!arguments[a] && !cell->by_chunks)
+                    assert_ptr_equal(ek__schedule_of_word((ek_framework)f, words[i].word).schedule, words[i].schedule);
+            }
+            n_words += n;
+        }
+    assert_int_equal(n_aliases, 3);
+    assert_true(n_words >= 22);
+    assert_null(ek__schedule_of_word(EK_MINDFORMERS, "").schedule);
+    assert_null(ek__schedule_of_word(EK_TORCHTITAN, "1f1b").schedule);
+    assert_false(ek__schedule_of_word(EK_TORCHTITAN, "LoopedBFS").exact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -534,6 +688,12 @@ int main(void)
         cmocka_unit_test(wrong_orders_are_refused),
         cmocka_unit_test(shapes_a_schedule_is_not_for_are_refused),
         cmocka_unit_test(factors_must_be_positive),
+        cmocka_unit_test(bubbles_are_those_that_schedules_say),
+        cmocka_unit_test(the_warm_up_is_the_one_that_schedules_say),
+        cmocka_unit_test(pieces_run_backward_from_the_last_where_schedules_say),
+        cmocka_unit_test(every_schedule_has_a_row_in_the_table_of_frameworks),
+        cmocka_unit_test(every_schedule_is_in_the_document_on_frameworks),
+        cmocka_unit_test(words_of_settings_name_one_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
  * that Evenkeel writes. What is refused stands in tests/data/bad/strategies. */
 #include "input.h"
 
-#include "plan/log_block.h"
-#include "plan/strategies.h"
+#include "strategies/log_block.h"
+#include "strategies/strategies.h"
 
 /* 12 layers, every kind modelled. */
 static ek_layer body = {.n_layers = 12, .modelled = {true, true, true, true, true}};

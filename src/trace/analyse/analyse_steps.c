@@ -9,20 +9,6 @@
 #include "trace/analyse/device.h"
 #include "trace/tables/tables.h"
 
-ek_trace_step ek__step_of_events(void)
-{
-    ek_trace_step step;
-    ek__step_clear(&step);
-    step.own = step.raw = (ek_trace_breakdown){0};
-    step.span = step.pipeline_wait = step.own_stage = 0;
-    step.n_receives = step.receive = step.receive_exposed = step.n_sends = step.send = 0;
-    step.n_exchanges = step.exchange = step.exchange_exposed = 0;
-    step.data_loading = step.data_loading_idle = 0;
-    step.host_bound = step.device_bound = step.unlinked = 0;
-    step.scope_default_busy = step.scope_gradients_busy = 0;
-    return step;
-}
-
 static ek_status push_step(ek_trace_rank *rank, const ek_trace_step *step, ek_error *err)
 {
     ek_trace_step *steps = ek__pool_push(rank->pool, rank->step, rank->n_steps, sizeof *steps);

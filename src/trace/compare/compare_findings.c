@@ -59,11 +59,6 @@ static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_
     return isnan(mean) ? 0 : mean;
 }
 
-double ek__rank_step_ns(const ek_trace_rank *rank)
-{
-    return known(ek_trace_rank_step(rank).ns);
-}
-
 /* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */
 static void consider(worst *w, const ek_trace_rank *rank, double ns, double least)
 {

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "trace/analyse/device.h"
+
 ek_status ek__table_text(ek__pool *pool, const char *text, const char **out, ek_error *err)
 {
     char *copy = ek__pool_text(pool, text, strlen(text));
@@ -242,4 +244,18 @@ ek_status ek__topology_add(ek_trace_run *run, ek_trace_group *group, size_t n, e
         run->topology.known = true;
     }
     return status;
+}
+
+ek_trace_step ek__step_of_events(void)
+{
+    ek_trace_step step;
+    ek__step_clear(&step);
+    step.own = step.raw = (ek_trace_breakdown){0};
+    step.span = step.pipeline_wait = step.own_stage = 0;
+    step.n_receives = step.receive = step.receive_exposed = step.n_sends = step.send = 0;
+    step.n_exchanges = step.exchange = step.exchange_exposed = 0;
+    step.data_loading = step.data_loading_idle = 0;
+    step.host_bound = step.device_bound = step.unlinked = 0;
+    step.scope_default_busy = step.scope_gradients_busy = 0;
+    return step;
 }

@@ -1,14 +1,15 @@
 /* The measures: each function changes a job as settings of its framework would, or says why there is nothing to change.
  * The settings are found from what it changed (job/settings.h). Where a degree is doubled the data-parallel one is
  * halved and the micro-batches doubled, so that devices and tokens of a step stay what they are. */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "estimate/mitigations.h"
 #include "job/settings.h"
-#include "memory/mitigations.h"
 
 /* ---- words ---- */
 
@@ -452,11 +453,6 @@ static ek_status spread(ek__mitigation_try *t, int n_chunks, const ek_schedule *
     return status;
 }
 
-static bool is_named(const ek_schedule *schedule, const char *name)
-{
-    return schedule == ek_schedule_find(name);
-}
-
 /* @return what stands against another number of chunks; NULL: nothing */
 static const char *no_chunks(const ek_job *job, int n_chunks)
 {
@@ -471,8 +467,8 @@ static ek_status change_interleave(ek__mitigation_try *t)
 {
     int v = 2 * t->job->plan.n_chunks;
     const char *why = no_chunks(t->job, v);
-    bool usual = is_named(t->job->schedule, "1f1b") || is_named(t->job->schedule, "interleaved") ||
-                 is_named(t->job->schedule, "interleaved-less-memory");
+    ek_schedule_family family = t->job->schedule->family;
+    bool usual = family == EK_SCHEDULE_1F1B || family == EK_SCHEDULE_INTERLEAVED;
     if (why || !usual)
         return refuse(t, "%s", why ? why : "the schedule has a fixed number of chunks");
     const ek_schedule *schedule = v == 2 ? ek_schedule_default(2, false) : t->job->schedule;
@@ -481,38 +477,43 @@ static ek_status change_interleave(ek__mitigation_try *t)
 
 static ek_status change_less_memory(ek__mitigation_try *t)
 {
-    const ek_schedule *less = ek_schedule_find("interleaved-less-memory");
-    if (t->job->schedule == less)
+    if (t->job->schedule->shorter_warm_up)
         return refuse(t, "%s", already);
-    if (!is_named(t->job->schedule, "interleaved"))
+    if (!ek_schedule_is_interleaved(t->job->schedule))
         return refuse(t, "the schedule is not interleaved 1F1B");
     if (!is_mindformers(t->job))
         return refuse(t, "the framework has no such schedule");
     return refuse(t, "no key of the training file picks the shorter warm-up");
 }
 
-/* A schedule of two chunks a stage in a V; which of them the framework has, its settings say. */
-static ek_status change_to_v(ek__mitigation_try *t, const char *name)
+/* The schedule of two chunks a stage in a V that holds this share of the stages in micro-batches; which of them the
+ * framework has, its settings say. */
+static ek_status change_to_v(ek__mitigation_try *t, double limit_per_stage)
 {
+    const ek_schedule *const *s = ek_schedules;
+    while (*s && ((*s)->family != EK_SCHEDULE_ZERO_BUBBLE || (*s)->placement != EK_PLACE_V ||
+                  (*s)->limit_per_stage != limit_per_stage))
+        s++;
+    assert(*s);
     const char *why = no_chunks(t->job, 2);
-    if (is_named(t->job->schedule, name))
+    if (t->job->schedule == *s)
         why = already;
-    return why ? refuse(t, "%s", why) : spread(t, 2, ek_schedule_find(name));
+    return why ? refuse(t, "%s", why) : spread(t, 2, *s);
 }
 
 static ek_status change_zb_v(ek__mitigation_try *t)
 {
-    return change_to_v(t, "zb-v");
+    return change_to_v(t, 1);
 }
 
 static ek_status change_v_half(ek__mitigation_try *t)
 {
-    return change_to_v(t, "v-half");
+    return change_to_v(t, 0.5);
 }
 
 static ek_status change_v_min(ek__mitigation_try *t)
 {
-    return change_to_v(t, "v-min");
+    return change_to_v(t, 1.0 / 3);
 }
 
 /* ---- batch and degrees ---- */

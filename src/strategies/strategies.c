@@ -1,7 +1,7 @@
 /* Reads plan files: the original's manual format with named strategies, the bare lists that it prints, its log, and the
  * JSON and YAML that Evenkeel writes. All of them hold the same lists, so one reader serves; every plan is checked cell
  * by cell against the model, so that a complaint points at the entry that is wrong. */
-#include "plan/strategies.h"
+#include "strategies/strategies.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/grid.h"
-#include "plan/log_block.h"
+#include "strategies/log_block.h"
 #include "train/train_plan.h"
 
 enum { MAX_STRATEGIES = 256, JSON_VERSION = 1 };

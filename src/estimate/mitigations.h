@@ -1,8 +1,8 @@
-/* memory/mitigations.h - what the search for measures and the list of them share. A measure is one function in
+/* estimate/mitigations.h - what the search for measures and the list of them share. A measure is one function in
  * mitigation_list.c, which changes a copy of the job or says what stands against that, and one line in its table. What
  * follows from a change, and the settings that make it, are found by job/settings.h. */
-#ifndef EK_MEMORY_MITIGATIONS_H
-#define EK_MEMORY_MITIGATIONS_H
+#ifndef EK_ESTIMATE_MITIGATIONS_H
+#define EK_ESTIMATE_MITIGATIONS_H
 
 #include "evenkeel/memory.h"
 

@@ -1,6 +1,6 @@
-/* plan/strategies.h - what the reader of plan files shares with tests. */
-#ifndef EK_PLAN_STRATEGIES_H
-#define EK_PLAN_STRATEGIES_H
+/* strategies/strategies.h - what the reader of plan files shares with tests. */
+#ifndef EK_STRATEGIES_H
+#define EK_STRATEGIES_H
 
 #include "base/config_tree.h"
 #include "evenkeel/plan.h"

@@ -1,6 +1,6 @@
-/* plan/log_block.h - the lists that the balancer prints, among the other lines of its output or log. */
-#ifndef EK_PLAN_LOG_BLOCK_H
-#define EK_PLAN_LOG_BLOCK_H
+/* strategies/log_block.h - the lists that the balancer prints, among the other lines of its output or log. */
+#ifndef EK_STRATEGIES_LOG_BLOCK_H
+#define EK_STRATEGIES_LOG_BLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * configuration:" to the first line that is none of a plan's lists. The line becomes the plan's name, lines outside
  * are emptied, and what is left is a plan file. The micro-batches come from the line of the bubble that follows
  * ("pp:16, vp: 1, micro: 16"). A log of several blocks, as of several runs, holds several plans. */
-#include "plan/log_block.h"
+#include "strategies/log_block.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,0 +1,119 @@
+/* Numbers as texts. They go through snprintf and then lose whatever decimal mark the host's locale put in, because a
+ * picture or a JSON file must not depend on it. */
+#include "base/digits.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A locale's decimal mark may be several bytes: everything between the two runs of digits is replaced by a point. */
+static void normalise_point(char *text)
+{
+    char *mark = text + strspn(text, "+-0123456789");
+    size_t length = strcspn(mark, "+-0123456789e");
+    if (length == 0)
+        return;
+    *mark = '.';
+    memmove(mark + 1, mark + length, strlen(mark + length) + 1);
+}
+
+ek__digits ek__fixed(double value, int decimals)
+{
+    ek__digits out = {"-"};
+    if (!isfinite(value))
+        return out;
+    if (fabs(value) >= 1e15)
+        snprintf(out.text, sizeof out.text, "%.6g", value);
+    else
+        snprintf(out.text, sizeof out.text, "%.*f", decimals, value);
+    normalise_point(out.text);
+    if (out.text[0] == '-' && strspn(out.text + 1, "0.") == strlen(out.text + 1))
+        memmove(out.text, out.text + 1, strlen(out.text));
+    return out;
+}
+
+ek__digits ek__real(double value)
+{
+    ek__digits out = {"-"};
+    if (!isfinite(value))
+        return out;
+    snprintf(out.text, sizeof out.text, "%.15g", value);
+    normalise_point(out.text);
+    return out;
+}
+
+ek__digits ek__seconds(double seconds)
+{
+    bool whole = fabs(seconds) >= 1;
+    ek__digits text = whole ? ek__fixed(seconds, 3) : ek__fixed(1e3 * seconds, 2);
+    size_t used = strlen(text.text);
+    snprintf(text.text + used, sizeof text.text - used, whole ? " s" : " ms");
+    return text;
+}
+
+/* By hand: large reports print a million of them. */
+ek__digits ek__exact_us(int64_t ns)
+{
+    ek__digits out;
+    char reversed[24];
+    size_t n = 0, at = 0;
+    uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    do {
+        if (n == 3)
+            reversed[n++] = '.';
+        reversed[n++] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0 || n < 5);
+    if (ns < 0)
+        out.text[at++] = '-';
+    while (n > 0)
+        out.text[at++] = reversed[--n];
+    out.text[at] = '\0';
+    return out;
+}
+
+static void cut_zeros(char *text)
+{
+    char *point = strchr(text, '.');
+    if (!point)
+        return;
+    char *end = text + strlen(text);
+    while (end[-1] == '0')
+        end--;
+    if (end[-1] == '.')
+        end--;
+    *end = '\0';
+}
+
+ek__digits ek__short(double value)
+{
+    double size = fabs(value);
+    if (!isfinite(value) || value == 0)
+        return ek__fixed(value, 0);
+    if (size < 1e-6) {
+        ek__digits out;
+        snprintf(out.text, sizeof out.text, "%.6g", value);
+        normalise_point(out.text);
+        return out;
+    }
+    int decimals = 5 - (int)floor(log10(size));
+    ek__digits out = ek__fixed(value, decimals > 0 ? decimals : 0);
+    cut_zeros(out.text);
+    return out;
+}
+
+ek__digits ek__grouped(double value)
+{
+    ek__digits plain = ek__fixed(value, 0), out;
+    size_t length = strlen(plain.text), n = 0;
+    if (strchr(plain.text, 'e'))
+        return plain;
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && plain.text[i - 1] != '-' && (length - i) % 3 == 0)
+            out.text[n++] = ' ';
+        out.text[n++] = plain.text[i];
+    }
+    out.text[n] = '\0';
+    return out;
+}

@@ -1,0 +1,30 @@
+/* base/digits.h - numbers as texts that no locale changes. */
+#ifndef EK_BASE_DIGITS_H
+#define EK_BASE_DIGITS_H
+
+#include <stdint.h>
+
+/** A printed number, returned by value: `fputs(ek__fixed(x, 2).text, out)`. From 1e15 on with an exponent. */
+typedef struct ek__digits {
+    char text[48];
+} ek__digits;
+
+/** Fixed decimals with a point, whatever the locale; "-" when not finite. No negative zero. */
+ek__digits ek__fixed(double value, int decimals);
+
+/** At most six significant digits after which zeros are cut: "1396.31", "15450.3", "12". */
+ek__digits ek__short(double value);
+
+/** Fifteen significant digits with a point, whatever the locale; "-" when not finite. */
+ek__digits ek__real(double value);
+
+/** A time for people: "12.345 s", "123.45 ms". */
+ek__digits ek__seconds(double seconds);
+
+/** Nanoseconds as microseconds with three decimals, from the whole number: exact. */
+ek__digits ek__exact_us(int64_t ns);
+
+/** Whole number in groups of three: "55 821". */
+ek__digits ek__grouped(double value);
+
+#endif

@@ -1,0 +1,15 @@
+/* Sentences of an estimate. */
+#include "estimate/texts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void ek__estimate_say(ek_estimate_texts *texts, const char *format, ...)
+{
+    if (texts->n == EK_MAX_ESTIMATE_TEXTS)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(texts->text[texts->n++], EK_ESTIMATE_TEXT, format, list);
+    va_end(list);
+}

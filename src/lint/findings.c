@@ -1,0 +1,147 @@
+/* Findings of the linter: reported by checks, put in order, shown with the line of the file that they are about; those
+ * that comments take away apart. Which rules there are is for lint.c. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "lint/comments.h"
+#include "lint/rules.h"
+
+enum { EXCERPT = 160, MESSAGE = 1200 };
+
+/* A finding while the run goes on. */
+struct ek__lint_found {
+    ek_lint_finding about;
+    int file;
+    bool suppressed;
+};
+
+const char *ek__lint_nearest(const ek_lint_rule *const *rules, int n, const char *id)
+{
+    const char *best = NULL;
+    size_t least = strlen(id) / 3 + 2;
+    for (int i = 0; i < n; i++) {
+        size_t distance = ek__edit_distance(id, rules[i]->id);
+        if (distance < least) {
+            least = distance;
+            best = rules[i]->id;
+        }
+    }
+    return best;
+}
+
+/* Where the line of the last finding begins: findings come in the order of lines, so a file is gone through once. */
+typedef struct line_cursor {
+    const ek__lint_file *file;
+    int line;
+    const char *start, *end; /* of the line on, of the file */
+    const char *excerpt;     /* of the line; NULL: not made yet */
+} line_cursor;
+
+static void go_to_line(line_cursor *c, const ek__lint_file *file, int line)
+{
+    if (c->file != file) {
+        bool mark = file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0; /* columns do not count it */
+        *c = (line_cursor){file, 1, file->text + (mark ? 3 : 0), file->text + file->size, NULL};
+    }
+    for (; c->line < line; c->line++) {
+        const char *feed = memchr(c->start, '\n', (size_t)(c->end - c->start));
+        c->start = feed ? feed + 1 : c->end;
+        c->excerpt = NULL;
+    }
+}
+
+/* A line of the file without what cannot be printed. */
+static const char *excerpt_of(line_cursor *c, const ek__lint_file *file, int line, ek__pool *pool)
+{
+    go_to_line(c, file, line);
+    if (c->excerpt)
+        return c->excerpt;
+    const char *start = c->start, *feed = memchr(start, '\n', (size_t)(c->end - start));
+    size_t n = (size_t)((feed ? feed : c->end) - start);
+    n -= n > 0 && start[n - 1] == '\r';
+    if (n > EXCERPT) { /* not within a character */
+        for (n = EXCERPT; n > 0 && ((unsigned char)start[n] & 0xC0) == 0x80;)
+            n--;
+    }
+    char *text = ek__pool_text(pool, start, n);
+    for (size_t i = 0; text && i < n; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7F)
+            text[i] = ' ';
+    return c->excerpt = text;
+}
+
+static ek_status add(ek__lint_run *run, const ek__lint_file *file, const ek_lint_finding *about)
+{
+    struct ek__lint_found *more = ek__pool_push(run->pool, run->found, run->n_found, sizeof *more);
+    if (!more)
+        return ek__no_memory(run->err);
+    run->found = more;
+    more[run->n_found++] =
+        (struct ek__lint_found){.about = *about,
+                                .file = (int)(file - run->file),
+                                .suppressed = ek__comments_cover(file->comments, about->rule->id, about->line)};
+    return EK_OK;
+}
+
+ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,
+                          int column, int end_column, const char *fix, const char *format, ...)
+{
+    char text[MESSAGE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (char *c = text; *c; c++) /* values of files may hold what a terminal would obey */
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
+    ek_lint_finding about = {.rule = &entry->about,
+                             .path = file->path,
+                             .line = line > 0 ? line : 1,
+                             .column = column > 0 ? column : 1,
+                             .end_column = end_column > column ? end_column : 0,
+                             .message = ek__pool_text(run->pool, text, strlen(text)),
+                             .fix = fix ? ek__pool_text(run->pool, fix, strlen(fix)) : NULL};
+    if (!about.message || (fix && !about.fix))
+        return ek__no_memory(run->err);
+    return add(run, file, &about);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct ek__lint_found *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->about.line != y->about.line)
+        return x->about.line < y->about.line ? -1 : 1;
+    if (x->about.column != y->about.column)
+        return x->about.column < y->about.column ? -1 : 1;
+    int by_id = strcmp(x->about.rule->id, y->about.rule->id);
+    return by_id ? by_id : strcmp(x->about.message, y->about.message);
+}
+
+ek_status ek__lint_finish(ek__lint_run *run, ek_lint *out)
+{
+    if (run->n_found > 0)
+        qsort(run->found, (size_t)run->n_found, sizeof *run->found, compare);
+    out->finding = ek__pool_alloc(run->pool, (size_t)run->n_found, sizeof *out->finding);
+    out->suppressed = ek__pool_alloc(run->pool, (size_t)run->n_found, sizeof *out->suppressed);
+    if (!out->finding || !out->suppressed)
+        return ek__no_memory(run->err);
+    line_cursor cursor = {0};
+    for (int i = 0; i < run->n_found; i++) {
+        struct ek__lint_found *found = &run->found[i];
+        if (i > 0 && compare(found - 1, found) == 0)
+            continue;
+        found->about.excerpt = excerpt_of(&cursor, &run->file[found->file], found->about.line, run->pool);
+        if (!found->about.excerpt)
+            return ek__no_memory(run->err);
+        if (found->suppressed)
+            out->suppressed[out->n_suppressed++] = found->about;
+        else
+            out->finding[out->n_findings++] = found->about;
+    }
+    return EK_OK;
+}

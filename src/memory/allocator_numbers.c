@@ -1,0 +1,13 @@
+/* A list of whole numbers that grows, for what allocators note. */
+#include "base/error.h"
+#include "memory/allocator.h"
+
+int64_t *ek__numbers_add(ek__numbers *numbers, size_t count)
+{
+    int64_t *grown = ek__with_room(numbers->at, &numbers->capacity, numbers->n + count, sizeof *grown);
+    if (!grown)
+        return NULL;
+    numbers->at = grown;
+    numbers->n += count;
+    return grown + numbers->n - count;
+}
