@@ -98,5 +98,19 @@ check 'steps of a job and a device are predicted in src/cost alone' \
         grep -nE '\b(ek_simulate|ek__?order_step_time|ek_quick_[a-z_]*)\(' "$file" | sed "s#^#$file:#"
     done)"
 
+# Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
+asserting='balance simulate index'
+least_asserts=15
+check "folders of src that assert their contracts do so $least_asserts times in 1000 lines" \
+    "$(for folder in $asserting; do
+        lines=$(cat src/"$folder"/*.[ch] | wc -l)
+        asserts=$(cat src/"$folder"/*.[ch] | grep -cE '(^|[^_[:alnum:]])assert\(')
+        [ $((1000 * asserts)) -ge $((least_asserts * lines)) ] ||
+            echo "src/$folder has $asserts in $lines lines, $((1000 * asserts / (lines > 0 ? lines : 1))) in 1000"
+    done)"
+# What builds are released without, others run with.
+check 'release builds are without assertions, others with them' \
+    "$(grep -q "b_ndebug=if-release" meson.build || echo 'meson.build does not say b_ndebug=if-release')"
+
 echo "1..$number"
 [ $failed = 0 ]

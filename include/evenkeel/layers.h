@@ -114,7 +114,7 @@ ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
  *
  * Backward time of kind k: the file's own time, else backward x (1 + the file's coefficient or the default one), where
  * backward is the file's `backward_time`, else `backward_input_time` + `backward_weight_time`, else
- * 2 x forward x (1 + `backward_coef`). The weight part is `backward_weight_time`, else half of backward.
+ * 2 x forward x (1 + `backward_coef`). The weight part is `backward_weight_time`, else half; at most any kind's time.
  *
  * @param path      file to read; "-" is standard input
  * @param times     overrides of the file's times, or NULL; `body` replaces that of every body kind. A layer's measured

@@ -5,6 +5,7 @@
  * mirror share) is refitted to its room.
  *
  * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -68,14 +69,17 @@ typedef struct batch {
 static void touch(const ek__problem *problem, chain *c, int cell)
 {
     undo *u = &c->undo;
+    assert(u->move > 0); /* begin_move() came before */
     if (u->cell_of[cell] == u->move)
         return;
+    assert(u->n < problem->n_cells);
     u->cell_of[cell] = u->move;
     u->cell[u->n] = cell;
     u->option[u->n] = c->now.option[cell];
     u->chunk[u->n++] = c->now.chunk[cell];
     int bank = problem->order->bank[cell];
     if (u->bank_of[bank] != u->move) {
+        assert(u->n_banks < problem->n_banks);
         u->bank_of[bank] = u->move;
         u->bank[u->n_banks++] = bank;
     }
@@ -89,6 +93,7 @@ static void begin_move(chain *c)
 
 static void set_option(const ek__problem *problem, chain *c, int cell, int option)
 {
+    assert(option >= 0 && option < c->now.chunk[cell]->n_options);
     touch(problem, c, cell);
     c->now.option[cell] = option;
 }
@@ -111,6 +116,7 @@ static void bank_slack(const ek__problem *problem, const chain *c, const ek__ban
 {
     const double *live = bank->live;
     int n = problem->n_held;
+    assert(bank->n_live >= 1 && bank->n_live <= problem->most_live); /* places of `slack` */
     for (int k = 0; k < bank->n_live; k++, live += n) {
         slack[k] = bank->room_mb[k];
         for (int i = 0; i < n; i++)
@@ -123,6 +129,7 @@ static void bank_slack(const ek__problem *problem, const chain *c, const ek__ban
 static void change_option(const ek__problem *problem, chain *c, const ek__bank *bank, int column, int option,
                           double *slack)
 {
+    assert(column >= 0 && column < problem->n_held);
     int cell = bank->cells[column];
     double before = activation(c, cell);
     set_option(problem, c, cell, option);
@@ -159,6 +166,7 @@ static bool fit_bank(const ek__problem *problem, chain *c, int which, int pinned
     const ek__bank *bank = &problem->bank[which];
     const int *cells = bank->cells;
     int v = problem->n_held;
+    assert(which >= 0 && which < problem->n_banks && pinned >= -1 && pinned < v);
     bank_slack(problem, c, bank, slack);
     while (over(slack, bank->n_live, problem->tolerance_mb)) {
         int candidates[EK_MAX_CHUNKS], n = 0;
@@ -176,6 +184,7 @@ static bool fit_bank(const ek__problem *problem, chain *c, int which, int pinned
         int option = c->now.option[cell] + 1;
         while (option + 1 < chunk->n_options && chunk->option[option].activation_mb > target)
             option++;
+        assert(option > c->now.option[cell]); /* so that this ends */
         change_option(problem, c, bank, i, option, slack);
     }
     int first = v > 1 ? ek__random_below(&c->random, v) : 0;
@@ -191,11 +200,13 @@ static bool fit_bank(const ek__problem *problem, chain *c, int which, int pinned
         if (option != c->now.option[cell])
             change_option(problem, c, bank, i, option, slack);
     }
+    assert(!over(slack, bank->n_live, 2 * problem->tolerance_mb));
     return true;
 }
 
 static bool set_chunk(const ek__problem *problem, chain *c, int cell, int first, int n)
 {
+    assert(n >= problem->min_layers);
     const ek__chunk *chunk = ek__chunk_get(problem, first, n);
     if (!chunk || chunk->n_options == 0)
         return false;
@@ -212,6 +223,7 @@ static bool set_chunk(const ek__problem *problem, chain *c, int cell, int first,
  * them shift by one layer too. */
 static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
 {
+    assert(a != b);
     if (c->now.chunk[a]->n <= problem->min_layers || !ek__may_exchange(problem, a, b))
         return false;
     if (problem->layers->n_body == 1)
@@ -222,6 +234,7 @@ static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
     for (; cell_at[from] != a && cell_at[from] != b; from++)
         at += c->now.chunk[cell_at[from]]->n;
     for (int q = from; passed < 2; q++) {
+        assert(q < problem->n_cells);
         int cell = cell_at[q];
         passed += (cell == a) + (cell == b);
         int n = c->now.chunk[cell]->n - (cell == a) + (cell == b);
@@ -234,14 +247,18 @@ static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
 
 static bool fit_touched(const ek__problem *problem, chain *c, double *slack)
 {
-    for (int i = 0; i < c->undo.n_banks; i++) /* fitting touches no further bank */
+    int n = c->undo.n_banks;
+    for (int i = 0; i < n; i++)
         if (!fit_bank(problem, c, c->undo.bank[i], -1, slack))
             return false;
+    assert(c->undo.n_banks == n); /* fitting touches no further bank */
     return true;
 }
 
+/* A number below n, at least 2, other than one of these. */
 static int other_than(ek__random *random, int n, int not_this)
 {
+    assert(n >= 2 && not_this >= 0 && not_this < n);
     int x = ek__random_below(random, n - 1);
     return x + (x >= not_this);
 }
@@ -270,6 +287,7 @@ static bool move_range(const ek__problem *problem, chain *c, double *slack)
     int n = 1 + ek__random_below(&c->random, p), s = ek__random_below(&c->random, p - n + 1), t = s;
     if (ek__random_next(&c->random) & 1)
         t = ek__random_below(&c->random, p - n + 1);
+    assert(i != j && s + n <= p && t + n <= p);
     bool moved = false;
     for (int k = 0; k < n; k++)
         moved |= shift_layer(problem, c, i * p + s + k, j * p + t + k);
@@ -310,6 +328,7 @@ static bool propose(const ek__problem *problem, chain *c, double *slack)
 /* Write the durations of the cells a move touched into the chain's lane. */
 static void write_lane(const ek__problem *problem, const chain *c, double *duration, int lane)
 {
+    assert(lane >= 0 && lane < EK__LANES);
     for (int i = 0; i < c->undo.n; i++) {
         int cell = c->undo.cell[i];
         ek__set_chunk_durations(problem, cell, c->now.chunk[cell], c->now.option[cell], duration + lane, EK__LANES);
@@ -336,7 +355,9 @@ static void start_chains(batch *b)
         for (int i = 0; i < problem->n_banks; i++) {
             begin_move(c);
             /* The start fits, so refitting cannot fail; it only spends the room that is left. */
-            fit_bank(problem, c, i, -1, b->slack);
+            bool fits = fit_bank(problem, c, i, -1, b->slack);
+            assert(fits);
+            (void)fits;
         }
         ek__state_durations(problem, &c->now, b->duration + l, EK__LANES);
     }
@@ -354,6 +375,7 @@ static void step_chains(batch *b, double temperature)
     const ek__problem *problem = b->search->problem;
     double times[EK__LANES];
     bool moved[EK__LANES];
+    assert(temperature >= 0);
     for (int l = 0; l < EK__LANES; l++) {
         chain *c = &b->chains[l];
         moved[l] = propose(problem, c, b->slack);
@@ -370,6 +392,7 @@ static void step_chains(batch *b, double temperature)
         if (times[l] <= c->now_time || ek__random_unit(&c->random) < exp((c->now_time - times[l]) / temperature)) {
             c->now_time = times[l];
             keep_best(b, c);
+            assert(c->best_time <= c->now_time * (1 + 2 * EK__TIME_TOLERANCE));
         } else {
             take_back(c);
             write_lane(problem, c, b->duration, l);
@@ -388,6 +411,8 @@ static void run_batch(batch *b)
     double blocks = (double)ek_order_n_blocks(search->problem->order) * EK__LANES;
     long look = blocks > 1e6 ? 1 : 64; /* steps between looks at the temperature */
     double from = ek__now(), window = b->share * (plan_end(search) - from);
+    assert(b->n_steps > 0 && b->share >= 0 && b->share <= 1);
+    assert(b->cold > 0 && b->cold <= b->hot); /* it cools */
     start_chains(b);
     double scale = b->chains[0].now_time, temperature = 0;
     for (long k = 0; k < b->n_steps && !ek__search_stopped(search); k++) {
@@ -472,6 +497,7 @@ static void *work(void *user)
 static void run_round(ek__search *search, batch *batches, int n)
 {
     round_of_batches r = {.batches = batches, .n = n};
+    assert(n >= 1 && search->n_threads >= 1);
     atomic_init(&r.next, 0);
     int n_threads = search->n_threads < n ? search->n_threads : n;
     pthread_t *threads = ek__alloc((size_t)n_threads, sizeof *threads);
@@ -528,6 +554,7 @@ static budget plan_budget(const ek__problem *problem, int n_steps)
     if (batches < 2) /* a large problem: fewer steps, down to a floor */
         steps = fmax((double)MIN_STEPS_PER_CELL * problem->n_cells, steps * batches / 2);
     int n = batches > MAX_BATCHES ? MAX_BATCHES : batches < 2 ? 2 : (int)batches;
+    assert(n >= 2 && n <= MAX_BATCHES && steps >= 1);
     return (budget){.first_batches = n, .second_batches = (n + 1) / 2, .n_steps = (long)steps};
 }
 
@@ -542,11 +569,13 @@ static void fit_to_clock(ek__search *search, batch *sample, budget *plan)
     plan->n_steps = LONG_MAX;
     plan->first_batches = search->n_threads < plan->first_batches ? search->n_threads : plan->first_batches;
     plan->second_batches = plan->first_batches < plan->second_batches ? plan->first_batches : plan->second_batches;
+    assert(plan->first_batches >= 1 && plan->second_batches >= 1);
 }
 
-/* Run batches [first, first + n) from their starts. */
+/* Run batches [first, first + n) from their starts: all of the first round, or all of the second. */
 static void anneal_round(ek__search *search, batch *batches, int first, int n, const budget *plan)
 {
+    assert(first == 0 ? n == plan->first_batches : first == plan->first_batches && n == plan->second_batches);
     for (int i = first; i < first + n; i++) {
         batches[i].rank = i;
         batches[i].n_steps = plan->n_steps;
@@ -594,7 +623,9 @@ static ek_status solve(ek__search *search, ek_error *err)
     for (int i = 0; i < n_chains; i++)
         all[i] = (ranked){&batches[i / EK__LANES].chains[i % EK__LANES], i};
     qsort(all, (size_t)n_chains, sizeof *all, by_time);
-    int agree = 0; /* chains that ended at the best step */
+    assert(all[0].chain->best_time <= all[n_chains - 1].chain->best_time);
+    assert(plan.second_batches <= plan.first_batches); /* so that every chain of the second round has a start */
+    int agree = 0;                                     /* chains that ended at the best step */
     while (agree < n_chains && all[agree].chain->best_time <= all[0].chain->best_time * (1 + EK__TIME_TOLERANCE))
         agree++;
     if (!plan.by_clock && agree * AGREEMENT >= n_chains)

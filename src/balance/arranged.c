@@ -2,6 +2,7 @@
  * and an order before there is a plan. So the two take turns: balance under the order of an even split, make the order
  * anew for the plan found, balance under that, and so on while the step gets shorter. Each turn is exact about the
  * order it has; that the alternation finds the best pair is not promised. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +41,14 @@ static ek_status make_order(const pipeline *on, const ek_profile *profile, ek_or
     return status;
 }
 
-/* The order made for one plan's times. A stage's activations are counted in micro-batches of its own chunks together,
- * so that a limit means the same on every stage. */
+/* The order made for one plan's times, of a schedule that arranges its blocks by them. A stage's activations are
+ * counted in micro-batches of its own chunks together, so that a limit means the same on every stage. */
 static ek_status arrange_for(const pipeline *on, const ek_plan *plan, ek_order **order, ek_error *err)
 {
     const ek_balance_options *options = on->options;
     size_t p = (size_t)plan->n_stages, cells = (size_t)plan->n_chunks * p;
+    assert(on->schedule->arrange);
+    assert(plan->n_stages == on->shape->n_stages && plan->n_chunks == on->shape->n_chunks);
     ek_chunk_cost *cost = ek__alloc(cells, sizeof *cost);
     double *arrays = ek__alloc(4 * cells + 2 * p, sizeof *arrays);
     if (!cost || !arrays) {
@@ -57,6 +60,8 @@ static ek_status arrange_for(const pipeline *on, const ek_plan *plan, ek_order *
     double *limit = activation + cells, *edge = limit + p;
     double held = options->activation_limit > 0 ? options->activation_limit
                                                 : ek_schedule_activation_limit(on->schedule, plan->n_stages);
+    assert(held > 0);
+    assert(ek_plan_check(plan, on->layers, NULL) == EK_OK);
     ek_plan_costs(plan, on->layers, on->schedule->placement, cost);
     for (size_t s = 0; s < p; s++) {
         double sum = 0, slow = options->slowdown ? options->slowdown[s] : 1;
@@ -69,6 +74,7 @@ static ek_status arrange_for(const pipeline *on, const ek_plan *plan, ek_order *
             weight[at] = slow * cost[at].weight_time;
             backward[at] = slow * (cost[at].backward_time - cost[at].weight_time);
             activation[at] = sum > 0 ? cost[at].activation_mb / sum : 1.0 / plan->n_chunks;
+            assert(activation[at] >= 0 && activation[at] <= 1 + 1e-9);
         }
     }
     ek_profile profile = {forward, backward, weight, activation, EK_WEIGHT_SHARE, limit, edge};
@@ -83,6 +89,7 @@ static ek_status arrange_for_even(const pipeline *on, ek_order **order, ek_error
     ek_recompute kind = EK_RECOMPUTE_NONE;
     while (kind < EK_N_RECOMPUTE - 1 && !on->layers->modelled[kind])
         kind++;
+    assert(on->layers->modelled[kind]); /* a model of no kind has no plan */
     ek_plan even;
     ek_status status = ek_plan_even(on->layers, on->shape->n_stages, on->shape->n_chunks, kind, &even, err);
     if (status)
@@ -135,6 +142,8 @@ static ek_status order_of(const pipeline *on, const ek_plan *plan, ek_order **ou
     if (!status) {
         *own = better(of_made, of_even);
         *result = *own ? of_made : of_even;
+        assert(result->step_time >= 0);
+        assert(of_even.fits != of_made.fits ? result->fits : result->step_time <= of_even.step_time);
         *out = *own ? made : even;
     }
     if (status || *own)
@@ -159,6 +168,7 @@ ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const 
 static ek_status take_turns(const pipeline *on, ek_order **order, ek_balance_result *out, ek_error *err)
 {
     double begin = ek__now();
+    assert(*order);
     for (int turn = 0; turn < MAX_TURNS; turn++) {
         const volatile int *interrupt = on->options->interrupt;
         double left = on->options->time_limit - (ek__now() - begin);
@@ -197,6 +207,7 @@ static ek_status take_turns(const pipeline *on, ek_order **order, ek_balance_res
         out->step_time = with_made.step_time;
         out->lower_bound = fmin(bound, out->step_time);
         out->gap = out->step_time > 0 ? (out->step_time - out->lower_bound) / out->step_time : 0;
+        assert(out->gap >= 0 && out->gap <= 1);
         out->proved_optimal = false;
         if (out->status == EK_BALANCE_OPTIMAL)
             out->status = EK_BALANCE_FEASIBLE;
@@ -223,6 +234,7 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
         ek_balance_result_clear(&result);
         return status;
     }
+    assert(made);
     *order = made;
     *out = result;
     return EK_OK;

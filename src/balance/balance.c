@@ -2,6 +2,7 @@
  * thread as the clock that reports progress and ends the search in time. */
 #include "evenkeel/balance.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -77,6 +78,7 @@ static void *run_solver(void *user)
     run *r = user;
     ek__search_bound(r->search, fmin(ek__bound_mean(r->search->problem), atomic_load(&r->search->best_time)));
     r->status = r->solver->solve(r->search, &r->error);
+    assert(r->status || ek__state_is_valid(r->search->problem, &r->search->best, true));
     /* Proofs are about simulated steps, and every way of recomputing. */
     bool provable = r->search->problem->n_more == 0 && !r->search->problem->full_layers;
     if (!r->status && provable && !settled(r->search) && !ek__search_stopped(r->search))
@@ -101,6 +103,7 @@ static void report(ek__search *search)
                                     .lower_bound = atomic_load(&search->lower_bound),
                                     .done = total > 0 ? fmin(1.0, atomic_load(&search->work) / total) : 0};
     pthread_mutex_unlock(&search->lock);
+    assert(progress.best_seconds >= 0 && progress.done >= 0 && progress.done <= 1);
     options->progress(options->user, &progress);
 }
 
@@ -123,6 +126,7 @@ static void keep_watch(run *r)
             continue;
         }
         double wait = deadline > now && deadline - now < TICK ? deadline - now : TICK;
+        assert(wait > 0 && wait <= TICK);
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += (long)(wait * 1e9);
@@ -136,6 +140,7 @@ static void keep_watch(run *r)
 static ek_status run_search(ek__search *search, const ek__solver *solver, ek_error *err)
 {
     run r = {.search = search, .solver = solver};
+    assert(solver && search->n_threads >= 1);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.ended, NULL);
     pthread_t thread;
@@ -190,10 +195,11 @@ static int n_cores(void)
     return n < 1 ? 1 : n > 256 ? 256 : (int)n;
 }
 
-/* No plan fits: say what would. */
+/* No plan fits: say what would. `state` is a plan that fits `limit`, which is above the problem's. */
 static ek_status explain(const ek__problem *problem, const double *stage_mb, const ek__state *state, double limit,
                          bool exact, ek_balance_result *out, ek_error *err)
 {
+    assert(!exact || limit >= problem->limit_mb - problem->tolerance_mb);
     out->status = EK_BALANCE_INFEASIBLE;
     out->smallest_limit_exact = exact;
     out->shortfall_mb = limit - problem->limit_mb;
@@ -205,6 +211,7 @@ static ek_status explain(const ek__problem *problem, const double *stage_mb, con
             out->bottleneck_stage = s;
         }
     }
+    assert(out->bottleneck_stage >= 0 && out->bottleneck_stage < problem->n_stages);
     out->smallest_limit_mb = stage_mb ? stage_mb[out->bottleneck_stage] + out->shortfall_mb : limit;
     return ek__state_to_plan(problem, state, &out->fit_plan, err);
 }
@@ -219,6 +226,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
                          .proof_end = INFINITY,
                          .best = *start,
                          .best_rank = INT32_MAX};
+    assert(ek__state_is_valid(problem, start, true));
     double *scratch = ek__alloc(ek__state_scratch_size(problem), sizeof *scratch);
     if (!scratch)
         return ek__no_memory(err);
@@ -243,6 +251,8 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     if (out->proved_optimal)
         out->lower_bound = best;
     out->gap = best > 0 ? (best - out->lower_bound) / best : 0;
+    assert(out->gap >= 0 && out->gap <= 1);
+    assert(search.best_rank >= 0 && search.best_at >= 0);
     out->status = out->proved_optimal                             ? EK_BALANCE_OPTIMAL
                   : ek__search_stopped(&search) || search.clocked ? EK_BALANCE_TIME_LIMIT
                                                                   : EK_BALANCE_FEASIBLE;

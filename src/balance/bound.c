@@ -26,6 +26,7 @@ typedef struct path {
 static size_t chain_slot(const ek_order *order, int place)
 {
     int n = order->n_cells;
+    assert(place >= 0 && place < 2 * n);
     return place < n ? (size_t)order->cell_at[place] : (size_t)(n + order->cell_at[2 * n - 1 - place]);
 }
 
@@ -40,11 +41,13 @@ static int chain_place(const ek_order *order, int stage, const ek_block *b)
 
 static double delay(const ek__problem *problem, const double *table, size_t slot, int way)
 {
+    assert(way >= 0 && way < problem->order->n_ways && slot < (size_t)ek__order_n_slots(problem->order));
     return problem->delays ? table[(size_t)way * (size_t)ek__order_n_slots(problem->order) + slot] : 0;
 }
 
 static double factor(const ek_order *order, size_t micro_batch)
 {
+    assert(micro_batch < (size_t)order->shape.n_micro_batches);
     return order->scale ? order->scale[micro_batch] : 1;
 }
 
@@ -52,6 +55,7 @@ static double factor(const ek_order *order, size_t micro_batch)
 static void add_chain(const ek__problem *problem, size_t micro_batch, int from, int to, path *p)
 {
     const ek_order *order = problem->order;
+    assert(from >= 0 && from <= to && to <= 2 * order->n_cells);
     int way = ek__order_way(order, micro_batch);
     for (int place = from; place < to; place++) {
         size_t slot = chain_slot(order, place);
@@ -67,6 +71,8 @@ static void trace(const ek__problem *problem, int stage, size_t from, size_t to,
 {
     const ek_order *order = problem->order;
     const ek_block *list = order->blocks + (size_t)stage * (order->n_blocks / (size_t)order->shape.n_stages);
+    assert(stage >= 0 && stage < problem->n_stages);
+    assert(from <= to && to < order->n_blocks / (size_t)order->shape.n_stages);
     memset(p->weight, 0, (size_t)ek__order_n_slots(order) * sizeof *p->weight);
     p->transfers = 0;
     int before = chain_place(order, stage, &list[from]), after = chain_place(order, stage, &list[to]);
@@ -124,6 +130,7 @@ static double least_sum(const ek__problem *problem, const double *weight)
                 cost += weight[k * n + c] * (with[k] - extra[k]);
             cheapest = fmin(cheapest, cost);
         }
+        assert(!body || cheapest < INFINITY); /* some kind is modelled */
         if (body)
             sum += body->n_layers * cheapest;
     }
@@ -147,6 +154,7 @@ static void any_order(const ek__problem *problem, int stage, bool drained, path 
         if (place >= 0 && place < first)
             first = place;
     }
+    assert(first < order->n_cells);               /* a forward is the first of its chain's blocks on a stage */
     for (int place = 0; place < first; place++) { /* durations alone: which micro-batch comes first is open */
         p->weight[chain_slot(order, place)] += order->scale ? 0 : 1;
         p->weight[chain_slot(order, 2 * order->n_cells - 1 - place)] += order->scale || !drained ? 0 : 1;
@@ -183,6 +191,7 @@ double ek__bound_mean(const ek__problem *problem)
     bound = least_sum(problem, outer) + outer_transfers;
     if (all_inner)
         bound = fmax(bound, least_sum(problem, in) + in_transfers);
+    assert(bound >= 0);
     free(weight);
     return bound;
 }
@@ -281,6 +290,7 @@ static double dot(const double *weight, int stride, const double *time)
 static void add_times(const table *t, int stage, int row, const double *time, parts *add)
 {
     int v = t->problem->n_chunks;
+    assert(row >= 0 && row < v);
     for (int k = 0; k < t->n_families; k++) {
         const weights *w = &t->family[k];
         int at = stage * 3 * v + row;
@@ -316,6 +326,8 @@ static void weigh_family(const table *t, const ek__path_family *f, weights *w, p
 {
     const ek__problem *problem = t->problem;
     int p = problem->n_stages, v = problem->n_chunks, n = problem->n_cells, n_kinds = problem->order->n_kinds;
+    assert(f->from_kind >= 0 && f->from_kind < n_kinds && f->to_kind >= 0 && f->to_kind < n_kinds);
+    assert(f->from_chunk >= 0 && f->from_chunk < v && f->to_chunk >= 0 && f->to_chunk < v);
     for (int s = 0; s < p; s++) {
         long from = find_block(problem->order, s, f->from_kind, f->from_chunk, false);
         long to = find_block(problem->order, s, f->to_kind, f->to_chunk, true);
@@ -391,6 +403,7 @@ static void keep_undominated(partials *list, int n_families, int n_uses)
         if (kept == group || x->n != list->item[group].n)
             group = kept;
         bool dominated = false;
+        assert(kept == group || list->item[group].n == x->n); /* sorted by layers */
         for (size_t j = group; j < kept && !dominated; j++) {
             const partial *y = &list->item[j];
             dominated = no_more(y->add.own, x->add.own, n_families) && no_more(y->use, x->use, n_uses) &&
@@ -426,6 +439,7 @@ static int choose_uses(const ek__bank *bank, int v, int *use)
         if (!again)
             use[n++] = found[u];
     }
+    assert(n >= 1 && n <= MOST_USES);
     return n;
 }
 
@@ -444,6 +458,7 @@ static ek_status add_row(table *t, int stage, int i, const int *use, int n_uses,
     const ek__problem *problem = t->problem;
     const ek__bank *bank = &problem->bank[stage];
     int v = problem->n_chunks, cell = i * problem->n_stages + stage;
+    assert(i >= 0 && i < v && next->n == 0);
     for (int n = problem->min_layers; n <= problem->n_layers; n++) {
         const ek__chunk *chunk = ek__chunk_get(problem, 0, n);
         bool any = false;
@@ -524,6 +539,7 @@ static ek_status stage_columns(table *t, int stage, columns *out, ek_error *err)
     for (int n = 0; n <= out->most; n++)
         if (out->first[n + 1] < out->first[n])
             out->first[n + 1] = out->first[n];
+    assert(out->first[0] == 0 && out->first[out->most + 1] == out->n);
     return EK_OK;
 }
 
@@ -531,6 +547,7 @@ static ek_status stage_columns(table *t, int stage, columns *out, ek_error *err)
 static int column_range(const table *t, int stage, int first, int n, column *lone, const column **out, bool *end)
 {
     int fixed = t->problem->fixed_layers[stage];
+    assert(first >= 0 && n >= 0 && first + n <= t->problem->n_layers);
     *end = fixed >= 0 && n > fixed;
     if (fixed >= 0 && n != fixed)
         return 0;
@@ -583,6 +600,7 @@ static void fill_least(table *t)
                 for (; count > 0; count--, c++)
                     for (int k = 0; k < f; k++) {
                         int from = l * f + k, to = (l + n) * f + k;
+                        assert(c->n == n && c->add.before[k] >= 0 && c->add.after[k] >= 0);
                         double own = before[from] + c->add.own[k];
                         next_before[to] = fmin(next_before[to], before[from] + c->add.before[k]);
                         next_longest[to] = fmin(next_longest[to], fmax(longest[from] + c->add.after[k], own));
@@ -624,6 +642,7 @@ static void merge_candidates(table *t)
 {
     double grid = t->pass->grid;
     size_t kept = 0;
+    assert(grid > 0);
     for (size_t i = 0; i < t->n_candidates; i++)
         for (int k = 0; k < t->n_families; k++) {
             label *c = &t->candidate[i];
@@ -643,6 +662,7 @@ static void merge_candidates(table *t)
             t->candidate[kept++] = *c;
         }
     }
+    assert(kept >= 1 && kept <= t->n_candidates);
     t->n_candidates = kept;
 }
 
@@ -662,6 +682,7 @@ static void drop_dominated(table *t)
         if (!dominated)
             t->candidate[kept++] = *c;
     }
+    assert(kept >= 1 && kept <= t->n_candidates); /* the first is never dominated */
     t->n_candidates = kept;
 }
 
@@ -696,6 +717,7 @@ static ek_status extend(table *t, int s, const labels *from, labels *to, bool *w
     int L = problem->n_layers, least = problem->min_layers * problem->n_chunks, f = t->n_families;
     size_t row = ((size_t)L + 1) * (size_t)f;
     *whole = false;
+    assert(to->n == 0 && from->first[L + 1] == from->n);
     for (int l = 0; l <= L; l++) { /* layers placed from s on */
         const double *before = t->least_before + (size_t)s * row + (size_t)((L - l) * f);
         const double *longest = t->least_longest + (size_t)s * row + (size_t)((L - l) * f);
@@ -752,9 +774,11 @@ static bool rebuild(const table *t, const label *best, ek__state *state)
             choice = row ? row->parent : 0;
         }
         at += l->n;
+        assert(s + 1 == p || (l->parent >= 0 && (size_t)l->parent < t->labels[s + 1].n));
         if (s + 1 < p)
             l = &t->labels[s + 1].label[l->parent];
     }
+    assert(at == problem->n_layers);
     return true;
 }
 
@@ -799,6 +823,7 @@ static ek_status run_pass(table *t, ek_error *err)
             best = l;
     pass->done = pass->below = true;
     pass->bound = fmin(pass->upper, longest_of(t, best));
+    assert(all->first[L] == 0); /* labels of all stages hold all layers */
     return !pass->state || rebuild(t, best, pass->state) ? EK_OK : ek__no_memory(err);
 }
 
@@ -874,6 +899,9 @@ static ek_status table_init(table *t, ek_error *err)
 ek_status ek__bound_stages(ek__search *search, ek__bound_pass *pass, ek_error *err)
 {
     const ek__problem *problem = search->problem;
+    assert(ek__bound_stages_applies(problem));
+    assert(pass->n_families >= 1 && pass->n_families <= EK__MOST_FAMILIES);
+    assert(pass->upper >= 0 && pass->grid >= 0 && pass->most_labels > 0);
     table t = {.search = search, .problem = problem, .pass = pass, .n_families = pass->n_families};
     pass->bound = 0;
     pass->done = pass->below = false;
@@ -904,6 +932,7 @@ bool ek__path_through(const ek__problem *problem, int stage, double *weight, dou
     if (!inner(problem->order, stage, &from, &to))
         return false;
     trace(problem, stage, from, to, &p);
+    assert(p.transfers >= 0);
     *transfers = p.transfers;
     return true;
 }
@@ -924,5 +953,6 @@ double ek__longest_path(const ek__problem *problem, const double *duration, doub
     *transfers = problem->delays ? walked.length : 0;
     for (int slot = 0; problem->delays && slot < ek__order_n_slots(order); slot++)
         *transfers -= count[slot] * duration[slot];
+    assert(walked.length >= 0);
     return walked.length;
 }

@@ -28,13 +28,14 @@ enum { EK__MOST_FAMILIES = 3 };
 
 /** What one pass of ek__bound_stages() is asked for, and what it finds. */
 typedef struct ek__bound_pass {
-    int n_families; /**< 1 or more */
+    int n_families; /**< 1..EK__MOST_FAMILIES */
     ek__path_family family[EK__MOST_FAMILIES];
-    double upper;     /**< plans that take as long as this do not matter */
+    double upper;     /**< plans that take as long as this do not matter; at least 0 */
     double grid;      /**< sums closer than this are merged, downwards; 0: exact */
-    long most_labels; /**< give up beyond */
+    long most_labels; /**< give up beyond; above 0 */
     ek__state *state; /**< filled with a plan behind the bound when `below`; may be NULL */
-    double bound;     /**< out: no plan is shorter; `upper` when none below it is left */
+    double bound;     /**< out: no plan is shorter; `upper` when none below it is left; -INFINITY when no stage has a
+                           path of the families */
     bool done;        /**< out: false when given up; then bound = 0 */
     bool below;       /**< out: partial plans below `upper` remain: the bound is the best of them */
 } ek__bound_pass;
@@ -51,7 +52,7 @@ bool ek__bound_stages_applies(const ek__problem *problem);
  *
  * Each stage's choices are whole layers and recomputations within its memory. Stages are fixed from the last to the
  * first; of partial plans with as many layers only the undominated are kept: by what they add to paths to come, and by
- * the longest path so far, of each family.
+ * the longest path so far, of each family. For problems that ek__bound_stages_applies() to.
  *
  * @return EK_OK, EK_ERR_MEMORY. Gives up when the search is stopped.
  */

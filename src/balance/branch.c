@@ -2,6 +2,7 @@
  * lower bound is the simulated step with every open chunk at the least it can cost, which is valid because the step
  * time only grows with any block's duration; a node is dropped when its fixed chunks alone exceed a stage's memory.
  * Children are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a proof. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ typedef struct tree {
     double *scratch;
     double *used;        /* [n_banks][live vectors] MB its fixed chunks hold */
     double work, budget; /* blocks simulated, and allowed */
+    double bound;        /* of the node that explore() begins with */
     bool cut;            /* stopped before the end */
     bool incomplete;     /* a chunk had more options than were listed: no proof */
     ek_status status;
@@ -32,6 +34,7 @@ typedef struct tree {
 
 static double *used_of(tree *t, int bank)
 {
+    assert(bank >= 0 && bank < t->problem->n_banks && t->problem->bank[bank].n_live <= t->problem->most_live);
     return t->used + (size_t)bank * (size_t)t->problem->most_live;
 }
 
@@ -50,14 +53,18 @@ static bool fits(tree *t, int cell, const ek__chunk *chunk, int option)
     return true;
 }
 
+/* Add a chunk to what its bank holds, or take it off: `sign` 1 or -1. */
 static void add_use(tree *t, int cell, const ek__chunk *chunk, int option, int sign)
 {
     const ek__problem *problem = t->problem;
+    assert(sign == 1 || sign == -1);
+    assert(option >= 0 && option < chunk->n_options);
     int b = problem->order->bank[cell], i = problem->order->column[cell];
     const ek__bank *bank = &problem->bank[b];
     double activation = chunk->option[option].activation_mb + problem->extra[cell].activation_mb;
     for (int k = 0; k < bank->n_live; k++)
         used_of(t, b)[k] += sign * (chunk->parameter_mb + bank->live[k * problem->n_held + i] * activation);
+    assert(used_of(t, b)[0] >= -problem->tolerance_mb);
 }
 
 /* Bounds of all children, in batches of lanes. */
@@ -66,6 +73,7 @@ static void bound_children(tree *t, int cell, child *children, int n)
     const ek__problem *problem = t->problem;
     int n_slots = ek__order_n_slots(problem->order);
     double out[EK__LANES];
+    assert(n >= 1);
     for (int slot = 0; slot < n_slots; slot++)
         for (int l = 0; l < EK__LANES; l++)
             t->lanes[slot * EK__LANES + l] = t->duration[slot];
@@ -97,11 +105,14 @@ static bool worse(const tree *t, double bound)
     return bound >= atomic_load(&t->search->best_time) * (1 - EK__TIME_TOLERANCE);
 }
 
-/* Fix the chunk at a model position, and those after it. */
+/* Fix the chunk at a model position, and those after it. `placed` layers are before it. */
 static void explore(tree *t, int position, int placed)
 {
     const ek__problem *problem = t->problem;
+    assert(position >= 0 && position <= problem->n_cells);
+    assert(placed >= position * problem->min_layers && placed <= problem->n_layers);
     if (position == problem->n_cells) {
+        assert(placed == problem->n_layers);
         double scratch_time = ek__order_step_time(problem->order, t->duration, problem->delays, t->scratch);
         if (!worse(t, scratch_time))
             ek__search_offer(t->search, &t->state, scratch_time, 0);
@@ -151,7 +162,8 @@ static void explore(tree *t, int position, int placed)
         goto done;
     bound_children(t, cell, children, n);
     qsort(children, (size_t)n, sizeof *children, by_bound);
-    double open[EK_N_BLOCK_KINDS] = {0}; /* its durations as an open chunk */
+    assert(children[0].bound >= t->bound * (1 - EK__TIME_TOLERANCE)); /* the step only grows with a chunk's durations */
+    double open[EK_N_BLOCK_KINDS] = {0};                              /* its durations as an open chunk */
     for (int kind = 0; kind < problem->order->n_kinds; kind++)
         open[kind] = t->duration[kind * n_cells + cell];
     for (int i = 0; i < n && !t->cut && !t->status && !worse(t, children[i].bound); i++) {
@@ -160,6 +172,7 @@ static void explore(tree *t, int position, int placed)
         t->state.option[cell] = c->option;
         ek__set_chunk_durations(problem, cell, c->chunk, c->option, t->duration, 1);
         add_use(t, cell, c->chunk, c->option, 1);
+        t->bound = c->bound;
         explore(t, position + 1, placed + c->chunk->n);
         add_use(t, cell, c->chunk, c->option, -1);
     }
@@ -184,6 +197,7 @@ static void open_all(tree *t)
             if (problem->layers->modelled[k])
                 backward = fmin(backward, body->backward_time[k] - (splits ? body->weight_time : 0));
     }
+    assert(forward >= 0 && forward < INFINITY && backward < INFINITY && weight >= 0);
     for (int c = 0; c < problem->n_cells; c++)
         ek__set_durations(problem, c, problem->min_layers * forward, problem->min_layers * (backward + weight),
                           problem->min_layers * weight, t->duration, 1);
@@ -193,6 +207,7 @@ ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *er
 {
     const ek__problem *problem = search->problem;
     size_t n_slots = (size_t)ek__order_n_slots(problem->order);
+    assert(max_work > 0);
     tree t = {.search = search, .problem = problem, .budget = max_work};
     t.duration = ek__alloc(n_slots, sizeof *t.duration);
     t.lanes = ek__alloc(n_slots * EK__LANES, sizeof *t.lanes);

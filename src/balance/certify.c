@@ -4,6 +4,7 @@
  * One chunk a stage: the method for 1F1B (label_setting.c), or the stage-by-stage bound (bound.c); the plan behind the
  * bound is simulated, and where both agree it is optimal. What that leaves open, and several chunks: branch and cut
  * (tree.c), or layers in fractions (lp_relaxation.c). */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,6 +33,7 @@ typedef struct lone {
 static ek_status certify_quickly(ek__search *search, ek_error *err)
 {
     int last = search->problem->n_chunks - 1;
+    assert(last >= 1); /* one chunk a stage has a method of its own */
     double best = atomic_load(&search->best_time);
     ek__bound_pass pass = {.n_families = 1,
                            .family = {{EK_BACKWARD, last, EK_FORWARD, last}},
@@ -39,6 +41,7 @@ static ek_status certify_quickly(ek__search *search, ek_error *err)
                            .grid = GRID * best,
                            .most_labels = MOST_LABELS};
     ek_status status = ek__bound_stages(search, &pass, err);
+    assert(pass.bound <= best);
     if (!status && pass.done)
         ek__search_bound(search, pass.bound);
     return status;
@@ -50,6 +53,7 @@ static void lone_offer(ek__search *search, double bound, bool found, const lone 
     if (found)
         ek__search_offer(search, &l->state, ek__state_step_time(search->problem, &l->state, l->scratch), 0);
     double best = atomic_load(&search->best_time);
+    assert(search->problem->n_chunks == 1);
     ek__search_bound(search, fmin(bound, best));
     search->proved = atomic_load(&search->lower_bound) >= best * (1 - EK__TIME_TOLERANCE);
 }
@@ -82,7 +86,8 @@ static ek_status lone_pass(ek__search *search, int n_families, double upper, dou
 static ek_status lone_passes(ek__search *search, int n_families, double growth, lone *l, ek_error *err)
 {
     ek_status status;
-    double upper = atomic_load(&search->lower_bound);
+    double known = atomic_load(&search->lower_bound), upper = known > 0 ? known : lone_upper(search);
+    assert(growth > 1);
     do {
         upper = fmin(upper * growth, lone_upper(search));
         status = lone_pass(search, n_families, upper, COARSE_GRID * upper, l, err);
@@ -126,6 +131,7 @@ ek_status ek__certify_labels(ek__search *search, ek_error *err)
             atomic_load(&search->lower_bound) >= atomic_load(&search->best_time) * (1 - EK__TIME_TOLERANCE);
     }
     search->proof_end = INFINITY;
+    assert(atomic_load(&search->lower_bound) <= atomic_load(&search->best_time) * (1 + 1e-6));
     return status;
 }
 

@@ -42,6 +42,7 @@ static double own_time(const listing *l, int i)
     chunk_times(l, i, time);
     for (int k = 0; k < l->all->problem->order->n_kinds; k++)
         sum += l->own[k * v + i] * time[k];
+    assert(sum >= 0);
     return sum;
 }
 
@@ -65,6 +66,7 @@ static void put(listing *l)
 {
     ek__choices *all = l->all;
     int v = all->problem->n_chunks, s = l->stage, at = all->n[s];
+    assert(l->group >= 0 && l->group <= at && at <= l->capacity);
     for (int k = l->group; k < at; k++) {
         bool dominated = true;
         for (int i = 0; i < v && dominated; i++)
@@ -94,6 +96,7 @@ static void put(listing *l)
         all->option[s][(size_t)at * (size_t)v + (size_t)i] = l->option[i];
         l->total[at] += l->row[i];
     }
+    assert(l->total[at] >= v * all->problem->min_layers && l->total[at] <= all->most);
     all->n[s]++;
 }
 
@@ -108,6 +111,7 @@ static bool hold(listing *l, int i)
     const ek__problem *problem = l->all->problem;
     const ek__bank *bank = &problem->bank[l->stage];
     int v = problem->n_chunks;
+    assert(i >= 0 && i < v && l->option[i] >= 0 && l->option[i] < l->chunk[i]->n_options);
     double activation = l->chunk[i]->option[l->option[i]].activation_mb +
                         problem->extra[i * problem->n_stages + l->stage].activation_mb;
     double *use = l->use + (size_t)i * (size_t)bank->n_live, *next = use + bank->n_live;
@@ -129,6 +133,7 @@ static void choose_options(listing *l, int i, double own)
     for (int o = 0; o < l->chunk[i]->n_options && !give_up(l); o++) {
         l->option[i] = o;
         double with = own + own_time(l, i);
+        assert(o == 0 || l->chunk[i]->option[o].backward_time >= l->chunk[i]->option[o - 1].backward_time);
         if (with >= l->upper)
             break; /* further options take longer */
         if (!hold(l, i))
@@ -143,6 +148,7 @@ static void choose_options(listing *l, int i, double own)
 static void choose_layers(listing *l, int i, int placed, double own)
 {
     const ek__problem *problem = l->all->problem;
+    assert(i <= problem->n_chunks && placed >= i * problem->min_layers && placed <= problem->n_layers);
     if (i == problem->n_chunks) {
         l->group = l->all->n[l->stage];
         choose_options(l, 0, 0);
@@ -184,6 +190,7 @@ static bool sort_stage(const listing *l)
             first[l->total[k] + 1]++;
         for (int t = 0; t <= all->most; t++)
             first[t + 1] += first[t];
+        assert(first[all->most + 1] == n);
         memcpy(at, first, ((size_t)all->most + 2) * sizeof *at);
         for (int k = 0; k < n; k++) {
             size_t to = (size_t)at[l->total[k]]++;
@@ -216,6 +223,7 @@ static void list_stage(listing *l, double *own)
     size_t per_stage = order->n_blocks / (size_t)problem->n_stages;
     const ek_block *list = order->blocks + (size_t)l->stage * per_stage;
     int v = problem->n_chunks;
+    assert(l->stage >= 0 && l->stage < problem->n_stages && problem->n_held == v);
     memset(own, 0, (size_t)l->all->width * sizeof *own);
     for (size_t k = 0; k < per_stage; k++)
         own[list[k].kind * v + list[k].chunk] += order->scale ? order->scale[list[k].micro_batch] : 1;
@@ -237,6 +245,8 @@ ek_status ek__choices_init(ek__choices *choices, ek__search *search, double uppe
 {
     const ek__problem *problem = search->problem;
     size_t p = (size_t)problem->n_stages;
+    assert(problem->layers->n_body == 1 && problem->order->n_ways == 1 && !problem->order->schedule->arrange);
+    assert(most > 0);
     ek__choices all = {.problem = problem,
                        .width = problem->order->n_kinds * problem->n_chunks,
                        .most = problem->n_layers,

@@ -21,9 +21,9 @@ typedef struct ek__choices {
 } ek__choices;
 
 /**
- * List them all.
+ * List them all, of one body kind and an order that runs micro-batches one way and does not depend on times.
  * @param upper  choices of which some path is that long are left out
- * @param most   give up beyond so many choices of all stages together
+ * @param most   give up beyond so many choices of all stages together; above 0
  * @param whole  out: false when given up, or when a chunk had more ways to recompute than are listed
  * @return EK_OK, EK_ERR_MEMORY
  */

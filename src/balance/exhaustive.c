@@ -1,6 +1,7 @@
 /* Every plan, one after the other: all layer counts and all undominated ways to recompute them, each simulated alone.
  * It knows no bound but memory, so that it can be the judge of solvers that do. For small cases only: it says
  * beforehand how many plans there are, and refuses when they are too many. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "balance/search.h"
@@ -39,11 +40,14 @@ static int least_layers(const ek__problem *problem, int q, int placed)
     return q == problem->n_cells - 1 ? problem->n_layers - placed : problem->min_layers;
 }
 
-/* All plans from model position q on. */
+/* All plans from model position q on; `placed` layers are before it. */
 static void place(walk *w, int q, int placed)
 {
     const ek__problem *problem = w->problem;
+    assert(q >= 0 && q <= problem->n_cells);
+    assert(placed >= q * problem->min_layers && placed <= problem->n_layers);
     if (q == problem->n_cells) {
+        assert(placed == problem->n_layers);
         ek__search_offer(w->search, &w->state, ek__state_step_time(problem, &w->state, w->scratch), 0);
         ek__search_did(w->search, (double)ek_order_n_blocks(problem->order));
         return;
@@ -74,6 +78,7 @@ static ek_status count_plans(const ek__problem *problem, double *n_plans, ek_err
 {
     /* Layers beyond the least, over all chunks: the ways to spread them alone may be too many. */
     int spare = problem->n_layers - problem->n_cells * problem->min_layers;
+    assert(spare >= 0);
     *n_plans = 1;
     for (int i = 1; i <= spare && *n_plans <= MOST_PLANS; i++)
         *n_plans *= (double)(problem->n_cells - 1 + i) / i;
@@ -105,6 +110,7 @@ static ek_status count_plans(const ek__problem *problem, double *n_plans, ek_err
                                  n);
                     break;
                 }
+                assert(i + n - problem->min_layers <= spare);
                 next[i + n - problem->min_layers] += ways[i] * chunk->n_options;
             }
         }

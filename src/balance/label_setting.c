@@ -13,6 +13,7 @@
  * between neighbours again and again; whoever asks gives such paths, and a label holds a sum for each of them. */
 #include "balance/label_setting.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static label *label_at(const table *t, label *from, size_t i)
 static int warm_up_of(const ek_order *order, int stage)
 {
     int m = order->shape.n_micro_batches, w = 0;
+    assert(order->n_blocks == 2 * (size_t)m * (size_t)order->shape.n_stages); /* one chunk, two kinds of block */
     const ek_block *list = order->blocks + (size_t)stage * 2 * (size_t)m;
     while (w < m && list[w].kind == EK_FORWARD && (int)list[w].micro_batch == w)
         w++;
@@ -139,6 +141,7 @@ static cost find_cost(table *t, int stage, int first, int n)
 {
     ek__label_cost c = {0};
     cost out = {.asked = true, .fit = t->in->cost(t->in->user, stage, first, n, &c)};
+    assert(out.fit != EK__LABEL_FITS || (c.forward >= 0 && c.backward >= 0 && c.after >= 0));
     t->no_memory |= out.fit == EK__LABEL_NO_MEMORY;
     t->over |= t->no_memory || out.fit == EK__LABEL_UNKNOWN;
     out.forward = out.forward_on = c.forward;
@@ -155,6 +158,7 @@ static cost find_cost(table *t, int stage, int first, int n)
 /* Pairs of a stage, and one more for the blocks about them. */
 static int pairs(const table *t, int s)
 {
+    assert(t->warm_up[s] >= 1 && t->warm_up[s] <= t->in->order->shape.n_micro_batches);
     return t->in->order->shape.n_micro_batches - t->warm_up[s] + 1;
 }
 
@@ -162,6 +166,7 @@ static int pairs(const table *t, int s)
 static double along(const table *t, int path, int s, const cost *c)
 {
     const ek__label_path *of = &t->in->path[path];
+    assert(path >= 0 && path < t->in->n_paths && s >= 0 && s < t->n_stages);
     return of->forward[s] * c->own_forward + of->backward[s] * c->own_backward + (of->end == s ? c->own_after : 0);
 }
 
@@ -181,6 +186,7 @@ static double alone(const table *t, int s, const cost *c)
 static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
 {
     int fixed = t->in->fixed_layers ? t->in->fixed_layers[s] : -1;
+    assert(first >= 0 && n >= t->in->min_layers && first + n <= t->in->n_layers);
     *end = (fixed >= 0 && n > fixed) || (t->in->most_layers > 0 && n > t->in->most_layers);
     if (*end || (fixed >= 0 && n != fixed))
         return false;
@@ -197,6 +203,7 @@ static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
 static double *least_along(const table *t, int path, int s, int l)
 {
     size_t row = (size_t)t->in->n_layers + 1;
+    assert(path >= 0 && s >= 0 && s <= t->n_stages && l >= 0 && (size_t)l < row);
     return &t->least_along[((size_t)path * ((size_t)t->n_stages + 1) + (size_t)s) * row + (size_t)l];
 }
 
@@ -247,6 +254,7 @@ static void extend(const label *from, const cost *c, int w, int m, label *to)
 {
     double on = c->forward_on + c->backward_on, turn = c->forward + c->backward_on;
     double pair = c->forward + c->backward, rest = w - 1, middle = m - w;
+    assert(w >= 1 && w <= m);
     const double *x = from->reach;
     double *y = to->reach;
     to->forward = fmax(from->forward, c->forward);
@@ -268,6 +276,7 @@ static void extend(const label *from, const cost *c, int w, int m, label *to)
     } else {
         y[STRAIGHT] = fmax(y[STRAIGHT], x[PLAIN] + on + rest * fmax(c->forward, c->backward));
     }
+    assert(to->forward >= from->forward && to->backward >= from->backward && y[CLOSED] >= x[CLOSED]); /* maxima grow */
 }
 
 /* Can a plan with these first stages be shorter than `upper`? */
@@ -332,6 +341,7 @@ static bool keep_candidates(table *t, labels *out)
         if (!dominated && kept++ < i)
             memcpy(label_at(t, t->candidate, kept - 1), label_at(t, t->candidate, i), t->stride);
     }
+    assert(kept >= 1 && kept <= t->n_candidates); /* the first is never dominated */
     label *grown = ek__with_room(out->label, &out->capacity, out->n + kept, t->stride);
     if (!grown)
         return false;
@@ -347,6 +357,7 @@ static ek_status add_stage(table *t, int s, ek_error *err)
     const labels *from = &t->labels[s];
     labels *to = &t->labels[s + 1];
     int L = t->in->n_layers, w = t->warm_up[s], m = t->in->order->shape.n_micro_batches;
+    assert(to->n == 0 && (s == 0 || w <= t->warm_up[s - 1])); /* it does not grow from stage to stage */
     size_t row = (size_t)(s + 1) * ((size_t)L + 1);
     for (int l = 0; l <= L && !t->over; l++) { /* layers placed up to s */
         double least_once = t->least_once[row + (size_t)l], least_plain = t->least_plain[row + (size_t)l];
@@ -384,10 +395,15 @@ static ek_status add_stage(table *t, int s, ek_error *err)
 static void rebuild(const table *t, const label *best, int *layers)
 {
     const label *l = best;
+    int left = t->in->n_layers;
     for (int s = t->n_stages - 1; s >= 0; s--) {
+        assert(l->parent >= 0 && (size_t)l->parent < t->labels[s].n);
         layers[s] = l->n;
+        left -= l->n;
         l = label_at(t, t->labels[s].label, s ? (size_t)l->parent : 0);
     }
+    assert(left == 0);
+    (void)left;
 }
 
 static double length(const table *t, const label *l)
@@ -410,6 +426,7 @@ static ek_status run_pass(table *t, const label **best, ek_error *err)
             return status;
     }
     const labels *all = &t->labels[p];
+    assert(all->first[L + 1] == all->n);
     for (size_t i = all->first[L]; i < all->first[L + 1]; i++)
         if (!*best || length(t, label_at(t, all->label, i)) < length(t, *best))
             *best = label_at(t, all->label, i);
@@ -475,6 +492,9 @@ static double first_bound(table *t, double known, double upper)
 ek_status ek__label_solve(const ek__label_stages *stages, double upper, int *layers, ek__label_bound *out,
                           ek_error *err)
 {
+    assert(ek__label_order_applies(stages->order));
+    assert(stages->n_paths >= 0 && stages->n_paths <= EK__LABEL_MOST_PATHS);
+    assert(stages->n_layers >= 1 && stages->min_layers >= 0 && stages->known >= 0 && upper >= 0);
     table t = {.in = stages, .n_stages = stages->order->shape.n_stages, .upper = upper};
     const label *best = NULL;
     *out = (ek__label_bound){0};
@@ -489,6 +509,7 @@ ek_status ek__label_solve(const ek__label_stages *stages, double upper, int *lay
             status = run_pass(&t, &best, err);
         if (!status && !t.over)
             out->bound = best ? length(&t, best) : t.upper;
+        assert(out->bound <= upper);
     }
     out->found = best != NULL;
     if (best)

@@ -34,12 +34,12 @@ typedef struct ek__label_stages {
     const ek__delays *delays;   /**< NULL: no communication */
     const ek__label_path *path; /**< [n_paths] that count beside the family's */
     int n_paths;                /**< at most EK__LABEL_MOST_PATHS */
-    int n_layers, min_layers;
-    const int *fixed_layers; /**< [n_stages] of a stage, -1: free; NULL: all free */
-    int most_layers;         /**< of any stage; 0: no limit */
-    bool alike;              /**< `first` is of no account */
-    double known;            /**< a lower bound to begin with, 0 */
-    /** Costs of layers [first, first + n) on a stage; more layers take no less of anything. */
+    int n_layers, min_layers;   /**< of the model, at least 1; of every stage, at least 0 */
+    const int *fixed_layers;    /**< [n_stages] of a stage, -1: free; NULL: all free */
+    int most_layers;            /**< of any stage; 0: no limit */
+    bool alike;                 /**< `first` is of no account */
+    double known;               /**< a lower bound to begin with, 0 */
+    /** Costs of layers [first, first + n) on a stage, all at least 0; more layers take no less of anything. */
     ek__label_fit (*cost)(void *user, int stage, int first, int n, ek__label_cost *out);
     bool (*over)(void *user); /**< is the time over? NULL: never */
     void *user;
@@ -70,7 +70,7 @@ typedef struct ek__label_bound {
  * With `after` a path ends with that of some stage s: it has f_j of stages before s only. Covered are paths that come
  * back to s from a stage c of theirs that is not before it.
  *
- * @param upper  plans that take as long as this do not matter
+ * @param upper  plans that take as long as this do not matter; at least 0
  * @param layers  [n_stages] filled with the layers behind the bound when there is a plan
  * @return EK_OK, EK_ERR_MEMORY. Gives up when the search is stopped or there are too many labels; what is shown until
  *         then is kept. O(p L^2 + labels^2) at worst.

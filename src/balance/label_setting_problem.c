@@ -1,5 +1,6 @@
 /* The balancing problem as stages with layers, for the method of label_setting.c: of the ways to recompute a chunk the
  * cheapest one that fits its stage. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ static double least_mixed(const ek__problem *problem, const ek_layer *body, int 
             if (!problem->layers->modelled[a] || !problem->layers->modelled[b] || room < 0)
                 continue;
             double share = more <= room ? 1 : room / more; /* of b */
+            assert(share >= 0 && share <= 1);
             least = fmin(least, (1 - share) * body->backward_time[a] + share * body->backward_time[b]);
         }
     return n * least;
@@ -31,6 +33,7 @@ static double least_mixed(const ek__problem *problem, const ek_layer *body, int 
 /* Layers of a body kind in a chunk. */
 static int layers_of(const ek__problem *problem, const ek__chunk *chunk, int body)
 {
+    assert(body >= 0 && body < problem->layers->n_body);
     int from = body ? problem->body_end[body - 1] : 0, to = problem->body_end[body];
     from = chunk->first > from ? chunk->first : from;
     to = chunk->first + chunk->n < to ? chunk->first + chunk->n : to;
@@ -68,6 +71,7 @@ static double least_backward(const ek__problem *problem, int stage, const ek__ch
 static ek__label_fit cost_of(void *user, int stage, int first, int n, ek__label_cost *out)
 {
     const ek__problem *problem = ((const ek__search *)user)->problem;
+    assert(stage >= 0 && stage < problem->n_stages && n >= problem->min_layers);
     const ek__chunk *chunk = ek__chunk_get(problem, first, n);
     double time[EK_N_BLOCK_KINDS];
     if (!chunk)
@@ -94,13 +98,16 @@ static bool rebuild(const ek__problem *problem, const int *layers, ek__state *st
         if (!state->chunk[s])
             return false;
         state->option[s] = ek__option_that_fits(problem, s, state->chunk[s]);
+        assert(state->option[s] >= 0); /* cost_of() found it */
     }
+    assert(ek__state_is_valid(problem, state, true));
     return true;
 }
 
 ek_status ek__bound_labels(ek__search *search, double upper, ek__state *state, ek__label_bound *out, ek_error *err)
 {
     const ek__problem *problem = search->problem;
+    assert(ek__bound_labels_applies(problem));
     const ek__label_stages stages = {.order = problem->order,
                                      .delays = problem->delays,
                                      .n_layers = problem->n_layers,

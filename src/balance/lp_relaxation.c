@@ -49,6 +49,7 @@ typedef struct program {
 
 static int column_of(const program *g, int cell, int body, int way)
 {
+    assert(cell >= 0 && cell <= g->problem->n_cells && body >= 0 && way >= 0 && way < g->n_ways);
     return 1 + g->n_slots + (cell * g->problem->layers->n_body + body) * g->n_ways + way;
 }
 
@@ -72,21 +73,25 @@ static void layer_times(const ek__problem *problem, int cell, const ek_layer *bo
 static double room_of(const ek__problem *problem, int b, int live)
 {
     const ek__bank *bank = &problem->bank[b];
+    assert(b >= 0 && b < problem->n_banks && live >= 0 && live < bank->n_live);
     double room = bank->room_mb[live] + problem->reserve_mb + problem->tolerance_mb;
     for (int i = 0; i < problem->n_held; i++)
         room -= bank->live[live * problem->n_held + i] * problem->extra[bank->cells[i]].activation_mb;
     return room;
 }
 
+/* Add the row whose n terms are in g->index and g->value. */
 static void add_row(program *g, int n, double low, double high, added row)
 {
     CoinBigIndex start[2] = {0, n};
+    assert(n >= 1 && n <= n_columns(g) && low <= high);
     if (g->n_added == MOST_ADDED) {
         free(row.count);
         return;
     }
     Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
     g->row[g->n_added++] = row;
+    assert(Clp_numberRows(g->model) == g->fixed_rows + g->n_added);
 }
 
 static void add_path(program *g, const double *count, double transfers)
@@ -98,7 +103,9 @@ static void add_path(program *g, const double *count, double transfers)
         return;
     g->index[0] = 0;
     g->value[0] = 1;
+    assert(transfers >= -1e-9 * g->scale); /* a difference of sums */
     for (int k = 0; k < g->n_slots; k++) {
+        assert(count[k] >= 0);
         copy[k] = count[k];
         if (count[k] != 0) {
             g->index[n] = 1 + k;
@@ -191,6 +198,7 @@ static bool load(program *g)
                     value[at++] = 1;
                 }
         start[n] = at;
+        assert((size_t)at <= most);
         Clp_setLogLevel(g->model, 0);
         Clp_loadProblem(g->model, n, g->fixed_rows, start, row, value, column_low, column_high, cost, low, high);
     }
@@ -203,6 +211,7 @@ static bool load(program *g)
 
 static bool program_init(program *g, const ek__problem *problem, double scale)
 {
+    assert(scale > 0 && problem->limit_mb > 0);
     *g = (program){.problem = problem, .scale = scale, .memory_scale = problem->limit_mb};
     g->n_slots = ek__order_n_slots(problem->order);
     g->any_order = problem->order->schedule->arrange != NULL;
@@ -213,6 +222,7 @@ static bool program_init(program *g, const ek__problem *problem, double scale)
     g->bank_row = g->body_row + problem->layers->n_body;
     g->cell_row = g->bank_row + problem->n_banks;
     g->fixed_rows = g->cell_row + problem->n_cells;
+    assert(g->n_ways >= 1);
     size_t slots = (size_t)g->n_slots, cells = (size_t)problem->n_cells, columns = (size_t)n_columns(g);
     g->duration = ek__alloc(2 * slots + 2 * cells, sizeof(double));
     g->index = ek__alloc(columns, sizeof *g->index);
@@ -257,6 +267,7 @@ static double mix_paths(program *g, const double *price, double *sum)
             continue;
         for (int k = 0; k < g->n_slots; k++)
             g->weight[k] += share * row->count[k];
+        assert(share > 0 && share <= 1 + 1e-9);
         transfers += share * row->transfers;
     }
     return transfers;
@@ -267,6 +278,7 @@ static double price_memory(program *g, const double *price, double unit)
 {
     const ek__problem *problem = g->problem;
     double worth = 0;
+    assert(unit > 0);
     memset(g->held, 0, 2 * (size_t)problem->n_cells * sizeof *g->held);
     for (int r = 0; r < g->n_added; r++) {
         const added *row = &g->row[r];
@@ -375,6 +387,7 @@ static bool add_violated_path(program *g)
     for (int k = 0; k < g->n_slots; k++)
         g->duration[k] = fmax(0, x[1 + k]) * g->scale;
     double longest = ek__longest_path(g->problem, g->duration, g->weight, &transfers);
+    assert(!g->any_order); /* where the order depends on the times, this one's paths bound nothing */
     if (longest <= (x[0] + VIOLATED) * g->scale)
         return false;
     add_path(g, g->weight, transfers);
@@ -434,6 +447,7 @@ ek_status ek__bound_lp_relaxation(ek__search *search, ek_error *err)
     if (!g->any_order)
         add_first_memory(g);
     bool more = true;
+    assert(g->n_added > 0);
     while (more && !g->no_memory && g->n_added < MOST_ADDED && !ek__proof_over(search)) {
         Clp_setMaximumSeconds(g->model, seconds_left(search));
         Clp_dual(g->model, 0);

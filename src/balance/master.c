@@ -8,6 +8,7 @@
 #include "balance/master.h"
 
 #include <Clp_C_Interface.h>
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,7 @@ struct ek__master {
 
 ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choices, double scale)
 {
+    assert(scale > 0 && choices->problem == problem);
     ek__master *m = ek__alloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -139,6 +141,7 @@ static bool grow_columns(ek__master *m)
         return false;
     m->upper = upper;
     m->column_capacity = capacity;
+    assert(m->n_columns < m->column_capacity);
     return true;
 }
 
@@ -148,6 +151,7 @@ static bool add_choice(ek__master *m, int s, int k)
     const ek__choices *all = m->choices;
     int p = m->problem->n_stages, v = m->problem->n_chunks, n = 2, row[2 + EK_N_BLOCK_KINDS * EK_MAX_CHUNKS];
     double value[2 + EK_N_BLOCK_KINDS * EK_MAX_CHUNKS], layers = 0, zero = 0, high = INFINITY;
+    assert(s >= 0 && s < p && k >= 0 && k < all->n[s]);
     int *at = &m->column_of[m->offset[s] + k];
     if (*at || m->failed)
         return false;
@@ -164,6 +168,7 @@ static bool add_choice(ek__master *m, int s, int k)
                 value[n++] = time[kind * v + i] / m->scale;
             }
     }
+    assert(layers <= m->problem->n_layers);
     row[0] = s;
     value[0] = 1;
     row[1] = p;
@@ -173,6 +178,7 @@ static bool add_choice(ek__master *m, int s, int k)
     m->column_stage[m->n_columns] = s;
     m->column_choice[m->n_columns] = k;
     *at = m->fixed_columns + m->n_columns++;
+    assert(Clp_numberColumns(m->model) == m->fixed_columns + m->n_columns);
     return true;
 }
 
@@ -199,6 +205,7 @@ static void drop_cuts(ek__master *m)
         m->cut_transfers[kept] = m->cut_transfers[r];
         m->idle[kept++] = m->idle[r];
     }
+    assert(dropped > 0 && dropped + kept == m->n_cuts); /* the idlest is always dropped */
     Clp_deleteRows(m->model, dropped, which);
     m->n_cuts = kept;
 }
@@ -236,6 +243,7 @@ void ek__master_add_path(ek__master *m, const ek__pricing *g, double transfers)
     memcpy(m->cut + (size_t)m->n_cuts * (size_t)m->n_slots, g->path, (size_t)m->n_slots * sizeof(double));
     m->cut_transfers[m->n_cuts] = transfers;
     m->idle[m->n_cuts++] = 0;
+    assert(m->n_cuts <= MOST_CUTS && Clp_numberRows(m->model) == m->fixed_rows + m->n_cuts);
     free(column);
     free(value);
 }
@@ -244,6 +252,7 @@ void ek__master_add_path(ek__master *m, const ek__pricing *g, double transfers)
 static void fit_box(ek__master *m, const ek__pricing *g)
 {
     int p = m->problem->n_stages, L = m->problem->n_layers;
+    assert(m->upper && m->n_columns >= p); /* at least the choices of one plan */
     for (int c = 0; c < m->fixed_columns; c++)
         m->upper[c] = INFINITY;
     for (int c = 0; c < m->n_columns; c++)
@@ -313,6 +322,7 @@ static void read_plan(const ek__master *m, ek__pricing *g)
         size_t k = (size_t)m->column_choice[c];
         if (share == 0)
             continue;
+        assert(m->share[s] > 0.5 && share <= m->share[s]);
         share /= m->share[s];
         for (int i = 0; i < v; i++) {
             g->mean_row[s * v + i] += share * all->row[s][k * (size_t)v + (size_t)i];
@@ -337,10 +347,10 @@ ek__verdict ek__master_solve(ek__master *m, ek__pricing *g, const ek__search *se
         return EK__SHUT;
     ek__master_add_plan(m, g);
     for (int round = 0; round < MOST_ROUNDS && !ek__proof_over(search); round++) {
-        fit_box(m, g);
-        Clp_dual(m->model, 0);
         if (m->failed)
             return EK__NO_MEMORY;
+        fit_box(m, g);
+        Clp_dual(m->model, 0);
         if (Clp_status(m->model) != 0) /* small programs now and then seem infeasible to the dual simplex */
             Clp_primal(m->model, 0);
         if (Clp_status(m->model) != 0)

@@ -7,7 +7,7 @@
 /** One thread's linear program: paths and choices found so far, those of the box in force. */
 typedef struct ek__master ek__master;
 
-/** NULL when memory is out. */
+/** @param scale  the step time that the program counts in, above 0. @return NULL when memory is out. */
 ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choices, double scale);
 void ek__master_free(ek__master *master);
 

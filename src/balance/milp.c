@@ -29,6 +29,7 @@
 #include "balance/milp.h"
 
 #include <Cbc_C_Interface.h>
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,13 +46,14 @@ typedef struct model {
     ek_recompute kind[EK_N_RECOMPUTE]; /* the modelled ones */
     int n_kinds;
     int most;    /* layers of a chunk */
-    int *column; /* the row being made: [n_terms] */
+    int *column; /* the row being made: [n_terms], at most `longest` */
     double *weight;
-    int n_terms;
+    int n_terms, longest;
 } model;
 
 static int add_column(model *m, double least, double most, double cost, bool whole)
 {
+    assert(least <= most);
     Cbc_addCol(m->cbc, "", least, most, cost, whole, 0, NULL, NULL);
     return Cbc_getNumCols(m->cbc) - 1;
 }
@@ -60,6 +62,8 @@ static void add_term(model *m, int column, double weight)
 {
     if (weight == 0)
         return;
+    assert(m->n_terms < m->longest && isfinite(weight));
+    assert(column >= 0 && column < Cbc_getNumCols(m->cbc));
     m->column[m->n_terms] = column;
     m->weight[m->n_terms++] = weight;
 }
@@ -67,6 +71,7 @@ static void add_term(model *m, int column, double weight)
 /* Close the row: terms <= (L), >= (G) or = (E) the right side. */
 static void end_row(model *m, char sense, double right)
 {
+    assert((sense == 'L' || sense == 'G' || sense == 'E') && isfinite(right));
     Cbc_addRow(m->cbc, "", m->n_terms, m->column, m->weight, sense, right);
     m->n_terms = 0;
 }
@@ -74,6 +79,7 @@ static void end_row(model *m, char sense, double right)
 /* Column of the layers of the k-th modelled kind in a cell; these come first. */
 static int layers_column(const model *m, int cell, int k)
 {
+    assert(cell >= 0 && cell < m->problem->n_cells && k >= 0 && k < m->n_kinds);
     return cell * m->n_kinds + k;
 }
 
@@ -95,6 +101,7 @@ static void add_time(model *m, int cell, double forward, double backward)
 
 static void add_layer_columns(model *m)
 {
+    assert(Cbc_getNumCols(m->cbc) == 0); /* they come first */
     for (int i = 0; i < m->problem->n_cells * m->n_kinds; i++)
         add_column(m, 0, m->most, 0, true);
 }
@@ -144,6 +151,7 @@ static void stand_in_of_equal_counts(model *m)
 {
     const ek__problem *problem = m->problem;
     int p = problem->n_stages, last = problem->n_chunks - 1;
+    assert(last >= 1);
     bool less_memory = ek_order_schedule(problem->order)->shorter_warm_up;
     int others_most = add_column(m, 0, DBL_MAX, 1, false), last_most = add_column(m, 0, DBL_MAX, 1, false);
     for (int c = 0; c < problem->n_cells; c++) {
@@ -198,6 +206,7 @@ static void build(model *m)
 static int option_of(const ek__chunk *chunk, double activation)
 {
     int o = 0;
+    assert(activation >= 0 && chunk->n_options >= 1);
     while (o + 1 < chunk->n_options && chunk->option[o].activation_mb > activation + 1e-9 * fmax(1, activation))
         o++;
     return o;
@@ -235,6 +244,7 @@ static ek_status read_solution(const model *m, const double *solution, ek__state
     }
     for (int s = 0; s < problem->n_stages && *found; s++)
         *found = ek__state_excess(problem, state, s) <= problem->tolerance_mb;
+    assert(!*found || ek__state_is_valid(problem, state, true));
     return EK_OK;
 }
 
@@ -256,6 +266,7 @@ static ek_status check(const ek__problem *problem, ek_error *err)
 ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__state *state, ek__milp_end *out,
                             ek_error *err)
 {
+    assert(seconds > 0);
     ek_status status = check(problem, err);
     if (status)
         return status;
@@ -265,6 +276,8 @@ ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__stat
             m.kind[m.n_kinds++] = (ek_recompute)k;
     /* The longest row is that of all layers; the maxima add a column of their own to a cell's. */
     size_t longest = (size_t)(problem->n_cells * m.n_kinds) + 2;
+    assert(m.n_kinds >= 1 && m.most >= problem->min_layers);
+    m.longest = (int)longest;
     m.column = ek__alloc(longest, sizeof *m.column);
     m.weight = ek__alloc(longest, sizeof *m.weight);
     if (!m.column || !m.weight) {

@@ -23,6 +23,7 @@ static bool put(const ek__problem *problem, ek__state *state, int cell, int firs
     const ek__chunk *chunk = ek__chunk_get(problem, first, n);
     if (!chunk)
         return false;
+    assert(chunk->n_options >= 1);
     state->chunk[cell] = chunk;
     state->option[cell] = chunk->n_options - 1; /* the thriftiest */
     return true;
@@ -33,6 +34,7 @@ static bool put_range(const ek__problem *problem, ek__state *state, const int *l
 {
     const int *cell_at = problem->order->cell_at;
     int at = 0;
+    assert(from >= 0 && from <= to && to < problem->n_cells);
     for (int q = 0; q < from; q++)
         at += layers[cell_at[q]];
     for (int q = from; q <= to; at += layers[cell_at[q++]])
@@ -65,6 +67,7 @@ typedef struct room_scratch {
     double *parameter_sum, *activation_sum; /* [n_layers + 1] of the layers before, recomputed as thriftily as can be */
     unsigned char *reach; /* [n_stages + 1][n_layers + 1] can that many stages hold that many layers? */
     int *change;          /* [n_layers + 2] */
+    bool no_memory;       /* a chunk could not be made: what does not fit says nothing */
 } room_scratch;
 
 /* The integer program of one bank: most layers with sum_i weight[k][i] x_i <= room[k] for every live vector k. */
@@ -93,8 +96,10 @@ static bool is_over(const knapsack *k, int i, int x)
     return false;
 }
 
+/* Chunks from i on, with `sum` layers in those before. */
 static void pack(knapsack *k, int i, int sum)
 {
+    assert(i >= 0 && i <= k->n && sum >= i * k->least && sum <= k->most);
     if (k->nodes++ > MAX_NODES || k->best_sum >= k->most)
         return;
     if (i == k->n) {
@@ -117,6 +122,7 @@ static void pack(knapsack *k, int i, int sum)
     }
     if (sum + rest <= k->best_sum)
         return;
+    assert(alone <= k->most); /* counts of `more` */
     for (int x = (int)alone; x >= k->least; x--) {
         if (is_over(k, i, x))
             continue;
@@ -146,6 +152,7 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
     const double *live = bank->live;
     const ek__chunk *one = ek__chunk_get(problem, 0, 1);
     double parameter = one ? one->parameter_mb : 0;
+    assert(v >= 1 && v <= EK_MAX_CHUNKS && n_live <= problem->most_live);
     for (int i = 0; i < v; i++) { /* insertion by the sum over live vectors */
         int at = i;
         for (; at > 0 && live_sum(live, n_live, v, chunk[at - 1]) > live_sum(live, n_live, v, i); at--)
@@ -178,10 +185,12 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
     for (int i = 0; i < v && sack.best_sum >= 0; i++)
         x[chunk[i]] = packed[i];
     *exact &= sack.nodes <= MAX_NODES;
+    assert(sack.best_sum >= -1 && sack.best_sum <= sack.most);
     return sack.best_sum;
 }
 
-/* Spread the layers: each next one to the bank with the fewest that still has capacity. */
+/* Spread the layers: each next one to the bank with the fewest that still has capacity. The capacities, and those of
+ * the fixed stages theirs, hold all layers. */
 static void spread(const ek__problem *problem, const int *capacity, int *count)
 {
     int n = problem->n_banks, left = problem->n_layers;
@@ -189,11 +198,13 @@ static void spread(const ek__problem *problem, const int *capacity, int *count)
         count[s] = problem->fixed_layers[s] >= 0 ? problem->fixed_layers[s] : problem->n_held * problem->min_layers;
         left -= count[s];
     }
+    assert(left >= 0);
     for (; left > 0; left--) {
         int to = -1;
         for (int s = 0; s < n; s++)
             if (count[s] < capacity[s] && (to < 0 || count[s] < count[to]))
                 to = s;
+        assert(to >= 0);
         count[to]++;
     }
 }
@@ -204,11 +215,13 @@ static void split_bank(const ek__problem *problem, const ek__bank *bank, int cou
     int v = problem->n_held, sum = 0;
     for (int i = 0; i < v; i++)
         sum += most[i];
+    assert(sum >= count);
     for (; sum > count; sum--) { /* taking layers off a packing keeps it within the room */
         int from = 0;
         for (int i = 1; i < v; i++)
             if (most[i] > most[from])
                 from = i;
+        assert(most[from] > problem->min_layers); /* else `count` is less than the least of the chunks */
         most[from]--;
     }
     for (int i = 0; i < v; i++)
@@ -231,13 +244,16 @@ static bool fill_uniform(const ek__problem *problem, double limit, room_scratch 
     spread(problem, r->capacity, r->count);
     for (int b = 0; b < n; b++)
         split_bank(problem, &problem->bank[b], r->count[b], r->best + b * v, r->layers);
-    return put_range(problem, state, r->layers, 0, problem->n_cells - 1);
+    bool placed = put_range(problem, state, r->layers, 0, problem->n_cells - 1);
+    r->no_memory |= !placed;
+    return placed;
 }
 
 /* Several body kinds, one chunk a stage (so that a cell is its stage): does the stage hold layers [from, to)? */
 static bool holds(const ek__problem *problem, const room_scratch *r, int s, int from, int to, double raise)
 {
     const ek__bank *bank = &problem->bank[s];
+    assert(problem->n_held == 1 && from >= 0 && from <= to && to <= problem->n_layers);
     double parameter = r->parameter_sum[to] - r->parameter_sum[from];
     double activation = r->activation_sum[to] - r->activation_sum[from] + problem->extra[s].activation_mb;
     for (int k = 0; k < bank->n_live; k++)
@@ -279,6 +295,7 @@ static void extend_reach(const ek__problem *problem, room_scratch *r, int s, dou
     }
     for (int at = 0; at <= n; at++) {
         open += r->change[at];
+        assert(open >= 0);
         next[at] = open > 0;
     }
 }
@@ -298,7 +315,8 @@ static bool fill_in_order(const ek__problem *problem, double limit, room_scratch
         return false;
     for (int s = p - 1; s >= 0; s--) {
         int share = end / (s + 1), taken = -1;
-        for (int away = 0; taken < 0; away++) /* there is one: the row after says so */
+        for (int away = 0; taken < 0; away++) { /* there is one: the row after says so */
+            assert(away <= n);
             for (int sign = -1; sign <= 1 && taken < 0; sign += 2) {
                 int layers = share + sign * away;
                 if (layers >= stage_least(problem, s) && layers <= stage_most(problem, s) && layers <= end &&
@@ -306,10 +324,14 @@ static bool fill_in_order(const ek__problem *problem, double limit, room_scratch
                     holds(problem, r, s, end - layers, end, raise))
                     taken = layers;
             }
-        if (!put(problem, state, s, end - taken, taken))
+        }
+        if (!put(problem, state, s, end - taken, taken)) {
+            r->no_memory = true;
             return false;
+        }
         end -= taken;
     }
+    assert(end == 0);
     return true;
 }
 
@@ -339,6 +361,7 @@ static bool sum_layers(const ek__problem *problem, room_scratch *r)
             r->activation_sum[at + 1] = r->activation_sum[at] + body->activation_mb[thrifty];
         }
     }
+    assert(at == problem->n_layers && least < INFINITY);
     return everywhere;
 }
 
@@ -349,6 +372,7 @@ static void weigh_chunks(const ek__problem *problem, room_scratch *r)
     r->least = INFINITY;
     for (int x = 1; x <= n; x++) {
         const ek__chunk *chunk = ek__chunk_get(problem, 0, x);
+        r->no_memory |= !chunk;
         r->more[x] = chunk ? chunk->option[chunk->n_options - 1].activation_mb : 0;
         r->least = fmin(r->least, r->more[x] / x);
     }
@@ -361,6 +385,7 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
 {
     bool uniform = problem->layers->n_body == 1;
     double low = 0;
+    assert(high > problem->limit_mb); /* which does not fit */
     for (int i = 0; i < 60 && high - low > 1e-9 * high; i++) {
         double middle = low + (high - low) / 2;
         if (uniform ? fill_uniform(problem, middle, r, state, exact) : fill_in_order(problem, middle, r, state))
@@ -382,6 +407,7 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
     const int *cell_at = problem->order->cell_at;
     int n = problem->n_cells, *best = r->best, n_steps = (int)fmin(DESCENT_STEPS, DESCENT_WORK / n);
     double now = fullest(problem, state, NULL), lowest = now;
+    assert(n_steps >= 1 && lowest > problem->limit_mb);
     memcpy(best, r->layers, (size_t)n * sizeof *best);
     for (int step = 0; step < n_steps && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
         double temperature = 0.05 * lowest * (1.0 - (double)step / n_steps);
@@ -422,6 +448,7 @@ static void even(const ek__problem *problem, int *layers)
         free_layers -= fixed >= 0 ? fixed : 0;
         free_cells += fixed >= 0 ? 0 : v;
     }
+    assert(free_cells > 0 ? free_layers >= free_cells * problem->min_layers : free_layers == 0);
     for (int q = 0; q < problem->n_cells; q++)
         if (problem->fixed_layers[order->bank[order->cell_at[q]]] < 0) {
             assert(free_cells > 0); /* this is one */
@@ -483,6 +510,9 @@ ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state,
         *limit = fullest(problem, state, NULL);
         *fits = *limit <= problem->limit_mb + problem->tolerance_mb;
     }
+    if (r.no_memory)
+        status = ek__no_memory(err);
+    assert(status || ek__state_is_valid(problem, state, *fits));
 done:
     free(r.weight);
     free(r.live);

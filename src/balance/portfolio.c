@@ -2,6 +2,7 @@
  * the step first, since it is strong and cheap and what a short time limit would leave out otherwise; then try to prove
  * at once, which settles small cases in milliseconds, and anneal. How good the answer is, is then shown as for any
  * solver: the last attempt of branch and bound leaves most of the time for that. */
+#include <assert.h>
 #include <math.h>
 
 #include "balance/lp_relaxation.h"
@@ -24,6 +25,7 @@ static bool over(const ek__search *search)
 static ek_status relax_first(ek__search *search, ek_error *err)
 {
     const ek_balance_options *options = search->options;
+    assert(!search->proved && search->proof_end == INFINITY);
     search->proof_end = ek__now() + fmin(RELAXED_SHARE * options->time_limit, options->proof_limit);
     ek_status status = ek__bound_lp_relaxation(search, err);
     search->proof_end = INFINITY;
@@ -33,6 +35,7 @@ static ek_status relax_first(ek__search *search, ek_error *err)
 static ek_status prove_last(ek__search *search, ek_error *err)
 {
     double now = ek__now(), left = search->start + search->options->time_limit - now;
+    assert(now >= search->start);
     search->proof_end = now + LAST_SHARE * left;
     ek_status status = ek__branch_and_bound(search, LAST_PROOF, err);
     search->clocked |= !search->proved && ek__proof_over(search);

@@ -1,6 +1,7 @@
 /* The planner's side is solved exactly: per stage and layer count the cheapest choice, then layers dealt out. */
 #include "balance/pricing.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum {
 static bool inside(const ek__pricing *g, const ek__box *box, int s, int k)
 {
     const ek__choices *all = g->choices;
+    assert(k >= 0 && k < all->n[s]);
     int v = g->problem->n_chunks;
     const int *row = all->row[s] + (size_t)k * (size_t)v;
     const double *backward = all->time[s] + (size_t)k * (size_t)all->width + (size_t)(EK_BACKWARD * v);
@@ -52,6 +54,7 @@ bool ek__pricing_open(ek__pricing *g, const ek__box *box)
         g->high[s] = high;
         if (kept == 0)
             return false;
+        assert(kept <= all->n[s] && low <= high && low >= box->low[s] && high <= box->high[s]);
     }
     g->best = -INFINITY;
     return true;
@@ -69,6 +72,7 @@ static double choice_value(const ek__pricing *g, int s, int k, const double *w)
     const ek__choices *all = g->choices;
     const double *time = all->time[s] + (size_t)k * (size_t)all->width;
     double sum = 0;
+    assert(k >= 0 && k < all->n[s]);
     for (int i = 0; i < all->width; i++)
         sum += w[i] * time[i];
     return sum;
@@ -78,6 +82,8 @@ static double choice_value(const ek__pricing *g, int s, int k, const double *w)
 static void price_stage(const ek__pricing *g, int s)
 {
     double w[EK_N_BLOCK_KINDS * EK_MAX_CHUNKS];
+    assert(g->choices->width <= EK_N_BLOCK_KINDS * EK_MAX_CHUNKS);
+    assert(g->low[s] >= 0 && g->low[s] <= g->high[s] && g->high[s] <= g->problem->n_layers);
     ek__pricing_stage_weights(g, s, w);
     for (int l = g->low[s]; l <= g->high[s]; l++) {
         double least = INFINITY;
@@ -128,6 +134,7 @@ double ek__pricing_respond(ek__pricing *g)
         return least;
     for (int s = p - 1, l = g->problem->n_layers; s >= 0; s--) {
         int n = g->taken[ek__pricing_at(g, s + 1, l)];
+        assert(n >= g->low[s] && n <= g->high[s] && (s > 0 || n == l)); /* all layers are dealt out */
         g->pick[s] = g->by[ek__pricing_at(g, s, n)];
         l -= n;
     }
@@ -184,6 +191,7 @@ bool ek__pricing_exclude(ek__pricing *g)
                 most = n;
             }
         }
+        assert(kept <= g->first[s][L + 1]);
         for (int n = b + 1; n <= L + 1; n++)
             g->first[s][n] = kept;
         low += a;
@@ -195,10 +203,22 @@ bool ek__pricing_exclude(ek__pricing *g)
     return any;
 }
 
-/* Mix the picked plan into the planner's average. */
+#ifndef NDEBUG
+/* Do the average plan's layers add up to the model's? */
+static bool average_is_whole(const ek__pricing *g)
+{
+    double sum = 0;
+    for (int c = 0; c < g->problem->n_cells; c++)
+        sum += g->mean_row[c];
+    return fabs(sum - g->problem->n_layers) <= 1e-6 * g->problem->n_layers;
+}
+#endif
+
+/* Mix the picked plan into the planner's average; a share of 1 replaces it. */
 static void average_plan(ek__pricing *g, double share)
 {
     const ek__choices *all = g->choices;
+    assert(share > 0 && share <= 1);
     int p = g->problem->n_stages, v = g->problem->n_chunks;
     for (int s = 0; s < p; s++) {
         const double *time = all->time[s] + (size_t)g->pick[s] * (size_t)all->width;
@@ -212,12 +232,14 @@ static void average_plan(ek__pricing *g, double share)
             }
         }
     }
+    assert(average_is_whole(g));
 }
 
 bool ek__pricing_solve(ek__pricing *g, int n_plays, const ek__search *search,
                        void (*seen)(void *user, const ek__pricing *game, double path_transfers), void *user)
 {
     size_t n_slots = (size_t)ek__order_n_slots(g->problem->order);
+    assert(n_plays >= 1);
     for (int k = 0; k < n_plays && !ek__proof_over(search); k++) {
         double transfers, share = 2.0 / (k + 3 + WARM);
         if (ek__pricing_respond(g) >= g->target)

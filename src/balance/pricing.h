@@ -56,14 +56,17 @@ bool ek__pricing_exclude(ek__pricing *game);
 /**
  * Play "planner picks a plan, the other a path" (fictitious play, Brown 1951) from the mix in `weight`: their averages
  * approach the best mix.
+ * @param n_plays    1 or more
  * @param plan_seen  called with every plan and the longest path against the average; may be NULL
  * @return whether a plan below the target may be left
  */
 bool ek__pricing_solve(ek__pricing *game, int n_plays, const ek__search *search,
                        void (*seen)(void *user, const ek__pricing *game, double path_transfers), void *user);
 
+/** Place of stage s, 0..n_stages, and l layers, 0..n_layers, in the game's tables. */
 static inline size_t ek__pricing_at(const ek__pricing *g, int s, int l)
 {
+    assert(s >= 0 && s <= g->problem->n_stages && l >= 0 && l <= g->problem->n_layers);
     return (size_t)s * ((size_t)g->problem->n_layers + 1) + (size_t)l;
 }
 

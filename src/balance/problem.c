@@ -22,6 +22,7 @@ static void chunk_free(ek__chunk *chunk)
 
 static ek__chunk_cache *cache_new(int n_pure)
 {
+    assert(n_pure >= 1);
     ek__chunk_cache *cache = ek__alloc(1, sizeof *cache);
     EK__ATOMIC(ek__chunk *) *pure = ek__alloc((size_t)n_pure, sizeof *pure);
     if (!cache || !pure || pthread_mutex_init(&cache->lock, NULL)) {
@@ -85,8 +86,10 @@ static ek_status make_banks(ek__problem *p, ek_error *err)
                 *room++ = p->room_mb[stages[i]];
             bank->n_live += of_stage->n;
         }
+        assert(bank->n_live >= 1);
         p->most_live = bank->n_live > p->most_live ? bank->n_live : p->most_live;
     }
+    assert(room == p->bank_room + n_vectors); /* every stage holds exactly one bank */
     return EK_OK;
 }
 
@@ -140,6 +143,7 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
 {
     int least = p->n_held * p->min_layers, n_free = 0;
     long sum = 0;
+    assert((long)least * p->n_banks <= p->n_layers);
     for (int s = 0; s < p->n_stages; s++)
         p->fixed_layers[s] = -1;
     for (int s = 0; s < p->n_stages && fixed; s++) {
@@ -181,6 +185,7 @@ static ek_status find_reserve(ek__problem *p, ek_error *err)
 {
     const ek_layers *layers = p->layers;
     double largest = 1; /* factor of a micro-batch */
+    assert(p->reserve_mb == 0);
     if (!layers->recompute_transient)
         return EK_OK;
     for (int i = 0; i < p->order->shape.n_micro_batches && p->order->scale; i++)
@@ -215,6 +220,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
 {
     const ek_shape *shape = ek_order_shape(order);
     const double *stage_mb = options->stage_memory_mb;
+    assert(layers->n_body >= 1 && layers->n_body <= EK_MAX_BODY_KINDS && layers->n_layers >= 1);
+    assert(options->min_layers >= 0 && options->n_more_micro_batches >= 0);
     ek_status status = check_stage_memory(stage_mb, shape->n_stages, err);
     if (!status)
         status = check_full_layers(layers, options->full_layers, err);
@@ -260,6 +267,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     }
     for (int b = 0; b < layers->n_body; b++)
         p.body_end[b] = (b ? p.body_end[b - 1] : 0) + layers->body[b].n_layers;
+    assert(p.body_end[layers->n_body - 1] == p.n_layers);
+    assert(p.n_banks * p.n_held == p.n_cells && p.n_cells == p.n_stages * p.n_chunks);
     add_extra(&p.extra[order->cell_at[0]], &layers->head);
     add_extra(&p.extra[order->cell_at[p.n_cells - 1]], &layers->tail);
     for (int s = 0; s < p.n_stages; s++) {
@@ -303,6 +312,7 @@ int ek__option_that_fits(const ek__problem *problem, int stage, const ek__chunk 
 {
     const ek__bank *bank = &problem->bank[stage];
     double extra = problem->extra[stage].activation_mb;
+    assert(problem->n_held == 1 && stage >= 0 && stage < problem->n_stages);
     int low = 0, high = chunk->n_options; /* options save more and more memory */
     while (low < high) {
         int o = low + (high - low) / 2;
@@ -326,6 +336,7 @@ typedef struct prefix {
 
 static double between(const double *sum, int from, int to)
 {
+    assert(from >= 0 && from <= to);
     return sum[to] - sum[from];
 }
 
@@ -393,11 +404,25 @@ static void sieve_close(sieve *s)
         s->held[i] = least;
         least = fmin(least, held);
     }
+    assert(s->held[0] == INFINITY && s->held[SIEVE_BINS - 1] >= least); /* they fall */
 }
+
+#ifndef NDEBUG
+/* Does the backward time grow and the activation fall from option to option? */
+static bool is_front(const option_list *list)
+{
+    for (int i = 1; i < list->n; i++)
+        if (list->option[i].backward_time < list->option[i - 1].backward_time ||
+            list->option[i].activation_mb >= list->option[i - 1].activation_mb)
+            return false;
+    return list->n >= 1;
+}
+#endif
 
 /* Sort and keep the undominated: backward grows, activation falls. */
 static void prune(option_list *list)
 {
+    assert(list->n >= 1);
     qsort(list->option, (size_t)list->n, sizeof *list->option, by_backward);
     int kept = 0;
     for (int i = 0; i < list->n; i++) {
@@ -406,6 +431,7 @@ static void prune(option_list *list)
             list->option[kept++] = list->option[i];
     }
     list->n = kept;
+    assert(is_front(list));
 }
 
 /* The split [full | both | one of select and comm | none] of n layers; `count` is by kind. */
@@ -423,6 +449,8 @@ static ek__option split_option(const prefix *sum, const int *count)
         option.activation_mb += between(sum->activation[k], at, at + count[k]);
         at += count[k];
     }
+    assert(option.full <= option.select && option.full <= option.comm); /* lists contain what is recomputed in full */
+    assert(option.select <= at && option.comm <= at);
     return option;
 }
 
@@ -493,9 +521,10 @@ static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, opti
     return true;
 }
 
-/* The split that a rule for all chunks leaves. */
+/* The split that a rule for all chunks leaves: `full` of n layers in full. */
 static ek__option rule_option(const prefix *sum, int n, int full)
 {
+    assert(full >= 0 && full <= n);
     int count[EK_N_RECOMPUTE] = {[EK_RECOMPUTE_FULL] = full, [EK_RECOMPUTE_NONE] = n - full};
     return split_option(sum, count);
 }
@@ -503,6 +532,7 @@ static ek__option rule_option(const prefix *sum, int n, int full)
 /* Keep MOST_OPTIONS of more, evenly spread, first and last among them. */
 static void thin(option_list *list)
 {
+    assert(list->n > MOST_OPTIONS); /* so that none is kept twice */
     for (int i = 0; i < MOST_OPTIONS; i++)
         list->option[i] = list->option[(long)i * (list->n - 1) / (MOST_OPTIONS - 1)];
     list->n = MOST_OPTIONS;
@@ -511,6 +541,7 @@ static void thin(option_list *list)
 static int body_of(const ek__problem *problem, int layer)
 {
     int b = 0;
+    assert(layer >= 0 && layer < problem->n_layers);
     while (b + 1 < problem->layers->n_body && layer >= problem->body_end[b])
         b++;
     return b;
@@ -548,6 +579,7 @@ static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
     prune(&list);
     if (!chunk->complete && list.n > MOST_OPTIONS)
         thin(&list);
+    assert(chunk->forward_time >= 0 && chunk->weight_time >= 0);
     ek__option *fitted = list.n > 0 ? realloc(list.option, (size_t)list.n * sizeof *fitted) : NULL;
     chunk->n_options = list.n;
     chunk->option = fitted ? fitted : list.option;
@@ -563,6 +595,8 @@ fail:
 static size_t mixed_place(const ek__chunk_cache *cache, int first, int n)
 {
     size_t mask = (size_t)cache->mixed_capacity - 1;
+    assert(cache->mixed_capacity > cache->n_mixed); /* a free place ends the search */
+    assert(((size_t)cache->mixed_capacity & mask) == 0);
     size_t at = ((size_t)first * 0x9E3779B1u ^ (size_t)n * 0x85EBCA77u) & mask;
     while (cache->mixed[at] && (cache->mixed[at]->first != first || cache->mixed[at]->n != n))
         at = (at + 1) & mask;
@@ -585,6 +619,7 @@ static bool mixed_grow(ek__chunk_cache *cache)
         if (old[i])
             cache->mixed[mixed_place(cache, old[i]->first, old[i]->n)] = old[i];
     free(old);
+    assert(2 * (cache->n_mixed + 1) <= cache->mixed_capacity);
     return true;
 }
 
@@ -600,6 +635,7 @@ static const ek__chunk *get_pure(const ek__problem *problem, EK__ATOMIC(ek__chun
         atomic_store_explicit(place, chunk, memory_order_release);
     }
     pthread_mutex_unlock(&problem->cache->lock);
+    assert(!chunk || chunk->n == n);
     return chunk;
 }
 
@@ -617,11 +653,13 @@ static const ek__chunk *get_mixed(const ek__problem *problem, int first, int n)
         chunk = *place;
     }
     pthread_mutex_unlock(&cache->lock);
+    assert(!chunk || (chunk->first == first && chunk->n == n));
     return chunk;
 }
 
 const ek__chunk *ek__chunk_get(const ek__problem *problem, int first, int n)
 {
+    assert(first >= 0 && n >= 0 && first + n <= problem->n_layers);
     int b = n > 0 ? body_of(problem, first) : 0;
     if (n == 0 || first + n <= problem->body_end[b])
         return get_pure(problem, &problem->cache->pure[b * (problem->n_layers + 1) + n], first, n);
@@ -654,15 +692,48 @@ void ek__state_clear(ek__state *state)
     *state = (ek__state){0};
 }
 
+#ifndef NDEBUG
+bool ek__state_is_valid(const ek__problem *problem, const ek__state *state, bool within)
+{
+    const ek_order *order = problem->order;
+    int placed = 0;
+    for (int q = 0; q < problem->n_cells; q++) {
+        int cell = order->cell_at[q];
+        const ek__chunk *chunk = state->chunk[cell];
+        if (!chunk || chunk->n < problem->min_layers || state->option[cell] < 0 ||
+            state->option[cell] >= chunk->n_options)
+            return false;
+        /* of one body kind any layers will do, and none are anywhere */
+        if (problem->layers->n_body > 1 && chunk->n > 0 && body_of(problem, placed) != body_of(problem, chunk->first))
+            return false;
+        placed += chunk->n;
+    }
+    for (int b = 0; b < problem->n_banks; b++) {
+        int held = 0;
+        for (int i = 0; i < problem->n_held; i++)
+            held += state->chunk[problem->bank[b].cells[i]]->n;
+        if (problem->fixed_layers[b] >= 0 && held != problem->fixed_layers[b])
+            return false;
+    }
+    for (int s = 0; s < problem->n_stages && within; s++)
+        if (ek__state_excess(problem, state, s) > 2 * problem->tolerance_mb)
+            return false;
+    return placed == problem->n_layers;
+}
+#endif
+
 double ek__state_excess(const ek__problem *problem, const ek__state *state, int stage)
 {
     const double *live;
     const int *cells;
     int n_live = ek_order_live_vectors(problem->order, stage, &live);
     int n = ek_order_held_cells(problem->order, stage, &cells);
+    assert(n == problem->n_held);
     double parameters = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        assert(state->option[cells[i]] >= 0 && state->option[cells[i]] < state->chunk[cells[i]]->n_options);
         parameters += state->chunk[cells[i]]->parameter_mb;
+    }
     double worst = -INFINITY;
     for (int k = 0; k < n_live; k++, live += n) {
         double activations = 0;
@@ -679,6 +750,7 @@ double ek__state_excess(const ek__problem *problem, const ek__state *state, int 
 void ek__layer_range(const ek__problem *problem, const ek__state *state, int q, int placed, int *least, int *most)
 {
     const ek_order *order = problem->order;
+    assert(q >= 0 && q < problem->n_cells && placed >= 0 && placed <= problem->n_layers);
     int own = order->bank[order->cell_at[q]], left = problem->n_layers - placed;
     int of_free = 0, others = 0; /* cells after q of stages that are free, and layers fixed for other stages there */
     int of_own = 0, own_left = problem->fixed_layers[own];
@@ -720,6 +792,7 @@ static double slowest_work(const ek__problem *problem, const double *duration, s
 {
     const ek__delays *delays = problem->delays;
     size_t n_slots = (size_t)ek__order_n_slots(problem->order), p = (size_t)problem->n_stages;
+    assert(problem->order->schedule->placement == EK_PLACE_WRAP); /* so that slots s, s + p, ... are of stage s */
     double most = 0;
     for (size_t s = 0; s < p; s++) {
         double work = 0;
@@ -748,6 +821,7 @@ double ek__state_step_time(const ek__problem *problem, const ek__state *state, d
 
 ek_status ek__state_to_plan(const ek__problem *problem, const ek__state *state, ek_plan *plan, ek_error *err)
 {
+    assert(ek__state_is_valid(problem, state, false));
     ek_status status = ek_plan_init(plan, problem->n_stages, problem->n_chunks, err);
     if (status)
         return status;
@@ -758,5 +832,6 @@ ek_status ek__state_to_plan(const ek__problem *problem, const ek__state *state, 
         plan->select[c] = option->select;
         plan->comm[c] = option->comm;
     }
+    assert(ek_plan_check(plan, problem->layers, NULL) == EK_OK);
     return EK_OK;
 }

@@ -6,6 +6,7 @@
 #ifndef EK_BALANCE_PROBLEM_H
 #define EK_BALANCE_PROBLEM_H
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "base/atomic.h"
@@ -79,8 +80,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
                            const ek_balance_options *options, ek_error *err);
 void ek__problem_clear(ek__problem *problem);
 
-/** The chunk of `n` layers from `first`, alive as long as the problem; NULL when memory is out. Thread-safe. O(1) when
- *  seen before. */
+/** The chunk of `n` layers from `first`, all of them of the model, alive as long as the problem; it has 1 option or
+ *  more. NULL when memory is out. Thread-safe. O(1) when seen before. */
 const ek__chunk *ek__chunk_get(const ek__problem *problem, int first, int n);
 
 /** One chunk a stage: the cheapest way of recomputing the chunk that fits the stage, or -1. O(live vectors x log
@@ -103,6 +104,13 @@ ek_status ek__state_init(ek__state *state, const ek__problem *problem, ek_error 
 void ek__state_copy(const ek__problem *problem, const ek__state *from, ek__state *to);
 void ek__state_clear(ek__state *state);
 
+#ifndef NDEBUG
+/** For assertions: does the state place all layers in model order, each chunk at least min_layers and every fixed stage
+ *  its number, with an option of each chunk? And, `within`, does every stage keep to its limit, but for rounding?
+ *  O(cells x live vectors). */
+bool ek__state_is_valid(const ek__problem *problem, const ek__state *state, bool within);
+#endif
+
 /**
  * Write the durations of a cell's blocks into the slots, `stride` apart (1, or EK__LANES for one lane of a batch).
  * The times are those of its layers; head and tail are added, and the stage's speed applied. @param backward the whole
@@ -114,6 +122,8 @@ static inline void ek__set_durations(const ek__problem *problem, int cell, doubl
     const ek_chunk_cost *extra = &problem->extra[cell];
     size_t n = (size_t)problem->n_cells, c = (size_t)cell;
     double slow = ek__cell_slowdown(problem, cell);
+    assert(cell >= 0 && c < n && stride > 0 && slow > 0);
+    assert(forward >= 0 && weight >= 0);
     duration[c * stride] = slow * (forward + extra->forward_time);
     if (problem->order->n_kinds == 2) {
         duration[(n + c) * stride] = slow * (backward + extra->backward_time);
@@ -131,6 +141,7 @@ static inline void ek__cell_times(const ek__problem *problem, int cell, double f
     const ek_chunk_cost *extra = &problem->extra[cell];
     double slow = ek__cell_slowdown(problem, cell);
     bool split = problem->order->n_kinds > 2;
+    assert(cell >= 0 && cell < problem->n_cells && slow > 0);
     time[EK_FORWARD] = slow * (forward + extra->forward_time);
     time[EK_BACKWARD] = slow * (backward + extra->backward_time - (split ? weight + extra->weight_time : 0));
     time[EK_BACKWARD_WEIGHT] = split ? slow * (weight + extra->weight_time) : 0;
@@ -139,6 +150,7 @@ static inline void ek__cell_times(const ek__problem *problem, int cell, double f
 static inline void ek__set_chunk_durations(const ek__problem *problem, int cell, const ek__chunk *chunk, int option,
                                            double *duration, size_t stride)
 {
+    assert(option >= 0 && option < chunk->n_options);
     ek__set_durations(problem, cell, chunk->forward_time, chunk->option[option].backward_time, chunk->weight_time,
                       duration, stride);
 }
@@ -149,8 +161,9 @@ double ek__state_excess(const ek__problem *problem, const ek__state *state, int 
 /**
  * Layers that the cell at model position q may take, so that the positions after it can still take theirs: each the
  * least, and every fixed stage's cells together its fixed number. Nothing when *least > *most.
+ * @param q       0..n_cells - 1
  * @param state   holds the chunks of the positions before q
- * @param placed  layers on them
+ * @param placed  layers on them, at most those of the model
  * O(cells).
  */
 void ek__layer_range(const ek__problem *problem, const ek__state *state, int q, int placed, int *least, int *most);
@@ -158,6 +171,7 @@ void ek__layer_range(const ek__problem *problem, const ek__state *state, int q, 
 /** May single layers move from cell a to cell b: neither stage is fixed, or it is the same one? */
 static inline bool ek__may_exchange(const ek__problem *problem, int a, int b)
 {
+    assert(a >= 0 && a < problem->n_cells && b >= 0 && b < problem->n_cells);
     int of_a = problem->order->bank[a], of_b = problem->order->bank[b];
     return of_a == of_b || (problem->fixed_layers[of_a] < 0 && problem->fixed_layers[of_b] < 0);
 }
@@ -180,6 +194,7 @@ void ek__problem_step_times(const ek__problem *problem, const double *duration, 
 double ek__state_step_time(const ek__problem *problem, const ek__state *state, double *scratch);
 size_t ek__state_scratch_size(const ek__problem *problem);
 
+/** The plan of a state that places all layers. @return EK_OK, EK_ERR_MEMORY */
 ek_status ek__state_to_plan(const ek__problem *problem, const ek__state *state, ek_plan *plan, ek_error *err);
 
 #endif

@@ -4,6 +4,7 @@
  * upper end behind (smallest range over sorted lists). One kind of body layer, one chunk a stage, 1F1B. */
 #include "evenkeel/quick.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static int min_int(int a, int b)
 
 static double peak_mb(const tuning *t, const stage *s, int n, int full)
 {
+    assert(full >= 0 && full <= n && n <= t->n_layers);
     double none_mb = t->body->activation_mb[EK_RECOMPUTE_NONE], full_mb = t->body->activation_mb[EK_RECOMPUTE_FULL];
     return s->fixed_mb + n * t->body->parameter_mb + s->live * ((n - full) * none_mb + full * full_mb);
 }
@@ -80,9 +82,11 @@ static void fill_stage(const tuning *t, stage *s)
         bool fit = fits(t, s, n, full);
         s->full[n] = fit ? full : -1;
         s->units[n] = s->fixed_units + 3.0 * n + full;
+        assert(n == 0 || s->units[n] > s->units[n - 1]); /* ascending, as the searches below need them */
         if (fit)
             s->most = max_int(s->most, n);
     }
+    assert(s->most >= s->least - 1 && s->most <= t->n_layers);
 }
 
 static ek_status make_stages(tuning *t, const ek_layers *layers, const ek_order *order, ek_error *err)
@@ -95,7 +99,9 @@ static ek_status make_stages(tuning *t, const ek_layers *layers, const ek_order 
         at->units = ek__alloc((size_t)t->n_layers + 1, sizeof *at->units);
         if (!at->full || !at->units)
             return ek__no_memory(err);
-        ek_order_live_vectors(order, s, &live);
+        int n_live = ek_order_live_vectors(order, s, &live);
+        assert(n_live == 1); /* of one chunk the largest dominates */
+        (void)n_live;
         at->live = live[0];
         at->fixed_mb = layers->const_mb;
         if (extra) {
@@ -120,6 +126,7 @@ static int fewest(const tuning *t, const stage *s, double low)
         else
             from = middle + 1;
     }
+    assert(from >= s->least && from <= s->most + 1);
     return from;
 }
 
@@ -134,6 +141,7 @@ static int utmost(const tuning *t, const stage *s, double high)
         else
             to = middle - 1;
     }
+    assert(from >= s->least - 1 && from <= s->most);
     return from;
 }
 
@@ -176,6 +184,7 @@ static ek_status list_times(const tuning *t, double **times, size_t *n, ek_error
     for (int s = 0; s < t->p; s++)
         for (int k = t->stage[s].least; k <= t->stage[s].most; k++)
             list[count++] = t->stage[s].units[k];
+    assert(count == room);
     ek__sort_numbers(list, count);
     *times = list;
     *n = count;
@@ -199,6 +208,7 @@ static ek_status narrowest(const tuning *t, window *best, ek_error *err)
         if (high == n)
             break;
         const window w = {times[low], times[high]};
+        assert(w.low <= w.high);
         /* Windows come with rising ends, so the first of equally narrow ones stays. */
         if (best->high < best->low || w.high - w.low < best->high - best->low - t->tolerance)
             *best = w;
@@ -209,10 +219,11 @@ static ek_status narrowest(const tuning *t, window *best, ek_error *err)
 
 /* ---- plans ---- */
 
-/* A plan within the window: near the even split, then evened out where layers are missing or over. */
+/* A plan within the window, which has one: near the even split, then evened out where layers are missing or over. */
 static void place(const tuning *t, window w, int *layers)
 {
     int left = t->n_layers;
+    assert(has_plan(t, w));
     for (int s = 0; s < t->p; s++) {
         const stage *at = &t->stage[s];
         int even = t->n_layers / t->p + (s < t->n_layers % t->p);
@@ -234,6 +245,7 @@ static void place(const tuning *t, window w, int *layers)
                 chosen = s;
             }
         }
+        assert(chosen >= 0);
         layers[chosen] += change;
     }
 }
@@ -253,6 +265,7 @@ static void note_need(const tuning *t, int stage_index, int n, ek_quick *quick)
 static void find_bottleneck(const tuning *t, ek_quick *quick)
 {
     int layers[EK_QUICK_MAX_STAGES] = {0};
+    assert(t->p * t->min_layers <= t->n_layers);
     quick->needed_mb = -INFINITY;
     for (int s = 0; s < t->p; s++) {
         layers[s] = t->min_layers;
@@ -265,6 +278,7 @@ static void find_bottleneck(const tuning *t, ek_quick *quick)
                 at = s;
         note_need(t, at, ++layers[at], quick);
     }
+    assert(quick->needed_mb > t->limit_mb && quick->bottleneck_layers >= t->min_layers);
 }
 
 /* Simulate a plan and say what the rule makes of it. */
@@ -287,6 +301,7 @@ static ek_status judge(const tuning *t, const ek_layers *layers, const ek_order 
         step->over[s] = timeline.peak_mb[s] > t->limit_mb + t->tolerance_mb;
         step->fits &= !step->over[s];
     }
+    assert(step->shortest <= step->longest && step->step_time >= 0);
     ek_timeline_clear(&timeline);
     return EK_OK;
 }
@@ -301,6 +316,7 @@ static ek_status make_step(const tuning *t, const ek_layers *layers, const ek_or
     for (int s = 0; s < t->p; s++) {
         int n = step->plan.layers[s] = moved ? moved[s] : step->plan.layers[s];
         int full = t->stage[s].full[n];
+        assert(full >= -1 && full <= n && (i != EK_QUICK_MOVED || full >= 0)); /* what was moved fits */
         step->plan.full[s] = i == EK_QUICK_EVEN ? 0 : full >= 0 ? full : n;
     }
     return judge(t, layers, order, comm, step, err);
@@ -363,6 +379,7 @@ static ek_status tune(tuning *t, const ek_layers *layers, const ek_order *order,
 {
     window w;
     int moved[EK_QUICK_MAX_STAGES] = {0};
+    assert(t->p >= EK_QUICK_MIN_STAGES && t->p <= EK_QUICK_MAX_STAGES);
     ek_status status = make_stages(t, layers, order, err);
     for (int i = EK_QUICK_EVEN; i <= EK_QUICK_RECOMPUTE && status == EK_OK; i++)
         status = make_step(t, layers, order, comm, i, NULL, &quick->step[i], err);

@@ -1,8 +1,12 @@
 /* What solvers share while they run: the clock, the best plan so far, the lower bound. */
 #include "balance/search.h"
 
+#include <assert.h>
 #include <math.h>
 #include <time.h>
+
+/* Relative: what a bound and a step, sums of the same terms in other orders, may differ by. For assertions alone. */
+#define BOUND_TOLERANCE 1e-6
 
 double ek__now(void)
 {
@@ -13,12 +17,15 @@ double ek__now(void)
 
 void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank)
 {
+    assert(step_time >= 0 && rank >= 0);
+    assert(step_time >= atomic_load(&search->lower_bound) * (1 - BOUND_TOLERANCE));
     /* Most offers are longer than what another thread found meanwhile: turn them away without the lock. */
     if (step_time > atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE))
         return;
     pthread_mutex_lock(&search->lock);
     double best = atomic_load(&search->best_time), tolerance = EK__TIME_TOLERANCE * step_time;
     if (step_time < best - tolerance || (step_time <= best + tolerance && rank < search->best_rank)) {
+        assert(ek__state_is_valid(search->problem, state, true));
         if (step_time < best - tolerance)
             search->best_at = ek__now() - search->start;
         ek__state_copy(search->problem, state, &search->best);
@@ -30,6 +37,8 @@ void ek__search_offer(ek__search *search, const ek__state *state, double step_ti
 
 void ek__search_bound(ek__search *search, double bound)
 {
+    assert(!isnan(bound));
+    assert(bound <= atomic_load(&search->best_time) * (1 + BOUND_TOLERANCE));
     double now = atomic_load(&search->lower_bound);
     while (bound > now && !atomic_compare_exchange_weak(&search->lower_bound, &now, bound))
         ;

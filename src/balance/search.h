@@ -30,6 +30,9 @@ double ek__now(void);
 /**
  * Offer a feasible state as the answer. Kept when shorter; between equals the lower rank wins, so that the answer does
  * not depend on which thread came first.
+ * @param state      places all layers, within the memory of every stage
+ * @param step_time  of the state; at least the lower bound, but for rounding
+ * @param rank       0 or more
  */
 void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank);
 
@@ -41,8 +44,10 @@ static inline bool ek__search_stopped(const ek__search *search)
 /** Is the time over for raising the lower bound? */
 bool ek__proof_over(const ek__search *search);
 
+/** Count blocks simulated, 0 or more, for the progress. */
 static inline void ek__search_did(ek__search *search, double blocks)
 {
+    assert(blocks >= 0);
     atomic_store_explicit(&search->work, atomic_load_explicit(&search->work, memory_order_relaxed) + blocks,
                           memory_order_relaxed);
 }
@@ -62,14 +67,15 @@ static inline void ek__search_did(ek__search *search, double blocks)
 ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
                                    bool *exact, ek_error *err);
 
-/** A way of searching: improves search->best, which is feasible on entry, until done or stopped. */
+/** A way of searching: improves search->best, which is feasible on entry and at the end, until done or stopped. */
 typedef struct ek__solver {
     const char *name;
     const char *summary;
     ek_status (*solve)(ek__search *search, ek_error *err);
 } ek__solver;
 
-/** Raise the lower bound to `bound`, if that is higher. */
+/** Raise the lower bound to `bound`, if that is higher. But for rounding it is no more than the best step so far;
+ *  -INFINITY says nothing. */
 void ek__search_bound(ek__search *search, double bound);
 
 /** Is the gap between the best plan and the lower bound as small as was asked for? */
@@ -87,8 +93,8 @@ ek_status ek__certify_labels(ek__search *search, ek_error *err);
  */
 ek_status ek__certify(ek__search *search, ek_error *err);
 
-/** Branch and bound with a budget of simulated blocks, until ek__proof_over(); sets search->proved when it ran to its
- * end. */
+/** Branch and bound with a budget of simulated blocks, above 0, until ek__proof_over(); sets search->proved when it ran
+ * to its end. */
 ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *err);
 
 #endif

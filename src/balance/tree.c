@@ -9,6 +9,7 @@
  * plan below the target turn up, it is sought again by one thread, so that the answer does not depend on it either. */
 #include "balance/tree.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,9 @@ static node *node_new(const tree *t)
     n->box.high = n->box.low + p;
     n->box.row_low = n->box.high + p;
     n->box.row_high = n->box.row_low + cells;
+    /* Mix and box are one allocation, which node_copy() copies whole. */
+    assert((char *)(n->box.row_high + cells) ==
+           (char *)(n + 1) + (n_slots + 2 * cells) * sizeof(double) + 2 * (p + cells) * sizeof(int));
     return n;
 }
 
@@ -124,8 +128,10 @@ static node *everything(const tree *t)
 
 /* ---- splitting ---- */
 
+/* How far a share or a sum of shares, at least 0, is from a whole number. */
 static double unclear(double x)
 {
+    assert(x >= -NEXT_TO);
     return fmin(x - floor(x), ceil(x) - x);
 }
 
@@ -227,6 +233,8 @@ static bool split(const tree *t, const ek__pricing *g, const node *n, const cut 
             return false;
         memcpy(h->box.low, g->low, (size_t)t->problem->n_stages * sizeof(int));
         memcpy(h->box.high, g->high, (size_t)t->problem->n_stages * sizeof(int));
+        assert((c->stage >= 0) != (c->cell >= 0)); /* one of the two */
+        assert(c->stage < t->problem->n_stages && c->cell < t->problem->n_cells);
         int whole = (int)floor(c->mean);
         if (c->stage >= 0 && side)
             h->box.low[c->stage] = whole + 1;
@@ -240,6 +248,9 @@ static bool split(const tree *t, const ek__pricing *g, const node *n, const cut 
             h->box.least[c->cell] = c->mean;
         else
             h->box.longest[c->cell] = c->mean;
+        /* Neither side is all of it. */
+        assert(c->stage < 0 || (whole >= n->box.low[c->stage] && whole < n->box.high[c->stage]));
+        assert(c->cell < 0 || c->by_time || (whole >= n->box.row_low[c->cell] && whole < n->box.row_high[c->cell]));
         take_mix(t, h, g->best_weight, g->best_transfers);
     }
     return true;
@@ -261,6 +272,7 @@ static ek__verdict look_at(worker *w, const node *n)
 static void run_workers(tree *t, void *(*work)(void *))
 {
     int started = 1;
+    assert(t->n_workers >= 1);
     for (; started < t->n_workers; started++)
         if (pthread_create(&t->worker[started].thread, NULL, work, &t->worker[started]))
             break;
@@ -290,6 +302,7 @@ static void find(tree *t, const ek__pricing *g)
 {
     const ek__problem *problem = t->problem;
     int p = problem->n_stages, v = problem->n_chunks;
+    assert(t->stuck); /* so that the others end */
     if (t->n_workers > 1) {
         t->found = true;
         return;
@@ -326,6 +339,8 @@ static void *branch(void *user)
         t->n_open--;
         t->n_looks++;
         t->n_busy++;
+        assert(t->n_open >= 0 && (t->n_open == 0) == !t->open);
+        assert(t->n_busy >= 1 && t->n_busy <= t->n_workers);
         pthread_mutex_unlock(&t->lock);
         ek__verdict verdict = look_at(w, n);
         bool over = ek__proof_over(t->search) || verdict == EK__LOST, fine = verdict != EK__NO_MEMORY;
@@ -352,6 +367,7 @@ static void *branch(void *user)
         t->failed |= !fine;
         t->stuck |= over || t->n_open > MOST_NODES || (t->open && t->n_looks >= t->most_looks);
         t->n_busy--;
+        assert(t->n_busy >= 0);
         pthread_cond_broadcast(&t->more);
     }
     pthread_mutex_unlock(&t->lock);
@@ -395,6 +411,7 @@ static void drop_open(tree *t)
 static bool reach(tree *t, const node *first, long most_looks)
 {
     node *n = node_copy(t, first);
+    assert(!t->open && t->n_open == 0 && t->n_busy == 0 && most_looks > 0);
     t->most_looks = most_looks;
     t->n_looks = 0;
     for (int w = 0; w < t->n_workers; w++)
@@ -411,6 +428,7 @@ static bool reach(tree *t, const node *first, long most_looks)
         t->n_open = 1;
         n = NULL;
         run_workers(t, branch);
+        assert(t->n_busy == 0);
     }
     bool shown = !t->open && !t->stuck && !t->failed && !ek__proof_over(t->search);
     drop_open(t);
@@ -484,6 +502,7 @@ static void tree_clear(tree *t)
 
 static long looks_of(int starts)
 {
+    assert(starts >= 0);
     return FIRST_LOOKS * (1L << (starts / STARTS < 30 ? starts / STARTS : 30));
 }
 
@@ -494,6 +513,7 @@ static bool climb(ek__search *search, double gap, int n_workers, ek_status *stat
     static const double rungs[] = {0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1};
     tree t = {.search = search, .problem = search->problem, .n_workers = n_workers};
     bool whole, again = false;
+    assert(n_workers >= 1 && gap >= 0 && gap <= 1);
     *status = ek__choices_init(&t.choices, search, atomic_load(&search->best_time), MOST_CHOICES, &whole, err);
     if (!*status && whole) {
         pthread_mutex_init(&t.lock, NULL);

@@ -1,6 +1,7 @@
 /* A counter's points in order of time, with the least and most of every 64. */
 #include "index/rows.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static size_t find_ranges(gathered *g)
         if (i % EK__GROUP_EVENTS == 0)
             g->range[n++] = (ek__index_range){p->time, p->time, p->value, p->value};
         ek__index_range *range = &g->range[n - 1];
+        assert(p->time >= range->end); /* sorted by time */
         range->end = p->time;
         range->least = fmin(range->least, p->value);
         range->most = fmax(range->most, p->value);
@@ -32,6 +34,7 @@ static ek_status put(const ek__index_file *file, gathered *g, uint64_t *points, 
                      double *most, ek_error *err)
 {
     size_t n = find_ranges(g);
+    assert(g->n >= 1 && g->n <= GATHERED && n <= GATHERED / EK__GROUP_EVENTS);
     ek_status status = ek__write_at(file->fd, file->path, g->point, g->n * sizeof *g->point, *points, err);
     if (status == EK_OK)
         status = ek__write_at(file->fd, file->path, g->range, n * sizeof *g->range, *ranges, err);
@@ -56,6 +59,7 @@ ek_status ek__write_counter(const ek__index_file *file, ek__sort_stream *stream,
     *most = -INFINITY;
     ek_status status = ek__sort_stream_open(stream, &file->store->points, counter, err);
     while (status == EK_OK && (words = ek__sort_stream_next(stream, &status, err)) && !ek__index_stopped(file)) {
+        assert(g.n < GATHERED);
         g.point[g.n].time = ek__unsort_signed(words[0]);
         memcpy(&g.point[g.n++].value, &words[1], sizeof(double));
         if (g.n == GATHERED)

@@ -3,6 +3,7 @@
  * threads. What they sum up to is put in order behind them when all is written. */
 #include "index/finish.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,10 @@ static bool make_tasks(finishing *f)
     f->task[f->n_tasks++] = (task){.kind = TASK_ARROWS, .size = 3 * n_flows(store), .at = at};
     for (size_t i = 0; i < f->n_tasks; i++)
         f->n_records += f->task[i].size;
+    assert(f->n_tasks == (size_t)n_tracks(f) + n_counters(f) + 1);
+    assert(h->events.at <= h->points.at && h->points.at <= h->ranges.at && h->ranges.at <= f->arrows_at);
     qsort(f->task, f->n_tasks, sizeof *f->task, compare_tasks);
+    assert(f->task[0].size >= f->task[f->n_tasks - 1].size); /* the largest first */
     return true;
 }
 
@@ -154,12 +158,14 @@ static const task *take_task(finishing *f)
     pthread_mutex_lock(&f->lock);
     if (!ek__index_stopped(&f->file) && f->next < f->n_tasks)
         next = &f->task[f->next++];
+    assert(f->next <= f->n_tasks);
     pthread_mutex_unlock(&f->lock);
     return next;
 }
 
 static void fail(finishing *f, ek_status status, const ek_error *error)
 {
+    assert(status != EK_OK);
     pthread_mutex_lock(&f->lock);
     if (f->status == EK_OK) {
         f->status = status;
@@ -189,6 +195,7 @@ static void *work(void *argument)
 
 static bool make_writers(finishing *f)
 {
+    assert(f->how->n_threads >= 1);
     f->n_writers = f->how->n_threads < MAX_THREADS ? f->how->n_threads : MAX_THREADS;
     f->writer = ek__alloc((size_t)f->n_writers, sizeof *f->writer);
     for (int i = 0; f->writer && i < f->n_writers; i++) {
@@ -225,6 +232,7 @@ typedef struct tail {
 
 static void begin_section(tail *t, ek__index_section *section, uint64_t n)
 {
+    assert(t->at >= sizeof(ek__index_header)); /* which goes first */
     t->at = (t->at + 7) / 8 * 8;
     *section = (ek__index_section){t->at, n};
 }
@@ -247,6 +255,7 @@ static void put_groups(tail *t, ek__index_header *h)
     for (uint32_t i = 0; i < n_tracks(f) && t->status == EK_OK; i++) {
         const ek__track_rows *r = &f->rows[i];
         uint64_t size = r->n_groups * sizeof(ek__index_sum);
+        assert(r->writer >= 0 && r->writer < f->n_writers);
         t->status =
             ek__aside_copy(&f->writer[r->writer].groups, r->groups, size, f->file.fd, f->file.path, t->at, t->err);
         t->at += size;
@@ -264,12 +273,14 @@ static void put_chunks(tail *t, ek__index_header *h)
     for (uint32_t i = 0; i < n_tracks(f); i++) {
         const ek__track_rows *r = &f->rows[i];
         ek__index_chunk *chunk = f->writer[r->writer].chunk;
+        assert(r->first_chunk + r->n_chunks <= f->writer[r->writer].n_chunks);
         for (size_t c = 0; c < r->n_chunks; c++)
             chunk[r->first_chunk + c].first_group += first_group;
         if (r->n_chunks > 0)
             put(t, chunk + r->first_chunk, r->n_chunks * sizeof *chunk);
         first_group += r->n_groups;
     }
+    assert(first_group == h->groups.n);
 }
 
 static void put_rows(tail *t, ek__index_header *h)
@@ -288,7 +299,10 @@ static void put_rows(tail *t, ek__index_header *h)
             put(t, row + r->first_row, r->n_rows * sizeof *row);
         first_chunk += r->n_chunks;
         h->events.n += (uint64_t)r->n_events;
+        /* Every event of the track is in a row or counted as left out. */
+        assert((uint64_t)(r->n_events + r->n_left_out) == ek__sorter_count(&f->how->store->events, i));
     }
+    assert(first_chunk == h->chunks.n);
 }
 
 /* ---- texts ---- */
@@ -297,6 +311,7 @@ static void put_rows(tail *t, ek__index_header *h)
 static ek__index_text text_of(const finishing *f, uint32_t number)
 {
     const ek__texts *texts = &f->how->store->base.texts;
+    assert(number < texts->n);
     return (ek__index_text){.at = f->how->store->names.texts.n_bytes + texts->entry[number].offset,
                             .size = texts->entry[number].size};
 }
@@ -379,6 +394,7 @@ static void put_tracks(tail *t, ek__index_header *h)
         from += f->from[i];
         to += f->to[i];
     }
+    assert(row == h->rows.n && from == f->n_arrows && to == f->n_arrows);
 }
 
 static void put_counters(tail *t, ek__index_header *h)
@@ -402,6 +418,7 @@ static void put_counters(tail *t, ek__index_header *h)
         point += counter.n_points;
         range += (counter.n_points + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS;
     }
+    assert(point == h->points.n && range == h->ranges.n);
 }
 
 /* Windows, then the spots that tell where they are. */
@@ -420,9 +437,11 @@ static void put_spots(tail *t, ek__index_header *h)
                               .window = window,
                               .window_size = spot[i].window_size,
                               .bits = spot[i].bits};
+        assert(spot[i].bits < 8 && (i == 0 || spot[i].out >= spot[i - 1].out)); /* ascending */
         put(t, &out, sizeof out);
         window += spot[i].window_size;
     }
+    assert(window <= h->spots.at);
 }
 
 static uint64_t fnv1a(const void *bytes, size_t n)
@@ -438,6 +457,7 @@ static ek_status put_tail(finishing *f, ek_error *err)
 {
     ek__index_header *h = f->how->header;
     tail t = {f, f->arrows_at, EK_OK, err};
+    assert(f->next == f->n_tasks && f->status == EK_OK); /* all that comes before is written */
     begin_section(&t, &h->from, f->n_arrows);
     t.at += f->n_arrows * sizeof(ek__index_arrow);
     begin_section(&t, &h->to, f->n_arrows);

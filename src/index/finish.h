@@ -11,9 +11,9 @@ typedef struct ek__index_finish {
     const ek__trace *trace;
     const char *path, *folder;       /**< for messages; of temporary files */
     const struct ek__gunzip *gunzip; /**< of a compressed trace, with spots; NULL for others */
-    int fd, n_threads;
-    size_t bound;             /**< bytes of records in memory */
-    ek__index_header *header; /**< filled: what is known of the trace; then its sections */
+    int fd, n_threads;               /**< n_threads: 1 or more */
+    size_t bound;                    /**< bytes of records in memory */
+    ek__index_header *header;        /**< filled: what is known of the trace; then its sections */
     const bool *interrupt;
     /** Called with a share of 0 to 1, never twice at once; may be NULL. */
     void (*progress)(void *user, double share);

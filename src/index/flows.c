@@ -3,6 +3,7 @@
  * sorts, by where they begin and by where they end. */
 #include "index/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct gathered {
 
 static ek_status put(ek__arrows *arrows, gathered *g, ek_error *err)
 {
+    assert(g->n <= GATHERED);
     ek_status status = ek__sorter_add(&arrows->from, g->from, g->bucket, g->n, err);
     if (status == EK_OK)
         status = ek__sorter_add(&arrows->to, g->to, g->bucket, g->n, err);
@@ -25,8 +27,11 @@ static ek_status put(ek__arrows *arrows, gathered *g, ek_error *err)
     return status;
 }
 
+/* Two ends of one flow, the earlier one first. */
 static void add_arrow(gathered *g, const uint64_t *begin, const uint64_t *end)
 {
+    assert(g->n < GATHERED && begin[0] == end[0] && begin[1] == end[1] && begin[2] <= end[2]);
+    assert(begin[0] <= UINT32_MAX); /* a name */
     uint64_t *from = g->from + ARROW_WORDS * g->n, *to = g->to + ARROW_WORDS * g->n;
     uint64_t from_track = (uint32_t)begin[3], to_track = (uint32_t)end[3], name = begin[0];
     from[0] = from_track;
@@ -46,6 +51,7 @@ static ek_status pair(const ek__index_file *file, ek__sort_stream *stream, ek__a
     ek_status status = ek__sort_stream_open(stream, &file->store->flows, 0, err);
     while (status == EK_OK && (words = ek__sort_stream_next(stream, &status, err)) && !ek__index_stopped(file)) {
         uint64_t end = words[3] >> 32;
+        assert(end <= EK__FLOW_END);
         bool goes_on = words[0] == start[0] && words[1] == start[1];
         if (goes_on && end != EK__FLOW_START)
             add_arrow(g, start, words);
@@ -104,6 +110,7 @@ ek_status ek__write_arrows(const ek__index_file *file, const ek__sorter *arrows,
     ek__sort_stream stream = {0};
     ek_status status = ek__sort_stream_open(&stream, arrows, 0, err);
     while (status == EK_OK && (words = ek__sort_stream_next(&stream, &status, err)) && !ek__index_stopped(file)) {
+        assert(words[0] < (uint64_t)file->trace->n_tracks && n < GATHERED);
         count[words[0]]++;
         some[n++] = unpack(words, from);
         if (n == GATHERED) {

@@ -2,6 +2,7 @@
  * external sorts. */
 #include "index/records.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ static bool add_count(ek__index_names *names, uint32_t number, const ek__name_co
         memset(room + before, 0, (names->capacity - before) * sizeof *room);
         names->count = room;
     }
+    assert(count->total >= 0);
     names->count[number].n += count->n;
     if (__builtin_add_overflow(names->count[number].total, count->total, &names->count[number].total))
         names->count[number].total = INT64_MAX;
@@ -72,6 +74,7 @@ static bool merge_names(ek__index_store *store, const ek__index_part *part)
             return false;
         store->renumber[i] = number;
     }
+    assert(store->renumber_capacity > texts->n);
     return true;
 }
 
@@ -87,6 +90,7 @@ static void renumber_events(const ek__index_store *store, ek__index_records *eve
         if (track == UINT32_MAX)
             continue;
         memmove(words, events->words + EK__EVENT_WORDS * i, EK__EVENT_WORDS * sizeof *words);
+        assert(words[name_word] >> 32 < store->renumber_capacity);
         words[name_word] = (uint64_t)store->renumber[words[name_word] >> 32] << 32 | (uint32_t)words[name_word];
         events->bucket[n++] = track;
     }
@@ -102,6 +106,7 @@ static void renumber_flows(const ek__index_store *store, ek__index_records *flow
         uint32_t track = store->base.track_number[(uint32_t)from[3]];
         if (track == UINT32_MAX)
             continue;
+        assert(from[0] < store->renumber_capacity && from[3] >> 32 <= EK__FLOW_END);
         words[0] = store->renumber[from[0]];
         words[1] = from[1];
         words[2] = from[2];
@@ -129,6 +134,7 @@ static bool merge_counters(ek__index_store *store, const ek__index_part *part)
     }
     for (int i = 0; i < part->counters.n; i++) {
         const ek__part_track *t = &part->counters.at[i];
+        assert(t->pid < n_names); /* of a counter: the number of its name */
         int number = name_number[t->pid] == UINT32_MAX
                          ? EK__TRACKS_TOO_MANY
                          : ek__tracks_find(&store->counters, name_number[t->pid], store->base.renumber[t->tid]);
@@ -168,6 +174,7 @@ static bool merge_orders(ek__index_store *store, const ek__index_part *part)
         order.pid = store->base.renumber[order.pid];
         order.tid = store->base.renumber[order.tid];
         order.number = (uint32_t)store->n_orders;
+        assert(store->n_orders < store->orders_capacity);
         store->order[store->n_orders++] = order;
     }
     return true;
@@ -183,6 +190,7 @@ ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek
     if (!merge_counters(store, part))
         return ek__no_memory(err);
     renumber_points(store, &part->points);
+    assert(part->begin <= part->end || (part->begin == INT64_MAX && part->end == INT64_MIN)); /* or no event */
     store->begin = part->begin < store->begin ? part->begin : store->begin;
     store->end = part->end > store->end ? part->end : store->end;
     ek_status status = ek__sorter_add(&store->events, part->events.words, part->events.bucket, part->events.n, err);
@@ -217,6 +225,7 @@ static void settle_orders(ek__index_store *store)
     for (size_t i = 0; i < store->n_orders; i++)
         if (i + 1 == store->n_orders || order[i].pid != order[i + 1].pid || order[i].tid != order[i + 1].tid)
             order[n++] = order[i];
+    assert(n <= store->n_orders && (n > 0) == (store->n_orders > 0));
     store->n_orders = n;
 }
 

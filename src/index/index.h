@@ -44,7 +44,9 @@ int ek__index_n_rows(const ek_trace_index *index);
 int ek__index_n_tracks(const ek_trace_index *index);
 int ek__index_n_counters(const ek_trace_index *index);
 uint32_t ek__index_n_names(const ek_trace_index *index);
+/** @param file  0..n_files - 1 */
 ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int file);
+/** Of a number that is not there: file -1. */
 ek__index_track_info ek__index_describe_track(const ek_trace_index *index, int track);
 ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, int counter);
 int ek__index_row_track(const ek_trace_index *index, int row);
@@ -98,7 +100,8 @@ typedef struct ek__index_arrow_seen {
 } ek__index_arrow_seen;
 /**
  * Arrows that begin or end on the given tracks between two times, at most so many (the first ones): *n tells how many
- * were found, *all whether that was all of them.
+ * were found, *all whether that was all of them. Numbers of tracks that are not there are passed over.
+ * @param out  [at_most]
  */
 ek_status ek__index_arrows(const ek_trace_index *index, const int *track, int n_tracks, int64_t begin, int64_t end,
                            size_t at_most, ek__index_arrow_seen *out, size_t *n, bool *all, ek_error *err);

@@ -4,6 +4,7 @@
  */
 #include "index/kinds.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool is_text(const ek__span *span, const char *text)
@@ -219,6 +220,7 @@ static ek_view_type type_of_plain(ek__index_kind kind, ek__name_meaning name, co
 
 static ek_view_type type_by_category(ek__index_kind kind, ek__name_meaning name)
 {
+    assert(kind > EK__KIND_SUBTASK);
     switch (kind) {
     case EK__KIND_KERNEL:
         return name == EK__NAME_COLLECTIVE_KERNEL ? EK_VIEW_COMMUNICATION : EK_VIEW_COMPUTING;
@@ -241,6 +243,7 @@ static ek_view_type type_by_category(ek__index_kind kind, ek__name_meaning name)
 
 ek_view_type ek__type_of(ek__index_kind kind, ek__name_meaning name, const ek__track *track, bool no_metadata)
 {
+    assert(kind >= EK__KIND_PLAIN && kind <= EK__KIND_INSTANT && name >= EK__NAME_PLAIN && name <= EK__NAME_FREE);
     bool device = kind == EK__KIND_KERNEL || kind == EK__KIND_COPY || kind == EK__KIND_SET;
     if (name == EK__NAME_STEP && !device && kind != EK__KIND_INSTANT)
         return EK_VIEW_STEP;
@@ -286,8 +289,10 @@ static ek__track_class class_of_events(const uint64_t *count)
 {
     uint64_t n[EK__N_TRACK_CLASSES] = {0};
     int most = EK__TRACK_OTHER;
-    for (int type = 0; type < EK_N_VIEW_TYPES; type++)
+    for (int type = 0; type < EK_N_VIEW_TYPES; type++) {
+        assert(class_of_type((ek_view_type)type) < EK__N_TRACK_CLASSES);
         n[class_of_type((ek_view_type)type)] += count[type];
+    }
     if (n[EK__TRACK_COMPUTE] > 0 && n[EK__TRACK_HOST] == 0 && n[EK__TRACK_OVERLAP] == 0)
         return EK__TRACK_COMPUTE;
     if (n[EK__TRACK_HOST] > 0 && n[EK__TRACK_HOST] + n[EK__TRACK_RUNTIME] >= n[EK__TRACK_OTHER])

@@ -1,6 +1,7 @@
 /* Opening the index of a run: its traces are found as for the analysis, each has an index file, and one that does not
  * fit its trace (another size or time of change), is damaged or of another version is written anew, one trace after the
  * other. What is no trace among several is told of and left out. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,7 @@ static bool tell_names_apart(const opening *o)
     }
     if (!all)
         return false;
+    assert(o->n_traces >= 1);
     qsort(all, (size_t)o->n_traces, sizeof *all, by_name);
     for (int i = 1; i < o->n_traces; i++)
         if (strcmp(all[i].name, all[i - 1].name) == 0)
@@ -160,6 +162,7 @@ static double seconds_now(void)
 static ek_status write_to(opening *o, const trace *t, const char *path, ek__index_opened *out)
 {
     double all = o->bytes > 0 ? (double)o->bytes : 1, begun = seconds_now();
+    assert(o->done >= 0 && o->done + t->size <= o->bytes);
     ek__index_written written = {0};
     ek_status status = ek__index_write(t->path, path, o->options, (double)o->done / all,
                                        (double)(o->done + t->size) / all, &written, o->err);
@@ -223,6 +226,7 @@ static ek_status open_one(opening *o, const trace *t)
     file.stage = t->stage;
     o->made.bytes_index = ek__ns_add(o->made.bytes_index, (int64_t)file.size);
     tell_problem(o, t, &file);
+    assert(o->index->n_files < o->n_traces);
     o->index->file[o->index->n_files++] = file;
     return EK_OK;
 }
@@ -231,10 +235,23 @@ static ek_status open_one(opening *o, const trace *t)
 
 static ek_status keep_folder(opening *o)
 {
+    assert(o->places.n >= 1);
     o->index->folder = strdup(o->places.folder[0]);
     o->made.folder = o->index->folder;
     return o->index->folder ? EK_OK : ek__no_memory(o->err);
 }
+
+#ifndef NDEBUG
+static bool is_by_rank(const ek_trace_index *index)
+{
+    for (int i = 1; i < index->n_files; i++) {
+        int before = index->file[i - 1].rank, rank = index->file[i].rank;
+        if (rank >= 0 && (before < 0 || before > rank))
+            return false;
+    }
+    return true;
+}
+#endif
 
 /* By rank, those without one last; else as they were. */
 static void sort_files(ek_trace_index *index)
@@ -250,6 +267,7 @@ static void sort_files(ek_trace_index *index)
         }
         index->file[k] = file;
     }
+    assert(is_by_rank(index));
 }
 
 static ek_status open_all(opening *o)
@@ -316,6 +334,7 @@ void ek_trace_index_close(ek_trace_index *index)
 
 int ek_trace_index_rank(const ek_trace_index *index, int file)
 {
+    assert(file >= 0 && file < index->n_files);
     return index->file[file].rank;
 }
 
@@ -325,5 +344,7 @@ void ek_trace_index_shift(ek_trace_index *index, const int64_t *shift)
         int64_t own = shift[i] < -FARTHEST_SHIFT ? -FARTHEST_SHIFT : shift[i];
         index->file[i].shift = own > FARTHEST_SHIFT ? FARTHEST_SHIFT : own;
     }
-    ek__index_number(index, NULL); /* as many as before, so it cannot fail */
+    ek_status status = ek__index_number(index, NULL);
+    assert(status == EK_OK); /* as many as before */
+    (void)status;
 }

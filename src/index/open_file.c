@@ -3,6 +3,7 @@
  * sections, or where it is used (names, windows of compressed traces). What the sums and events say is not checked
  * against each other: wrong ones give wrong pictures. Not handled: a file that someone cuts while it is open; writers
  * replace an index by another one and never change it. Tracks are put in the order in which they are shown. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -232,6 +233,7 @@ static char *put_text(const ek__index_opened *f, char **to, const char *before, 
 {
     char *begin = *to;
     size_t n = strlen(before), size = shown_size(text);
+    assert(text->at + size <= f->header.texts.n && size < EK__INDEX_SHOWN_TEXT); /* text_fits() */
     memcpy(*to, before, n);
     for (size_t i = 0; i < size; i++) {
         char c = f->texts[text->at + i];
@@ -262,6 +264,7 @@ static bool show_texts(ek__index_opened *f)
         f->shown_counter[c].name = put_text(f, &to, "", &counter->name);
         f->shown_counter[c].key = put_text(f, &to, "", &counter->key);
     }
+    assert((size_t)(to - f->shown_texts) <= all_shown(f));
     return true;
 }
 
@@ -332,7 +335,9 @@ static void put_in_order(ek__index_opened *f, const place *at, ek__index_row *ro
         }
         f->track_at[at[t].number] = t;
         f->n_shown += from->n_rows > 0;
+        assert((from->n_rows > 0) == (f->n_shown == t + 1)); /* those without rows come last */
     }
+    assert(n == f->n_rows && f->n_shown <= f->n_tracks);
 }
 
 static bool sort_tracks(ek__index_opened *f)
@@ -392,6 +397,7 @@ ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error 
     ek_status status = read_header(path, &f, err);
     if (status == EK_OK)
         status = take_sections(path, &f, err);
+    assert(status != EK_OK || (f.map && f.row && f.track && f.n_tracks >= f.n_shown));
     if (status != EK_OK)
         ek__index_file_close(&f);
     else

@@ -2,6 +2,7 @@
  * `evenkeel-index` beside the trace, of several traces in the deepest folder that holds them all, or below the user's
  * cache when that cannot be written. Names are made of the trace's name and the hash of its path, so they hold nothing
  * that leads out of the folder. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static bool is_plain(char c)
 char *ek__index_file_name(const char *trace, int number)
 {
     const char *slash = strrchr(trace, '/'), *base = slash ? slash + 1 : trace;
+    assert(number >= 0);
     char kept[NAME_KEPT + 1], *name = malloc(NAME_KEPT + 64);
     size_t n = strcspn(base, ".");
     n = n > NAME_KEPT ? NAME_KEPT : n;
@@ -59,6 +61,7 @@ char *ek__index_file_name(const char *trace, int number)
 /* The deepest folder that holds all traces: its size within the first one's path; 0 when that is the root. */
 static size_t common_folder(const char *const *trace, int n)
 {
+    assert(n >= 1 && trace[0][0] == '/');
     const char *slash = strrchr(trace[0], '/');
     size_t size = slash ? (size_t)(slash - trace[0]) : 0;
     for (int i = 1; i < n; i++) {
@@ -70,6 +73,7 @@ static size_t common_folder(const char *const *trace, int n)
         }
         size = same == size && trace[i][same] == '/' ? size : last;
     }
+    assert(trace[0][size] == '/'); /* it ends with a whole name */
     return size;
 }
 

@@ -6,6 +6,8 @@
 #ifndef EK_INDEX_OPENED_H
 #define EK_INDEX_OPENED_H
 
+#include <assert.h>
+
 #include "base/error.h"
 #include "index/index.h"
 #include "trace/analyse/intervals.h"
@@ -90,7 +92,7 @@ typedef struct ek__index_places {
 
 /**
  * Where the index files of some traces are looked for and put.
- * @param trace  [n] absolute paths
+ * @param trace  [n] absolute paths, at least one
  * @return EK_OK, EK_ERR_SYSTEM when there is no place or the temporary folder cannot be made, EK_ERR_MEMORY
  */
 ek_status ek__index_places_find(const char *const *trace, int n, const ek_trace_index_options *options,
@@ -141,25 +143,31 @@ static inline uint32_t ek__index_name_number(const ek__index_opened *file, uint3
     return name < file->n_names ? file->first_name + name : UINT32_MAX;
 }
 
+/** Chunk c, below n_chunks, of a row. */
 static inline const ek__index_chunk *ek__index_row_chunk(const ek__index_opened *file, const ek__index_row *row,
                                                          uint64_t c)
 {
+    assert(c < row->n_chunks && row->first_chunk + c < file->header.chunks.n);
     return &file->chunk[row->first_chunk + c];
 }
 
-/** Events of group g of a chunk. */
+/** Events of group g of a chunk, 1 or more. */
 static inline uint32_t ek__index_group_size(const ek__index_chunk *chunk, uint32_t g)
 {
+    assert((uint64_t)g * EK__GROUP_EVENTS < chunk->sum.n);
     uint32_t rest = chunk->sum.n - g * EK__GROUP_EVENTS;
     return rest < EK__GROUP_EVENTS ? rest : EK__GROUP_EVENTS;
 }
 
+/** Groups of a chunk whose number of events was checked. */
 static inline uint32_t ek__index_n_groups(const ek__index_chunk *chunk)
 {
+    assert(chunk->sum.n >= 1 && chunk->sum.n <= EK__CHUNK_EVENTS);
     return (chunk->sum.n + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS;
 }
 
-/** Read events `first` to `first + n - 1` of a chunk. Durations come out 0 or more, types below EK_N_VIEW_TYPES.
+/** Read events `first` to `first + n - 1` of a chunk, which it has. Durations come out 0 or more, types below
+ *  EK_N_VIEW_TYPES.
  *  @return EK_OK or EK_ERR_SYSTEM. */
 ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err);
@@ -195,7 +203,8 @@ ek_status ek__index_locate_deepest(const ek__index_opened *file, const ek__index
  *  from the track's first. O(log n) reads. */
 ek_status ek__index_first_arrow(const ek__index_opened *file, const ek__index_track *track, bool to, int64_t time,
                                 uint64_t *at, ek_error *err);
-/** `n` arrows of a track's list. Tracks come out as shown; those beyond are the track itself. */
+/** `n` arrows of a track's list, which it has. Tracks come out as shown, below n_tracks; those beyond are the track
+ *  itself. */
 ek_status ek__index_read_arrows(const ek__index_opened *file, const ek__index_track *track, bool to, uint64_t first,
                                 size_t n, ek__index_arrow *out, ek_error *err);
 
@@ -207,7 +216,8 @@ ek_status ek__index_read_text(const ek__index_opened *file, const ek__index_even
 
 /* ---- around an event ---- */
 
-/** Arrows that begin (`to`: end) at an event, up to `capacity`. O(log n) reads, and up to 4096 arrows. */
+/** Arrows that begin (`to`: end) at an event, up to `capacity`. `row`: within the file. O(log n) reads, and up to 4096
+ *  arrows. */
 ek_status ek__index_arrows_of(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event, bool to,
                               ek__index_groups *groups, ek__index_arrow *out, int capacity, int *n, ek_error *err);
 /** The layer of an event whose text is given: "" when nothing tells it. `row`: within the file. */

@@ -1,6 +1,7 @@
 /* Writing and reading at places of files, to the last byte, with messages that say which file and why. */
 #include "index/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static ek_status cannot_write(const char *name, int why, ek_error *err)
 ek_status ek__write_at(int fd, const char *name, const void *bytes, size_t n, uint64_t at, ek_error *err)
 {
     const char *next = bytes;
+    assert(fd >= 0);
     while (n > 0) {
         ssize_t written = pwrite(fd, next, n, (off_t)at);
         if (written < 0 && errno == EINTR)
@@ -63,6 +65,7 @@ ek_status ek__read_at(int fd, const char *name, void *bytes, size_t n, uint64_t 
 {
     char *next = bytes;
     ek_origin origin = {name, 0, 0};
+    assert(fd >= 0);
     while (n > 0) {
         ssize_t got = pread(fd, next, n, (off_t)at);
         if (got < 0 && errno == EINTR)
@@ -111,6 +114,7 @@ ek_status ek__aside_put(ek__aside *aside, const void *bytes, size_t n, ek_error 
     aside->bytes = room;
     memcpy(room + aside->n, bytes, n);
     aside->n += n;
+    assert(aside->n <= aside->capacity && (aside->in_file == 0) == (aside->fd < 0));
     return EK_OK;
 }
 
@@ -119,6 +123,7 @@ ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int 
 {
     char buffer[16 << 10];
     ek_status status = EK_OK;
+    assert(from <= ek__aside_size(aside) && n <= ek__aside_size(aside) - from);
     while (n > 0 && status == EK_OK && from < aside->in_file) {
         uint64_t left = aside->in_file - from, some = n < left ? n : left;
         some = some < sizeof buffer ? some : sizeof buffer;

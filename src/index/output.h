@@ -33,7 +33,7 @@ static inline uint64_t ek__aside_size(const ek__aside *aside)
     return aside->in_file + aside->n;
 }
 ek_status ek__aside_put(ek__aside *aside, const void *bytes, size_t n, ek_error *err);
-/** Copy n bytes from `from` on to a place of a file. */
+/** Copy n bytes from `from` on, which were put aside, to a place of a file. */
 ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int fd, const char *name, uint64_t at,
                          ek_error *err);
 

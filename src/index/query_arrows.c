@@ -2,6 +2,7 @@
  * Both lists of a track are sorted by time, so each is read from the first arrow on, a batch at a time, until it is
  * beyond the time or beyond the earliest `at_most` found so far, which a heap keeps. Which row an end lies in is looked
  * up at the end, for those that are kept. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,14 +65,28 @@ static void sift_up(found *heap, size_t i)
     }
 }
 
+#ifndef NDEBUG
+/* Is the latest one on top of the heap, as far as its children tell? */
+static bool is_heap(const gathering *g)
+{
+    for (size_t i = 1; i < 3 && i < g->n; i++)
+        if (is_later(&g->heap[i], &g->heap[0]))
+            return false;
+    return true;
+}
+#endif
+
+/* Keep the earliest at_most. */
 static ek_status keep(gathering *g, const found *f)
 {
+    assert(g->n <= g->at_most);
     if (g->n == g->at_most) {
         g->all = false;
         if (g->n > 0 && is_later(&g->heap[0], f)) {
             g->heap[0] = *f;
             sift_down(g->heap, g->n, 0);
         }
+        assert(is_heap(g));
         return EK_OK;
     }
     found *room = ek__with_room(g->heap, &g->capacity, g->n + 1, sizeof *room);
@@ -80,6 +95,7 @@ static ek_status keep(gathering *g, const found *f)
     g->heap = room;
     room[g->n++] = *f;
     sift_up(room, g->n - 1);
+    assert(is_heap(g));
     return EK_OK;
 }
 
@@ -92,6 +108,7 @@ static bool is_beyond_kept(const gathering *g, int64_t time)
 static bool was_found(const gathering *g, const ek__index_opened *f, const ek__index_arrow *arrow)
 {
     int64_t time = ek__index_shown(f, arrow->from_time);
+    assert(arrow->from_track >= f->n_shown || f->first_track + (int)arrow->from_track < g->index->n_tracks);
     return time >= g->begin && time < g->end && arrow->from_track < f->n_shown &&
            g->asked[f->first_track + (int)arrow->from_track];
 }
@@ -103,6 +120,7 @@ static ek_status gather(gathering *g, const ek__index_opened *f, const ek__index
     ek_status status = ek__index_first_arrow(f, track, to, ek__index_of_file(f, g->begin), &at, g->err);
     while (status == EK_OK && at < n) {
         size_t some = n - at < BATCH ? (size_t)(n - at) : BATCH;
+        assert(some >= 1 && some <= BATCH);
         status = ek__index_read_arrows(f, track, to, at, some, arrow, g->err);
         for (size_t i = 0; i < some && status == EK_OK; i++) {
             found one = {ek__index_shown(f, to ? arrow[i].to_time : arrow[i].from_time), f, arrow[i]};
@@ -132,6 +150,7 @@ static ek_status find_ends(const gathering *g, ek__index_groups *groups, const f
     ek__index_event event;
     const ek__index_arrow *arrow = &f->arrow;
     int from, to;
+    assert(arrow->from_track < f->file->n_tracks && arrow->to_track < f->file->n_tracks);
     ek_status status = ek__index_locate_deepest(f->file, &f->file->track[arrow->from_track], arrow->from_time, groups,
                                                 &from, &at, &event, g->err);
     if (status == EK_OK)
@@ -149,6 +168,7 @@ static ek_status find_all_ends(gathering *g, ek__index_arrow_seen *out)
 {
     ek__index_groups *groups = calloc(1, sizeof *groups);
     ek_status status = groups ? EK_OK : ek__no_memory(g->err);
+    assert(g->n <= g->at_most); /* places of `out` */
     if (g->n > 0)
         qsort(g->heap, g->n, sizeof *g->heap, by_time);
     for (size_t i = 0; i < g->n && status == EK_OK; i++)

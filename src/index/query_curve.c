@@ -2,6 +2,7 @@
  * time and summed up in ranges of 64: of a range that lies in one column and is not its last, the sum is enough;
  * others are read, neighbours together. The point before the picture comes first, the one behind it last, so that lines
  * reach its borders. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ typedef struct curve {
 
 static int64_t column_of(const curve *c, int64_t time)
 {
+    assert(c->resolution >= 1);
     if (time < c->begin)
         return -1;
     return time >= c->end ? INT64_MAX : ek__ns_sub(time, c->begin) / c->resolution;
@@ -32,6 +34,7 @@ static int64_t column_of(const curve *c, int64_t time)
 static void add(curve *c, int64_t time, double least, double most, double last)
 {
     int64_t column = column_of(c, time);
+    assert(c->n <= c->capacity);
     if (!isfinite(least) || !isfinite(most) || !isfinite(last))
         return;
     if (c->n > 0 && c->column == column) {
@@ -59,21 +62,26 @@ static uint64_t first_range(const curve *c)
         else
             high = middle;
     }
+    assert(low <= c->n_ranges);
     return low > 0 ? low - 1 : 0; /* its last point is the one before the picture */
 }
 
 /* In one column, with another range behind it in the same one? */
 static bool is_inner(const curve *c, uint64_t r)
 {
+    assert(r < c->n_ranges);
     int64_t column = column_of(c, c->range[r].begin);
     return column >= 0 && column < INT64_MAX && column_of(c, c->range[r].end) == column && r + 1 < c->n_ranges &&
            column_of(c, c->range[r + 1].begin) == column;
 }
 
+/* The points of ranges [from, to), up to BATCH_RANGES of them. */
 static ek_status add_points(curve *c, uint64_t from, uint64_t to)
 {
+    assert(from < to && to <= c->n_ranges && to - from <= BATCH_RANGES);
     uint64_t first = from * EK__GROUP_EVENTS, end = to * EK__GROUP_EVENTS;
     end = end < c->counter->n_points ? end : c->counter->n_points;
+    assert(first < end && end - first <= BATCH_RANGES * EK__GROUP_EVENTS); /* places of `point` */
     size_t n = (size_t)(end - first);
     uint64_t at = c->file->header.points.at + (c->counter->first_point + first) * sizeof *c->point;
     ek_status status = ek__index_read_bytes(c->file, at, c->point, n * sizeof *c->point, c->err);
@@ -96,6 +104,7 @@ static ek_status walk(curve *c)
         while (r < c->n_ranges && r - from < BATCH_RANGES && !is_inner(c, r) &&
                (r == from || c->range[r].begin < c->end))
             r++;
+        assert(r > from); /* so that this ends */
         status = add_points(c, from, r);
         if (c->n > 0 && c->column == INT64_MAX)
             break;
@@ -129,6 +138,7 @@ ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begi
     if (own->n_points + 2 > capacity && c->resolution < enough)
         c->resolution = enough;
     ek_status status = walk(c);
+    assert(c->n <= capacity);
     for (size_t i = 0; i < c->n; i++)
         out[i].time = ek__index_shown(f, out[i].time);
     if (status == EK_OK)

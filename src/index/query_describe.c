@@ -1,5 +1,6 @@
 /* What an opened index holds: files, tracks, rows, counters and names of all files in one numbering each. A number's
  * file is found by bisection over the files' first numbers. */
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ ek_status ek__index_number(ek_trace_index *index, ek_error *err)
 {
     uint64_t rows = 0, tracks = 0, counters = 0, names = 0;
     int64_t origin = INT64_MAX, end = INT64_MIN;
+    assert(index->n_files >= 1);
     index->n_events = 0;
     for (int i = 0; i < index->n_files; i++) {
         ek__index_opened *f = &index->file[i];
@@ -35,6 +37,7 @@ ek_status ek__index_number(ek_trace_index *index, ek_error *err)
     }
     index->origin = origin == INT64_MAX ? 0 : origin;
     index->end = origin == INT64_MAX ? 0 : ek__ns_sub(end, origin);
+    assert(index->end >= 0);
     for (int i = 0; i < index->n_files; i++)
         index->file[i].offset = ek__ns_sub(index->file[i].shift, index->origin);
     index->n_rows = (int)rows;
@@ -65,6 +68,7 @@ static uint32_t first_of(const ek__index_opened *f, numbers what)
 static const ek__index_opened *find_file(const ek_trace_index *index, numbers what, uint32_t number)
 {
     int low = 0, high = index->n_files - 1;
+    assert(high >= 0);
     while (low < high) {
         int middle = low + (high - low + 1) / 2;
         if (first_of(&index->file[middle], what) <= number)
@@ -72,6 +76,8 @@ static const ek__index_opened *find_file(const ek_trace_index *index, numbers wh
         else
             high = middle - 1;
     }
+    assert(first_of(&index->file[low], what) <= number);
+    assert(low + 1 == index->n_files || first_of(&index->file[low + 1], what) > number);
     return &index->file[low];
 }
 
@@ -80,6 +86,7 @@ const ek__index_opened *ek__index_find_row(const ek_trace_index *index, int row,
     if (row < 0 || row >= index->n_rows)
         return NULL;
     const ek__index_opened *f = find_file(index, ROWS, (uint32_t)row);
+    assert((uint32_t)(row - f->first_row) < f->n_rows);
     *out = &f->row[row - f->first_row];
     return f;
 }
@@ -89,6 +96,7 @@ const ek__index_opened *ek__index_find_track(const ek_trace_index *index, int tr
     if (track < 0 || track >= index->n_tracks)
         return NULL;
     const ek__index_opened *f = find_file(index, TRACKS, (uint32_t)track);
+    assert((uint32_t)(track - f->first_track) < f->n_shown);
     *out = &f->track[track - f->first_track];
     return f;
 }
@@ -153,6 +161,7 @@ int64_t ek__index_end(const ek_trace_index *index)
 
 ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int file)
 {
+    assert(file >= 0 && file < index->n_files);
     const ek__index_opened *f = &index->file[file];
     return (ek__index_file_info){.path = f->path,
                                  .rank = f->rank,
@@ -190,6 +199,7 @@ ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, i
         return (ek__index_counter_info){.file = -1, .process = "", .name = "", .key = ""};
     const ek__index_opened *f = find_file(index, COUNTERS, (uint32_t)counter);
     int c = counter - f->first_counter;
+    assert(c >= 0 && (uint32_t)c < f->n_counters);
     const ek__index_shown_counter *shown = &f->shown_counter[c];
     return (ek__index_counter_info){.file = (int)(f - index->file),
                                     .process = shown->process,
@@ -204,6 +214,7 @@ int ek__index_row_track(const ek_trace_index *index, int row)
 {
     const ek__index_row *r;
     const ek__index_opened *f = ek__index_find_row(index, row, &r);
+    assert(!f || r->track < f->n_shown); /* tracks without rows come last */
     return f ? f->first_track + (int)r->track : -1;
 }
 
@@ -219,6 +230,7 @@ const char *ek__index_name_text(const ek_trace_index *index, uint32_t name, size
     if (name >= index->n_names)
         return "";
     const ek__index_opened *f = find_file(index, NAMES, name);
+    assert(name - f->first_name < f->n_names);
     ek__index_text text = f->name[name - f->first_name].text;
     if (text.at > f->header.texts.n || text.size > f->header.texts.n - text.at)
         return "";

@@ -1,4 +1,5 @@
 /* Everything about one event: its text from the trace, its layer, its arrows and what stands at their other ends. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static ek_status add_flow(const ek__index_opened *f, const ek__index_arrow *arro
     ek__index_event event;
     uint32_t track = outgoing ? arrow->to_track : arrow->from_track;
     int64_t time = outgoing ? arrow->to_time : arrow->from_time;
+    assert(track < f->n_tracks && out->n_flows < EK__INDEX_MAX_FLOWS);
     ek_status status = ek__index_locate_deepest(f, &f->track[track], time, groups, &row, &at, &event, err);
     if (status != EK_OK)
         return status;
@@ -30,6 +32,7 @@ static ek_status add_flow(const ek__index_opened *f, const ek__index_arrow *arro
                              .begin = ek__index_shown(f, time),
                              .end = ek__index_shown(f, time),
                              .event_name = UINT32_MAX};
+    assert(row < 0 || (uint32_t)row < f->n_rows);
     if (row >= 0) {
         flow->row = f->first_row + row;
         flow->index = at;
@@ -48,6 +51,7 @@ static ek_status add_flows(const ek__index_opened *f, int row, uint32_t at, cons
     for (int to = 1; to >= 0 && status == EK_OK; to--) {
         int n = 0;
         status = ek__index_arrows_of(f, row, at, event, to, groups, arrow, EK__INDEX_MAX_FLOWS - out->n_flows, &n, err);
+        assert(n >= 0 && out->n_flows + n <= EK__INDEX_MAX_FLOWS);
         for (int i = 0; i < n && status == EK_OK; i++)
             status = add_flow(f, &arrow[i], !to, groups, out, err);
     }
@@ -62,6 +66,7 @@ static ek_status fill(const ek__index_opened *f, int row, uint32_t at, const ek_
         return status;
     out->size = EK__EVENT_SIZE(event);
     out->name = ek__index_name_number(f, event->name);
+    assert(EK__EVENT_TYPE(event) < EK_N_VIEW_TYPES);
     out->type = (uint8_t)EK__EVENT_TYPE(event);
     out->begin = ek__index_shown(f, event->begin);
     out->end = ek__index_shown(f, ek__index_event_end(event));

@@ -1,6 +1,7 @@
 /* The arrows of one event, and what stands at their other ends. An arrow belongs to the deepest event of its track at
  * its time; so of an event that encloses others only those arrows count that none of these has, and no more than
  * SCANNED are looked at for them. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "index/opened.h"
@@ -34,6 +35,7 @@ static ek_status scan(const scanning *s, uint64_t first, ek__index_arrow *out, i
 {
     ek__index_arrow arrow[BATCH];
     uint64_t end = s->to ? s->track->n_to : s->track->n_from;
+    assert(first <= end);
     end = end - first > SCANNED ? first + SCANNED : end;
     ek_status status = EK_OK;
     while (first < end && *n < capacity && status == EK_OK) {
@@ -48,6 +50,7 @@ static ek_status scan(const scanning *s, uint64_t first, ek__index_arrow *out, i
                 out[(*n)++] = arrow[i];
         }
         first += some;
+        assert(*n <= capacity && first <= end);
     }
     return status;
 }
@@ -55,6 +58,7 @@ static ek_status scan(const scanning *s, uint64_t first, ek__index_arrow *out, i
 ek_status ek__index_arrows_of(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event, bool to,
                               ek__index_groups *groups, ek__index_arrow *out, int capacity, int *n, ek_error *err)
 {
+    assert(row >= 0 && (uint32_t)row < file->n_rows && at < file->row[row].n_events && capacity >= 0);
     const ek__index_track *track = &file->track[file->row[row].track];
     scanning s = {file, row, at, track, ek__index_event_end(event), to, groups, err};
     uint64_t first;

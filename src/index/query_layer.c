@@ -3,6 +3,7 @@
  * that enclose it on the host; else by what launched it, over up to MAX_HOPS arrows. Of enclosing modules the outermost
  * counts whose kind the trace has more than one of. Not handled: layers that only a whole rank's passes tell
  * (src/trace/layers/layers_paths.c), which the layers tab shows. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static bool take_layer(const char *text, size_t size, char layer[LAYER_SIZE])
         return false;
     memcpy(layer, text, size);
     layer[size] = '\0';
+    assert(strlen(layer) < LAYER_SIZE);
     return true;
 }
 
@@ -30,6 +32,7 @@ static bool layer_of_path(const char *text, size_t size, char layer[LAYER_SIZE])
     for (size_t from = 0; from < size;) {
         const char *slash = memchr(text + from, '/', size - from);
         size_t n = slash ? (size_t)(slash - text) - from : size - from, kind;
+        assert(from + n <= size);
         if (ek__element_number(text + from, n, &kind) >= 0)
             return take_layer(text + from, n, layer);
         from += n + 1;
@@ -71,6 +74,7 @@ static const char *name_of(const ek__index_opened *file, uint32_t name, size_t *
 /* Does the trace have another "nn.Module: Kind_N"? `prefix`: up to and with the '_'. O(names). */
 static bool has_another(const ek__index_opened *file, uint32_t name, const char *text, size_t prefix)
 {
+    assert(prefix >= 1 && text[prefix - 1] == '_');
     for (uint32_t i = 0; i < file->n_names; i++) {
         size_t size = file->name[i].text.size;
         if (i == name || size <= prefix || size > prefix + 7)
@@ -102,7 +106,9 @@ static bool layer_of_module(const ek__index_opened *file, uint32_t name, char la
 static ek_status layer_of_parents(const ek__index_opened *file, int row, int64_t time, ek__index_groups *groups,
                                   char layer[LAYER_SIZE], ek_error *err)
 {
+    assert(row >= 0 && (uint32_t)row < file->n_rows);
     const ek__index_track *track = &file->track[file->row[row].track];
+    assert((uint32_t)row - track->first_row < track->n_rows);
     ek_status status = EK_OK;
     for (uint32_t r = track->first_row; (int)r <= row && !*layer && status == EK_OK; r++) {
         uint32_t at;
@@ -129,6 +135,7 @@ static ek_status ask_launchers(const asked *a, int row, uint32_t at, const ek__i
 {
     ek__index_arrow arrow[MAX_ARROWS];
     int n = 0;
+    assert(hops >= 1 && hops <= MAX_HOPS);
     ek_status status = ek__index_arrows_of(a->file, row, at, event, true, a->groups, arrow, MAX_ARROWS, &n, a->err);
     for (int i = 0; i < n && !*a->layer && status == EK_OK; i++) {
         int from;

@@ -1,6 +1,7 @@
 /* Reading events, arrows and bytes of an index file, and finding what is where in a row: by bisection over the sums of
  * chunks and groups, which are in memory, and one read of 64 events. Events are read with pread(), not through the map:
  * what was read once must not stay in the server's memory. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ ek_status ek__index_read_bytes(const ek__index_opened *file, uint64_t at, void *
 ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err)
 {
+    assert(first <= chunk->sum.n && n <= chunk->sum.n - first);
     ek_status status =
         ek__index_read_bytes(file, chunk->events + (uint64_t)first * sizeof *out, out, n * sizeof *out, err);
     for (uint32_t i = 0; status == EK_OK && i < n; i++) {
@@ -51,6 +53,7 @@ ek_status ek__index_read_events(const ek__index_opened *file, const ek__index_ro
     while (n > 0 && status == EK_OK) {
         const ek__index_chunk *chunk = ek__index_row_chunk(file, row, first / EK__CHUNK_EVENTS);
         uint32_t within = first % EK__CHUNK_EVENTS, rest = chunk->sum.n - within, some = n < rest ? n : rest;
+        assert(within < chunk->sum.n && some >= 1); /* so that this ends */
         status = ek__index_read_chunk(file, chunk, within, some, out, err);
         out += some;
         first += some;
@@ -71,6 +74,7 @@ uint64_t ek__index_first_chunk(const ek__index_opened *file, const ek__index_row
         else
             high = middle;
     }
+    assert(low <= row->n_chunks);
     return low;
 }
 
@@ -115,6 +119,7 @@ static const ek__index_event *read_group(const ek__index_opened *file, const ek_
             return event;
         cached->chunk = NULL;
     }
+    assert(group < ek__index_n_groups(chunk));
     *status =
         ek__index_read_chunk(file, chunk, group * EK__GROUP_EVENTS, ek__index_group_size(chunk, group), event, err);
     if (*status == EK_OK && cached) {
@@ -135,6 +140,7 @@ ek_status ek__index_locate(const ek__index_opened *file, const ek__index_row *ro
         return EK_OK;
     const ek__index_chunk *chunk = ek__index_row_chunk(file, row, c - 1);
     const ek__index_sum *group = &file->group[chunk->first_group];
+    assert(chunk->first_group + ek__index_n_groups(chunk) <= file->header.groups.n);
     uint32_t g = groups_before(group, ek__index_n_groups(chunk), time);
     if (g == 0 || group[g - 1].end < time)
         return EK_OK;
@@ -143,6 +149,7 @@ ek_status ek__index_locate(const ek__index_opened *file, const ek__index_row *ro
         if (e[i].begin <= time) {
             if (ek__index_event_end(&e[i]) >= time) {
                 *at = (uint32_t)(c - 1) * EK__CHUNK_EVENTS + (g - 1) * EK__GROUP_EVENTS + i;
+                assert(*at < row->n_events);
                 *event = e[i];
             }
             break;
@@ -155,6 +162,7 @@ ek_status ek__index_locate_deepest(const ek__index_opened *file, const ek__index
                                    ek_error *err)
 {
     ek_status status = EK_OK;
+    assert((uint64_t)track->first_row + track->n_rows <= file->n_rows);
     *row = -1;
     for (uint32_t r = track->n_rows; r-- > 0 && status == EK_OK;) {
         status = ek__index_locate(file, &file->row[track->first_row + r], time, groups, at, event, err);
@@ -185,10 +193,13 @@ ek_status ek__index_read_arrows(const ek__index_opened *file, const ek__index_tr
     uint64_t section = to ? file->header.to.at : file->header.from.at;
     uint64_t at = (to ? track->first_to : track->first_from) + first;
     uint32_t own = (uint32_t)(track - file->track);
+    assert(own < file->n_tracks && first <= (to ? track->n_to : track->n_from));
+    assert(n <= (to ? track->n_to : track->n_from) - first);
     ek_status status = ek__index_read_bytes(file, section + at * sizeof *out, out, n * sizeof *out, err);
     for (size_t i = 0; status == EK_OK && i < n; i++) {
         out[i].from_track = out[i].from_track < file->n_tracks ? file->track_at[out[i].from_track] : own;
         out[i].to_track = out[i].to_track < file->n_tracks ? file->track_at[out[i].to_track] : own;
+        assert(out[i].from_track < file->n_tracks && out[i].to_track < file->n_tracks);
     }
     return status;
 }
@@ -208,6 +219,7 @@ ek_status ek__index_first_arrow(const ek__index_opened *file, const ek__index_tr
         else
             high = middle;
     }
+    assert(low <= (to ? track->n_to : track->n_from));
     *at = low;
     return EK_OK;
 }

@@ -2,6 +2,7 @@
  * group's sum that is short and has no gap to be seen is taken as it is, what is longer is read. So a picture costs a
  * few sums or events a pixel, however many events it shows. Neighbours that are still too short to tell apart are
  * joined on the way. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ static bool join(picture *p, const piece *add)
 {
     if (!p->joinable || add->longest >= p->resolution)
         return false;
+    assert(p->out->n > p->first); /* there is a last one of this row */
     ek__index_block *last = &p->out->block[p->out->n - 1];
     if (ek__ns_sub(add->begin, last->end) >= p->resolution ||
         is_beyond_two_pixels(ek__ns_sub(add->end, last->begin), p->resolution))
@@ -63,6 +65,7 @@ static bool join(picture *p, const piece *add)
 
 static ek_status add_piece(picture *p, const piece *add)
 {
+    assert(add->n >= 1 && add->index < p->row->n_events && add->type < EK_N_VIEW_TYPES);
     if (p->full || join(p, add))
         return EK_OK;
     if (p->at_most > 0 && p->out->n - p->first >= p->at_most) {
@@ -77,6 +80,7 @@ static ek_status add_piece(picture *p, const piece *add)
         (ek__index_block){add->begin, add->end, add->busy, add->name, add->n, add->index, (uint8_t)add->type};
     p->longest = add->longest;
     p->joinable = add->longest < p->resolution;
+    assert(p->at_most == 0 || p->out->n - p->first <= p->at_most);
     return EK_OK;
 }
 
@@ -100,6 +104,7 @@ static ek_status add_sum(picture *p, const ek__index_sum *sum, uint32_t n, uint3
 static ek_status add_events(picture *p, uint32_t n, uint32_t index)
 {
     ek_status status = EK_OK;
+    assert(n <= EK__INDEX_READ_EVENTS);
     for (uint32_t i = 0; i < n && status == EK_OK; i++) {
         const ek__index_event *e = &p->event[i];
         int64_t end = ek__index_event_end(e);
@@ -137,6 +142,7 @@ static ek_status add_chunk(picture *p, const ek__index_chunk *chunk, uint32_t in
                !is_taken_whole(p, &group[g]))
             g++;
         uint32_t last = g * EK__GROUP_EVENTS < chunk->sum.n ? g * EK__GROUP_EVENTS : chunk->sum.n;
+        assert(g > from && last > first);
         status = ek__index_read_chunk(p->file, chunk, first, last - first, p->event, p->err);
         if (status == EK_OK)
             status = add_events(p, last - first, index + first);
@@ -165,6 +171,7 @@ static ek_status add_row(picture *p)
  * joined, begin of the first and end of the second are a pixel apart. */
 static int64_t enough_for(const picture *p)
 {
+    assert(p->at_most >= LEAST_BOXES);
     int64_t begin = p->begin > p->row->sum.begin ? p->begin : p->row->sum.begin;
     int64_t end = p->end < p->row->sum.end ? p->end : p->row->sum.end;
     int64_t length = ek__ns_sub(end, begin);

@@ -3,6 +3,7 @@
  * that matches. Rows are gone through abreast, in stretches of time that grow, so that a hit nearby is found without
  * going to the end of a row that has none; every row goes on where it stopped. Worst case: a rare name that shares its
  * bit with frequent ones; then all events between are read, once. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ static void match_names(const ek_trace_index *index, const char *needle, size_t 
         for (uint32_t name = 0; name < f->n_names; name++) {
             uint32_t number = f->first_name + name;
             size_t size;
+            assert(number < search->n_numbers);
             const char *text = ek__index_name_text(index, number, &size);
             if (f->name[name].n_events == 0 || !contains(text, size, needle, n))
                 continue;
@@ -159,22 +161,26 @@ typedef struct place {
 static place place_of(const cursor *c, uint32_t at)
 {
     place p;
+    assert(at < c->row->n_events);
     p.chunk = ek__index_row_chunk(c->file, c->row, at / EK__CHUNK_EVENTS);
     p.base = at / EK__CHUNK_EVENTS * EK__CHUNK_EVENTS;
     p.g = (at - p.base) / EK__GROUP_EVENTS;
     p.n_groups = ek__index_n_groups(p.chunk);
+    assert(p.g < p.n_groups);
     p.group = &c->file->group[p.chunk->first_group + p.g];
     return p;
 }
 
 static ek_status read_at(const finding *f, const cursor *c, const place *p, uint32_t from, uint32_t to)
 {
+    assert(from >= p->base && from < to && to - from <= EK__INDEX_READ_EVENTS); /* places of `event` */
     return ek__index_read_chunk(c->file, p->chunk, from - p->base, to - from, f->event, f->err);
 }
 
 static uint32_t batch_for(uint32_t read)
 {
     uint32_t most = EK__INDEX_READ_EVENTS / EK__GROUP_EVENTS;
+    assert(read <= most);
     return 2 * read + 1 < most ? 2 * read + 1 : most;
 }
 
@@ -201,6 +207,7 @@ static ek_status go_forward(finding *f, cursor *c, int64_t limit)
             to++;
         uint32_t end = p.base + to * EK__GROUP_EVENTS, from = c->next;
         end = end < n ? end : n;
+        assert(from < end);
         ek_status status = read_at(f, c, &p, from, end);
         if (status != EK_OK)
             return status;
@@ -234,6 +241,7 @@ static ek_status go_backward(finding *f, cursor *c, int64_t limit)
                p.group[-(int64_t)(p.g - from)].begin >= bound)
             from--;
         uint32_t first = p.base + from * EK__GROUP_EVENTS;
+        assert(first < c->next);
         ek_status status = read_at(f, c, &p, first, c->next);
         if (status != EK_OK)
             return status;
@@ -285,6 +293,7 @@ static int fill_cursors(const ek_trace_index *index, const int *rows, int n_rows
         if (!(c->row->sum.names & c->mask))
             continue;
         c->next = start_at(f, c);
+        assert(c->next <= c->row->n_events);
         n++;
     }
     return n;
@@ -311,6 +320,7 @@ static ek_status go_to(finding *f, cursor *c, int n, int64_t limit, bool *done)
 
 static ek_status find(const ek_trace_index *index, finding *f, cursor *cursors, int n)
 {
+    assert(index->end >= 0);
     int64_t stretch = index->end / 4096 + 1, from = f->time;
     bool done = n == 0;
     ek_status status = EK_OK;

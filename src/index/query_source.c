@@ -1,8 +1,10 @@
 /* The trace behind an index: the text of an event, or all of it. Plain traces are read where the event stands;
  * compressed ones are inflated from the nearest place before it that the index has a window of 32 KB for. What comes
  * out must begin like an event, and the trace must be as large and as old as when it was indexed. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,6 +75,7 @@ static const ek__index_spot *find_spot(const ek__index_opened *file, uint64_t pl
         else
             high = middle;
     }
+    assert(low <= file->header.spots.n);
     return low > 0 ? &file->spot[low - 1] : NULL;
 }
 
@@ -107,6 +110,7 @@ static bool refill(inflating *s)
     ssize_t got = read_some(s->fd, s->input, sizeof s->input, s->in);
     if (got <= 0)
         return false;
+    assert((size_t)got <= sizeof s->input);
     s->in += (uint64_t)got;
     s->z.next_in = s->input;
     s->z.avail_in = (uInt)got;
@@ -126,9 +130,10 @@ static bool begin_next(inflating *s)
     return refill(s) && inflateReset2(&s->z, MAX_WBITS + 16) == Z_OK;
 }
 
-/* Exactly n bytes, or false. */
+/* Exactly n bytes, or false. n: as many as zlib can be asked for at once. */
 static bool take_bytes(inflating *s, void *out, size_t n)
 {
+    assert(n <= UINT_MAX);
     s->z.next_out = out;
     s->z.avail_out = (uInt)n;
     while (s->z.avail_out > 0) {
@@ -152,6 +157,7 @@ static bool inflate_from(inflating *s, uint64_t place, char *out, size_t n)
     uint64_t rest = !s->raw ? place : spot.out <= place ? place - spot.out : 0;
     while (begun && rest > 0) {
         size_t some = rest < SKIPPED ? (size_t)rest : SKIPPED;
+        assert(some >= 1 && some <= rest);
         begun = take_bytes(s, skipped, some);
         rest -= some;
     }
@@ -216,6 +222,7 @@ ek_status ek__index_read_text(const ek__index_opened *file, const ek__index_even
 ek_status ek__index_whole_trace(const ek_trace_index *index, int file, char **out, size_t *size, ek_error *err)
 {
     int fd;
+    assert(file >= 0 && file < index->n_files);
     const ek__index_opened *f = &index->file[file];
     ek_status status = open_trace(f, &fd, err);
     if (status != EK_OK)

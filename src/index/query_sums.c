@@ -2,6 +2,7 @@
  * apart, so every event of the stretch is read, in big reads; a small table in front of the hash table holds the names
  * of the moment. Within a file equal names have equal numbers and a track belongs to one file, so numbers are what
  * totals are told apart by. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -49,8 +50,10 @@ static size_t hash_of(uint32_t name, uint32_t type, int track)
     return (size_t)(key ^ (key >> 32));
 }
 
+/* n: a power of two, more than there are totals, so that a free place ends every search. */
 static bool make_slots(ek__index_summing *state, size_t n)
 {
+    assert(n > state->n && (n & (n - 1)) == 0);
     slots *s = n < (SIZE_MAX - sizeof *s) / sizeof *s->at ? calloc(1, sizeof *s + n * sizeof *s->at) : NULL;
     if (!s)
         return false;
@@ -88,6 +91,7 @@ static uint32_t total_of(ek__index_summing *state, uint32_t name, uint32_t type,
     state->total = room;
     state->total[state->n] = (ek__index_total){.name = name, .type = (uint8_t)type, .track = track};
     s->at[at] = (uint32_t)++state->n;
+    assert(2 * state->n <= s->n + 1);
     return (uint32_t)state->n - 1;
 }
 
@@ -106,6 +110,7 @@ static bool add(summing *s, const ek__index_event *e)
             return false;
         *r = (recent){e->name, type, total + 1};
     }
+    assert(r->total >= 1 && r->total <= s->state->n && type < EK_N_VIEW_TYPES);
     ek__index_total *t = &s->state->total[r->total - 1];
     t->n++;
     t->total = ek__ns_add(t->total, ek__ns_sub(end < s->end ? end : s->end, from));
@@ -140,6 +145,7 @@ static ek_status read_on(summing *s, bool *done)
     }
     uint32_t within = (uint32_t)(at % EK__CHUNK_EVENTS), rest = chunk->sum.n - within;
     uint32_t some = rest < EK__INDEX_READ_EVENTS ? rest : EK__INDEX_READ_EVENTS;
+    assert(within < chunk->sum.n && some >= 1 && at + some <= n);
     ek_status status = ek__index_read_chunk(s->file, chunk, within, some, s->event, s->err);
     for (uint32_t i = 0; i < some && status == EK_OK; i++) {
         if (!add(s, &s->event[i]))
@@ -168,6 +174,7 @@ static ek_status sum_row(summing *s, bool *done)
 ek_status ek__index_sum_up(const ek_trace_index *index, const int *rows, int n_rows, int64_t begin, int64_t end,
                            int milliseconds, ek__index_summing *state, ek_error *err)
 {
+    assert(state->next_row >= 0 && state->n <= state->capacity);
     summing *s = malloc(sizeof *s);
     ek_status status = s ? EK_OK : ek__no_memory(err);
     if (s) {

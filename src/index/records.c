@@ -2,6 +2,7 @@
  * is a part's work (src/trace/scan/part.c); what is counted here is what the index holds. */
 #include "index/records.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static uint64_t *push(ek__index_part *part, ek__index_records *records, size_t n
         }
         records->bucket = room;
     }
+    assert(records->n < records->capacity && records->n < records->buckets_capacity);
     records->bucket[records->n] = bucket;
     return records->words + n_words * records->n++;
 }
@@ -99,6 +101,7 @@ static void take_event(ek__index_part *part, const ek__block *block, const ek__r
     uint64_t *words = push(part, &part->events, EK__EVENT_WORDS, (uint32_t)part->base.last_track);
     if (!words || name == UINT32_MAX)
         return;
+    assert(duration >= 0 && (uint32_t)kind < 1u << 8); /* beside a size of 24 bits */
     words[0] = ek__sort_signed(begin);
     words[1] = ~(uint64_t)duration;
     words[2] = (uint64_t)(block->offset + (raw->begin - block->data));
@@ -109,6 +112,7 @@ static void take_event(ek__index_part *part, const ek__block *block, const ek__r
         count->total = INT64_MAX;
     part->begin = begin < part->begin ? begin : part->begin;
     part->end = begin + duration > part->end ? begin + duration : part->end;
+    assert(part->begin <= part->end && count->total >= 0);
 }
 
 /* A beginning or an end. An end needs no name. */
@@ -181,6 +185,7 @@ static bool take_number(const ek__span *value, double *number)
         n++;
         n_fraction += point;
     }
+    assert(n_fraction <= n && n <= EXACT + 1);
     if (i == value->size && n > 0 && n <= EXACT) {
         *number = (double)digits / power[n_fraction];
         *number = negative ? -*number : *number;
@@ -210,6 +215,7 @@ static int find_pair(ek__index_part *part, ek__tracks *pairs, uint32_t a, uint32
 
 static bool is_counter(const ek__index_part *part, int counter, const ek__raw_event *raw, const ek__span *key)
 {
+    assert(counter < part->counters.n && part->counters.at[counter].pid < (uint32_t)part->counter_names.n);
     const ek__part_track *c = &part->counters.at[counter], *name = &part->counter_names.at[c->pid];
     const ek__texts *texts = &part->base.texts;
     return ek__same_text(texts, c->tid, key) && ek__same_text(texts, name->tid, &raw->name) &&
@@ -233,6 +239,7 @@ static int search_counter(ek__index_part *part, const ek__raw_event *raw, const 
         room[part->last_counter] = counter;
     if (counter >= n_before)
         room[counter] = counter; /* none yet */
+    assert(room[counter] >= 0 && room[counter] < part->counters.n);
     return counter;
 }
 

@@ -3,6 +3,7 @@
  * track's events stand in the file, and summed up over 64, 4096 and all. */
 #include "index/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ static uint32_t saturated(uint64_t n)
 
 void ek__index_sum_add(ek__index_sum *sum, const ek__index_sum *more)
 {
+    assert(more->n >= 1 && more->begin <= more->end);
+    assert(sum->n == 0 || more->begin >= sum->end); /* no event begins before the one before it has ended */
     if (sum->n == 0) {
         *sum = *more;
         return;
@@ -37,7 +40,9 @@ static ek__index_sum sum_up(const ek__index_event *event, size_t n)
 {
     ek__index_sum sum = {
         .begin = event[0].begin, .end = event[n - 1].begin + event[n - 1].duration, .longest = -1, .n = (uint32_t)n};
+    assert(n >= 1 && n <= EK__GROUP_EVENTS);
     for (size_t i = 0; i < n; i++) {
+        assert(event[i].duration >= 0 && (i == 0 || event[i].begin >= event[i - 1].begin + event[i - 1].duration));
         sum.busy += event[i].duration;
         sum.names |= UINT64_C(1) << ek__name_bit(event[i].name);
         if (event[i].duration > sum.longest) {
@@ -45,6 +50,7 @@ static ek__index_sum sum_up(const ek__index_event *event, size_t n)
             sum.longest_at = (uint32_t)i;
         }
     }
+    assert(sum.busy >= sum.longest && sum.busy <= sum.end - sum.begin);
     sum.longest_name = event[sum.longest_at].name;
     sum.longest_type = EK__EVENT_TYPE(&event[sum.longest_at]);
     return sum;
@@ -55,6 +61,7 @@ static ek__index_sum sum_up(const ek__index_event *event, size_t n)
 static ek_status put_groups(ek__row_writer *writer, const ek__index_depth *depth, ek__index_sum *sum, ek_error *err)
 {
     ek_status status = EK_OK;
+    assert(depth->n >= 1 && depth->n <= EK__CHUNK_EVENTS);
     for (size_t i = 0; i < depth->n && status == EK_OK; i += EK__GROUP_EVENTS) {
         size_t n = depth->n - i < EK__GROUP_EVENTS ? depth->n - i : EK__GROUP_EVENTS;
         ek__index_sum group = sum_up(depth->event + i, n);
@@ -76,6 +83,7 @@ static ek_status put_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_er
     chunk += depth->n_chunks++;
     *chunk = (ek__index_chunk){.events = writer->next, .first_group = writer->n_groups};
     ek_status status = put_groups(writer, depth, &chunk->sum, err);
+    assert(status != EK_OK || chunk->sum.n == depth->n);
     if (status == EK_OK)
         status = ek__write_at(file->fd, file->path, depth->event, size, writer->next, err);
     ek__index_sum_add(&depth->row.sum, &chunk->sum);
@@ -90,6 +98,7 @@ static ek_status put_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_er
 
 static bool begin_depth(ek__row_writer *writer)
 {
+    assert(writer->n_depths < EK__INDEX_MAX_DEPTH);
     ek__index_depth *depth = &writer->depth[writer->n_depths];
     if (!depth->event)
         depth->event = malloc(EK__CHUNK_EVENTS * sizeof *depth->event);
@@ -114,6 +123,8 @@ static ek_status put_event(ek__row_writer *writer, const ek__index_event *event,
     if (d == writer->n_depths && !begin_depth(writer))
         return ek__no_memory(err);
     ek__index_depth *depth = &writer->depth[d];
+    assert(event->duration >= 0 && depth->n < EK__CHUNK_EVENTS);
+    assert(depth->n + depth->row.n_events == 0 || event->begin >= depth->end);
     depth->end = event->begin + event->duration;
     depth->event[depth->n++] = *event;
     return depth->n == EK__CHUNK_EVENTS ? put_chunk(writer, depth, err) : EK_OK;
@@ -142,6 +153,7 @@ static ek_status end_track(ek__row_writer *writer, uint32_t track, ek__track_row
         depth->row.depth = (uint32_t)d;
         depth->row.first_chunk = writer->n_chunks - out->first_chunk;
         depth->row.n_chunks = depth->n_chunks;
+        assert(depth->row.n_events >= 1 && depth->n == 0);
         row[writer->n_rows++] = depth->row;
         memcpy(chunk + writer->n_chunks, depth->chunk, depth->n_chunks * sizeof *chunk);
         writer->n_chunks += depth->n_chunks;

@@ -63,7 +63,7 @@ void ek__row_writer_clear(ek__row_writer *writer);
 /** Write a track's events from byte `at` of the file on, and keep what they sum up to. O(events (depth + log runs)). */
 ek_status ek__write_track(ek__row_writer *writer, uint32_t track, uint64_t at, ek__track_rows *out, ek_error *err);
 
-/** Add what `more` sums up to behind `sum`, whose n may be 0. */
+/** Add what `more`, of at least one event, sums up to behind `sum`, whose n may be 0. */
 void ek__index_sum_add(ek__index_sum *sum, const ek__index_sum *more);
 
 /** Write a counter's points and their ranges to the given bytes of the file. O(points log runs). */

@@ -1,6 +1,7 @@
 /* The external sort around sort.c: records gathered up to a bound are split into buckets by counting, sorted and
  * written as a run to a temporary file without a name; the last run stays in memory. A bucket is read by merging what
  * the runs hold of it with a heap, a small buffer a run. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ enum { BUFFER_BYTES = 32 << 10 };
  * become, and six for the runs that stay. */
 void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, const char *folder)
 {
+    assert((n_words == 2 || n_words == EK__SORT_MAX_WORDS) && n_keys >= 1 && n_keys <= n_words);
     size_t size = (size_t)n_words * sizeof(uint64_t), bound = bytes / 8 / (size + sizeof(uint32_t));
     *sorter = (ek__sorter){.n_words = n_words,
                            .n_keys = n_keys,
@@ -23,6 +25,7 @@ void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, 
                            .keep = bytes / 8 * 6 / size,
                            .folder = folder,
                            .fd = -1};
+    assert(sorter->bound >= 1 && sorter->bound < UINT32_MAX);
 }
 
 void ek__sorter_clear(ek__sorter *sorter)
@@ -91,9 +94,11 @@ static void split(const ek__sorter *sorter, const ek__sort_run *run, uint32_t *n
     size_t n_words = (size_t)sorter->n_words;
     for (uint32_t b = 0; b < run->n_buckets; b++)
         next[b] = run->first[b];
-    for (size_t i = 0; i < sorter->n; i++)
+    for (size_t i = 0; i < sorter->n; i++) {
+        assert(next[sorter->bucket[i]] < run->first[sorter->bucket[i] + 1]);
         memcpy(sorter->sorted + n_words * next[sorter->bucket[i]]++, sorter->record + n_words * i,
                n_words * sizeof(uint64_t));
+    }
 }
 
 static void find_buckets(const ek__sorter *sorter, ek__sort_run *run)
@@ -103,6 +108,7 @@ static void find_buckets(const ek__sorter *sorter, ek__sort_run *run)
         run->first[sorter->bucket[i] + 1]++;
     for (uint32_t b = 0; b < run->n_buckets; b++)
         run->first[b + 1] += run->first[b];
+    assert(run->first[run->n_buckets] == sorter->n);
 }
 
 /* Make a run of what was gathered, in memory of its own. What was gathered serves as scratch then. */
@@ -137,6 +143,7 @@ static ek__sort_run *make_run(ek__sorter *sorter)
 static ek_status spill(ek__sorter *sorter, ek__sort_run *run, ek_error *err)
 {
     ek_status status = EK_OK;
+    assert(run->words == sorter->sorted);
     size_t size = sorter->n * record_bytes(sorter);
     if (sorter->fd < 0)
         status = ek__open_nameless(sorter->folder, &sorter->fd, err);
@@ -161,6 +168,7 @@ static ek_status end_run(ek__sorter *sorter, ek_error *err)
         sorter->n_kept += sorter->n;
         sorter->sorted = NULL;
     }
+    assert(sorter->n_kept <= sorter->keep);
     sorter->n = 0;
     return status;
 }
@@ -170,6 +178,7 @@ ek_status ek__sorter_add(ek__sorter *sorter, const uint64_t *records, const uint
     if (!count_buckets(sorter, buckets, n))
         return ek__no_memory(err);
     while (n > 0) {
+        assert(sorter->n < sorter->bound);
         size_t left = sorter->bound - sorter->n, taken = n < left ? n : left;
         if (taken > 0 && !make_room(sorter, sorter->n + taken))
             return ek__no_memory(err);
@@ -228,6 +237,7 @@ static void sift_down(ek__sort_stream *stream, int at)
 /* More of a source from the file. It has some left. */
 static ek_status refill(const ek__sort_stream *stream, ek__sort_source *source, ek_error *err)
 {
+    assert(source->n_left > 0 && source->buffer);
     size_t size = record_bytes(stream->sorter), n = BUFFER_BYTES / size;
     n = source->n_left < n ? (size_t)source->n_left : n;
     ek_status status =
@@ -238,6 +248,17 @@ static ek_status refill(const ek__sort_stream *stream, ek__sort_source *source, 
     source->end = source->buffer + n * (size_t)stream->sorter->n_words;
     return status;
 }
+
+#ifndef NDEBUG
+/* Does the first source's record come before those of its children? */
+static bool is_heap(const ek__sort_stream *stream)
+{
+    for (int i = 1; i < 3 && i < stream->n_sources; i++)
+        if (comes_before(&stream->source[i], &stream->source[0], stream->sorter->n_keys))
+            return false;
+    return true;
+}
+#endif
 
 static bool make_sources(ek__sort_stream *stream, int n)
 {
@@ -254,6 +275,7 @@ static bool make_sources(ek__sort_stream *stream, int n)
 
 ek_status ek__sort_stream_open(ek__sort_stream *stream, const ek__sorter *sorter, uint32_t bucket, ek_error *err)
 {
+    assert(!sorter->record && sorter->n == 0); /* it is finished */
     stream->sorter = sorter;
     stream->n_sources = 0;
     stream->given = false;
@@ -282,6 +304,7 @@ ek_status ek__sort_stream_open(ek__sort_stream *stream, const ek__sorter *sorter
     }
     for (int i = stream->n_sources / 2; i-- > 0;)
         sift_down(stream, i);
+    assert(stream->n_sources <= sorter->n_runs && is_heap(stream));
     return EK_OK;
 }
 
@@ -300,6 +323,7 @@ const uint64_t *ek__sort_stream_next(ek__sort_stream *stream, ek_status *status,
         if (stream->n_sources > 1)
             sift_down(stream, 0);
     }
+    assert(is_heap(stream));
     stream->given = stream->n_sources > 0;
     return stream->given ? first->record : NULL;
 }

@@ -4,6 +4,7 @@
  * pointer to a comparison. */
 #include "index/sort.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* How records look. */
@@ -57,6 +58,7 @@ static void merge_halves(uint64_t *record, size_t middle, size_t n, shape s, uin
         else
             first = half + 1;
     }
+    assert(first < middle); /* the halves are out of order */
     size_t n_left = middle - first;
     const uint64_t *left = spare, *left_end = spare + n_left * s.n_words;
     uint64_t *to = record + first * s.n_words;
@@ -86,7 +88,19 @@ static void sort_range(uint64_t *record, size_t n, shape s, uint64_t *spare) /* 
         merge_halves(record, middle, n, s, spare);
 }
 
+#ifndef NDEBUG
+static bool is_sorted(const uint64_t *record, size_t n, shape s)
+{
+    for (size_t i = 1; i < n; i++)
+        if (is_before(record + i * s.n_words, record + (i - 1) * s.n_words, s))
+            return false;
+    return true;
+}
+#endif
+
 void ek__sort_records(uint64_t *record, size_t n, int n_words, int n_keys, uint64_t *spare)
 {
+    assert((n_words == 2 || n_words == 4) && n_keys >= 1 && n_keys <= n_words);
     sort_range(record, n, (shape){(size_t)n_words, n_keys}, spare);
+    assert(is_sorted(record, n, (shape){(size_t)n_words, n_keys}));
 }

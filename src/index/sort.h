@@ -25,8 +25,8 @@ static inline int64_t ek__unsort_signed(uint64_t word)
     return (int64_t)(word ^ (UINT64_C(1) << 63));
 }
 
-/** Sort n records of n_words (2 or 4) by their first n_keys words, stably. `spare`: n / 2 records. O(n log n), and O(n)
- *  where they are nearly in order. */
+/** Sort n records of n_words (2 or 4) by their first n_keys words, 1..n_words, stably. `spare`: n / 2 records. O(n log
+ *  n), and O(n) where they are nearly in order. */
 void ek__sort_records(uint64_t *record, size_t n, int n_words, int n_keys, uint64_t *spare);
 
 /** A run: records by bucket. */
@@ -62,7 +62,7 @@ void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, 
 void ek__sorter_clear(ek__sorter *sorter);
 /** Add records. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM when the disk is full. O(n), and now and then a sort. */
 ek_status ek__sorter_add(ek__sorter *sorter, const uint64_t *records, const uint32_t *buckets, size_t n, ek_error *err);
-/** There are no more: sort what is left. */
+/** There are no more: sort what is left. Once, before anything is read. */
 ek_status ek__sorter_finish(ek__sorter *sorter, ek_error *err);
 /** Records of a bucket. */
 static inline uint64_t ek__sorter_count(const ek__sorter *sorter, uint32_t bucket)

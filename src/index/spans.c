@@ -2,6 +2,7 @@
  * that is still open, in order of time and then of the file. What is left open or closes nothing is counted as odd. */
 #include "index/records.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { GATHERED = 256 };
@@ -30,6 +31,7 @@ static ek_status open_span(closing *c, const uint64_t *words, ek_error *err)
     if (!room)
         return ek__no_memory(err);
     c->open = room;
+    assert(words[3] == EK__SPAN_BEGIN && c->n_open < c->open_capacity);
     for (int i = 0; i < EK__SPAN_WORDS; i++)
         room[EK__SPAN_WORDS * c->n_open + (size_t)i] = words[i];
     c->n_open++;
@@ -44,6 +46,7 @@ static ek_status close_span(closing *c, const uint64_t *words, ek_error *err)
     }
     const uint64_t *open = c->open + EK__SPAN_WORDS * --c->n_open;
     int64_t begin = ek__unsort_signed(open[0]), end = ek__unsort_signed(words[0]);
+    assert(begin <= end && c->n < GATHERED); /* in order of time */
     uint64_t *event = c->words + EK__EVENT_WORDS * c->n;
     ek__name_count *count = &c->store->names.count[open[2] >> 32];
     event[0] = open[0];
@@ -63,6 +66,7 @@ static ek_status close_track(closing *c, ek__sort_stream *stream, ek_error *err)
 {
     const uint64_t *words;
     c->n_open = 0;
+    assert(c->track < c->store->spans.n_buckets);
     ek_status status = ek__sort_stream_open(stream, &c->store->spans, c->track, err);
     while (status == EK_OK && (words = ek__sort_stream_next(stream, &status, err)))
         status = words[3] == EK__SPAN_BEGIN ? open_span(c, words, err) : close_span(c, words, err);

@@ -3,6 +3,7 @@
  * under another name and moved there when it is whole. */
 #include "index/write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ typedef struct writing {
 
 static void tell(const writing *w, double share)
 {
+    assert(share >= 0 && share <= 1);
     if (w->options && w->options->progress)
         w->options->progress(w->options->user, w->first + share * (w->last - w->first), "indexing");
 }
@@ -141,6 +143,7 @@ static void describe(writing *w)
     h->rank = w->trace.rank;
     h->world_size = w->trace.world_size;
     h->problem_at = w->damage;
+    assert(h->begin <= h->end || (h->begin == INT64_MAX && h->end == INT64_MIN)); /* or no event */
     if (w->damage < 0)
         ek__feed_problem(w->feed, &h->problem_at);
 }
@@ -254,6 +257,7 @@ static ek_status write_all(writing *w, ek__index_written *out, ek_error *err)
 ek_status ek__index_write_within(const char *trace_path, const char *out_path, const ek_trace_index_options *options,
                                  double first, double last, size_t bound, ek__index_written *out, ek_error *err)
 {
+    assert(first >= 0 && first <= last && last <= 1);
     writing *w = ek__alloc(1, sizeof *w);
     if (!w)
         return ek__no_memory(err);

@@ -24,7 +24,8 @@ typedef struct ek__index_written {
  * (EK__INDEX_BOUND), blocks and parts of the threads, the distinct names, and some 5 KB for every 4 MB of a compressed
  * trace. Disk: the index, and while it is written about as much again for traces over 1 GB.
  *
- * @param first, last  progress of this file within all: the callback gets first + share * (last - first)
+ * @param first, last  progress of this file within all, 0 <= first <= last <= 1: the callback gets first + share *
+ *                     (last - first)
  * @return EK_OK also for damaged traces with what could be read; EK_ERR_INPUT when it is none; EK_ERR_SYSTEM;
  *         EK_ERR_MEMORY. O(bytes + n log(n / bound)).
  */

@@ -176,6 +176,15 @@ static ek_status read_memory(reader *r, const ek__node *entry, layer_type type, 
     return status;
 }
 
+/* The gradient of the weights is a part of every backward time, of one too that is stated shorter than the backward
+ * pass without recomputation (which is warned of). */
+static void cut_weight_time(ek_layer *layer)
+{
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (layer->modelled[k])
+            layer->weight_time = fmin(layer->weight_time, layer->backward_time[k]);
+}
+
 /* HEAD and TAIL: add the entry's layers to the one extra. */
 static void add_extra(ek_layer *sum, const ek_layer *extra, bool first)
 {
@@ -260,6 +269,7 @@ static ek_status read_entry(reader *r, const ek__node *entry)
         status = read_memory(r, entry, type, &layer);
     if (status)
         return status;
+    cut_weight_time(&layer);
     if (type == BODY)
         return add_body(r, entry, &layer);
     add_extra(type == HEAD ? &r->layers.head : &r->layers.tail, &layer, r->n_extra[type] == 0);

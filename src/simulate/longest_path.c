@@ -2,6 +2,7 @@
  * for, and one back from the end. */
 #include "simulate/longest_path.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +30,11 @@ static void run(walk *w)
     for (size_t k = 0; k < order->n_blocks; k++) {
         size_t s = ek__step_stage(order->steps[k]), chain = ek__step_chain(order->steps[k]), c = p + chain;
         size_t slot = ek__step_slot(order->steps[k]);
+        assert(s < p && slot < n_slots && w->duration[slot] >= 0);
         bool turns = w->clock[s] > w->clock[c];
         double end = (turns ? w->clock[s] : w->clock[c]) + w->duration[slot] * (order->factor ? order->factor[k] : 1);
         w->waits[k] = turns ? w->last[s] : w->last[c];
+        assert(w->waits[k] <= k); /* an earlier block, so that the walk back ends */
         w->turns[k] = turns;
         w->clock[s] = w->clock[c] = end;
         if (w->delays) {
@@ -49,6 +52,8 @@ static void follow(const walk *w, ek__path *path)
     const ek_order *order = w->order;
     size_t n_slots = (size_t)ek__order_n_slots(order), all = (size_t)order->n_ways * n_slots;
     bool by_stage = true; /* how the path leaves a block */
+    assert(path->end >= 0 && path->end < order->shape.n_stages);
+    assert(!path->before == !path->after && !path->before == !path->travel);
     memset(path->count, 0, n_slots * sizeof *path->count);
     for (int i = 0; path->before && i < 3; i++)
         memset((double *const[]){path->before, path->after, path->travel}[i], 0, all * sizeof(double));
@@ -68,6 +73,8 @@ bool ek__order_longest_path(const ek_order *order, const double *duration, const
                             ek__path *path)
 {
     size_t n = order->n_blocks, n_clocks = ek__order_n_clocks(order);
+    assert(path->count);
+    assert(n > 0 && n < UINT32_MAX); /* blocks are numbered from 1 */
     walk w = {.order = order,
               .duration = duration,
               .delays = delays,
@@ -86,6 +93,7 @@ bool ek__order_longest_path(const ek_order *order, const double *duration, const
                 path->end = s;
             }
         }
+        assert(path->length >= 0);
         follow(&w, path);
     }
     free(w.clock);

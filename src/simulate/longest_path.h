@@ -17,10 +17,11 @@ typedef struct ek__path {
 /**
  * The longest path.
  *
- * @param duration  [n_slots]
+ * @param duration  [n_slots], each at least 0
  * @param delays    NULL: no communication
  * @param tail      [n_stages] what follows a stage's last block; NULL: nothing
- * @param path      its arrays are the caller's; filled
+ * @param path      its arrays are the caller's, `count` not NULL, and `before`, `after` and `travel` all NULL or none;
+ *                  filled
  * @return false when memory is out. O(blocks).
  */
 bool ek__order_longest_path(const ek_order *order, const double *duration, const ek__delays *delays, const double *tail,

@@ -4,6 +4,7 @@
  * Which cell and stage a model position has is tabled once, so that nothing else asks for the placement. */
 #include "simulate/order.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,8 @@ int ek_order_held_cells(const ek_order *order, int stage, const int **cells)
 
 int ek_order_live_vectors(const ek_order *order, int stage, const double **vectors)
 {
+    assert(stage >= 0 && stage < order->shape.n_stages);
+    assert(order->live[stage].n >= 1);
     *vectors = order->live[stage].vectors;
     return order->live[stage].n;
 }
@@ -109,11 +112,12 @@ static ek_status check_shape(const ek_schedule *schedule, const ek_shape *shape,
     return EK_OK;
 }
 
-/* Fill the tables that say where each cell and each model position is. */
+/* Fill the tables that say where each cell and each model position is. Every bank gets n_held cells. */
 static ek_status make_tables(ek_order *order, ek_error *err)
 {
     int p = order->shape.n_stages, n = order->n_cells, *count;
     ek_placement placement = order->schedule->placement;
+    assert(order->n_banks * order->n_held == n);
     int *table = ek__alloc(4 * (size_t)n + (size_t)order->n_ways * (size_t)n, sizeof *table);
     if (!table)
         return ek__no_memory(err);
@@ -127,6 +131,8 @@ static ek_status make_tables(ek_order *order, ek_error *err)
         return ek__no_memory(err);
     for (int q = 0; q < n; q++) {
         int cell = ek_cell_at(placement, p, q), stage = cell % p, bank = ek__order_bank(order, stage);
+        assert(cell >= 0 && cell < n && ek_cell_at(placement, p, cell) == q); /* its own inverse */
+        assert(count[bank] < order->n_held);
         order->cell_at[q] = cell;
         order->stage_at[q] = stage;
         if (order->n_ways == 2)
@@ -184,12 +190,15 @@ static ek_status check_lists(const ek_order *order, ek_error *err)
 static int chain_place(const ek_order *order, int stage, const ek_block *block)
 {
     int position = ek_position(order->schedule->placement, order->shape.n_stages, block->chunk, stage);
+    assert(block->kind != EK_BACKWARD_WEIGHT); /* which is in no chain */
+    assert(position >= 0 && position < order->n_cells);
     return block->kind == EK_FORWARD ? position : 2 * order->n_cells - 1 - position;
 }
 
-/* Stage of a place in a micro-batch's chain. */
+/* Stage of a place, 0..2 n_cells - 1, in a micro-batch's chain. */
 static int chain_stage(const ek_order *order, size_t micro_batch, int place)
 {
+    assert(place >= 0 && place < 2 * order->n_cells);
     int n = order->n_cells, position = place < n ? place : 2 * n - 1 - place;
     return order->stage_at[ek__order_way(order, micro_batch) * n + position];
 }
@@ -213,6 +222,7 @@ static ek_status deadlock(const ek_order *order, const size_t *next, const int *
         used += n > 0 && (size_t)n < sizeof waits - used ? (size_t)n : 0;
         listed++;
     }
+    assert(listed > 0); /* a walk that ended early left a stage waiting */
     int r = shape->n_micro_batches % shape->n_stages;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                     "schedule '%s' deadlocks with %d stages, interleave %d and %d micro-batches: %s. Use a multiple of "
@@ -252,14 +262,17 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
             stage_level[s] = chain_level[chain] = l + 1;
             level[n_steps] = l;
             int slot = b->kind * order->n_cells + ek__order_cell(order, s, b);
+            assert(n_steps < order->n_blocks && slot < MAX_SLOTS);
             order->steps[n_steps++] = ek__step_pack(chain, (uint16_t)s, (uint16_t)slot);
             next[s]++;
             if (!in_chain)
                 continue;
             /* The chain moves on: its next stage may have been waiting for just this. At most one entry per block. */
             int after = ++place[b->micro_batch];
-            if (after < 2 * order->n_cells && chain_stage(order, b->micro_batch, after) != s)
+            if (after < 2 * order->n_cells && chain_stage(order, b->micro_batch, after) != s) {
+                assert(n_todo < order->n_blocks + (size_t)p);
                 todo[n_todo++] = chain_stage(order, b->micro_batch, after);
+            }
         }
     }
     if (n_steps < order->n_blocks)
@@ -292,6 +305,7 @@ static ek_status sort_by_level(ek_order *order, const uint32_t *level, ek_error 
         at[level[k] + 1]++;
     for (uint32_t l = 0; l < n_levels; l++)
         at[l + 1] += at[l];
+    assert(at[n_levels] == n);
     for (size_t k = 0; k < n; k++)
         sorted[at[level[k]]++] = order->steps[k];
     free(order->steps);
@@ -309,7 +323,19 @@ static bool dominates(const double *a, const double *b, int n)
     return true;
 }
 
-/* Collect the undominated vectors of live micro-batches: only a forward that no forward follows can be a maximum. */
+#ifndef NDEBUG
+/* Has every activation been given back? Sums of scaled micro-batches are rounded. */
+static bool all_freed(const ek_order *order, const double *alive)
+{
+    for (int i = 0; i < order->n_held && !order->scale; i++)
+        if (fabs(alive[i]) > 1e-6)
+            return false;
+    return true;
+}
+#endif
+
+/* Collect the undominated vectors of live micro-batches: only a forward that no forward follows can be a maximum. There
+ * is at least one, and at the end of the step no micro-batch is live. */
 static ek_status collect_live(const ek_order *order, int stage, ek__live *live, ek_error *err)
 {
     int n = order->n_held, capacity = 0;
@@ -345,6 +371,8 @@ static ek_status collect_live(const ek_order *order, int stage, ek__live *live, 
         }
         memcpy(live->vectors + (size_t)live->n++ * row, alive, row * sizeof *alive);
     }
+    assert(live->n >= 1);
+    assert(all_freed(order, alive));
     return EK_OK;
 }
 
@@ -368,6 +396,7 @@ static ek_status make_live(ek_order *order, ek_error *err)
 static ek_status make_factor(ek_order *order, ek_error *err)
 {
     size_t p = (size_t)order->shape.n_stages;
+    assert(order->scale && !order->factor);
     double *factor = ek__alloc(order->n_blocks, sizeof *factor);
     size_t *next = ek__alloc(p, sizeof *next);
     if (!factor || !next) {
@@ -447,6 +476,7 @@ static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error
     const ek_schedule *schedule = order->schedule;
     const ek_shape *shape = &order->shape;
     size_t p = (size_t)shape->n_stages, n = (size_t)order->n_cells;
+    assert(schedule->arrange || schedule->stage_order);
     if (!schedule->arrange) {
         for (size_t s = 0; s < p; s++)
             schedule->stage_order(shape, (int)s, order->blocks + s * (order->n_blocks / p));
@@ -493,6 +523,7 @@ ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, c
     order->n_held = order->n_cells / order->n_banks;
     if (schedule->splits_backward)
         order->weight_share = profile ? profile->weight_share : EK_WEIGHT_SHARE;
+    assert(order->weight_share >= 0 && order->weight_share <= 1);
     order->n_blocks = ek_schedule_blocks_per_stage(schedule, shape) * (size_t)shape->n_stages;
     order->steps = ek__alloc(order->n_blocks, sizeof *order->steps);
     order->blocks = ek__alloc(order->n_blocks, sizeof *order->blocks);

@@ -2,6 +2,8 @@
 #ifndef EK_SIMULATE_ORDER_H
 #define EK_SIMULATE_ORDER_H
 
+#include <assert.h>
+
 #include "evenkeel/simulate.h"
 
 /**
@@ -90,10 +92,12 @@ static inline int ek__order_way(const ek_order *order, size_t micro_batch)
     return order->n_ways == 2 && 2 * micro_batch >= (size_t)order->shape.n_micro_batches;
 }
 
-/** Cell of a block of a stage. */
+/** Cell of a block of a stage; of a block that check_lists() (order.c) accepts. */
 static inline int ek__order_cell(const ek_order *order, int stage, const ek_block *block)
 {
     int p = order->shape.n_stages;
+    assert(stage >= 0 && stage < p);
+    assert(block->chunk < (order->n_ways == 2 ? 2 : order->shape.n_chunks));
     return order->n_ways == 2 ? (block->chunk ? p - 1 - stage : stage) : block->chunk * p + stage;
 }
 
@@ -103,14 +107,18 @@ static inline double ek__order_slowdown(const ek_order *order, int cell)
     return order->slowdown ? order->slowdown[cell] : 1;
 }
 
+/** The bank that a stage, 0..p-1, holds. */
 static inline int ek__order_bank(const ek_order *order, int stage)
 {
+    assert(stage >= 0 && stage < order->shape.n_stages);
     return stage < order->n_banks ? stage : order->shape.n_stages - 1 - stage;
 }
 
-/** The one or two stages that hold a bank. @return how many */
+/** The one or two stages that hold a bank, 0..n_banks-1. @return how many */
 static inline int ek__bank_stages(const ek_order *order, int bank, int stages[2])
 {
+    assert(bank >= 0 && bank < order->n_banks);
+    assert(order->n_ways == 1 || order->n_ways == 2);
     stages[0] = bank;
     stages[1] = order->shape.n_stages - 1 - bank;
     return order->n_ways;
@@ -128,7 +136,7 @@ typedef struct ek__delays {
 } ek__delays;
 
 /**
- * Fill `delays`, [3][n_ways][n_slots], from a communication model.
+ * Fill `delays`, [3][n_ways][n_slots], from a communication model, whose times are at least 0.
  * There is an edge where two model positions that follow one another are on different stages; so none at the turn from
  * forward to backward, nor at the turns of EK_PLACE_V.
  */
@@ -142,6 +150,7 @@ static inline double ek__edge_time(const ek_comm *comm, ek_placement placement, 
     if (!comm->edge_time)
         return comm->p2p_time;
     bool wraps = to < from && placement == EK_PLACE_WRAP; /* from the last stage to the first */
+    assert(wraps ? to == 0 : from - to == 1 || to - from == 1);
     return comm->edge_time[wraps || from < to ? from : to];
 }
 
@@ -157,7 +166,7 @@ enum { EK__LANES = 8 };
 /**
  * Step time from durations by slot. Same recurrence as ek_order_step_time, for callers that keep durations themselves.
  *
- * @param duration  [n_slots]
+ * @param duration  [n_slots], each at least 0
  * @param delays    NULL for none
  * @param scratch   ek__order_n_clocks() doubles
  * O(blocks).
@@ -167,7 +176,7 @@ double ek__order_step_time(const ek_order *order, const double *duration, const 
 /**
  * The same with the start and end of every block; nothing is held, recomputed or busy in it.
  *
- * @param duration  [n_slots]
+ * @param duration  [n_slots], each at least 0
  * @param comm      NULL for none; its edges are borrowed by the timeline
  * @return EK_OK, EK_ERR_MEMORY. O(blocks).
  */

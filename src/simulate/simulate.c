@@ -1,6 +1,7 @@
 /* The full simulation: every block's start and end, every stage's memory curve and busy share, and the bubble split.
  * The step time alone, for searching, is step_time.c; both follow the same recurrence and a test holds them together.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ void ek_timeline_clear(ek_timeline *timeline)
 double ek_timeline_peak(const ek_timeline *timeline, int *stage)
 {
     int fullest = 0;
+    assert(timeline->shape.n_stages >= 1 && timeline->peak_mb);
     for (int s = 1; s < timeline->shape.n_stages; s++)
         if (timeline->peak_mb[s] > timeline->peak_mb[fullest])
             fullest = s;
@@ -41,6 +43,8 @@ static double run_blocks(const ek_order *order, const double *duration, const ek
         size_t c = ek__step_chain(order->steps[k]), s = ek__step_stage(order->steps[k]);
         size_t slot = ek__step_slot(order->steps[k]), at = s * per_stage + next[s]++;
         const ek_block *b = &order->blocks[at];
+        assert(next[s] <= per_stage && slot / (size_t)order->n_cells == b->kind); /* lists and steps agree */
+        assert(duration[slot] >= 0);
         size_t delay = slot + (size_t)(ek__order_way(order, b->micro_batch) * n_slots);
         double start = fmax(stage[s], chain[c]) + delays->before[delay];
         double end = start + (order->factor ? order->factor[k] * duration[slot] : duration[slot]);
@@ -53,7 +57,15 @@ static double run_blocks(const ek_order *order, const double *duration, const ek
     return last;
 }
 
-/* Memory curve, peak and busy share of one stage. */
+#ifndef NDEBUG
+/* Is `memory` back at `start`, but for the rounding of a curve that went up to `peak`? */
+static bool is_back(double memory, double start, double peak)
+{
+    return fabs(memory - start) <= 1e-6 * (1 + fabs(start) + fabs(peak));
+}
+#endif
+
+/* Memory curve, peak and busy share of one stage. The curve ends where it begins: what F adds, B and W take off. */
 static void account_stage(const ek_order *order, const ek_layers *layers, const ek_chunk_cost *cost, int s,
                           ek_timeline *t)
 {
@@ -78,7 +90,10 @@ static void account_stage(const ek_order *order, const ek_layers *layers, const 
         t->peak_mb[s] = fmax(t->peak_mb[s], fmax(memory, b->during_mb));
         busy += b->end - b->start;
     }
+    assert(is_back(memory, t->static_mb[s], t->peak_mb[s]));
+    assert(t->peak_mb[s] >= t->static_mb[s]);
     t->busy[s] = t->step_time > 0 ? busy / t->step_time : 0;
+    assert(t->busy[s] >= 0 && t->busy[s] <= 1 + 1e-9);
 }
 
 /* Every cell runs every micro-batch once, on one stage or, both ways, on one of two. */
@@ -140,6 +155,7 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
         t.step_time = run_blocks(order, duration, &delays, clock, next, t.block);
         for (size_t s = 0; s <= p; s++)
             t.first[s] = s * (order->n_blocks / p);
+        assert(t.first[p] == t.n_blocks); /* every stage runs as many */
     }
     free(next);
     free(delay_tables);
@@ -159,6 +175,7 @@ ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layer
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "the plan is for %d stages and interleave %d, the schedule for %d and %d", plan->n_stages,
                         plan->n_chunks, shape->n_stages, shape->n_chunks);
+    assert(ek_plan_check(plan, layers, NULL) == EK_OK);
     ek_timeline t;
     ek_chunk_cost *cost = ek__alloc((size_t)order->n_cells, sizeof *cost);
     double *duration = ek__alloc((size_t)ek__order_n_slots(order), sizeof *duration);

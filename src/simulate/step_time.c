@@ -2,6 +2,7 @@
  * a block waits for just two numbers, its stage's last end and its micro-batch's last end. Eight plans go through
  * together in vector lanes, since the order, not the arithmetic, is what the pass spends its loads on. A slower loop
  * does what is rare: micro-batches of different length, and transfers where micro-batches run both ways. */
+#include <assert.h>
 #include <string.h>
 
 #include "simulate/order.h"
@@ -32,6 +33,7 @@ ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *d
     for (int way = 0; way < order->n_ways; way++)
         for (int q = 0; q < n; q++) {
             double up = edge_time(order, comm, way, q - 1), down = edge_time(order, comm, way, q);
+            assert(up >= 0 && down >= 0);
             int forward = way * n_slots + order->cell_at[q], backward = forward + n;
             if (comm->blocking) {
                 before[forward] = after[backward] = up;
@@ -59,8 +61,10 @@ static inline void run_block(ek__step step, const double *duration, double *stag
 static double latest(const ek_order *order, const double *stage)
 {
     double last = 0;
-    for (int s = 0; s < order->shape.n_stages; s++)
+    for (int s = 0; s < order->shape.n_stages; s++) {
+        assert(stage[s] >= 0);
         last = max2(last, stage[s]);
+    }
     return last;
 }
 
@@ -113,6 +117,7 @@ static void run_general(const ek_order *order, const double *duration, const ek_
 double ek__order_step_time(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch)
 {
     double *restrict stage = scratch, *restrict micro = scratch + order->shape.n_stages;
+    assert(order->n_blocks > 0 && (size_t)order->shape.n_stages < ek__order_n_clocks(order));
     memset(scratch, 0, ek__order_n_clocks(order) * sizeof *scratch);
     if (is_general(order, delays)) {
         run_general(order, duration, delays, 1, stage, micro);
@@ -138,6 +143,8 @@ void ek__order_durations(const ek_order *order, const ek_chunk_cost *cost, doubl
     bool splits = order->n_kinds > 2;
     for (int c = 0; c < n; c++) {
         double slow = ek__order_slowdown(order, c);
+        assert(slow > 0 && cost[c].forward_time >= 0 && cost[c].backward_time >= 0);
+        assert(cost[c].weight_time >= 0);
         duration[c] = slow * cost[c].forward_time;
         duration[n + c] = slow * (splits ? cost[c].backward_time - cost[c].weight_time : cost[c].backward_time);
         if (splits)
@@ -213,4 +220,5 @@ void ek__order_step_times(const ek_order *order, const double *duration, const e
     for (size_t s = 1; s < p; s++)
         for (int l = 0; l < EK__LANES; l++)
             out[l] = max2(out[l], stage[s * EK__LANES + (size_t)l]);
+    assert(out[0] >= 0 && out[EK__LANES - 1] >= 0);
 }

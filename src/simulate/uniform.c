@@ -2,6 +2,7 @@
  * pictures as those with one. */
 #include "evenkeel/uniform.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,7 @@ ek_status ek_uniform_parse(const char *text, ek_uniform *out, ek_error *err)
 static ek_status make_model(const ek_uniform *times, int n_stages, int n_chunks, ek_layers *layers, ek_plan *plan,
                             ek_error *err)
 {
+    assert(n_stages >= 1 && n_chunks >= 1);
     *layers = (ek_layers){.name = "equal stages",
                           .n_body = 1,
                           .n_layers = n_stages * n_chunks,
@@ -136,6 +138,7 @@ static void count_live(const ek_order *order, ek_uniform_run *run)
         const double *vectors;
         const int *cells;
         int held = ek_order_held_cells(order, s, &cells), n = ek_order_live_vectors(order, s, &vectors);
+        assert(held >= 1 && n >= 1);
         for (int k = 0; k < n; k++) {
             double sum = 0;
             for (int i = 0; i < held; i++)
@@ -157,6 +160,8 @@ static double widest_span(const ek_timeline *timeline)
 ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape, const ek_uniform *times,
                               const ek_comm *comm, double limit, ek_uniform_run *out, ek_error *err)
 {
+    assert(times->forward_time >= 0 && times->weight_time >= 0 && times->backward_time >= times->weight_time);
+    assert(times->weight_share >= 0 && times->weight_share <= 1 && limit >= 0);
     ek_order *order = NULL;
     ek_uniform_run run = {.times = *times, .limit_given = limit > 0};
     run.activation_limit = limit > 0 ? limit : ek_schedule_activation_limit(schedule, shape->n_stages);
@@ -171,6 +176,7 @@ ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape
         count_live(order, &run);
         run.bubble_share = run.timeline.bubble.real / (1 + run.timeline.bubble.real);
         run.span = widest_span(&run.timeline);
+        assert(run.span <= run.timeline.step_time * (1 + 1e-9));
         *out = run;
     } else {
         ek_uniform_run_clear(&run);

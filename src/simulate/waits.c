@@ -1,6 +1,7 @@
 /* Why each block of a timeline starts when it does, and how each stage spends the step. A block's source is looked up
  * in a table by kind, model position and micro-batch, which has exactly one entry a block. What a stage does between
  * two blocks is told apart as the recurrence puts it together (simulate.c): send, idle, receive. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,6 +11,8 @@
 static size_t place(const ek_timeline *t, int kind, int position, uint32_t micro_batch)
 {
     size_t n_positions = (size_t)t->shape.n_stages * (size_t)t->shape.n_chunks;
+    assert(kind >= 0 && kind < EK_N_BLOCK_KINDS && position >= 0 && (size_t)position < n_positions);
+    assert(micro_batch < (uint32_t)t->shape.n_micro_batches);
     return ((size_t)kind * n_positions + (size_t)position) * (size_t)t->shape.n_micro_batches + micro_batch;
 }
 
@@ -51,6 +54,14 @@ static double edge(const ek_timeline *t, const ek_interval *b, int position, int
                          ek_stage_at(placement, p, high, b->chunk));
 }
 
+#ifndef NDEBUG
+/* Does what a block takes end before the block starts, but for rounding? */
+static bool is_before(const ek_timeline *t, ptrdiff_t source, const ek_interval *b)
+{
+    return source == EK_NO_BLOCK || t->block[source].end <= b->start + 1e-9 * (1 + t->step_time);
+}
+#endif
+
 static void stage_waits(const ek_timeline *t, int stage, const ptrdiff_t *at, ek_wait *wait)
 {
     double clock = 0;
@@ -61,6 +72,8 @@ static void stage_waits(const ek_timeline *t, int stage, const ptrdiff_t *at, ek
         ek_wait *w = &wait[k];
         *w = (ek_wait){
             .source = source_of(t, b, position, at), .freed_by = freed_by(t, b, position, at), .transfer_time = in};
+        assert(is_before(t, w->source, b));
+        assert(w->transfer_time >= 0);
         if (t->comm.blocking) {
             w->receive_time = in;
             w->send_time = out;
@@ -78,6 +91,7 @@ ek_status ek_timeline_waits(const ek_timeline *timeline, ek_wait *wait, ek_error
     for (int s = 0; s < timeline->shape.n_stages; s++)
         for (size_t k = timeline->first[s]; k < timeline->first[s + 1]; k++) {
             const ek_interval *b = &timeline->block[k];
+            assert(at[place(timeline, b->kind, position_of(timeline, b, s), b->micro_batch)] == 0); /* one entry each */
             at[place(timeline, b->kind, position_of(timeline, b, s), b->micro_batch)] = (ptrdiff_t)k;
         }
     for (int s = 0; s < timeline->shape.n_stages; s++)
@@ -101,6 +115,7 @@ void ek_timeline_stage_times(const ek_timeline *timeline, const ek_wait *wait, e
             sum.idle += wait[k].idle_time;
             clock = b->end + wait[k].send_time;
         }
+        assert(sum.transfer >= 0 && sum.idle >= 0);
         sum.idle += fmax(timeline->step_time - clock, 0);
         out[s] = sum;
     }

@@ -1,5 +1,6 @@
-/* Every allocation of the readers failing once: each gives EK_ERR_MEMORY, leaks nothing (the sanitizer sees to that)
- * and leaves the output untouched. Linked with --wrap=ek__alloc, so the library itself needs no hook. */
+/* Every allocation of the readers and of the balancer failing once: each gives EK_ERR_MEMORY, leaks nothing (the
+ * sanitizer sees to that) and leaves the output untouched. Linked with --wrap=ek__alloc, so the library itself needs no
+ * hook. */
 #include "input.h"
 
 #include "base/edit.h"
@@ -204,6 +205,68 @@ static void any_allocation_of_the_editor_may_fail(void **state)
     assert_true(fail_each(edit_train, "tests/data/small_train.yaml") > 20);
 }
 
+/* Balance a model that only an uneven split fits; `limit` 0: far too little memory. */
+static ek_status balance(const ek_order *order, double limit, ek_balance_result *out, ek_layers *layers)
+{
+    ek_balance_options options;
+    ek_balance_options_init(&options);
+    options.memory_limit_mb = limit > 0 ? limit : 1;
+    options.time_limit = 5;
+    options.proof_limit = 0.2;
+    options.n_threads = 1;
+    options.n_steps = 20;
+    *layers = (ek_layers){.n_body = 1,
+                          .body = layers->body,
+                          .n_layers = layers->body->n_layers,
+                          .modelled = {true, [EK_RECOMPUTE_FULL] = true},
+                          .head = {.parameter_mb = 80, .modelled = {true}}};
+    return ek_balance(layers, order, &options, out, NULL);
+}
+
+/* With an allocation of a search missing, it finds a plan all the same or says that memory is out; never that nothing
+ * fits. */
+static void any_allocation_of_the_balancer_may_fail(void **state)
+{
+    (void)state;
+    static const ek_shape shapes[] = {{3, 1, 6, 0}, {2, 2, 4, 0}};
+    ek_layer body = {.n_layers = 12,
+                     .forward_time = 1,
+                     .backward_time = {2, 2, 2, 2, 3},
+                     .weight_time = 1,
+                     .parameter_mb = 20,
+                     .activation_mb = {4, [EK_RECOMPUTE_FULL] = 1},
+                     .modelled = {true, [EK_RECOMPUTE_FULL] = true}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        ek_order *order;
+        ek_balance_result result = {0};
+        ek_layers layers = {.body = &body};
+        assert_int_equal(ek_order_new(ek_schedule_default(shapes[i].n_chunks, 0), &shapes[i], &order, NULL), EK_OK);
+        assert_int_equal(balance(order, 0, &result, &layers), EK_OK);
+        assert_int_equal(result.status, EK_BALANCE_INFEASIBLE);
+        double limit = result.smallest_limit_mb + 1;
+        ek_balance_result_clear(&result);
+        int n_failed = 0;
+        for (int n = 0;; n++) {
+            left = n;
+            ek_status status = balance(order, limit, &result, &layers);
+            bool failed = left < 0;
+            left = -1;
+            n_failed += status == EK_ERR_MEMORY;
+            assert_true(status == EK_OK || (failed && status == EK_ERR_MEMORY));
+            if (status == EK_OK) {
+                assert_int_not_equal(result.status, EK_BALANCE_INFEASIBLE);
+                assert_int_equal(ek_plan_check(&result.plan, &layers, NULL), EK_OK);
+                ek_balance_result_clear(&result);
+            }
+            if (!failed)
+                break;
+            assert_true(n < 20000);
+        }
+        assert_true(n_failed > 20);
+        ek_order_free(order);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +277,7 @@ int main(void)
         cmocka_unit_test(any_allocation_of_the_training_file_and_its_pieces_may_fail),
         cmocka_unit_test(any_allocation_of_the_emitters_may_fail),
         cmocka_unit_test(any_allocation_of_the_editor_may_fail),
+        cmocka_unit_test(any_allocation_of_the_balancer_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

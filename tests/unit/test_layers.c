@@ -185,6 +185,10 @@ static void the_backward_splits_as_given_or_in_half(void **state)
         {"\"time\": 3, \"backward_time\": 7, \"backward_input_time\": 4, \"backward_weight_time\": 3", NAN, 7, 10.5, 3,
          true},
         {"\"time\": 3, \"backward_input_time\": 4, \"backward_weight_time\": 3", 5, 10, 15, 5, false},
+        /* a kind stated shorter than the gradient of the weights, which is a part of it */
+        {"\"time\": 3, \"backward_time\": 8, \"recompute_time\": 2", NAN, 8, 2, 2, false},
+        {"\"time\": 3, \"backward_input_time\": 4, \"backward_weight_time\": 3, \"recompute_time\": 1", NAN, 7, 1, 1,
+         true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
