@@ -1,6 +1,7 @@
 #!/bin/sh
 # The rules that the sources keep among themselves: every header compiles alone (the public ones as C++ too), evenkeel.h
-# has them all, and folders include only what the table in docs/architecture.md allows. Prints TAP.
+# has them all, folders include only what the table in docs/architecture.md allows, and each public function has a comment
+# that says what it has to. Prints TAP.
 #
 #   tests/sources.sh
 set -u
@@ -61,6 +62,7 @@ fi
 check 'evenkeel.h includes every public header' "$(for header in $public; do
     [ "$header" = evenkeel/evenkeel.h ] || grep -q "\"$header\"" include/evenkeel/evenkeel.h || echo "$header"
 done)"
+check 'comments of public functions name errors, cost, threads and shapes' "$(tests/public_docs.sh include/evenkeel/*.h)"
 check 'public headers include public ones only' \
     "$(grep -n '#include "' include/evenkeel/*.h | grep -v '#include "evenkeel/')"
 check 'cli includes public headers and its own only' \
@@ -99,7 +101,7 @@ check 'steps of a job and a device are predicted in src/cost alone' \
     done)"
 
 # Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
-asserting='balance simulate index'
+asserting='balance simulate memory model index'
 least_asserts=15
 check "folders of src that assert their contracts do so $least_asserts times in 1000 lines" \
     "$(for folder in $asserting; do

@@ -1,4 +1,7 @@
-/* evenkeel/balance.h - choose layers and recomputation of every chunk. */
+/* evenkeel/balance.h - choose layers and recomputation of every chunk.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_BALANCE_H
 #define EVENKEEL_BALANCE_H
 
@@ -99,12 +102,20 @@ void ek_balance_options_init(ek_balance_options *options);
 /**
  * The plan with the shortest simulated step among those whose simulated peak stays within the limit.
  *
- * @return EK_OK with a status (infeasible and out-of-time are results); EK_ERR_INPUT for options that contradict the
- *         model (fewer layers than chunks need); EK_ERR_MEMORY.
+ * @param layers   the model
+ * @param order    of the schedule, for the plan's stages and chunks
+ * @param options  borrowed for the call
+ * @param out      ek_balance_result_clear() frees it; untouched on failure
+ * @return EK_OK with a status (infeasible and out-of-time are results); EK_ERR_INPUT for options that are out of range
+ *         or contradict the model (fewer layers than chunks need); EK_ERR_SYSTEM where no thread can be started;
+ *         EK_ERR_MEMORY.
+ * Cost: until the search ends by its own criterion, at most options.time_limit. Starts options.n_threads threads. Calls
+ * run side by side, but for the solver "milp": CBC solves one problem at a time.
  * The same inputs, options and seed give the same plan, whatever the number of threads, unless the clock ended it.
  */
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
                      ek_balance_result *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_balance_result_clear(ek_balance_result *result);
 
 /**
@@ -116,7 +127,8 @@ void ek_balance_result_clear(ek_balance_result *result);
  * for all, so the status is never EK_BALANCE_OPTIMAL then. Other schedules go straight to ek_balance().
  *
  * @param order  out: the order the answer holds for; the caller frees it
- * @return as ek_order_new_for() and ek_balance()
+ * @return as ek_order_new_for() and ek_balance(). Cost: at most four ek_balance() within options.time_limit together,
+ *         and an order for each.
  */
 ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedule, const ek_shape *shape,
                               const ek_balance_options *options, ek_order **order, ek_balance_result *out,
@@ -127,7 +139,9 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
  * then shorter; one that keeps the memory limit goes before one that does not.
  *
  * @param options  comm, slowdown, micro_batch_scale, activation_limit and the memory limits (0: none) matter
- * @return as ek_order_new_for(). Twice its cost, and two simulations.
+ * @param out      ek_order_free() frees it; untouched on failure
+ * @return as ek_order_new_for(). Cost: ek_order_new_for() and, where the schedule makes its order for times, that twice
+ *         with a simulation of each: O(blocks).
  */
 ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const ek_schedule *schedule,
                             const ek_shape *shape, const ek_balance_options *options, ek_order **out, ek_error *err);

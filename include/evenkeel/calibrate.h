@@ -1,5 +1,8 @@
 /* evenkeel/calibrate.h - measured runs as jobs, which constants of a device are fitted to and judged by
- * (docs/measured-runs.md). */
+ * (docs/measured-runs.md).
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CALIBRATE_H
 #define EVENKEEL_CALIBRATE_H
 
@@ -55,19 +58,29 @@ typedef struct ek_measured_runs {
  *         than 10 % apart (mark one suspect); EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rows log rows).
  */
 ek_status ek_run_table_read(const char *path, const ek_listener *listener, ek_measured_runs *out, ek_error *err);
-/** The same over bytes in memory; `name` stands for the file in messages and for the folder of job files. */
+/**
+ * The same over bytes in memory; `name` stands for the file in messages and for the folder of job files.
+ *
+ * @param text  [size] bytes
+ * @return as ek_run_table_read(). O(size + rows log rows).
+ */
 ek_status ek_run_table_parse(const char *name, const char *text, size_t size, const ek_listener *listener,
                              ek_measured_runs *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_measured_runs_clear(ek_measured_runs *runs);
 
 /** A run to price and compare: it has a job and a step and is not suspect. */
 bool ek_measured_run_counts(const ek_measured_run *run);
 
-/** The shipped device that a table's words for hardware mean ("A100-SXM4-80GB", "Atlas 800T A2"), NULL: none known. */
+/** The shipped device that a table's words for hardware mean ("A100-SXM4-80GB", "Atlas 800T A2"), NULL: none known.
+ *  O(known words and devices). */
 const ek_device *ek_device_of_hardware(const char *hardware);
-/** A copy of that device with the network that a run's hardware says: "4x100Gb" are four cards of 100 Gb/s in each
- * node, of which as much is reached as is assumed without a fit. Its tables are the shipped device's: it is not
- * cleared. @return false: none is known */
+/**
+ * A copy of that device with the network that a run's hardware says: "4x100Gb" are four cards of 100 Gb/s in each node,
+ * of which as much is reached as is assumed without a fit. Its tables are the shipped device's: it is not cleared.
+ *
+ * @return false: none is known. O(known words and devices).
+ */
 bool ek_device_of_run(const ek_measured_run *run, ek_device *out);
 
 /* ---- shapes of public models ---- */
@@ -95,7 +108,7 @@ typedef struct ek_public_model {
 
 /** All of them. @param n  out: how many */
 const ek_public_model *ek_public_models(int *n);
-/** The one whose name, as letters and digits, is the longest inside `name`; NULL without one. */
+/** The one whose name, as letters and digits, is the longest inside `name`; NULL without one. O(models x length). */
 const ek_public_model *ek_public_model_find(const char *name);
 
 #ifdef __cplusplus

@@ -1,5 +1,8 @@
 /* evenkeel/calibration.h - a device fitted to what was measured: kernels and links as they are, the rest by least
- * squares on the steps of runs, with what the data determine and what they do not (docs/calibrate.md). */
+ * squares on the steps of runs, with what the data determine and what they do not (docs/calibrate.md).
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CALIBRATION_H
 #define EVENKEEL_CALIBRATION_H
 
@@ -28,7 +31,13 @@ typedef enum ek_source_kind {
 enum { EK_N_SOURCE_KINDS = 7 };
 extern const char *const ek_source_kind_name[EK_N_SOURCE_KINDS]; /**< "measured runs", ... */
 
-/** By its content. @return EK_OK; EK_ERR_INPUT when it is none of them; EK_ERR_SYSTEM, EK_ERR_MEMORY */
+/**
+ * By its content: what a folder or the beginning of a file is like.
+ *
+ * @param out  untouched on failure
+ * @return EK_OK; EK_ERR_INPUT when it is none of them; EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: one read of the file's
+ *         beginning, of a bounded size.
+ */
 ek_status ek_source_kind_of(const char *path, ek_source_kind *out, ek_error *err);
 
 /** A collective that a link test timed. */
@@ -52,12 +61,20 @@ typedef struct ek_link_log {
  * its bandwidths imply, else what `-np`, `-n` or `-p` says in a command that it repeats.
  *
  * @param per_node  devices of a node where the log does not list them
- * @return EK_OK; EK_ERR_INPUT with the line: no rows, a collective that is not modelled, a size or time that is none
+ * @param out       ek_link_log_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT with the line: no rows, a collective that is not modelled, a size or time that is none;
+ *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_link_log_read(const char *path, int per_node, ek_link_log *out, ek_error *err);
-/** The same over bytes in memory. */
+/**
+ * The same over bytes in memory; `name` stands for the file's.
+ *
+ * @param text  [size] bytes
+ * @return as ek_link_log_read(). O(size).
+ */
 ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int per_node, ek_link_log *out,
                             ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_link_log_clear(ek_link_log *log);
 
 /* ---- calibration ---- */
@@ -222,20 +239,38 @@ typedef struct ek_calibrate_input {
  *
  * @param out  ek_calibration_clear() frees it, its device too; untouched on failure
  * @return EK_OK; EK_ERR_INPUT naming the file, or what is missing (a start, a log's job, runs that can be predicted);
- *         EK_ERR_SYSTEM, EK_ERR_MEMORY. About 2000 predictions of each run.
+ *         EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: about 2000 ek_cost_step() of each run.
  */
 ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_calibration_clear(ek_calibration *calibration);
 
-/** The device as a file, with what it was fitted to and the errors left as comments. */
+/**
+ * The device as a file, with what it was fitted to and the errors left as comments.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_calibration_write_device(const ek_calibration *calibration, FILE *out, ek_error *err);
-/** For people. @param color  with terminal colours */
+/**
+ * For people.
+ *
+ * @param color  with terminal colours
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
-/** docs/calibrate.md has the fields. */
+/** docs/calibrate.md has the fields. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_calibration_write_json(const ek_calibration *calibration, FILE *out, ek_error *err);
-/** A row for every run: measured, and predicted by the start, the result, and without the run or its group. */
+/**
+ * A row for every run: measured, and predicted by the start, the result, and without the run or its group.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_calibration_write_csv(const ek_calibration *calibration, FILE *out, ek_error *err);
-/** A picture: predicted steps beside measured ones, errors, the constants that the runs determine. */
+/**
+ * A picture: predicted steps beside measured ones, errors, the constants that the runs determine.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_calibration_write_svg(const ek_calibration *calibration, FILE *out, ek_error *err);
 
 #ifdef __cplusplus

@@ -1,4 +1,7 @@
-/* evenkeel/collect.h - what the logs of a dry run say each stage held, and how an init file is filled with it. */
+/* evenkeel/collect.h - what the logs of a dry run say each stage held, and how an init file is filled with it.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_COLLECT_H
 #define EVENKEEL_COLLECT_H
 
@@ -74,18 +77,24 @@ typedef struct ek_collection {
  * @param listener  warned of logs that were passed over
  * @return EK_OK, also when stages are missing or have no peaks; EK_ERR_INPUT: no logs, two of one stage that differ,
  *         ranks that do not fit, a stage beyond n_stages, a value that is no memory; EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ *         O(bytes of the logs + entries of the folders).
  */
 ek_status ek_collection_read(const char *const *sources, int n_sources, int n_stages, const ek_listener *listener,
                              ek_collection *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_collection_clear(ek_collection *collection);
 
-/** The log of a stage, or NULL. */
+/** The log of a stage, or NULL. O(logs of the round). */
 const ek_stage_log *ek_round_find(const ek_round *round, int stage);
 /** The peak of a stage that counts; NAN when there is no log or it does not say. `log` may be NULL. */
 double ek_stage_log_peak(const ek_stage_log *log, ek_peak which);
-/** Stages without the peak that counts, in all rounds. */
+/** Stages without the peak that counts, in all rounds. O(rounds x stages^2). */
 int ek_collection_count_gaps(const ek_collection *collection, ek_peak which);
-/** The largest of (actual - used) / used, with the stage it belongs to; NULL when no stage has both peaks. */
+/**
+ * The largest of (actual - used) / used, with the stage it belongs to; NULL when no stage has both peaks. O(logs).
+ *
+ * @param share  out: that ratio; untouched where there is none
+ */
 const ek_stage_log *ek_collection_most_fragmented(const ek_collection *collection, double *share);
 
 /** The values of an init file's memory_usage as YAML, which is JSON too. */
@@ -98,9 +107,10 @@ typedef struct ek_memory_usage {
 /**
  * What goes into memory_usage.
  * @return EK_OK; EK_ERR_INPUT when the first or last stage has no peak, fewer than 3 stages were run, or a round has no
- *         middle stage: the message names what is missing; EK_ERR_MEMORY.
+ *         middle stage: the message names what is missing; EK_ERR_MEMORY. O(rounds x stages^2).
  */
 ek_status ek_memory_usage_make(const ek_collection *collection, ek_peak which, ek_memory_usage *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_memory_usage_clear(ek_memory_usage *usage);
 
 /**
@@ -110,8 +120,9 @@ void ek_memory_usage_clear(ek_memory_usage *usage);
  * @param path      of the file, which may lack memory_usage or hold null or 0 in it
  * @param listener  warned when the file had other peaks, and when the peaks cannot be taken apart into layers
  * @param text      NUL-terminated behind `size` bytes; free() it
+ * @param size      out: bytes of the text
  * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is no init file, or stages
- *         are missing and those left are too few; EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ *         are missing and those left are too few; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rounds x stages^2).
  */
 ek_status ek_dryrun_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
                          char **text, size_t *size, ek_error *err);

@@ -1,5 +1,8 @@
 /* evenkeel/cost.h - how long a step of a job takes on a device or cluster, part by part, and how long a layer does
- * (docs/models.md). */
+ * (docs/models.md).
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_COST_H
 #define EVENKEEL_COST_H
 
@@ -27,8 +30,13 @@ typedef enum ek_layer_place {
     EK_LAYER_TAIL
 } ek_layer_place;
 
-/** Times of a layer by its operators: each kernel on the device, at least what the host needs to launch them, and
- *  exposed communication. O(operators). */
+/**
+ * Times of a layer by its operators: each kernel on the device, at least what the host needs to launch them, and
+ * exposed communication.
+ *
+ * @param place  which layer; of EK_LAYER_EXPERTS and EK_LAYER_PREDICTION only where the job has one
+ * @return EK_OK; EK_ERR_INPUT where the device lacks a figure that the job needs; EK_ERR_MEMORY. O(operators).
+ */
 ek_status ek_cost_layer(const ek_job *job, const ek_device *device, ek_layer_place place, ek_layer_times *out,
                         ek_error *err);
 
@@ -78,9 +86,12 @@ typedef struct ek_step {
 
 /** Layers that were priced before, for searches over layouts: NULL, or one for a device. Not shared by threads. */
 typedef struct ek_cost_cache ek_cost_cache;
+/** An empty cache of a device, which is borrowed; NULL when memory is out. */
 ek_cost_cache *ek_cost_cache_new(const ek_device *device);
+/** Free a cache and all it holds. NULL is fine. */
 void ek_cost_cache_free(ek_cost_cache *cache);
-/** Forget what a device priced, keep schedules that were laid out: for a fit, which asks for the same jobs on many. */
+/** Forget what a device priced, keep schedules that were laid out: for a fit, which asks for the same jobs on many.
+ *  O(layers in it). */
 void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
 
 /**
@@ -93,6 +104,7 @@ void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
  *         job; EK_ERR_MEMORY. O(operators + stages x chunks x micro-batches).
  */
 ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_step_clear(ek_step *step);
 
 /** What follows the last block of a stage: ends, seconds from the begin of the step. */
@@ -113,10 +125,15 @@ typedef struct ek_step_run {
     double seconds;       /**< of the step: the last tail, and what a step has once besides */
 } ek_step_run;
 
-/** The step of ek_cost_step(), block by block: `seconds` is the same number. Arguments and errors as there.
- *  @param out  ek_step_run_clear() frees it; untouched on failure */
+/**
+ * The step of ek_cost_step(), block by block: `seconds` is the same number. Arguments as there.
+ *
+ * @param out  ek_step_run_clear() frees it; untouched on failure
+ * @return as ek_cost_step(). O(operators + stages x chunks x micro-batches).
+ */
 ek_status ek_cost_step_run(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step_run *out,
                            ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_step_run_clear(ek_step_run *run);
 
 /** Shares of the slowest stage's step by what its parts rest on; they add up to 1. */

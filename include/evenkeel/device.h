@@ -1,6 +1,9 @@
 /* evenkeel/device.h - a device and the cluster it stands in: what kernels reach on it, the tiers of links between
  * devices, its host. Shipped ones are files under data/, part of the library; ek_device_read() reads one of one's own.
- * ek_cost_step() turns it and a job into a step (docs/models.md). */
+ * ek_cost_step() turns it and a job into a step (docs/models.md).
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DEVICE_H
 #define EVENKEEL_DEVICE_H
 
@@ -190,11 +193,23 @@ typedef struct ek_device {
     double optimizer_us_error; /**< of optimizer_us, microseconds; 0: not known */
 } ek_device;
 
-/** The devices known by name, shipped with the tool. @param n  out: how many */
+/**
+ * The devices known by name, shipped with the tool: an array that stays. The first call reads them.
+ *
+ * @param n  out: how many
+ */
 const ek_device *ek_devices(int *n);
-/** By name (case does not matter), or NULL. */
+/** By name (case does not matter), or NULL. The first call of it or of ek_devices() reads all shipped devices;
+ *  afterwards O(devices). */
 const ek_device *ek_device_find(const char *name);
-/** Read a device from a JSON or YAML file. @param out  ek_device_clear() frees it. @return as readers do. */
+/**
+ * Read a device from a JSON or YAML file (docs/device-files.md).
+ *
+ * @param listener  told of unknown keys; may be NULL
+ * @param out       ek_device_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT with the place: a figure that is missing or out of range, a table that cannot be read;
+ *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
+ */
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
 /** Free the tables of a device that ek_device_read() made. */
 void ek_device_clear(ek_device *device);
@@ -203,7 +218,7 @@ void ek_device_clear(ek_device *device);
  * that needs). Nothing of the machine or the day is written.
  *
  * @param comments  lines that go first, each behind "# "; NULL at the end, or NULL: none
- * @return EK_OK, EK_ERR_SYSTEM
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
  */
 ek_status ek_device_write(const ek_device *device, const char *const *comments, FILE *out, ek_error *err);
 
@@ -216,8 +231,13 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
  * @return EK_OK, EK_ERR_MEMORY. O(n log n).
  */
 ek_status ek_kernel_table_new(const ek_kernel_row *row, int n, ek_kernel_table **out, ek_error *err);
+/** Free a table. NULL is fine. */
 void ek_kernel_table_free(ek_kernel_table *table);
-/** Its rows, in the order of lookups. */
+/**
+ * Its rows, in the order of lookups; owned by the table. NULL for no table.
+ *
+ * @param n  out: how many
+ */
 const ek_kernel_row *ek_kernel_table_rows(const ek_kernel_table *table, int *n);
 
 /**
@@ -228,7 +248,10 @@ const ek_kernel_row *ek_kernel_table_rows(const ek_kernel_table *table, int *n);
  * (forward), NN (gradient of the input), NT (of the weight). Seconds are FLOPs / (share_of_peak peak_tflops 10^12),
  * FLOPs of the whole score matrix for attention. Two rows of one shape whose shares differ more than twofold, an
  * unknown column, a value out of range are errors with file, line and column.
- * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY
+ *
+ * @param listener  not asked: nothing in such a table is passed over; may be NULL
+ * @param out       ek_kernel_table_free() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(rows log rows).
  */
 ek_status ek_kernel_table_read(const char *path, const ek_listener *listener, ek_kernel_table **out, ek_error *err);
 
@@ -258,7 +281,7 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
  * (..._8x) are tiers of that many devices, inter_node joins all, another one is the node. The device's tiers become
  * those of the file where it has any. A collective's latency is its start; where there is a fixed one, that is, and
  * the other is of a step of the ring, the mean of the tier's rows (assumed). Shares above 1 are cut with a warning.
- * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY; the device untouched on failure
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY; the device untouched on failure. O(rows).
  */
 ek_status ek_device_read_rates(const char *path, const ek_listener *listener, ek_device *device, ek_error *err);
 

@@ -2,7 +2,10 @@
  * brings.
  *
  * The order of the guide: operators, communication, memory and recomputation, data, bubbles, load balance. A bottleneck
- * is one file src/diagnose/bottleneck_NAME.c and one line in EK__BOTTLENECK_LIST. */
+ * is one file src/diagnose/bottleneck_NAME.c and one line in EK__BOTTLENECK_LIST.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DIAGNOSE_H
 #define EVENKEEL_DIAGNOSE_H
 
@@ -106,14 +109,31 @@ typedef struct ek_diagnose_options {
                                       diagnosis is then made with what was found; may be NULL */
 } ek_diagnose_options;
 
-/** Diagnose. Deterministic for the same input unless the balancer runs out of time. @return EK_OK; EK_ERR_INPUT when
- *  nothing was given; EK_ERR_MEMORY. */
+/**
+ * Diagnose. Deterministic for the same input unless the balancer runs out of time.
+ *
+ * @param options  NULL: the usual ones
+ * @param out      ek_diagnosis_clear() frees it; untouched on failure. It borrows from `input`
+ * @return EK_OK; EK_ERR_INPUT when nothing was given; EK_ERR_SYSTEM where the balancer can start no thread;
+ *         EK_ERR_MEMORY. O(results of the readers), and where there is a job the predictions and balances that its
+ *         remedies are priced by, each at most options.seconds long.
+ */
 ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 
-/** For people, lines of at most 100 columns but for settings. EK_ERR_SYSTEM when `out` cannot be written, as below. */
+/**
+ * For people, lines of at most 100 columns but for settings.
+ *
+ * @param color  with terminal colours
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
-/** For scripts: docs/diagnose.md. Times in seconds, shares of a step. EK_ERR_MEMORY too. */
+/**
+ * For scripts: docs/diagnose.md. Times in seconds, shares of a step.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 
 #ifdef __cplusplus

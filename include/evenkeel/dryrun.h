@@ -1,5 +1,8 @@
 /* evenkeel/dryrun.h - the script that makes dry runs, the init file that says what they held, and the decomposition of
- * their peaks into memory per layer. */
+ * their peaks into memory per layer.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DRYRUN_H
 #define EVENKEEL_DRYRUN_H
 
@@ -59,9 +62,11 @@ typedef struct ek_dryrun {
  *
  * @return EK_OK, EK_ERR_INPUT with file, line and column (lists of unequal length, an offset that does not add up, more
  *         recomputed layers than layers, a stage id outside 1..P-2, ...), EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ *         O(file size).
  */
 ek_status ek_dryrun_read(const char *path, const ek_listener *listener, ek_dryrun *out, ek_error *err);
 
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_dryrun_clear(ek_dryrun *init);
 
 /**
@@ -69,7 +74,7 @@ void ek_dryrun_clear(ek_dryrun *init);
  * missing.
  *
  * @param listener  told of keys that are not known; may be NULL
- * @return as ek_dryrun_read()
+ * @return as ek_dryrun_read(). O(file size).
  */
 ek_status ek_dryrun_read_run(const char *path, const ek_listener *listener, ek_dryrun_run *out, ek_error *err);
 
@@ -90,7 +95,13 @@ bool ek_dryrun_wants_profiles(const ek_dryrun *init, const ek_times *given);
 ek_status ek_dryrun_read_profiles(ek_dryrun *init, bool sapp_compatible, const ek_listener *listener, char **notes,
                                   ek_error *err);
 
-/** The stages and rounds of an init file whose peaks may be missing yet. @return as ek_dryrun_read(). */
+/**
+ * The stages and rounds of an init file whose peaks may be missing yet.
+ *
+ * @param n_stages  out: stages of the dry runs
+ * @param n_rounds  out: rounds, 1 or more
+ * @return as ek_dryrun_read(). O(file size).
+ */
 ek_status ek_dryrun_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err);
 
 /**

@@ -1,7 +1,10 @@
 /* evenkeel/emit.h - a plan as the settings of a training framework.
  *
  * An emitter is one file behind the table ek_emitters. It prints settings to paste, and says in comments what they rest
- * on, what of the plan the framework cannot be told, and what the nearest plan that it can be told costs. */
+ * on, what of the plan the framework cannot be told, and what the nearest plan that it can be told costs.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_EMIT_H
 #define EVENKEEL_EMIT_H
 
@@ -52,7 +55,7 @@ typedef struct ek_emitter {
 /** mindformers, mindspeed, megatron, torchtitan; NULL at the end. */
 extern const ek_emitter *const ek_emitters[];
 
-/** The emitter of a name, or NULL. */
+/** The emitter of a name, or NULL. O(emitters). */
 const ek_emitter *ek_emitter_find(const char *name);
 
 #ifdef __cplusplus

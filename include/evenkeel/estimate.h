@@ -1,5 +1,8 @@
 /* evenkeel/estimate.h - how fast a job runs on a device and whether it fits: the step with its parts, the memory, how
- * far the figures can be trusted, what to measure to trust them more, and how a measured run compares. */
+ * far the figures can be trusted, what to measure to trust them more, and how a measured run compares.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_ESTIMATE_H
 #define EVENKEEL_ESTIMATE_H
 
@@ -58,13 +61,17 @@ typedef struct ek_estimate {
  *
  * @param wanted_tokens  of a whole training run, for ek_estimate.days; NAN or 0: none
  * @param out  ek_estimate_clear() frees it; untouched on failure. It borrows job and device
- * @return as ek_cost_step() and ek_memory_predict()
+ * @return as ek_cost_step() and ek_memory_predict(). Cost: that of both.
  */
 ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double wanted_tokens, ek_estimate *out,
                          ek_error *err);
-/** What follows from a step and a memory prediction that are there already: everything but these two.
- *  @return as ek_metrics_compute() */
+/**
+ * What follows from a step and a memory prediction that are there already: everything but these two.
+ *
+ * @return as ek_metrics_compute(). O(operators + stages).
+ */
 ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err);
+/** Free the step and the memory prediction of an estimate. Accepts a zeroed struct. */
 void ek_estimate_clear(ek_estimate *estimate);
 
 /** The distance to what was measured, in words: "new cell: the nearest measured shape is a factor 2.1 away; expect
@@ -98,11 +105,17 @@ typedef struct ek_against {
     char words[EK_TRACE_STEP_WORDS]; /**< what the step is: "median of 40 steps" */
 } ek_against;
 
-/** Beside the median step of a training log, warm-up left out (ek_train_log_summarise()).
- *  @return EK_OK; EK_ERR_INPUT where no step of it counts */
+/**
+ * Beside the median step of a training log, warm-up left out (ek_train_log_summarise()).
+ *
+ * @return EK_OK; EK_ERR_INPUT where no step of it counts. O(n log n) for n steps.
+ */
 ek_status ek_estimate_against_log(const ek_estimate *estimate, const ek_train_log *log, ek_against *out, ek_error *err);
-/** Beside the step of a profiler's trace (ek_trace_run_step()), of the rank with the longest.
- *  @return EK_OK; EK_ERR_INPUT where no step has a length */
+/**
+ * Beside the step of a profiler's trace (ek_trace_run_step()), of the rank with the longest.
+ *
+ * @return EK_OK; EK_ERR_INPUT where no step has a length. O(ranks x steps).
+ */
 ek_status ek_estimate_against_trace(const ek_estimate *estimate, const ek_trace_run *run, ek_against *out,
                                     ek_error *err);
 

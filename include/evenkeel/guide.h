@@ -1,4 +1,7 @@
-/* evenkeel/guide.h - which dry runs to make, so that their peaks can be split into memory per layer. */
+/* evenkeel/guide.h - which dry runs to make, so that their peaks can be split into memory per layer.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_GUIDE_H
 #define EVENKEEL_GUIDE_H
 
@@ -63,12 +66,18 @@ void ek_guide_options_init(ek_guide_options *options);
  * of a layer does not depend on it as long as data and tensor parallel stay (assumed; docs/models.md).
  *
  * @return EK_OK; EK_ERR_INPUT when there are too few layers for any dry run, or no lists keep the memory limit: the
- *         message says what would; EK_ERR_MEMORY. About a second, whatever the sizes.
+ *         message says what would; EK_ERR_MEMORY. Cost: about a second, whatever the sizes.
  */
 ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_guide_clear(ek_guide *guide);
 
-/** Write the init file of the dry runs with memory_usage to be filled in. */
+/**
+ * Write the init file of the dry runs with memory_usage to be filled in.
+ *
+ * @param times  for its time_config, where all three are known; may be NULL
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(rounds x stages).
+ */
 ek_status ek_guide_write_init(const ek_guide *guide, const ek_times *times, FILE *out, ek_error *err);
 
 #ifdef __cplusplus

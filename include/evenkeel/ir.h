@@ -2,7 +2,10 @@
  *
  * A graph of 100 MB has about 150 000 nodes; what is kept of a node is its links, numbers that stand for texts and
  * types (each kept once), and where in the file it stands, so that memory grows with nodes, not with text. What is not
- * kept can be read again from there. docs/formats.md has the grammar. */
+ * kept can be read again from there. docs/formats.md has the grammar.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_H
 #define EVENKEEL_IR_H
 
@@ -179,9 +182,15 @@ typedef struct ek_ir_options {
  */
 ek_status ek_ir_read(const char *path, const ek_ir_options *options, const ek_listener *listener, ek_ir **out,
                      ek_error *err);
-/** The same from memory; `name` stands for the file. */
+/**
+ * The same from memory; `name` stands for the file, which node sources cannot be read from.
+ *
+ * @param text  [size] bytes
+ * @return as ek_ir_read(). O(size); memory O(nodes + distinct texts).
+ */
 ek_status ek_ir_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_ir **out,
                       ek_error *err);
+/** Free a graph. NULL is fine. */
 void ek_ir_free(ek_ir *ir);
 
 /** A text by its number; "" for EK_IR_NONE. */
@@ -190,7 +199,7 @@ const char *ek_ir_text(const ek_ir *ir, uint32_t text);
 uint32_t ek_ir_find_text(const ek_ir *ir, const char *text);
 /** The value of a kept attribute; NULL without it. O(attributes of the node). */
 const char *ek_ir_attribute_of(const ek_ir *ir, const ek_ir_node *node, const char *key);
-/** Write the whole scope, "Default/.../MatMul-op0", cut to size; "" without one. */
+/** Write the whole scope, "Default/.../MatMul-op0", cut to size; "" without one. O(length). */
 void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size);
 /**
  * A node's whole text as the file has it, NUL-terminated; the caller frees it. Read again from the file, which must
@@ -200,9 +209,10 @@ void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size
  * O(bytes of the node).
  */
 ek_status ek_ir_node_source(const ek_ir *ir, uint32_t node, char **out, ek_error *err);
-/** Write a type, "float16 (1, 4096, 512)", cut to size. */
+/** Write a type, "float16 (1, 4096, 512)", cut to size. O(parts and dimensions of the type). */
 void ek_ir_type_text(const ek_ir *ir, uint32_t type, char *out, size_t size);
-/** The number of the layer a scope lies in: N of its outermost "N-Name" element; -1 without one. */
+/** The number of the layer a scope lies in: N of its outermost "N-Name" element; -1 without one. O(length of the
+ *  scope). */
 int ek_ir_layer(const ek_ir *ir, const ek_ir_node *node);
 
 #ifdef __cplusplus

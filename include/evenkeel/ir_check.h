@@ -2,7 +2,10 @@
  * findings; and what differs between two graphs.
  *
  * What a fragment cannot show is not claimed: a node without any consumer in sight is neither in effect nor not. A
- * check is a file src/ir/check_NAME.c and a line in EK__IR_CHECK_LIST; docs/ir-checks.md has what each looks for. */
+ * check is a file src/ir/check_NAME.c and a line in EK__IR_CHECK_LIST; docs/ir-checks.md has what each looks for.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_CHECK_H
 #define EVENKEEL_IR_CHECK_H
 
@@ -143,8 +146,15 @@ typedef struct ek_ir_check_options {
     int64_t large_bytes; /**< from which an unsharded parameter is named; 0: 256 MiB */
 } ek_ir_check_options;
 
-/** Check a graph. @param options may be NULL. @return EK_OK or EK_ERR_MEMORY. O(nodes log nodes + edges). */
+/**
+ * Check a graph.
+ *
+ * @param options  may be NULL
+ * @param out      ek_ir_report_clear() frees it; untouched on failure. It borrows the graph
+ * @return EK_OK or EK_ERR_MEMORY. O(nodes log nodes + edges).
+ */
 ek_status ek_ir_check(const ek_ir *ir, const ek_ir_check_options *options, ek_ir_report *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_ir_report_clear(ek_ir_report *report);
 
 /* ---- two graphs ---- */
@@ -169,8 +179,14 @@ typedef struct ek_ir_difference {
     struct ek__pool *pool;
 } ek_ir_difference;
 
-/** Compare two checked graphs. O((nodes a + nodes b) log). */
+/**
+ * Compare two checked graphs.
+ *
+ * @param out  ek_ir_difference_clear() frees it; untouched on failure
+ * @return EK_OK or EK_ERR_MEMORY. O(n log n) for the nodes of both together.
+ */
 ek_status ek_ir_compare(const ek_ir_report *a, const ek_ir_report *b, ek_ir_difference *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_ir_difference_clear(ek_ir_difference *difference);
 
 #ifdef __cplusplus

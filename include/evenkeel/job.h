@@ -4,7 +4,10 @@
  * Readers of several kinds of files make an ek_job; what a file does not say has its framework's default. Nothing
  * behind a reader knows which kind of file there was. Letters in comments: B sequences of a micro-batch, S tokens of a
  * sequence, H hidden, I intermediate, N heads, K key/value heads times head size, V vocabulary, L layers; d data, t
- * tensor, p pipeline, cp context, ep expert parallel, v chunks, m micro-batches. */
+ * tensor, p pipeline, cp context, ep expert parallel, v chunks, m micro-batches.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_JOB_H
 #define EVENKEEL_JOB_H
 
@@ -260,7 +263,11 @@ typedef struct ek_rules {
 
 /** A framework's rules. */
 ek_rules ek_rules_default(ek_framework framework);
-/** Set one rule by its name, as in "loss_buffers=5". @return EK_OK, or EK_ERR_INPUT naming the rules or the range. */
+/**
+ * Set one rule by its name, as in "loss_buffers=5".
+ *
+ * @return EK_OK, or EK_ERR_INPUT naming the rules or the range. O(rules).
+ */
 ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err);
 /** Names of the rules, NULL at the end, for --help and for reports; ek_rule_help says what each is. */
 extern const char *const ek_rule_names[];
@@ -271,7 +278,7 @@ extern const char *const ek_rule_basis[];
 /** Values, commas between them, that an assumed rule may have as far as is known: what frameworks and their versions
  *  do. Empty where the rule is not assumed or its values are no list. In the order of the names. */
 extern const char *const ek_rule_alternatives[];
-/** A rule's value as text, "step", "4". @return false for an unknown name */
+/** A rule's value as text, "step", "4". @return false for an unknown name. O(rules). */
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size);
 
 /** What a pattern switches. */
@@ -364,8 +371,14 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
 int64_t ek_job_devices(const ek_job *job);
 /** Sequences of a step, the global batch: of all replicas, copies, micro-batches and accumulated ones. */
 int64_t ek_job_sequences(const ek_job *job);
-/** A copy that is cleared on its own. */
+/**
+ * A copy that is cleared on its own.
+ *
+ * @param to  ek_job_clear() frees it; untouched on failure
+ * @return EK_OK or EK_ERR_MEMORY. O(stages x chunks x patterns).
+ */
 ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_job_clear(ek_job *job);
 
 /** Settings of a plan that go into a job's file. All borrowed. */

@@ -1,4 +1,7 @@
-/* evenkeel/job_write.h - a training file written anew with another layout, everything else of it kept. */
+/* evenkeel/job_write.h - a training file written anew with another layout, everything else of it kept.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_JOB_WRITE_H
 #define EVENKEEL_JOB_WRITE_H
 
@@ -34,11 +37,17 @@ extern "C" {
  */
 ek_status ek_job_write(const ek_job *was, ek_job *now, FILE *out, ek_error *err);
 
-/** ek_job_write() to memory: `size` bytes with a NUL behind; free() them. Untouched on failure. */
+/**
+ * ek_job_write() to memory. Untouched on failure.
+ *
+ * @param text  `size` bytes with a NUL behind; free() them
+ * @param size  out: bytes of the text
+ * @return as ek_job_write(). O(file size x settings).
+ */
 ek_status ek_job_write_text(const ek_job *was, ek_job *now, char **text, size_t *size, ek_error *err);
 
 /** The ending of the written file's name with its dot: that of the job's own file (".yaml", ".toml", ".sh"), ".sh" for
- *  a config.json, "" where it has none. Lives as long as the job. */
+ *  a config.json, "" where it has none. Lives as long as the job. O(length). */
 const char *ek_job_file_extension(const ek_job *job);
 
 #ifdef __cplusplus

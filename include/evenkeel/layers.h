@@ -2,7 +2,10 @@
  *
  * One of the two types everything meets in: readers (init file, layer file) produce an ek_layers, the balancer and the
  * simulator consume it. Times are in the unit of the input (milliseconds when they come from a profile), memory in MB
- * of 2^20 bytes. */
+ * of 2^20 bytes.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYERS_H
 #define EVENKEEL_LAYERS_H
 
@@ -126,7 +129,11 @@ ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
 ek_status ek_layers_read(const char *path, const ek_times *times, const ek_listener *listener, ek_layers *out,
                          ek_error *err);
 
-/** Write a layer file that ek_layers_read() reads back to the same figures. */
+/**
+ * Write a layer file that ek_layers_read() reads back to the same figures.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(body kinds).
+ */
 ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err);
 
 /** A model of which nothing is known but its number of layers, to read plans of it: every kind counts as modelled, all

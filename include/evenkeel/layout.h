@@ -2,7 +2,10 @@
  * schedule, and with them the layers and the recomputation of every stage.
  *
  * Every layout that the job's framework can run is bounded; those that can win are balanced exactly, best first, until
- * no other can be among the best (docs/plan.md). */
+ * no other can be among the best (docs/plan.md).
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_H
 #define EVENKEEL_LAYOUT_H
 
@@ -43,6 +46,7 @@ typedef struct ek_layout {
 
 /** The layout of a job. @param job  passes ek_job_check() */
 ek_layout ek_layout_of(const ek_job *job);
+/** Are all axes, micro-batches, sequence parallelism and the schedule the same? */
 bool ek_layout_equal(const ek_layout *a, const ek_layout *b);
 /** "tp 4, pp 8, dp 2, 1f1b" without what is 1. @return text */
 const char *ek_layout_words(const ek_layout *layout, char *text, size_t size);
@@ -181,10 +185,13 @@ typedef struct ek_layout_result {
  * @param job     with its memory limit (ek_memory_limit_by_device())
  * @param out     ek_layout_result_clear() frees it; untouched on failure. It borrows job and device
  * @return EK_OK, also where nothing fits (n_plans 0) or the time was over; EK_ERR_INPUT where no layout is legal or the
- *         device lacks a figure; EK_ERR_MEMORY. O(layouts) for the bounds, 1e-5 s each; docs/benchmarks.md
+ *         device lacks a figure; EK_ERR_SYSTEM where no thread can be started; EK_ERR_MEMORY. O(layouts) for the
+ *         bounds, 1e-5 s each, then balances until the best are known, at most options.time_limit; docs/benchmarks.md.
+ *         Starts options.n_threads threads.
  */
 ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                            ek_layout_result *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_result_clear(ek_layout_result *result);
 
 /**
@@ -194,14 +201,20 @@ void ek_layout_result_clear(ek_layout_result *result);
  * the framework has other rules, a copy.
  *
  * @param out  ek_job_clear() frees it; untouched on failure
- * @return as ek_recompute_sets()
+ * @return as ek_recompute_sets(). Cost: that, and a copy of the job.
  */
 ek_status ek_layout_offer_sets(const ek_job *job, const ek_device *device, ek_job *out, ek_error *err);
 
-/** The best plan of one layout, balanced exactly. @param out  job.path NULL where nothing fits
- *  @return EK_OK; EK_ERR_INPUT where the framework does not allow it; EK_ERR_MEMORY */
+/**
+ * The best plan of one layout, balanced exactly.
+ *
+ * @param out  job.path NULL where nothing fits; ek_layout_plan_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT where the framework does not allow it or the device lacks a figure; EK_ERR_SYSTEM where
+ *         no thread can be started; EK_ERR_MEMORY. Cost: one exact balance, without a time limit.
+ */
 ek_status ek_layout_balance(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_plan *out,
                             ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_plan_clear(ek_layout_plan *plan);
 
 /** What is known of a layout without balancing it. */
@@ -209,7 +222,13 @@ typedef struct ek_layout_bound {
     double seconds; /**< no plan within the limit is shorter */
     double peak_mb; /**< no plan needs less */
 } ek_layout_bound;
-/** @return EK_OK; EK_ERR_INPUT where the framework does not allow it; EK_ERR_MEMORY. */
+/**
+ * True bounds of one layout by itself, as the search has them: step and memory that no plan of it is below.
+ *
+ * @return EK_OK; EK_ERR_INPUT where the framework does not allow it or the device lacks a figure; EK_ERR_MEMORY. Cost:
+ *         the prices of the layers, O(operators), and with several chunks linear programs over the stages, and a
+ *         bounded search of whole layers where stages x chunks is at most 32: seconds at most.
+ */
 ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
                              ek_error *err);
 

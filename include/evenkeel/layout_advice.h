@@ -1,6 +1,9 @@
 /* evenkeel/layout_advice.h - what is said about layouts besides the best: why one is longer than another, which cannot
  * be told apart by prediction, what the guides' rules of thumb cost, curves over devices, memory and batch, which runs
- * to try, and switches that are not part of a layout (docs/plan.md). */
+ * to try, and switches that are not part of a layout (docs/plan.md).
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_ADVICE_H
 #define EVENKEEL_LAYOUT_ADVICE_H
 
@@ -61,10 +64,11 @@ typedef struct ek_layout_explanation {
  * @param against  a plan to compare with, the best one; NULL: none
  * @param out      ek_layout_explanation_clear() frees it; untouched on failure. Borrows job and device
  * @return EK_OK, also where the framework would not run the layout; EK_ERR_INPUT where the device lacks a figure or
- *         options are out of range; EK_ERR_MEMORY. As ek_layout_search() with these ranges.
+ *         options are out of range; EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: ek_layout_search() with these ranges.
  */
 ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                             const ek_layout_plan *against, ek_layout_explanation *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_explanation_clear(ek_layout_explanation *explanation);
 
 /* ---- which cannot be told apart ---- */
@@ -82,12 +86,16 @@ void ek_layout_explanation_clear(ek_layout_explanation *explanation);
  *
  * @param plan  [n] of one job
  * @param out   [n][n] seconds, symmetric
- * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 200 ek_cost_step() of each plan.
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. Cost: about 200 ek_cost_step() of each plan, and O(n^2).
  */
 ek_status ek_layout_difference_errors(const ek_layout_plan *plan, int n, const ek_device *device, double *out,
                                       ek_error *err);
-/** Number the groups of a result's plans: a group's first is the shortest plan of no group before it, and plans that
- *  are longer by no more than the error of the difference to it are of its group. @return as above */
+/**
+ * Number the groups of a result's plans: a group's first is the shortest plan of no group before it, and plans that are
+ * longer by no more than the error of the difference to it are of its group.
+ *
+ * @return as ek_layout_difference_errors(). Cost: that.
+ */
 ek_status ek_layout_group_plans(ek_layout_result *result, ek_error *err);
 
 /* ---- rules of thumb ---- */
@@ -114,9 +122,15 @@ enum { EK_N_LAYOUT_THUMBS = 4 };
  * (ek_layout_balance()). Rules that do not apply are tried, too.
  *
  * @param out  [EK_N_LAYOUT_THUMBS]; ek_layout_thumbs_clear() frees it; untouched on failure
- * @return EK_OK, EK_ERR_MEMORY
+ * @return EK_OK; EK_ERR_SYSTEM, EK_ERR_MEMORY as ek_layout_balance(). Cost: for each rule an ek_layout_bound_of() for
+ *         each degree up to the least that fits, and an ek_layout_balance() where the bound fits.
  */
 ek_status ek_layout_thumbs(const ek_layout_result *result, ek_layout_thumb *out, ek_error *err);
+/**
+ * Free what the rules of thumb hold and zero them. Accepts zeroed structs.
+ *
+ * @param thumb  [EK_N_LAYOUT_THUMBS]
+ */
 void ek_layout_thumbs_clear(ek_layout_thumb *thumb);
 
 /* ---- sweeps ---- */
@@ -164,8 +178,14 @@ typedef struct ek_layout_sweep_input {
     void *user;
 } ek_layout_sweep_input;
 
-/** least, 2 least, 4 least, ... up to most; with a step least, least + step, ...
- *  @param step  0: doubling  @param out  [max]  @return how many */
+/**
+ * least, 2 least, 4 least, ... up to most; with a step least, least + step, ... O(max).
+ *
+ * @param least  above 0
+ * @param step   0: doubling
+ * @param out    [max]
+ * @return how many
+ */
 int ek_layout_sweep_values(double least, double most, double step, int max, double *out);
 
 /**
@@ -174,10 +194,12 @@ int ek_layout_sweep_values(double least, double most, double step, int max, doub
  *
  * @param out  ek_layout_sweep_clear() frees it; untouched on failure. Borrows job and device
  * @return EK_OK, also where values have no plan; EK_ERR_INPUT for a value out of range, or where the device lacks a
- *         figure; EK_ERR_MEMORY
+ *         figure; EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: an ek_layout_search() for each value, within the options' time
+ *         limit together.
  */
 ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const ek_layout_sweep_input *input,
                               ek_layout_sweep *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_sweep_clear(ek_layout_sweep *sweep);
 
 /* ---- which runs to try ---- */
@@ -206,7 +228,8 @@ typedef struct ek_layout_trials {
  *
  * @param plan      [n] of one job, as many as could be the best: more than the ten that people look at
  * @param n_trials  1 to EK_MAX_LAYOUT_TRIALS; there are at most n
- * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 200 ek_cost_step() of each plan, and 1000 n^2 n_trials^2.
+ * @return EK_OK; EK_ERR_INPUT where n or n_trials is out of range; EK_ERR_MEMORY. Cost: about 200 ek_cost_step() of
+ *         each plan, and 1000 n^2 n_trials^2 operations.
  */
 ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_device *device, int n_trials,
                                   ek_layout_trials *out, ek_error *err);
@@ -218,10 +241,12 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
  * is what the runs say of the plan in the linear model of the device before (ek_layout_choose_trials()).
  *
  * @param again    best plan of a search with the calibrated device
- * @param tried    [n] jobs that were run, at most EK_MAX_LAYOUT_TRIALS; seconds [n] their measured steps
+ * @param tried    [n] jobs that were run, 1 to EK_MAX_LAYOUT_TRIALS
+ * @param seconds  [n] their measured steps
  * @param start    the device that the calibration began with; device: the calibrated one
- * @param taken    index of the run; -1: `again`
- * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 400 ek_cost_step().
+ * @param taken    out: index of the run; -1: `again`
+ * @return EK_OK; EK_ERR_INPUT where n is out of range or a step cannot be predicted; EK_ERR_MEMORY. Cost: about 400
+ *         ek_cost_step().
  */
 ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *tried, const double *seconds, int n,
                                       const ek_device *start, const ek_device *device, int *taken, ek_error *err);
@@ -245,7 +270,8 @@ typedef struct ek_layout_tries {
  *
  * @param result  with a plan, of a search with the calibrated device
  * @param start   the device that the calibration began with
- * @return EK_OK; EK_ERR_INPUT where the table has no such run, EK_ERR_MEMORY.
+ * @return EK_OK; EK_ERR_INPUT where the table has no such run, EK_ERR_MEMORY. Cost: ek_layout_take_after_trials() and
+ *         an ek_cost_step() for each run.
  */
 ek_status ek_layout_weigh_tries(const ek_layout_result *result, const ek_measured_runs *runs, const ek_device *start,
                                 ek_layout_tries *out, ek_error *err);
@@ -293,8 +319,8 @@ typedef struct ek_layout_way {
  *
  * @param to          a plan of the result
  * @param time_limit  seconds; when they are over, what is left is one change
- * @return EK_OK; EK_ERR_INPUT where the result has no `today`, or it has another number of sequences; EK_ERR_MEMORY. At
- * most some hundred balances of a layout.
+ * @return EK_OK; EK_ERR_INPUT where the result has no `today`, or it has another number of sequences; EK_ERR_MEMORY.
+ *         Cost: at most some hundred balances of a layout, within time_limit.
  */
 ek_status ek_layout_find_way(const ek_layout_result *result, const ek_layout_plan *to, double time_limit,
                              ek_layout_way *out, ek_error *err);

@@ -1,5 +1,8 @@
 /* evenkeel/layout_fit.h - what would make a job fit of which no layout does: other devices, more memory, states of the
- * optimizer on the host. */
+ * optimizer on the host.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_FIT_H
 #define EVENKEEL_LAYOUT_FIT_H
 
@@ -42,7 +45,7 @@ typedef struct ek_layout_fits {
  * from the least peak upwards.
  *
  * @param result  without plans; its options' interrupt ends this as well
- * @return EK_OK; EK_ERR_MEMORY. At most 15 s for each search and 60 s in all; O(layouts) where their bounds say
+ * @return EK_OK; EK_ERR_MEMORY. Cost: at most 15 s for each search and 60 s in all; O(layouts) where their bounds say
  *         that nothing fits.
  */
 ek_status ek_layout_would_fit(const ek_layout_result *result, ek_layout_fits *out, ek_error *err);

@@ -1,4 +1,7 @@
-/* evenkeel/layout_picture.h - the layouts of a search as a picture: step against memory, and the front of both. */
+/* evenkeel/layout_picture.h - the layouts of a search as a picture: step against memory, and the front of both.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_PICTURE_H
 #define EVENKEEL_LAYOUT_PICTURE_H
 
@@ -21,13 +24,21 @@ typedef struct ek_layout_front {
  * The plans found of which no other has both a shorter step and less memory (nor one of both, and the other equal).
  * One is proved where no other layout's bounds are both below it.
  *
- * @param out  ek_layout_front_clear() frees it
+ * @param point  [n] of a search
+ * @param out    ek_layout_front_clear() frees it; untouched on failure
  * @return EK_OK, EK_ERR_MEMORY. O(n log n + front x n).
  */
 ek_status ek_layout_front_of_plans(const ek_layout_point *point, long n, ek_layout_front *out, ek_error *err);
-/** The same of all layouts' bounds that are within the limit: no plan within the limit is below the steps through these
- *  points (a layout over the limit has no plan there). All are proved. */
+/**
+ * The same of all layouts' bounds that are within the limit: no plan within the limit is below the steps through these
+ * points (a layout over the limit has no plan there). All are proved.
+ *
+ * @param point  [n] of a search
+ * @param out    ek_layout_front_clear() frees it; untouched on failure
+ * @return EK_OK, EK_ERR_MEMORY. O(n log n).
+ */
 ek_status ek_layout_front_of_bounds(const ek_layout_point *point, long n, ek_layout_front *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_front_clear(ek_layout_front *front);
 
 /**

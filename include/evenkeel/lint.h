@@ -1,7 +1,10 @@
 /* evenkeel/lint.h - training files, launch scripts and training programs against the tuning guides' checklists. Files
  * are read, never run.
  *
- * A rule is an entry of a table (src/lint/rules_*.c); docs/lint.md is written from it. */
+ * A rule is an entry of a table (src/lint/rules_*.c); docs/lint.md is written from it.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LINT_H
 #define EVENKEEL_LINT_H
 
@@ -44,10 +47,10 @@ typedef struct ek_lint_rule {
 enum { EK_MAX_LINT_RULES = 128 };
 /** The rules in the order of their ids. @return how many; O(rules^2). @param out  [EK_MAX_LINT_RULES] */
 int ek_lint_rules(const ek_lint_rule *out[EK_MAX_LINT_RULES]);
-/** The kind of file that a name's end tells, an ek_lint_kind; -1 when it does not. */
+/** The kind of file that a name's end tells, an ek_lint_kind; -1 when it does not. O(length). */
 int ek_lint_kind_by_name(const char *path);
 
-/** By id, or NULL. */
+/** By id, or NULL. O(rules). */
 const ek_lint_rule *ek_lint_rule_find(const char *id);
 
 typedef struct ek_lint_finding {
@@ -100,16 +103,28 @@ ek_lint_options ek_lint_options_default(void);
  */
 ek_status ek_lint_run(const char *const *path, int n_paths, const ek_lint_options *options, const ek_listener *listener,
                       ek_lint *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_lint_clear(ek_lint *lint);
 
-/** `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it with `context`.
+/**
+ * `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it with `context`.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
  */
 ek_status ek_lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err);
-/** For scripts: docs/lint.md. EK_ERR_MEMORY; EK_ERR_SYSTEM when `out` cannot be written, as all of them. */
+/**
+ * For scripts: docs/lint.md.
+ *
+ * @return EK_OK; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(output).
+ */
 ek_status ek_lint_write_json(const ek_lint *lint, FILE *out, ek_error *err);
-/** SARIF 2.1.0, for code review. EK_ERR_MEMORY, EK_ERR_SYSTEM. */
+/**
+ * SARIF 2.1.0, for code review.
+ *
+ * @return EK_OK; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(findings x rules + rules^2).
+ */
 ek_status ek_lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);
-/** A rule with all it says. */
+/** A rule with all it says. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err);
 
 #ifdef __cplusplus

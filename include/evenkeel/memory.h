@@ -3,7 +3,10 @@
  * docs/models.md has the model. In short: each kind of layer is a graph of operators; which tensors it keeps for its
  * backward pass follows from what each operator's gradient reads and what is recomputed; running the graph gives the
  * order in which tensors come and go; the schedule's order of blocks puts the layers together, and the most bytes that
- * are ever alive at once are the peak. An allocator then places every tensor, for the figure with fragments. */
+ * are ever alive at once are the peak. An allocator then places every tensor, for the figure with fragments.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEMORY_H
 #define EVENKEEL_MEMORY_H
 
@@ -92,6 +95,7 @@ typedef struct ek_memory_options {
  *         Thread-safe.
  */
 ek_status ek_memory_predict(const ek_job *job, const ek_memory_options *options, ek_memory *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_memory_clear(ek_memory *memory);
 
 /** A rule that nobody has a source for, and a value of it with which the answer to "does it fit?" is the other one. */
@@ -111,9 +115,10 @@ enum { EK_MAX_ASSUMPTIONS = 32 };
  * put to each of its alternatives (ek_rule_alternatives), alone, and the job predicted again.
  *
  * @param memory  the job's prediction, with allocation
+ * @param out     [EK_MAX_ASSUMPTIONS], of which the first n are written
  * @param n       out: how many change the verdict; 0 without a limit. In the order of the rules, for each the
  *                alternatives nearest to its value first
- * @return as ek_memory_predict(), which is called some ten times
+ * @return as ek_memory_predict(). Cost: that for each alternative of the assumed rules that changes anything, some ten.
  */
 ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
                                 ek_memory_assumption out[EK_MAX_ASSUMPTIONS], int *n, ek_error *err);
@@ -144,8 +149,15 @@ typedef struct ek_memory_course {
     ek_memory_moment *moment; /**< [n_stages][n_blocks]; a stage's largest peak is its used peak */
 } ek_memory_course;
 
-/** @return as ek_memory_predict(). O(kinds of layers x operators + blocks), memory O(blocks). */
+/**
+ * What every stage holds, block by block.
+ *
+ * @param job  passes ek_job_check()
+ * @param out  ek_memory_course_clear() frees it; untouched on failure
+ * @return as ek_memory_predict(). O(kinds of layers x operators + blocks), memory O(blocks).
+ */
 ek_status ek_memory_course_of(const ek_job *job, ek_memory_course *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_memory_course_clear(ek_memory_course *course);
 
 /* ---- measures ---- */
@@ -185,7 +197,9 @@ bool ek_memory_limit_by_device(ek_job *job, const struct ek_device *device);
  *
  * @param device  for step times (evenkeel/cost.h); NULL: none
  * @param n       out: how many
- * @return EK_OK, or EK_ERR_MEMORY. As long as ek_memory_predict() for each.
+ * @return EK_OK; EK_ERR_INPUT where the job cannot be predicted; EK_ERR_MEMORY. Cost: an
+ *         ek_memory_predict() for each measure, with a device an ek_cost_step(), and for those that make room a search
+ *         as of ek_memory_least_recompute().
  */
 ek_status ek_memory_mitigations(const ek_job *job, const struct ek_device *device, ek_mitigation out[EK_MAX_MEASURES],
                                 int *n, ek_error *err);
@@ -198,8 +212,8 @@ ek_status ek_memory_mitigations(const ek_job *job, const struct ek_device *devic
  * @param out  [EK_MAX_MEASURES] in the order they are taken. after_mb is with all before it too, saved_mb from the one
  *             before, step_change over today
  * @param n    out: how many; 0 where the job fits, or no limit is known. The last one fits, or nothing more saves
- * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. As long as ek_memory_mitigations() for each
- *         of them.
+ * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. Cost: ek_memory_mitigations() for each of them, without its search for
+ * less recomputation, and n^2 predictions to leave out what is not needed.
  */
 ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device,
                                     ek_mitigation out[EK_MAX_MEASURES], int *n, ek_error *err);
@@ -218,13 +232,18 @@ ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *d
  * @param layers  backward times by kind, and which kinds there are
  * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation keeps the limit
  * @param peak_mb out: its largest actual peak; NAN when empty
- * @return EK_OK, EK_ERR_MEMORY. At most 9 log2(layers of a stage) predictions.
+ * @return EK_OK, EK_ERR_MEMORY. Cost: at most 9 (log2(layers of a stage) + 3) + 1 ek_memory_predict().
  */
 ek_status ek_memory_least_recompute(const ek_job *job, const ek_job_change *change, const ek_layers *layers,
                                     double limit_mb, ek_plan *plan, double *peak_mb, ek_error *err);
 
-/** Largest actual peak of every stage of a job with a plan's settings, MB, [n_stages], INFINITY throughout where the
- *  framework would not run it. @return EK_OK, EK_ERR_MEMORY */
+/**
+ * Largest actual peak of every stage of a job with a plan's settings.
+ *
+ * @param change   with a plan
+ * @param peak_mb  [n_stages] of that plan, MB; INFINITY throughout where the framework would not run it
+ * @return EK_OK, EK_ERR_MEMORY. Cost: ek_memory_predict().
+ */
 ek_status ek_memory_peaks_with(const ek_job *job, const ek_job_change *change, double *peak_mb, ek_error *err);
 
 /* ---- calibration ---- */
@@ -258,12 +277,19 @@ typedef struct ek_memory_fit_result {
  * uncalibrated model, so that two peaks do not make four knobs run wild. How many knobs are fitted follows from the
  * error of leaving each peak out.
  *
+ * @param peaks   [n_peaks], 1 or more
  * @param actual  the peaks are with fragments
- * @return EK_OK; EK_ERR_INPUT for no peaks, a stage the job has not, a peak that is not positive; EK_ERR_MEMORY
+ * @return EK_OK; EK_ERR_INPUT for no peaks, a stage the job has not, a peak that is not positive; EK_ERR_MEMORY. Cost:
+ *         at most 17 ek_memory_predict(), without allocation unless `actual`.
  */
 ek_status ek_memory_calibrate(const ek_job *job, const ek_memory_peak *peaks, int n_peaks, bool actual,
                               ek_memory_fit_result *out, ek_error *err);
-/** Error of a prediction against peaks. */
+/**
+ * Error of a prediction against peaks. O(n_peaks).
+ *
+ * @param peaks   [n_peaks] of stages that the prediction has, each above 0 MB
+ * @param actual  the peaks are with fragments
+ */
 ek_memory_error ek_memory_compare(const ek_memory *memory, const ek_memory_peak *peaks, int n_peaks, bool actual);
 
 /* ---- layers ---- */
@@ -273,7 +299,9 @@ ek_memory_error ek_memory_compare(const ek_memory *memory, const ek_memory_peak 
  * A kind is modelled when the job's patterns (or the framework's default ones) save anything.
  *
  * @param device  NULL: times are 0, which the caller replaces
- * @param out     ek_layers_clear() frees it
+ * @param out     ek_layers_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT where the device lacks a figure; EK_ERR_MEMORY. O(kinds of layers x operators x patterns
+ *         + layers).
  */
 ek_status ek_memory_to_layers(const ek_job *job, const struct ek_device *device, ek_layers *out, ek_error *err);
 

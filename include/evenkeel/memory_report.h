@@ -1,7 +1,10 @@
 /* evenkeel/memory_report.h - a prediction of memory as text, JSON, a table, a picture and dry-run logs, and what one
  * layer keeps, tensor by tensor.
  *
- * Writers only print: every figure is computed by evenkeel/memory.h and evenkeel/cost.h. */
+ * Writers only print: every figure is computed by evenkeel/memory.h and evenkeel/cost.h.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEMORY_REPORT_H
 #define EVENKEEL_MEMORY_REPORT_H
 
@@ -57,6 +60,7 @@ typedef struct ek_kept {
  * @return EK_OK or EK_ERR_MEMORY. O(tensors x operators) per kind.
  */
 ek_status ek_memory_kept(const ek_job *job, ek_kept out[EK_MAX_KEPT], int *n, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_kept_clear(ek_kept *kept);
 
 /* ---- the report ---- */
@@ -102,29 +106,49 @@ typedef struct ek_memory_report {
     bool color;                             /**< ANSI colours, for a terminal that wants them */
 } ek_memory_report;
 
-/** Decoder layers of a stage by recompute kind, over all its chunks. */
+/** Decoder layers of a stage by recompute kind, over all its chunks. O(chunks). */
 ek_chunk_mix ek_memory_stage_mix(const ek_job *job, int stage);
 
-/** For people: the verdict, a row a stage, where the peak is and what is alive there, what the prediction rests on.
- *  O(stages). All writers: EK_ERR_SYSTEM when the output cannot be written. */
+/**
+ * For people: the verdict, a row a stage, where the peak is and what is alive there, what the prediction rests on.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(stages).
+ */
 ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err);
-/** Everything, by docs/memory-json.md. */
+/** Everything, by docs/memory-json.md. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err);
-/** A header line and a row a stage, comma-separated. */
+/**
+ * A header line and a row a stage, comma-separated.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
 ek_status ek_memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err);
-/** A stacked bar a stage, with the limit. */
+/** A stacked bar a stage, with the limit. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err);
 
-/** The lines that end the dry-run log of a stage, as the framework writes them and ek_log_read() reads them.
- *  @param device_mb  of the device; 0: 65536 */
+/**
+ * The lines that end the dry-run log of a stage, as the framework writes them and ek_log_read() reads them.
+ *
+ * @param stage      0 to n_stages - 1
+ * @param device_mb  of the device; 0: 65536
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(1).
+ */
 ek_status ek_memory_write_log(const ek_memory *memory, int stage, double device_mb, FILE *out, ek_error *err);
 /** Name of the stage's log below a dry run's folder: "stage_3_rank_3072/mindformer.log". */
 void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size);
 
-/** The rules: name, value, what it is, whether it is derived, documented or assumed, and those that are not the
- *  framework's default marked. */
+/**
+ * The rules: name, value, what it is, whether it is derived, documented or assumed, and those that are not the
+ * framework's default marked.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(rules^2).
+ */
 ek_status ek_memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
-/** The same as a JSON list. */
+/**
+ * The same as a JSON list.
+ *
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(rules^2).
+ */
 ek_status ek_memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
 
 #ifdef __cplusplus

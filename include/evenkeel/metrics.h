@@ -1,5 +1,8 @@
 /* evenkeel/metrics.h - how well a training run uses its devices: throughput, MFU and HFU with every term of the FLOPs,
- * linearity, bubble ratios. docs/models.md has the formulas. */
+ * linearity, bubble ratios. docs/models.md has the formulas.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_METRICS_H
 #define EVENKEEL_METRICS_H
 
@@ -44,8 +47,13 @@ typedef struct ek_flops {
  *  @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flops *out, ek_error *err);
 
-/** Parameters of a job's model and those that a token meets, tied and shared matrices once. O(operators).
- *  @return EK_OK or EK_ERR_MEMORY. */
+/**
+ * Parameters of a job's model and those that a token meets, tied and shared matrices once.
+ *
+ * @param all     out: all parameters
+ * @param active  out: those that a token meets
+ * @return EK_OK or EK_ERR_MEMORY. O(operators).
+ */
 ek_status ek_job_count_parameters(const ek_job *job, double *all, double *active, ek_error *err);
 
 /** What the FLOPs of a token rest on. */
@@ -103,7 +111,7 @@ typedef struct ek_metrics {
  * Of step time, samples/s and tokens/s/device one is enough. Given more, they must agree within 0.5 %, and so must what
  * is given besides a job with what the job says.
  * @return EK_OK; EK_ERR_INPUT where what is given contradicts itself or is no number above 0, or where the device has
- * no peak for the job's type; EK_ERR_MEMORY.
+ *         no peak for the job's type; EK_ERR_MEMORY. O(kinds of layers x operators).
  */
 ek_status ek_metrics_compute(const ek_metrics_input *input, ek_metrics *out, ek_error *err);
 
@@ -115,11 +123,15 @@ typedef struct ek_metrics_prediction {
     double error;                        /**< predicted over measured step, minus 1; NAN: nothing was measured */
 } ek_metrics_prediction;
 
-/** Predict the step of a run; what is measured or given in `input` does not go into it.
- *  @param input  with a job and a device
- *  @param out    ek_metrics_prediction_clear() frees it; untouched on failure
- *  @return as ek_metrics_compute() and ek_cost_step() */
+/**
+ * Predict the step of a run; what is measured or given in `input` does not go into it.
+ *
+ * @param input  with a job and a device
+ * @param out    ek_metrics_prediction_clear() frees it; untouched on failure
+ * @return as ek_metrics_compute() and ek_cost_step(). Cost: that of both.
+ */
 ek_status ek_metrics_predict(const ek_metrics_input *input, ek_metrics_prediction *out, ek_error *err);
+/** Free the step that a prediction holds. Accepts a zeroed struct. */
 void ek_metrics_prediction_clear(ek_metrics_prediction *prediction);
 
 #ifdef __cplusplus

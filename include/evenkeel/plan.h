@@ -1,7 +1,10 @@
 /* evenkeel/plan.h - how many layers sit in each chunk of each stage, and what they recompute.
  *
  * The second type everything meets in. A plan is kept in the framework's own terms (three recompute lists per chunk),
- * so that every plan is one the framework can be told: each list applies to the first layers of a chunk. */
+ * so that every plan is one the framework can be told: each list applies to the first layers of a chunk.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_PLAN_H
 #define EVENKEEL_PLAN_H
 
@@ -41,9 +44,21 @@ typedef struct ek_chunk_cost {
                                layer; 0 unless ek_layers.recompute_transient */
 } ek_chunk_cost;
 
-/** Allocate a plan of zeros. @return EK_OK, or EK_ERR_MEMORY, or EK_ERR_INPUT outside the limits of layers.h. */
+/**
+ * Allocate a plan of zeros.
+ *
+ * @param plan  ek_plan_clear() frees it; untouched on failure
+ * @return EK_OK, EK_ERR_MEMORY, or EK_ERR_INPUT outside the limits of layers.h. O(stages x chunks).
+ */
 ek_status ek_plan_init(ek_plan *plan, int n_stages, int n_chunks, ek_error *err);
+/**
+ * A copy that is cleared on its own.
+ *
+ * @param to  untouched on failure
+ * @return as ek_plan_init(). O(stages x chunks).
+ */
 ek_status ek_plan_copy(const ek_plan *from, ek_plan *to, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_plan_clear(ek_plan *plan);
 
 /**
@@ -112,15 +127,18 @@ typedef struct ek_strategies {
  * @param layers    the model, needed to resolve offsets and `true`; ek_layers_bare() will do. NULL: taken from the
  *                  first list `layers` in the file, which the JSON form has
  * @param n_stages  stages of a plan that has no list to count them by (`offset: 0`); 0: those of the file's other plans
- * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + plans x stages x chunks).
  */
 ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
                              ek_strategies *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_strategies_clear(ek_strategies *strategies);
 
 /**
  * Even split of a model with every layer recomputed as `kind`: floor(L / (p v)) layers a chunk, the first L mod (p v)
  * chunks one more. The two naive strategies of the original.
+ *
+ * @return as ek_plan_init(). O(stages x chunks).
  */
 ek_status ek_plan_even(const ek_layers *layers, int n_stages, int n_chunks, ek_recompute kind, ek_plan *out,
                        ek_error *err);

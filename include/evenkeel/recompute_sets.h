@@ -3,7 +3,10 @@
  *
  * A framework can be told to recompute operators one by one (MindFormers: a pattern for each), module by module
  * (Megatron), or in one way (torchtitan's "op"). A set is some of them together: what one operator saves depends on
- * the others, since a tensor goes only where it can be made again from what stays. */
+ * the others, since a tensor goes only where it can be made again from what stays.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RECOMPUTE_SETS_H
 #define EVENKEEL_RECOMPUTE_SETS_H
 
@@ -75,10 +78,12 @@ typedef struct ek_recompute_set_list {
  */
 ek_status ek_recompute_sets(const ek_job *job, const ek_device *device, int n_offered, ek_recompute_set_list *out,
                             ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_recompute_set_list_clear(ek_recompute_set_list *list);
 
-/** Is a pattern, or are all of another set's, among a set's? O(patterns), O(patterns squared). */
+/** Is a pattern among a set's? O(patterns). */
 bool ek_recompute_set_has(const ek_recompute_set *set, const ek_set_pattern *pattern);
+/** Are all patterns of one set among another's? O(patterns squared). */
 bool ek_recompute_set_has_all(const ek_recompute_set *large, const ek_recompute_set *small);
 
 /**

@@ -1,7 +1,10 @@
 /* evenkeel/report.h - results as text, YAML, JSON, pictures and traces.
  *
  * An output format is one file behind the table ek_formats (text to stdout) or one of the writers below it. Writers
- * only print: every figure is computed before. */
+ * only print: every figure is computed before.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_REPORT_H
 #define EVENKEEL_REPORT_H
 
@@ -129,15 +132,34 @@ typedef struct ek_format {
 
 /** text, yaml, json; NULL at the end. */
 extern const ek_format *const ek_formats[];
+/** The format of a name, or NULL. O(formats). */
 const ek_format *ek_format_find(const char *name);
 
-/** Timeline above memory curves, limit drawn in, one picture for one case. O(blocks). */
+/**
+ * Timeline above memory curves, limit drawn in, one picture for one case.
+ *
+ * @param case_index  0 to n_cases - 1
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(blocks).
+ */
 ek_status ek_svg_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
-/** All cases side by side on one time axis, with a table of step, bubble and peak. O(blocks). */
+/**
+ * All cases side by side on one time axis, with a table of step, bubble and peak.
+ *
+ * @return EK_OK; EK_ERR_INPUT where there is no case; EK_ERR_SYSTEM when `out` cannot be written. O(blocks).
+ */
 ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err);
-/** Step time and its bound over the swept value. O(rows). */
+/**
+ * Step time and its bound over the swept value.
+ *
+ * @return EK_OK; EK_ERR_INPUT where there is no value to draw; EK_ERR_SYSTEM when `out` cannot be written. O(rows).
+ */
 ek_status ek_svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err);
-/** The simulated timeline of one case as a Chrome trace (Trace Event Format) that Perfetto opens. O(blocks). */
+/**
+ * The simulated timeline of one case as a Chrome trace (Trace Event Format) that Perfetto opens.
+ *
+ * @param case_index  0 to n_cases - 1
+ * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(blocks).
+ */
 ek_status ek_chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
 
 #ifdef __cplusplus

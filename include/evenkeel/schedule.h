@@ -1,6 +1,9 @@
 /* evenkeel/schedule.h - in which order each stage runs its forward and backward blocks.
  *
- * A schedule is one file behind this table; nothing outside it knows its order of blocks. */
+ * A schedule is one file behind this table; nothing outside it knows its order of blocks.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SCHEDULE_H
 #define EVENKEEL_SCHEDULE_H
 
@@ -132,13 +135,13 @@ static inline bool ek_schedule_is_interleaved(const ek_schedule *schedule)
 /** The limit of live activations a schedule's order is made for when none is given; 0 when it has none. */
 double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages);
 
-/** By name, or NULL. */
+/** By name, or NULL. O(schedules). */
 const ek_schedule *ek_schedule_find(const char *name);
 
 /** The first of the list in a family with a placement; NULL: none. O(schedules). */
 const ek_schedule *ek_schedule_of(ek_schedule_family family, ek_placement placement);
 
-/** The original's choice: 1f1b for one chunk, else interleaved or interleaved-less-memory. */
+/** The original's choice: 1f1b for one chunk, else interleaved or interleaved-less-memory. O(schedules). */
 const ek_schedule *ek_schedule_default(int n_chunks, int less_memory);
 
 #ifdef __cplusplus

@@ -2,7 +2,10 @@
  *
  * HTTP on 127.0.0.1, GET only. Every address begins with a token that is drawn for each start, requests for another
  * host than this one are refused, and nothing but what docs/view-json.md lists can be asked for: no path of a file is
- * ever made from a request. */
+ * ever made from a request.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SERVE_H
 #define EVENKEEL_SERVE_H
 
@@ -36,11 +39,14 @@ typedef struct ek_server ek_server;
  *
  * @param index    borrowed until ek_server_stop()
  * @param options  copied; what it points at is borrowed
- * @return EK_OK, EK_ERR_SYSTEM (the port is taken; no random bytes), EK_ERR_MEMORY
+ * @param out      ek_server_stop() ends it
+ * @return EK_OK, EK_ERR_SYSTEM (the port is taken; no random bytes), EK_ERR_MEMORY. Cost: a listening socket, and one
+ *         thread or more that wait.
  */
 ek_status ek_server_start(ek_trace_index *index, const ek_serve_options *options, ek_server **out, ek_error *err);
 /** "http://127.0.0.1:PORT/TOKEN/" */
 const char *ek_server_address(const ek_server *server);
+/** The port that it listens on, also where the options left the choice to the system. */
 int ek_server_port(const ek_server *server);
 /** Requests answered so far, refused ones too. Thread-safe. */
 int64_t ek_server_n_requests(const ek_server *server);

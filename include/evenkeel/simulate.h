@@ -1,7 +1,10 @@
 /* evenkeel/simulate.h - run a plan through a schedule: step time, timeline, memory curve, bubble.
  *
  * An ek_order is a schedule laid out once for a shape: blocks of all stages in one fixed topological order. It is
- * immutable, so threads may share it. Evaluating a changed plan is then one pass over flat arrays. */
+ * immutable, so threads may share it. Evaluating a changed plan is then one pass over flat arrays.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SIMULATE_H
 #define EVENKEEL_SIMULATE_H
 
@@ -44,10 +47,17 @@ typedef struct ek_order ek_order;
  */
 ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
                            ek_order **out, ek_error *err);
-/** ek_order_new_for() without a profile. */
+/**
+ * ek_order_new_for() without a profile.
+ *
+ * @return as ek_order_new_for(). O(blocks).
+ */
 ek_status ek_order_new(const ek_schedule *schedule, const ek_shape *shape, ek_order **out, ek_error *err);
+/** Free an order. NULL is fine. */
 void ek_order_free(ek_order *order);
+/** The shape that it was laid out for; owned by the order. */
 const ek_shape *ek_order_shape(const ek_order *order);
+/** The schedule that it was laid out by; borrowed. */
 const ek_schedule *ek_order_schedule(const ek_order *order);
 /** 2 p v m, or 3 p v m when the backward is split. */
 size_t ek_order_n_blocks(const ek_order *order);
@@ -96,10 +106,11 @@ int ek_order_live_vectors(const ek_order *order, int stage, const double **vecto
  *
  * @param cost     [n_chunks][n_stages]
  * @param comm     NULL for none
- * @param scratch  ek_order_scratch_size() doubles
+ * @param scratch  [ek_order_scratch_size()]
  * @return step time. O(blocks), no allocation, thread-safe with its own scratch.
  */
 double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, const ek_comm *comm, double *scratch);
+/** Doubles that ek_order_step_time() works in: O(stages x chunks + micro-batches) of them. */
 size_t ek_order_scratch_size(const ek_order *order);
 
 /** One block as it ran. */
@@ -148,9 +159,14 @@ typedef struct ek_timeline {
  */
 ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                       ek_timeline *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_timeline_clear(ek_timeline *timeline);
 
-/** Largest peak of any stage, and which stage (may be NULL). */
+/**
+ * Largest peak of any stage. O(stages).
+ *
+ * @param stage  out: which stage; may be NULL
+ */
 double ek_timeline_peak(const ek_timeline *timeline, int *stage);
 
 enum { EK_NO_BLOCK = -1 };
@@ -185,8 +201,12 @@ typedef struct ek_stage_time {
     double idle;      /**< the bubble of the stage */
 } ek_stage_time;
 
-/** Sums of each stage's blocks and of what lies between them. @param wait of ek_timeline_waits(); @param out
- * [n_stages]. O(blocks). */
+/**
+ * Sums of each stage's blocks and of what lies between them. O(blocks).
+ *
+ * @param wait  [n_blocks] of ek_timeline_waits()
+ * @param out   [n_stages]
+ */
 void ek_timeline_stage_times(const ek_timeline *timeline, const ek_wait *wait, ek_stage_time *out);
 
 #ifdef __cplusplus

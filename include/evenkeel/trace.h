@@ -5,7 +5,9 @@
  * nanoseconds (profilers' epochs do not fit a double); EK_TRACE_UNKNOWN where the input does not tell. Memory is in the
  * unit that the field's name says. Definitions: docs/trace.md; where each figure stands in the JSON:
  * docs/trace-json.md.
- */
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_H
 #define EVENKEEL_TRACE_H
 
@@ -703,6 +705,7 @@ typedef struct ek_trace_options {
  */
 ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
                             const ek_listener *listener, ek_trace_run *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_trace_run_clear(ek_trace_run *run);
 
 /** How long a step takes. */
@@ -715,7 +718,8 @@ typedef struct ek_trace_step_time {
 
 /** Length of a step: until the next one begins, as the device sees it (without device windows the host); where no
  *  recorded step follows, its own: the longer of the host's mark and the device's first start to its last end.
- *  EK_TRACE_UNKNOWN when nothing tells. Every command takes the time of a step from these three functions. O(1). */
+ *  EK_TRACE_UNKNOWN when nothing tells. Every command takes the time of a step from these three functions. O(1).
+ *  @param begin_to_begin  out: it lasts until the next one begins */
 int64_t ek_trace_step_length(const ek_trace_rank *rank, int index, bool *begin_to_begin);
 /** Mean length of a rank's steps; one without a follower counts as long as the mean of the others at least. O(steps).
  */
@@ -730,10 +734,11 @@ const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_tim
  * Is every name of layers that `options` gives (head, body, tail) that of a layer of the run? A name that is not would
  * be left out of the times. A run without layers at all, of which no body is named, has none to miss.
  *
- * @param path   what the run was read from; read once more for the names to offer, when one is missing
- * @param role   of the first name that is missing; untouched on success
- * @param index  its place in the options' list
- * @return EK_OK; EK_ERR_INPUT with the nearest names of the traces; as ek_trace_run_read()
+ * @param path   [n_paths] what the run was read from; read once more for the names to offer, when one is missing
+ * @param role   out: of the first name that is missing; untouched on success
+ * @param index  out: its place in the options' list; likewise
+ * @return EK_OK; EK_ERR_INPUT with the nearest names of the traces; as ek_trace_run_read(). O(names x layers), and
+ *         O(bytes) where one is missing.
  */
 ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path, int n_paths,
                                const ek_trace_options *options, ek_trace_role *role, int *index, ek_error *err);
@@ -746,7 +751,7 @@ ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path,
  *
  * @param notes  sentences, each ended by a line break, the last on memory; owned by the caller (free); untouched on
  *               failure
- * @return EK_OK, EK_ERR_INPUT when the run shows no layers, EK_ERR_MEMORY
+ * @return EK_OK, EK_ERR_INPUT when the run shows no layers, EK_ERR_MEMORY. O(n log n) for n executions of layers.
  */
 ek_status ek_trace_to_layers(const ek_trace_run *run, ek_layers *out, char **notes, ek_error *err);
 

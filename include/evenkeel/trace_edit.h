@@ -2,7 +2,10 @@
  *
  * Events are copied as they stand. Only what must change does: the time (to the common clock), and, with more than one
  * rank, process ids and flow ids (so that ranks stay apart) and process names ("rank 3: Ascend Hardware"). Memory does
- * not grow with the files. */
+ * not grow with the files.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_EDIT_H
 #define EVENKEEL_TRACE_EDIT_H
 
@@ -60,10 +63,13 @@ typedef struct ek_trace_written {
  * Assumes that clocks run equally fast over the trace (`drift` tells) and that a host's devices share a clock (the
  * profilers convert to it). Hosts come from the folder's names; a rank without one is a host of its own.
  *
+ * @param path  [n_paths] files and folders of one run, as for ek_trace_run_read()
+ * @param out   ek_trace_clocks_clear() frees it; untouched on failure
  * @return EK_OK, EK_ERR_INPUT when nothing of a trace is there, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes).
  */
 ek_status ek_trace_clocks_read(const char *const *path, int n_paths, const ek_trace_options *options,
                                const ek_listener *listener, ek_trace_clocks *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_trace_clocks_clear(ek_trace_clocks *clocks);
 
 /**
@@ -72,9 +78,10 @@ void ek_trace_clocks_clear(ek_trace_clocks *clocks);
  * A complete event is kept when it overlaps the range; flows and instants when they lie in it; metadata always.
  * With layers, device and scope events are kept whose name, operator or launch belongs to one of them.
  *
+ * @param path    [n_paths] files and folders of one run
  * @param clocks  of ek_trace_clocks_read() over the same paths, or NULL: as the files' clocks are
  * @return EK_OK; EK_ERR_INPUT when there is no trace, no such rank, step or layer, or no
- *         event in the range; EK_ERR_SYSTEM; EK_ERR_MEMORY
+ *         event in the range; EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes); memory does not grow with them.
  */
 ek_status ek_trace_write(const char *const *path, int n_paths, const ek_trace_selection *selection,
                          const ek_trace_clocks *clocks, const ek_trace_options *options, const ek_listener *listener,

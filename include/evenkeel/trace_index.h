@@ -3,7 +3,10 @@
  *
  * A trace file is read once and its events are written by track, depth and time into an index file, with sums over 64
  * and 4096 events (src/index/format.h). Any stretch of time at any resolution is then answered from a bounded number of
- * reads. Memory while writing is bounded but for the texts of distinct names; while reading it is that of the sums. */
+ * reads. Memory while writing is bounded but for the texts of distinct names; while reading it is that of the sums.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_INDEX_H
 #define EVENKEEL_TRACE_INDEX_H
 
@@ -94,19 +97,22 @@ typedef struct ek_trace_index_made {
 ek_status ek_trace_index_open(const char *const *path, int n_paths, const ek_trace_index_options *options,
                               const ek_listener *listener, ek_trace_index **out, ek_trace_index_made *made,
                               ek_error *err);
-/** NULL is fine. */
+/** Close an index: its files, and those of a temporary one are gone. NULL is fine. */
 void ek_trace_index_close(ek_trace_index *index);
 /** Traces, in order of ranks, those without one last. */
 int ek_trace_index_n_files(const ek_trace_index *index);
 /** The rank of a trace; EK_TRACE_NO_RANK (-1) when nothing tells it. */
 int ek_trace_index_rank(const ek_trace_index *index, int file);
 /**
- * Bring clocks together: add nanoseconds to the times of each trace, [ek_trace_index_n_files()]. Instead of earlier
- * ones, not on top of them; before anyone asks the index, since nothing guards against that.
+ * Bring clocks together: add nanoseconds to the times of each trace. Instead of earlier
+ * ones, not on top of them; before other threads ask the index, since nothing guards against that. O(rows).
+ *
+ * @param shift  [ek_trace_index_n_files()] nanoseconds
  */
 void ek_trace_index_shift(ek_trace_index *index, const int64_t *shift);
-/** Bytes of the traces; of events in them that last. */
+/** Bytes of the traces. O(traces). */
 int64_t ek_trace_index_bytes(const ek_trace_index *index);
+/** Events in the traces that last. */
 int64_t ek_trace_index_n_events(const ek_trace_index *index);
 
 #ifdef __cplusplus

@@ -1,4 +1,7 @@
-/* evenkeel/train.h - what a training YAML says about the shapes of a model and how it is spread over devices. */
+/* evenkeel/train.h - what a training YAML says about the shapes of a model and how it is spread over devices.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRAIN_H
 #define EVENKEEL_TRAIN_H
 
@@ -57,7 +60,7 @@ typedef struct ek_train_devices {
  * Read the degrees of a training YAML's parallel_config, and nothing else of it. Expert parallelism re-uses the data
  * ranks, so it does not count.
  *
- * @return as ek_train_read(); EK_ERR_INPUT also for more than 2^24 devices
+ * @return as ek_train_read(); EK_ERR_INPUT also for more than 2^24 devices. O(file size).
  */
 ek_status ek_train_read_devices(const char *path, ek_train_devices *out, ek_error *err);
 
@@ -89,9 +92,13 @@ typedef struct ek_train_plan {
  *         several times), swap, which gives the lists another meaning; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_train_plan_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err);
-/** The same without offset and recompute lists, which may be wrong: the plan has its stages and chunks, but no layers.
+/**
+ * The same without offset and recompute lists, which may be wrong: the plan has its stages and chunks, but no layers.
+ *
+ * @return as ek_train_plan_read(). O(file size).
  */
 ek_status ek_train_sizes_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_train_plan_clear(ek_train_plan *train);
 
 /** What to change in a training YAML. */
@@ -111,6 +118,7 @@ typedef struct ek_train_change {
  *
  * @param listener  told where the plan and the file do not go together fully
  * @param text      the new text of `size` bytes, to be freed
+ * @param size      out: bytes of the text
  * @return EK_OK; EK_ERR_INPUT with the place: another number of layers, swap, or a value that cannot be changed alone;
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */

@@ -1,5 +1,8 @@
 /* evenkeel/train_log.h - what a training run printed: time, loss and throughput of its steps, from logs of MindFormers,
- * MindSpeed, Megatron-LM and torchtitan. */
+ * MindSpeed, Megatron-LM and torchtitan.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRAIN_LOG_H
 #define EVENKEEL_TRAIN_LOG_H
 
@@ -48,15 +51,20 @@ typedef struct ek_train_log {
  * Read a log of any size; "-" is standard input. Which framework wrote it is found by its lines. Several processes'
  * lines in one file (a launcher's prefix, colour codes, carriage returns) are taken as they come; a step printed by
  * several ranks counts once.
- * @return EK_OK; EK_ERR_INPUT when no line of a step is in it, naming what was looked for; EK_ERR_SYSTEM; EK_ERR_MEMORY
+ *
+ * @param listener  warned of what was passed over; may be NULL
+ * @param out       ek_train_log_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT when no line of a step is in it, naming what was looked for; EK_ERR_SYSTEM;
+ * EK_ERR_MEMORY. O(bytes + steps log steps).
  */
 ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_train_log_clear(ek_train_log *log);
 
-/** Give steps that print a rate and no time the time that follows from the job that the log is of:
- *  batch x micro-batches x length / (tensor x pipeline x context x tokens_per_second_per_device). Others stay. */
+/** Give steps that print a rate and no time the time that follows from the job that the log is of: batch x
+ *  micro-batches x length / (tensor x pipeline x context x tokens_per_second_per_device). Others stay. O(steps). */
 void ek_train_log_time(ek_train_log *log, const ek_job *job);
-/** Median of the tokens/s of a device that steps print; NAN: none does, or memory is out. */
+/** Median of the tokens/s of a device that steps print; NAN: none does, or memory is out. O(n log n) for n steps. */
 double ek_train_log_token_rate(const ek_train_log *log);
 
 /**

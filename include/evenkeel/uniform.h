@@ -1,7 +1,10 @@
 /* evenkeel/uniform.h - a schedule by itself: equal stages of given times, no model.
  *
  * For comparing schedules before there is a profile, and for checking them against published figures. Memory is counted
- * in activations of one micro-batch on one whole stage. */
+ * in activations of one micro-batch on one whole stage.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_UNIFORM_H
 #define EVENKEEL_UNIFORM_H
 
@@ -54,7 +57,9 @@ typedef struct ek_uniform_run {
  * @param limit  live activations a stage may hold, in micro-batches of a whole stage; 0: the schedule's own. Binds a
  *               schedule that makes its order for a limit; the others run as they are, and `peak` says whether they
  *               keep it
+ * @param out    ek_uniform_run_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT for a shape the schedule is not defined for or a limit without an order; EK_ERR_MEMORY.
+ *         Cost: ek_order_new_for() and ek_simulate().
  */
 ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape, const ek_uniform *times,
                               const ek_comm *comm, double limit, ek_uniform_run *out, ek_error *err);

@@ -3,7 +3,10 @@
  * A page is one HTML file: the viewer (web/), and a document with everything it shows (docs/view-json.md). It needs no
  * network and opens from a file. What a run of the page is made from is given by pointers, each of which may be NULL; a
  * part that the page can show is one file src/view/run_NAME.c and one line in EK__VIEW_PART_LIST. Writers only print:
- * every figure is computed before. */
+ * every figure is computed before.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_VIEW_H
 #define EVENKEEL_VIEW_H
 
@@ -66,7 +69,11 @@ enum { EK_VIEW_MAX_TRACE_BYTES = 96 << 20 };
  *         `out` cannot be written or a trace's file has changed, EK_ERR_MEMORY. O(events and blocks).
  */
 ek_status ek_view_write_html(const ek_view *view, FILE *out, ek_error *err);
-/** The document alone, as JSON on one line: what a server hands to its page. Errors as above. */
+/**
+ * The document alone, as JSON on one line: what a server hands to its page.
+ *
+ * @return as ek_view_write_html(). O(events and blocks).
+ */
 ek_status ek_view_write_json(const ek_view *view, FILE *out, ek_error *err);
 
 /** The runs of a page about layouts: the layouts, and a run of its own for each of the best plans and for the job's
@@ -88,9 +95,14 @@ enum { EK_VIEW_MOST_BLOCKS = 400000 };
  * @return as ek_cost_step_run() and ek_memory_course_of(). O(blocks of the plans).
  */
 ek_status ek_layout_view_of(const ek_layout_result *result, ek_layout_view *out, ek_error *err);
+/** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_view_clear(ek_layout_view *view);
 
-/** The viewer without a document, whose page asks for `document` beside it: what a server answers first. Static. */
+/**
+ * The viewer without a document, whose page asks for `document` beside it: what a server answers first. Static.
+ *
+ * @param size  out: its bytes
+ */
 const char *ek_view_shell(size_t *size);
 
 #ifdef __cplusplus

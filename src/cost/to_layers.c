@@ -8,6 +8,7 @@
  * difference of two kinds; what the loss needs beyond a layer goes to the tail's parameters. So a stage's peak is met
  * where its last layers, which run backward first, are not recomputed, and is a little high where they are. Not
  * handled: the first chunk's mask where chunks differ in layers, which is spread evenly over them. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,7 @@ static int64_t stays(const ek__program *program)
     int64_t bytes = 0;
     for (int k = EK_BACKWARD; k < EK_N_BLOCK_KINDS; k++)
         bytes += program->first[k].end - program->profile[k].end;
+    assert(bytes >= 0);
     return bytes;
 }
 
@@ -81,6 +83,7 @@ static int64_t transient_of(const ek__program *program)
 
 static ek_status measure_kind(maker *m, ek__graph_kind kind)
 {
+    assert((unsigned)kind < EK__N_GRAPH_KINDS && m->programs->graph[kind]);
     const ek__graph *graph = m->programs->graph[kind];
     const ek__persistent_bytes *bytes = &m->programs->bytes[kind];
     kind_cost *cost = &m->kind[kind];
@@ -150,6 +153,7 @@ static ek_status measure(maker *m)
 
 static void set_layer(ek_layer *layer, const kind_cost *cost)
 {
+    assert(cost->there && cost->parameter >= 0);
     memcpy(layer->name, cost->name, sizeof layer->name);
     layer->forward_time = cost->times.forward;
     layer->weight_time = cost->times.weight;
@@ -163,6 +167,7 @@ static void set_layer(ek_layer *layer, const kind_cost *cost)
 /* Add `share` of a kind to a mean. */
 static void add_share(ek_layer *layer, const kind_cost *cost, double share)
 {
+    assert(cost->there && share > 0 && share <= 1);
     layer->forward_time += share * cost->times.forward;
     layer->weight_time += share * cost->times.weight;
     layer->parameter_mb += share * cost->parameter;
@@ -176,6 +181,7 @@ static void add_share(ek_layer *layer, const kind_cost *cost, double share)
 static void set_mixed(const maker *m, ek_layer *layer, int from, int n_layers)
 {
     int n = n_layers - from;
+    assert(from >= 0 && n >= 1);
     *layer = (ek_layer){.n_layers = n};
     snprintf(layer->name, sizeof layer->name, "decoder, mixed");
     for (int i = from; i < n_layers; i++)
@@ -189,6 +195,7 @@ static void make_body(const maker *m, ek_layers *out)
         n_runs += ek__layer_graph_kind(m->job, i) != ek__layer_graph_kind(m->job, i - 1);
     out->n_layers = n_layers;
     for (int i = 0; i < n_layers;) {
+        assert(out->n_body < EK_MAX_BODY_KINDS);
         ek_layer *body = &out->body[out->n_body++];
         if (n_runs > EK_MAX_BODY_KINDS && out->n_body > 1) {
             set_mixed(m, body, i, n_layers);
@@ -200,6 +207,7 @@ static void make_body(const maker *m, ek_layers *out)
             body->n_layers++;
             i++;
         }
+        assert(body->n_layers >= 1);
     }
 }
 

@@ -39,6 +39,7 @@ static int n_cells(const ek_job *job)
 
 static bool is_full(const ek_job *job)
 {
+    assert(n_cells(job) >= 1);
     for (int c = 0; c < n_cells(job); c++)
         if (job->plan.full[c] < job->plan.layers[c])
             return false;
@@ -78,6 +79,7 @@ static ek_status widen(ek__mitigation_try *t, ek_pattern_kind kind, bool *change
         ek_pattern *pattern = &job->pattern[i];
         if (pattern->kind != kind)
             continue;
+        assert(pattern->layers);
         has = true;
         for (int c = 0; c < n_cells(job); c++) {
             *changed = *changed || pattern->layers[c] != job->plan.layers[c];
@@ -97,6 +99,7 @@ static ek_status widen(ek__mitigation_try *t, ek_pattern_kind kind, bool *change
 static void instead_of_full(ek__mitigation_try *t, bool *changed)
 {
     size_t used = strlen(t->out->name);
+    assert(used < sizeof t->out->name);
     if (!is_full(t->job))
         return;
     memset(t->job->plan.full, 0, (size_t)n_cells(t->job) * sizeof *t->job->plan.full);
@@ -148,6 +151,7 @@ static void recompute_first(ek_job *job, const int *full, const int *k)
     for (int c = 0; c < n_cells(job); c++) {
         int layers = job->plan.layers[c], wanted = k[c % job->plan.n_stages], n = wanted < layers ? wanted : layers;
         job->plan.full[c] = n > full[c] ? n : full[c];
+        assert(wanted >= 0 && job->plan.full[c] <= layers);
     }
     ek__job_one_rule(job);
 }
@@ -170,6 +174,7 @@ static ek_status try_counts(ek__mitigation_try *t, bounds *b, int *over)
     if (status || !fine)
         return status;
     for (int s = memory.n_stages - 1; s >= 0; s--) {
+        assert(b->tried[s] >= b->low[s] && b->tried[s] <= b->high[s]);
         bool fits = memory.stage[s].actual_peak <= memory.limit;
         *(fits ? &b->high[s] : &b->low[s]) = b->tried[s];
         *over = fits ? *over : s;
@@ -183,6 +188,7 @@ static bool middle(const ek_job *job, bounds *b)
 {
     bool more = false;
     for (int s = 0; s < job->plan.n_stages; s++) {
+        assert(b->low[s] >= 0 && b->low[s] <= b->high[s]);
         b->tried[s] = b->high[s] - b->low[s] > 1 ? b->low[s] + (b->high[s] - b->low[s]) / 2 : b->high[s];
         more = more || b->tried[s] < b->high[s];
     }
@@ -349,7 +355,9 @@ static ek_status change_less_recompute(ek__mitigation_try *t)
 /* A layer less, or one more, in a cell; lists that held for all its layers still do. */
 static void change_layers(ek_job *job, int cell, int by)
 {
+    assert(cell >= 0 && cell < n_cells(job));
     int was = job->plan.layers[cell], now = was + by;
+    assert(now >= 0);
     job->plan.layers[cell] = now;
     if (job->plan.full[cell] > now || (job->plan.full[cell] == was && was > 0))
         job->plan.full[cell] = now;
@@ -404,6 +412,7 @@ static void carry(const ek_plan *was, const int *list, const ek_plan *now, int *
             part += list[i];
             whole += was->layers[i];
         }
+        assert(part >= 0 && part <= whole);
         out[c] = whole > 0 ? (part * now->layers[c] + whole - 1) / whole : 0;
     }
 }
@@ -435,6 +444,7 @@ static ek_status spread(ek__mitigation_try *t, int n_chunks, const ek_schedule *
     const ek__job_source source = {.path = t->job->path, .text = "", .err = t->err};
     ek_job_overrides overrides = ek_job_overrides_none();
     ek_job was;
+    assert(n_chunks >= 1 && n_chunks <= EK_MAX_CHUNKS && schedule);
     overrides.n_chunks = n_chunks;
     overrides.schedule = schedule;
     if (t->job->framework == EK_MEGATRON && t->job->model.n_layers % (t->job->parallel.pipeline * n_chunks) != 0)
@@ -523,6 +533,7 @@ static bool double_micro_batches(ek_job *job)
 {
     bool accumulates = job->parallel.pipeline == 1 && is_mindformers(job);
     int *n = accumulates ? &job->parallel.n_accumulation : &job->parallel.n_micro_batches;
+    assert(*n >= 1);
     if (*n > EK_MAX_MICRO_BATCHES / 2)
         return false;
     *n *= 2;

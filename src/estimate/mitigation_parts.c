@@ -1,4 +1,5 @@
 /* What measures and the search for them share: the memory of a changed job; the least recomputation for a limit. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ ek_status ek__mitigation_recompute_less(ek_job *job, const ek_layers *layers, do
                                         double *peak_mb, ek_error *err)
 {
     const ek_job_change change = {.plan = &job->plan};
+    assert(layers->n_body >= 1 && limit_mb >= 0);
     ek_layers times = *layers;
     ek_plan plan;
     *less = false;

@@ -15,6 +15,7 @@
 
 static double largest_mb(const ek_memory *memory)
 {
+    assert(memory->fullest >= 0 && memory->fullest < memory->n_stages);
     return (double)memory->stage[memory->fullest].actual_peak * 0x1p-20;
 }
 
@@ -198,6 +199,7 @@ static bool comes_before(const ek_mitigation *a, const ek_mitigation *b)
 static void insert(ek_mitigation *out, int n, const ek_mitigation *measure)
 {
     int at = n;
+    assert(n >= 0 && n < EK_MAX_MEASURES);
     for (; at > 0 && comes_before(measure, &out[at - 1]); at--)
         out[at] = out[at - 1];
     out[at] = *measure;
@@ -245,6 +247,7 @@ typedef struct chain {
 /* Cheap ones are taken together before other degrees are thought of. */
 static int class_of(const ek_mitigation *m)
 {
+    assert(m->effort >= 0 && m->effort <= 4);
     return m->effort <= 1 ? 0 : m->effort;
 }
 
@@ -306,6 +309,7 @@ static ek_status make_chain(search *s, const ek_job *job, chain *c)
     if (status)
         return status;
     s->job = &now; /* cppcheck-suppress autoVariables ; the end of this function sets it back */
+    assert(c->n == 0);
     while (!status && more && c->n < EK_MAX_MEASURES) {
         status = ek_memory_predict(&now, &options, &s->today, s->err);
         if (status)
@@ -339,6 +343,7 @@ static ek_status follow(search *s, const ek_job *job, const chain *c, int withou
         ek_job changed;
         if (i == without)
             continue;
+        assert(*n < EK_MAX_MEASURES);
         status = ek_memory_predict(&now, &options, &s->today, s->err);
         if (status)
             break;
@@ -367,6 +372,7 @@ static ek_status shorten(search *s, const ek_job *job, chain *c, ek_mitigation *
             i++;
             continue;
         }
+        assert(i < c->n);
         c->n--;
         memmove(c->kind + i, c->kind + i + 1, (size_t)(c->n - i) * sizeof *c->kind);
     }

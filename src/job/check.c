@@ -355,6 +355,7 @@ static ek_status check_divisions(const checker *c)
         {SEQUENCE, TENSOR, p->seq_length, p->context * t * (halves_sequences(c->job) && torch ? 2 : 1),
          p->sequence_parallel},
         {SEQUENCE, PIECES, p->seq_length, (int64_t)p->n_pieces * p->context, true},
+        {SEQUENCE, PIECES, p->seq_length, (int64_t)p->n_pieces * p->context * t, p->sequence_parallel},
         {EXPERTS, EXPERT, m->n_experts, p->expert, m->n_experts > 0},
         {EXPERT_INTERMEDIATE, TENSOR, m->expert_intermediate, p->expert_tensor, m->n_experts > 0},
         {EXPERT_INTERMEDIATE, TENSOR, m->shared_intermediate, t, m->n_experts > 0},

@@ -8,6 +8,7 @@
  * layers, the optimizer's states, gradient buffers, then weights gathered for the step, which belong to no pool of
  * parameters. That of a Megatron job is known (start.h): part of its requests come during and behind the first step, so
  * two steps are played, and for several ranks, which differ in them. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ static bool is_beyond(const placer *p)
 static bool is_over(placer *p)
 {
     p->stopped = p->stopped || (p->stop && p->stop->over && p->stop->over(p->stop->user));
+    assert(p->below <= 0);
     return p->stopped || is_beyond(p);
 }
 
@@ -102,6 +104,7 @@ static bool is_over(placer *p)
 
 static request request_of(const ek__program *program, int buffer, const int32_t *kept_at, bool gives)
 {
+    assert(buffer >= 0 && buffer < program->n_buffers && program->buffer[buffer].bytes % EK__ALIGNMENT == 0);
     const ek__buffer *b = &program->buffer[buffer];
     request r = {.bytes = b->bytes, .at = buffer, .area = AREA_PART, .gives = gives};
     if (b->what == EK__CLASS_BORDER) {
@@ -141,6 +144,7 @@ static ek_status make_code(placer *p, const ek__program *program, code *out)
 /* Only the programs of this stage: a job may have many that others run. */
 static ek_status find_code(placer *p, const ek__program *program, const code **out)
 {
+    assert(program->number >= 0 && program->number < p->programs->n_programs);
     code *c = &p->code[program->number];
     *out = c;
     return c->n_within > 0 ? EK_OK : make_code(p, program, c);
@@ -160,6 +164,7 @@ static ek_status lay_out_frame(placer *p, chunk *c)
             ek_status status = find_code(p, run->program, &code_of_run);
             if (status)
                 return status;
+            assert(run->entry >= 0 && run->entry < n);
             if (code_of_run->n_kept > needed[run->entry + 1])
                 needed[run->entry + 1] = code_of_run->n_kept;
         }
@@ -171,6 +176,7 @@ static ek_status lay_out_frame(placer *p, chunk *c)
 
 static int position_of(const placer *p, int cell)
 {
+    assert(cell >= 0 && cell < p->programs->n_cells);
     /* The placement's map is its own inverse. */
     return ek_cell_at(p->job->schedule->placement, p->job->plan.n_stages, cell);
 }
@@ -239,17 +245,30 @@ static ek_status begin_frame(placer *p, int i, uint32_t micro_batch)
     if (!frame)
         return no_room(p);
     memset(frame, -1, n * sizeof *frame);
+    assert(!c->frame[micro_batch] && p->n_begun < (size_t)p->n_chunks * (size_t)p->n_micro_batches);
     c->frame[micro_batch] = frame;
     p->begun[p->n_begun++] = (begun){i, micro_batch, frame};
     return EK_OK;
+}
+
+/* Has all that the frame had been given back, or handed on? For asserts. */
+__attribute__((unused)) static bool is_empty(const placer *p, const chunk *c, const int32_t *frame)
+{
+    for (size_t k = 0; k < frame_places(p, c); k++)
+        if (frame[k] >= 0)
+            return false;
+    return true;
 }
 
 /* Behind its last block. */
 static void end_frame(placer *p, int i, uint32_t micro_batch)
 {
     size_t at = 0;
-    while (p->begun[at].chunk != i || p->begun[at].micro_batch != micro_batch)
+    assert(is_empty(p, &p->chunk[i], p->chunk[i].frame[micro_batch]));
+    while (p->begun[at].chunk != i || p->begun[at].micro_batch != micro_batch) {
         at++;
+        assert(at < p->n_begun);
+    }
     memmove(&p->begun[at], &p->begun[at + 1], (--p->n_begun - at) * sizeof *p->begun);
     free(p->chunk[i].frame[micro_batch]);
     p->chunk[i].frame[micro_batch] = NULL;
@@ -258,18 +277,21 @@ static void end_frame(placer *p, int i, uint32_t micro_batch)
 static int32_t *frame_of(const placer *p, int i, uint32_t micro_batch, int copy)
 {
     const chunk *c = &p->chunk[i];
+    assert(i >= 0 && i < p->n_chunks && c->frame[micro_batch] && copy >= 0 && copy <= p->n_copies);
     return c->frame[micro_batch] + c->frame_size * (size_t)copy;
 }
 
 /* What has been given back has no place any more, so that a frame's places are the tensors that are there. */
 static void give(placer *p, int32_t *place)
 {
+    assert(*place >= 0);
     p->kind->give(p->allocator, *place);
     *place = -1;
 }
 
 static void move(int32_t *from, int32_t *to)
 {
+    assert(*to < 0);
     *to = *from;
     *from = -1;
 }
@@ -291,9 +313,11 @@ static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *fram
     for (const request *r = program->request[run->part]; r < end; r++) {
         int32_t *at = area[r->area] + r->at;
         if (r->gives) {
+            assert(*at >= 0);
             kind->give(allocator, *at);
             *at = -1;
         } else if (r->area != AREA_FOREVER || first) {
+            assert(*at < 0 || r->area == AREA_PART || r->area == AREA_FOREVER);
             *at = kind->take(allocator, r->bytes, false);
             if (*at < 0)
                 return no_room(p);
@@ -347,6 +371,7 @@ static ek_status run_copy(placer *p, int i, const ek_block *block, int copy, boo
 static ek_status run_block(placer *p, const ek_block *block)
 {
     int i = block->chunk;
+    assert(i < p->n_chunks && block->kind < EK_N_BLOCK_KINDS && block->micro_batch < (uint32_t)p->n_micro_batches);
     chunk *c = &p->chunk[i];
     bool has_mask = c->cell < p->job->plan.n_stages && p->programs->mask > 0; /* chunk 0, of either direction */
     bool first = !c->seen[block->kind];
@@ -378,6 +403,7 @@ static ek_status take_parameter(placer *p, const ek__persistent_bytes *bytes, in
 {
     int32_t taken;
     int n_states = p->job->states.optimizer % 4 == 0 ? p->job->states.optimizer / 4 : 1;
+    assert(what >= 0 && what < N_STATIC);
     ek_status status = EK_OK;
     if (what == STATIC_WEIGHT)
         return take(p, bytes->weight, true, &taken);
@@ -416,6 +442,7 @@ static ek_status take_layer(placer *p, const table *t, ek__graph_kind kind, int 
 {
     const ek__graph *graph = p->programs->graph[kind];
     ek_status status = EK_OK;
+    assert(graph && graph->n_parameters <= EK__MAX_PARAMETERS);
     for (int i = 0; i < graph->n_parameters && !status; i++)
         if (!graph->parameter[i].tied || !has_table)
             status = take_parameter(p, &t->bytes[kind][i], what);
@@ -538,6 +565,7 @@ static ek_status is_same(placer *p, rounds *r, int64_t shift, bool *same)
     }
     if (!*same)
         return EK_OK;
+    assert((size_t)(was - p->was.at) <= p->was.n);
     size_t n_left = p->was.n - (size_t)(was - p->was.at);
     p->now.n = 0;
     if (!p->kind->state(p->allocator, &p->now))
@@ -555,6 +583,7 @@ static void rename_begun(placer *p, int64_t shift)
     for (size_t i = 0; i < p->n_begun; i++) {
         begun *b = &p->begun[i];
         b->micro_batch = (uint32_t)(b->micro_batch + shift);
+        assert(b->micro_batch < (uint32_t)p->n_micro_batches && !p->chunk[b->chunk].frame[b->micro_batch]);
         p->chunk[b->chunk].frame[b->micro_batch] = b->frame;
     }
 }
@@ -583,6 +612,8 @@ static ek_status skip_rounds(placer *p, rounds *r, size_t *at)
 {
     const ek__period *period = &r->period;
     size_t length = *at - r->at;
+    assert(r->at == 0 || (length > 0 && length % period->length == 0));
+    assert(*at > period->begin && *at <= period->end);
     bool same = false;
     ek_status status = EK_OK;
     if (r->at > 0 && r->n_compared <= p->n_requests) /* a request takes ten times as long */
@@ -591,6 +622,7 @@ static ek_status skip_rounds(placer *p, rounds *r, size_t *at)
         size_t n = (period->end - *at) / length;
         rename_begun(p, (int64_t)(n * length / period->length) * period->shift);
         *at += n * length;
+        assert(*at <= period->end);
         r->next = SIZE_MAX;
         return EK_OK;
     }
@@ -627,6 +659,7 @@ static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, co
         if (!status)
             status = run_block(p, &blocks[b]);
     }
+    assert(status || p->stopped || is_beyond(p) || p->n_begun == 0); /* what a step takes it gives back */
     return status;
 }
 
@@ -714,6 +747,7 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
 static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
     bool megatron = ek__starts_as_megatron(p.job);
+    assert(where >= 0 && where <= 1 && p.kind);
     p.allocator = p.kind->create(&p.job->rules, (int64_t)(p.job->limit_mb * 0x1p20));
     ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
     if (!status)
@@ -747,6 +781,7 @@ static int n_ranks(const placer *p, const ek_block *blocks, size_t n_blocks)
         }
     }
     size_t most = MOST_REQUESTS / n < MOST_RANKS ? MOST_REQUESTS / n : MOST_RANKS;
+    assert(ranks >= 1);
     return ranks < (int)most ? ranks : most > 1 ? (int)most : 1;
 }
 
@@ -763,6 +798,7 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
                       .stop = stop,
                       .kind = ek__allocator_kind_of(job->rules.allocation),
                       .err = err};
+    assert(stage >= 0 && stage < job->plan.n_stages && n_blocks >= 1);
     int n = n_ranks(&p, blocks, n_blocks);
     int64_t most = INT64_MIN;
     const int64_t enough = stop && stop->most > 0 ? stop->most : EK__NOT_PLACED - 1;

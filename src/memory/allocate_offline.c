@@ -4,6 +4,7 @@
  *
  * Tensors placed stand sorted by offset, so one walk upwards past those that live at the same time finds the gap. They
  * stand in groups with the span of their lives, and a group that does not meet the life is passed in one step. */
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static int by_bytes(const void *a, const void *b)
 static int64_t lowest(const plan *p, const ek__lifetime *life, int64_t bytes)
 {
     int64_t offset = 0;
+    assert(bytes >= 0 && bytes % EK__ALIGNMENT == 0);
     for (size_t g = 0; g < p->n; g++) {
         const group *q = p->group[g];
         if (q->from >= life->to || q->to <= life->from || q->highest <= offset)
@@ -66,6 +68,7 @@ static int64_t lowest(const plan *p, const ek__lifetime *life, int64_t bytes)
 
 static void respan(group *q)
 {
+    assert(q->n >= 0 && q->n <= GROUP);
     q->from = INT32_MAX;
     q->to = INT32_MIN;
     q->highest = 0;
@@ -83,6 +86,7 @@ static bool split(plan *p, size_t g)
     if (!second)
         return false;
     group *first = p->group[g];
+    assert(g < p->n && first->n == GROUP);
     first->n = GROUP / 2;
     second->n = GROUP - GROUP / 2;
     memcpy(second->at, first->at + GROUP / 2, (size_t)second->n * sizeof *second->at);
@@ -110,6 +114,8 @@ static bool insert(plan *p, placed x)
         q->at[at] = q->at[at - 1];
     q->at[at] = x;
     q->n++;
+    assert(at == 0 || q->at[at - 1].offset <= x.offset);
+    assert(at + 1 == q->n || q->at[at + 1].offset > x.offset);
     q->from = x.from < q->from ? x.from : q->from;
     q->to = x.to > q->to ? x.to : q->to;
     q->highest = x.end > q->highest ? x.end : q->highest;
@@ -122,7 +128,9 @@ static int64_t place(plan *p, ek__lifetime **order, size_t n)
     for (size_t i = 0; i < n; i++) {
         ek__lifetime *life = order[i];
         int64_t bytes = ek__aligned(life->bytes);
+        assert(i == 0 || life->bytes <= order[i - 1]->bytes);
         life->offset = lowest(p, life, bytes);
+        assert(life->offset >= 0 && life->offset % EK__ALIGNMENT == 0);
         if (life->from >= life->to || bytes == 0)
             continue; /* never alive: in nobody's way */
         if (!insert(p, (placed){life->offset, life->offset + bytes, life->from, life->to}))
@@ -194,6 +202,7 @@ static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 
 static void give(ek__allocator *a, int32_t taken)
 {
+    assert(taken >= 0 && (size_t)taken < a->n && a->life[taken].to == INT32_MAX);
     a->life[taken].to = a->now;
 }
 
@@ -212,6 +221,7 @@ static int64_t actual(const ek__allocator *a)
     if (a->n > 0)
         memcpy(copy, a->life, a->n * sizeof *copy);
     int64_t height = ek__allocate_offline(copy, a->n);
+    assert(height <= a->bytes);
     free(copy);
     return height;
 }

@@ -1,6 +1,8 @@
 /* The allocators by name of rules.allocation. A new one is one file, one line here and one in the enum. */
 #include "memory/allocator.h"
 
+#include <assert.h>
+
 #include "base/error.h"
 
 static const ek__allocator_kind *const allocators[] = {

@@ -5,6 +5,8 @@
 #ifndef EK_MEMORY_ALLOCATOR_H
 #define EK_MEMORY_ALLOCATOR_H
 
+#include <assert.h>
+
 #include "evenkeel/job.h"
 
 typedef struct ek__allocator ek__allocator;
@@ -14,7 +16,7 @@ typedef struct ek__numbers {
     int64_t *at;
     size_t n, capacity;
 } ek__numbers;
-/* @return room for `count` more, which are then part of the list; NULL when memory is out */
+/* @return room for `count` more, 1 at least, which are then part of the list; NULL when memory is out */
 int64_t *ek__numbers_add(ek__numbers *numbers, size_t count);
 
 typedef struct ek__allocator_kind {
@@ -24,6 +26,7 @@ typedef struct ek__allocator_kind {
     /* Take `bytes`, for the whole step when `persistent`. @return a number to give it back by; -1 when memory is out
      * (ours, not the device's: a device that is too small only shows in the figure) */
     int32_t (*take)(ek__allocator *allocator, int64_t bytes, bool persistent);
+    /* Give back what has been taken and not given back since. */
     void (*give)(ek__allocator *allocator, int32_t taken);
     int64_t (*offset)(const ek__allocator *allocator, int32_t taken);
     /* The figure with fragments so far: what the framework's log would print. */
@@ -45,16 +48,17 @@ const ek__allocator_kind *ek__allocator_kind_of(ek_allocation allocation);
 /* A lifetime, for planning ahead. */
 typedef struct ek__lifetime {
     int64_t bytes, offset; /* offset is the answer */
-    int32_t from, to;      /* events, taken at `from`, given back at `to` */
+    int32_t from, to;      /* events, taken at `from`, given back at `to`; never alive where they are the same */
 } ek__lifetime;
-/* Place the largest first at the lowest offset that is free for its whole life. @return the height, -1 when memory is
- * out. O(n^2) in the worst case, O(n log n + overlaps). */
+/* Place the largest first at the lowest offset that is free for its whole life. Bytes are 0 or more. @return the
+ * height, -1 when memory is out. O(n^2) in the worst case, O(n log n + overlaps). */
 int64_t ek__allocate_offline(ek__lifetime *lifetime, size_t n);
 
-/* Requests are rounded up to this. */
+/* Requests are rounded up to this. @param bytes  0 or more */
 enum { EK__ALIGNMENT = 512 };
 static inline int64_t ek__aligned(int64_t bytes)
 {
+    assert(bytes >= 0 && bytes <= INT64_MAX - EK__ALIGNMENT);
     return (bytes + EK__ALIGNMENT - 1) / EK__ALIGNMENT * EK__ALIGNMENT;
 }
 

@@ -4,6 +4,7 @@
  * device.
  *
  * Once the persistent pool has a block, new blocks for it go to the common pool, so it never has a second one. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static void destroy(ek__allocator *a)
  * than the request a simulated run goes on with a block of exactly the request. */
 static int64_t block_bytes(const ek__allocator *a, int64_t bytes)
 {
+    assert(bytes > 0 && bytes % EK__ALIGNMENT == 0);
     int64_t block = a->unit;
     while (block < bytes && block < ek__space_end)
         block *= 2;
@@ -75,6 +77,7 @@ static void note_use(ek__allocator *a, int32_t piece)
 static int32_t add_block(ek__allocator *a, int64_t bytes, bool persistent)
 {
     int64_t block = block_bytes(a, bytes);
+    assert(block >= bytes && block % EK__ALIGNMENT == 0);
     if (block > ek__space_end - a->end)
         return -1;
     int set = persistent && a->pool[PERSISTENT].n_blocks == 0 ? PERSISTENT : COMMON;
@@ -87,6 +90,7 @@ static int32_t add_block(ek__allocator *a, int64_t bytes, bool persistent)
     p->last = p->highest = a->end;
     p->last_bytes = block;
     a->end += block;
+    assert(a->pool[COMMON].bytes + a->pool[PERSISTENT].bytes == a->end);
     return piece;
 }
 
@@ -109,6 +113,7 @@ static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
     /* Sizes are multiples of 512, so whatever remains is at least that much. */
     if (a->pieces.at[piece].bytes > bytes && !ek__pieces_cut(&a->pieces, piece, bytes, a->pieces.at[piece].set))
         return -1;
+    assert(a->pieces.at[piece].bytes == bytes);
     note_use(a, piece);
     return piece;
 }
@@ -127,8 +132,11 @@ static int64_t actual(const ek__allocator *a)
 {
     int64_t sum = 0;
     for (int i = 0; i < N_POOLS; i++)
-        if (a->pool[i].n_blocks > 0)
+        if (a->pool[i].n_blocks > 0) {
+            assert(a->pool[i].highest >= a->pool[i].last);
             sum += a->pool[i].bytes - a->pool[i].last_bytes + (a->pool[i].highest - a->pool[i].last);
+        }
+    assert(sum <= a->end);
     return sum;
 }
 

@@ -2,6 +2,7 @@
  * in c10/cuda/CUDACachingAllocator.cpp, its defaults (no expandable segments, no max_split_size, one stream). The
  * figure is the most bytes ever reserved from the device; where a device's size is known, segments that are free as a
  * whole are given back before one too many is asked for, as it does. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -52,6 +53,7 @@ static void release_segments(ek__allocator *a)
         ek__piece *p = &a->pieces.at[i];
         if (!p->free || p->previous >= 0 || p->next >= 0)
             continue;
+        assert(p->bytes <= a->reserved);
         a->reserved -= p->bytes;
         ek__pieces_unlist(&a->pieces, i);
         ek__pieces_drop(&a->pieces, i);
@@ -61,6 +63,7 @@ static void release_segments(ek__allocator *a)
 static int32_t add_segment(ek__allocator *a, int64_t bytes, int set)
 {
     int64_t segment = segment_bytes(bytes);
+    assert(segment >= bytes && segment % (2 * mib) == 0);
     if (a->device_bytes > 0 && segment > a->device_bytes - a->reserved)
         release_segments(a);
     if (segment > ek__space_end - a->end)
@@ -87,6 +90,7 @@ static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
     else if ((piece = add_segment(a, bytes, set)) < 0)
         return -1;
     int64_t rest = a->pieces.at[piece].bytes - bytes;
+    assert(rest >= 0 && a->pieces.at[piece].set == set);
     if ((set == SMALL ? rest >= EK__ALIGNMENT : rest > mib) && !ek__pieces_cut(&a->pieces, piece, bytes, set))
         return -1;
     return piece;
@@ -104,6 +108,7 @@ static int64_t offset(const ek__allocator *a, int32_t taken)
 
 static int64_t actual(const ek__allocator *a)
 {
+    assert(a->reserved <= a->most_reserved && a->most_reserved <= a->end);
     return a->most_reserved;
 }
 

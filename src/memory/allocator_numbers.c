@@ -1,9 +1,12 @@
 /* A list of whole numbers that grows, for what allocators note. */
+#include <assert.h>
+
 #include "base/error.h"
 #include "memory/allocator.h"
 
 int64_t *ek__numbers_add(ek__numbers *numbers, size_t count)
 {
+    assert(numbers->n <= numbers->capacity);
     int64_t *grown = ek__with_room(numbers->at, &numbers->capacity, numbers->n + count, sizeof *grown);
     if (!grown)
         return NULL;

@@ -4,6 +4,7 @@
  * taken back before new ones. The figure is the pages ever created, so it is the most that were ever mapped at once.
  *
  * Assumed: one pool for all tensors, since pages move between pools freely; one stream. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ static ek__allocator *create(const ek_rules *rules, int64_t device_bytes)
 /* Bits first to last - 1 of a word, from its bit 0. */
 static inline uint64_t bits(int first, int last)
 {
+    assert(first >= 0 && first < last && last <= 64);
     uint64_t below_last = last == 64 ? ~UINT64_C(0) : (UINT64_C(1) << last) - 1;
     return below_last & ~UINT64_C(0) << first;
 }
@@ -61,6 +63,7 @@ static inline uint64_t bits(int first, int last)
 /* Set or clear the bits of pages first to last - 1, which are within the map, and count. */
 static void set_mapped(ek__allocator *a, int64_t first, int64_t last, bool mapped)
 {
+    assert(first >= last || (first >= 0 && (size_t)last <= a->n_words * 64));
     for (int64_t at = first; at < last;) {
         int64_t word = at / 64, end = (word + 1) * 64 < last ? (word + 1) * 64 : last;
         uint64_t mask = bits((int)(at % 64), (int)(end - word * 64)), old = a->mapped[word];
@@ -69,6 +72,7 @@ static void set_mapped(ek__allocator *a, int64_t first, int64_t last, bool mappe
         a->n_mapped += mapped ? changed : -changed;
         at = end;
     }
+    assert(a->n_mapped >= 0);
     a->most_mapped = a->n_mapped > a->most_mapped ? a->n_mapped : a->most_mapped;
 }
 
@@ -95,6 +99,7 @@ static void unmap(ek__allocator *a, int32_t piece)
     ek__pieces_unlist(&a->pieces, piece);
     const ek__piece *all = &a->pieces.at[ek__pieces_give(&a->pieces, piece, UNMAPPED)];
     int64_t first = idle.offset / a->page, last = (idle.offset + idle.bytes + a->page - 1) / a->page;
+    assert(all->free && all->offset <= idle.offset && all->offset + all->bytes >= idle.offset + idle.bytes);
     int64_t whole_first = (all->offset + a->page - 1) / a->page, whole_last = (all->offset + all->bytes) / a->page;
     set_mapped(a, first > whole_first ? first : whole_first, last < whole_last ? last : whole_last, false);
 }

@@ -2,6 +2,7 @@
  * predicted again. One at a time: what two rules do together is not looked for, since the more are changed the less
  * likely the case is. A rule that differs from the framework's default was set by the file or by calibration, and one
  * that the user named is his word; neither is assumed. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 static bool is_assumed(const ek_job *job, const ek_rules *usual, int rule)
 {
     char value[64], default_value[64];
+    assert(rule >= 0 && rule < 64 && ek_rule_names[rule]); /* a bit of rules_told */
     if (!*ek_rule_alternatives[rule] || (job->rules_told >> rule & 1))
         return false;
     ek_rules_get(&job->rules, ek_rule_names[rule], value, sizeof value);
@@ -33,6 +35,7 @@ static int alternatives_of(int rule, const char *value, char out[][32], int room
     for (const char *at = ek_rule_alternatives[rule]; *at && n < room; at += strspn(at, ",")) {
         char text[32];
         size_t length = strcspn(at, ",");
+        assert(length > 0 && length < sizeof text);
         snprintf(text, sizeof text, "%.*s", (int)length, at);
         at += length;
         if (strcmp(text, value) == 0)
@@ -107,6 +110,7 @@ static ek_status is_over(const ek_job *job, bool *over, ek_error *err)
 
 static double peak_mb(const ek_memory *memory, int stage)
 {
+    assert(stage >= 0 && stage < memory->n_stages);
     return (double)memory->stage[stage].actual_peak / (1 << 20);
 }
 
@@ -134,6 +138,7 @@ static ek_status flip(const ek_job *job, const ek__job_programs *programs, const
     *changes = other.fits != memory->fits;
     out->fits = other.fits;
     out->stage = memory->fits ? other.fullest : memory->fullest;
+    assert(other.n_stages == memory->n_stages);
     out->mb = peak_mb(memory, out->stage);
     out->other_mb = peak_mb(&other, out->stage);
     ek_memory_clear(&other);
@@ -162,6 +167,7 @@ ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
         }
     }
     ek__job_programs_free(programs);
+    assert(found <= EK_MAX_ASSUMPTIONS);
     *n = status ? 0 : found;
     return status;
 }

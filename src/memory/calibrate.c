@@ -17,6 +17,7 @@
  * fitted.
  *
  * Not handled: knobs of single stages, peaks of several runs. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ typedef struct fit {
 
 static double *value_of(ek_rules *rules, int k)
 {
+    assert(k >= 0 && k < MAX_KNOBS);
     double *const at[MAX_KNOBS] = {&rules->constant_mb, &rules->activation_scale, &rules->transient_scale};
     return at[k];
 }
@@ -86,6 +88,7 @@ ek_memory_error ek_memory_compare(const ek_memory *memory, const ek_memory_peak 
 {
     ek_memory_error e = {0, 0, 0, n_peaks > 0 ? peaks[0].stage : 0};
     for (int i = 0; i < n_peaks; i++) {
+        assert(peaks[i].stage >= 0 && peaks[i].stage < memory->n_stages && peaks[i].mb > 0);
         double one = predicted_mb(&memory->stage[peaks[i].stage], actual) / peaks[i].mb - 1;
         e.mean += fabs(one) / n_peaks;
         e.bias += one / n_peaks;
@@ -103,6 +106,7 @@ static ek_status predict_at(fit *f, const double *x, ek_memory_error *error)
 {
     const ek_memory_options options = {.without_allocation = !f->actual, .without_top = true};
     ek_memory memory;
+    assert(x[1] > 0 && x[2] > 0);
     for (int k = 0; k < MAX_KNOBS; k++)
         *value_of(&f->job->rules, k) = x[k];
     ek_status status = ek_memory_predict(f->job, &options, &memory, f->err);
@@ -138,6 +142,7 @@ static double objective(const fit *f, const double *x)
 static void invert(const fit *f, int n, double out[MAX_KNOBS][MAX_KNOBS])
 {
     double a[MAX_KNOBS][2 * MAX_KNOBS] = {{0}};
+    assert(n >= 0 && n <= MAX_KNOBS);
     for (int r = 0; r < n; r++) {
         a[r][r] = 1;
         a[r][n + r] = 1;
@@ -180,6 +185,7 @@ static void step(const fit *f, int n, const double *x, double *next)
         for (int c = 0; c < n; c++)
             next[r] += knobs[r].width * inverse[r][c] * right[c];
         next[r] = fmin(fmax(next[r], knobs[r].least), knobs[r].most);
+        assert(next[r] >= knobs[r].least && next[r] <= knobs[r].most);
     }
 }
 
@@ -194,6 +200,7 @@ static ek_memory_error leave_out(const fit *f, int n, double *scratch)
         for (int r = 0; r < n; r++)
             for (int c = 0; c < n; c++)
                 h += slope[r] * knobs[r].width * inverse[r][c] * slope[c] * knobs[c].width / pow(sigma(f, i), 2);
+        assert(f->peaks[i].mb > 0);
         scratch[i] = (f->predicted[i] / f->peaks[i].mb - 1) / fmax(1 - h, 1e-9);
     }
     return summed(scratch, f->peaks, f->n_peaks);
@@ -258,6 +265,7 @@ static ek_status fit_all(fit *f, double *scratch, ek_memory_fit_result *out)
         return status;
     while (of[chosen].left_out.mean > of[best].left_out.mean + of[best].standard_error)
         chosen++;
+    assert(chosen <= best && best <= most);
     out->rules = f->job->rules;
     for (int k = 0; k < MAX_KNOBS; k++)
         *value_of(&out->rules, k) = of[chosen].x[k];

@@ -2,6 +2,7 @@
  * however many layers there are; profiles of whole blocks are sums over a chunk's runs, so that nothing behind this
  * looks at a layer's events again but where a peak is. Copies of a batch that run side by side (n_batch_interleave) are
  * taken to run in turn: forward one after the other, backward in the opposite order. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ typedef struct builder {
 ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer)
 {
     const ek_job_model *m = &job->model;
+    assert(layer >= 0 && layer < m->n_layers + m->n_prediction_layers);
     if (layer >= m->n_layers)
         return EK__GRAPH_PREDICTION;
     if (m->n_experts == 0 || layer < m->n_dense_layers)
@@ -38,6 +40,7 @@ ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer)
 
 static ek_status find_graph(builder *b, ek__graph_kind kind)
 {
+    assert((unsigned)kind < EK__N_GRAPH_KINDS);
     if (b->programs->graph[kind])
         return EK_OK;
     ek__graph *graph = ek__alloc(1, sizeof *graph);
@@ -93,6 +96,7 @@ static ek_status find_program(builder *b, key k, const ek__program **out)
 static uint64_t patterns_of(const ek_job *job, int cell, int layer, bool full)
 {
     uint64_t bits = 0;
+    assert(job->n_patterns <= EK_MAX_PATTERNS);
     for (int i = 0; i < job->n_patterns; i++) {
         const ek_pattern *pattern = &job->pattern[i];
         bool excludes = pattern->kind == EK_PATTERN_SELECT_EXCLUDE || pattern->kind == EK_PATTERN_COMM_EXCLUDE;
@@ -130,12 +134,14 @@ static ek_status find_layer(builder *b, int cell, int layer, ek__graph_kind kind
 static void add_run(ek__chunk_programs *chunk, ek_block_kind block, const ek__program *program, ek_block_kind part,
                     int entry)
 {
+    assert(chunk->n_runs[block] < 2 * chunk->n && entry >= 0 && entry < chunk->n);
     chunk->run[block][chunk->n_runs[block]++] = (ek__run){program, (int16_t)part, (int16_t)entry, false};
 }
 
 /* The backward passes of entries from `to` down to `from`, after a forward pass of them all where they are a group. */
 static void add_backward(ek__chunk_programs *chunk, const pair *pairs, int from, int to, bool split)
 {
+    assert(from >= 0 && from <= to && to < chunk->n);
     bool again = pairs[from].forward != pairs[from].backward;
     for (int e = from; e <= to && again; e++)
         add_run(chunk, EK_BACKWARD, pairs[e].backward, EK_FORWARD, e);
@@ -198,6 +204,7 @@ static ek_status fill_chunk(builder *b, int position, int cell, int first)
     const ek_job *job = b->job;
     ek__chunk_programs *chunk = &b->programs->chunk[cell];
     int n_layers = job->plan.layers[cell];
+    assert(n_layers >= 0 && job->plan.full[cell] >= 0 && job->plan.full[cell] <= n_layers);
     pair *pairs = ek__alloc((size_t)n_layers + 2, sizeof *pairs);
     ek_status status = pairs ? alloc_chunk(chunk, n_layers + 2, b->err) : ek__no_memory(b->err);
     if (!status && position == 0)
@@ -210,6 +217,7 @@ static ek_status fill_chunk(builder *b, int position, int cell, int first)
     }
     if (!status && position == b->programs->n_cells - 1)
         status = find_end(b, chunk, EK__GRAPH_HEAD, n_layers, pairs);
+    assert(status || chunk->n == n_layers + (position == 0) + (position == b->programs->n_cells - 1));
     if (!status)
         make_runs(job, chunk, pairs);
     free(pairs);
@@ -284,6 +292,7 @@ static ek__profile_of_part profile_block(const ek_job *job, const ek__job_progra
     if (kind == EK_BACKWARD)
         s.now -= mask;
     s.profile.end = s.now;
+    assert(s.profile.peak >= s.profile.end && s.profile.peak >= 0);
     return s.profile;
 }
 
@@ -314,6 +323,7 @@ static ek_status fill(builder *b)
     }
     if (status)
         return status;
+    assert(first == job->model.n_layers + job->model.n_prediction_layers && programs->n_programs > 0);
     programs->border = programs->program[0]->buffer[EK__BUFFER_INPUT].bytes;
     programs->border_gradient = programs->program[0]->buffer[EK__BUFFER_INPUT_GRADIENT].bytes;
     for (int q = 0; q < programs->n_cells; q++)
@@ -325,6 +335,7 @@ static ek_status fill(builder *b)
 static int64_t find_border_bytes(const ek__job_programs *programs, const ek_job *job)
 {
     const ek__graph *graph = programs->graph[ek__layer_graph_kind(job, 0)];
+    assert(graph && graph->input >= 0);
     return graph->tensor[graph->input].bytes;
 }
 
@@ -343,6 +354,7 @@ ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_err
         return ek__no_memory(err);
     builder b = {.job = job, .programs = programs, .err = err};
     int n_cells = job->plan.n_stages * job->plan.n_chunks;
+    assert(n_cells >= 1 && job->plan.n_chunks <= EK_MAX_CHUNKS);
     programs->mask = ek__mask_bytes(job);
     programs->chunk = ek__alloc((size_t)n_cells, sizeof *programs->chunk);
     ek_status status = programs->chunk ? EK_OK : ek__no_memory(err);
@@ -372,6 +384,7 @@ ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *j
                                      ek_error *err)
 {
     builder b = {.job = job, .programs = programs, .border = find_border_bytes(programs, job), .err = err};
+    assert(position >= 0 && position < programs->n_cells && first >= 0);
     int cell = ek_cell_at(job->schedule->placement, job->plan.n_stages, position);
     clear_chunk(&programs->chunk[cell]);
     ek_status status = fill_chunk(&b, position, cell, first);

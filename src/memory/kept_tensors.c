@@ -2,6 +2,7 @@
  * tried on the layer's operators, because recomputing an operator may keep its inputs instead, or be optimised away.
  * Combinations beyond what an operator requires are not searched: ek_memory_mitigations() judges those that are usual.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct table {
 static uint64_t patterns_of(const ek_job *job, ek_recompute kind)
 {
     uint64_t mask = 0;
+    assert((unsigned)kind < EK_N_RECOMPUTE && job->n_patterns <= EK_MAX_PATTERNS);
     for (int i = 0; i < job->n_patterns; i++) {
         ek_pattern_kind of = ek_pattern_list(&job->pattern[i]);
         bool select = kind == EK_RECOMPUTE_SELECT || kind == EK_RECOMPUTE_BOTH;
@@ -78,6 +80,7 @@ static void find_readers(const table *t, int storage, ek_kept_tensor *out)
 /* The patterns for the operator that makes a tensor. @return false when there is none */
 static bool propose(const ek__graph *graph, int maker, ek_kept_tensor *out)
 {
+    assert(maker >= 0 && maker < graph->n_ops);
     const ek__op *op = &graph->op[maker];
     out->pattern_kind = op->kind == EK__OP_COMM ? EK_PATTERN_COMM : EK_PATTERN_SELECT;
     if (op->kind == EK__OP_COMM)
@@ -101,6 +104,7 @@ static void try_patterns(const table *t, ek_pattern *pattern, int storage, ek_ke
     ek__recompute settings = {.patterns = patterns_of(t->job, EK_RECOMPUTE_NONE)};
     trial.pattern = pattern;
     for (int i = 0; i < out->n_patterns; i++) {
+        assert(trial.n_patterns < EK_MAX_PATTERNS);
         settings.patterns |= UINT64_C(1) << trial.n_patterns;
         pattern[trial.n_patterns++] = (ek_pattern){.text = out->pattern[i], .kind = out->pattern_kind};
     }
@@ -116,6 +120,7 @@ static void describe(const table *t, ek_pattern *pattern, int index, ek_kept_ten
 {
     const ek__graph *graph = t->graph;
     const ek__tensor *tensor = &graph->tensor[index];
+    assert(tensor->storage == index); /* what is kept is storages */
     *out = (ek_kept_tensor){.n_dims = tensor->n_dims, .dtype = tensor->dtype, .bytes = tensor->bytes};
     snprintf(out->name, sizeof out->name, "%s", tensor->name);
     memcpy(out->dim, tensor->dim, sizeof out->dim);
@@ -139,6 +144,15 @@ static int by_bytes(const void *a, const void *b)
     return order ? order : strcmp(p->name, q->name);
 }
 
+/* For asserts. */
+__attribute__((unused)) static int64_t sum_of(const ek_kept *kept)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < kept->n; i++)
+        bytes += kept->tensor[i].bytes;
+    return bytes;
+}
+
 static ek_status fill(table *t, ek_kept *out, ek_error *err)
 {
     size_t n_job = (size_t)t->job->n_patterns;
@@ -157,6 +171,7 @@ static ek_status fill(table *t, ek_kept *out, ek_error *err)
     for (int i = 0; i < t->graph->n_tensors; i++)
         if (t->kept[EK_RECOMPUTE_NONE][i])
             describe(t, pattern, i, &tensor[out->n++]);
+    assert(out->n <= t->graph->n_tensors && sum_of(out) == out->bytes);
     qsort(tensor, (size_t)out->n, sizeof *tensor, by_bytes);
     free(pattern);
     return EK_OK;
@@ -188,6 +203,7 @@ ek_status ek_memory_kept(const ek_job *job, ek_kept out[EK_MAX_KEPT], int *n, ek
         if (!has_kind(job, kind))
             continue;
         ek__graph_build(job, kind, graph);
+        assert(n_found < EK_MAX_KEPT);
         *t = (table){.job = job, .graph = graph, .recomputable = kind != EK__GRAPH_EMBEDDING && kind != EK__GRAPH_HEAD};
         status = fill(t, &found[n_found], err);
         if (status == EK_OK && found[n_found].n == 0)

@@ -2,6 +2,7 @@
  * be, not from a model of layers, so what is found fits. A stage's peak depends on its own chunks alone, so all stages
  * are searched at once, each by bisection of its own. More than two kinds on a stage, which rounding to whole layers
  * may favour, are not tried; nor is another order of a stage's chunks. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ ek_status ek_memory_peaks_with(const ek_job *job, const ek_job_change *change, d
     ek_job with;
     ek_memory memory;
     ek_error why = {0};
+    assert(change->plan && change->plan->n_stages >= 1);
     for (int s = 0; s < change->plan->n_stages; s++)
         peak_mb[s] = INFINITY;
     ek_status status = ek_job_with(job, change, &with, &why);
@@ -92,6 +94,7 @@ static bool repeats_communication(ek_recompute kind)
 static void put(ek_plan *plan, int cell, int n, ek_recompute more, ek_recompute less)
 {
     int all = plan->layers[cell];
+    assert(n >= 0 && n <= all);
     plan->full[cell] = more == EK_RECOMPUTE_FULL ? n : 0;
     plan->select[cell] = selects(less) ? all : selects(more) ? n : 0;
     plan->comm[cell] = repeats_communication(less) ? all : repeats_communication(more) ? n : 0;
@@ -106,6 +109,7 @@ static int smaller(int a, int b)
 static void put_stage(search *s, int stage, int k, int pair)
 {
     for (int i = 0; i < s->plan.n_chunks; i++) {
+        assert(k >= 0 && pair >= 0 && pair < N_PAIRS);
         int cell = i * s->plan.n_stages + stage, n = smaller(k, s->plan.layers[cell]);
         put(&s->plan, cell, n, pairs[pair].more, pairs[pair].less);
         k -= s->together ? 0 : n;
@@ -132,6 +136,7 @@ static ek_status try_counts(search *s, int pair)
             one->high = one->tried;
         if (!fits && one->tried > one->low)
             one->low = one->tried;
+        assert(one->low <= one->high);
     }
     return status;
 }
@@ -146,6 +151,7 @@ static bool choose(search *s, int pair, int round)
         one->tried = round == 0 ? 0 : round == 1 ? one->most : one->low + (one->high - one->low) / 2;
         if (settled)
             one->tried = smaller(one->high, one->most);
+        assert(one->tried >= 0 && one->tried <= one->most);
         more = more || !settled;
     }
     return more;
@@ -269,6 +275,7 @@ static ek_status finish(search *s, ek_plan *plan, double *peak_mb)
     ek_status status = ek_memory_peaks_with(s->job, &s->change, s->peak_mb, s->err);
     if (status || largest(s) > s->limit_mb)
         return status;
+    assert(largest(s) <= s->limit_mb);
     *peak_mb = largest(s);
     *plan = s->best;
     s->best = (ek_plan){0};
@@ -278,6 +285,7 @@ static ek_status finish(search *s, ek_plan *plan, double *peak_mb)
 ek_status ek_memory_least_recompute(const ek_job *job, const ek_job_change *change, const ek_layers *layers,
                                     double limit_mb, ek_plan *plan, double *peak_mb, ek_error *err)
 {
+    assert(change->plan && layers->n_body >= 1 && !isnan(limit_mb));
     search s = {.job = job, .change = *change, .layers = layers, .limit_mb = limit_mb, .err = err};
     ek_plan found = {0};
     double peak = NAN;

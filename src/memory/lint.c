@@ -1,6 +1,7 @@
 /* Warnings of settings that do nothing, or not what they seem to: found by asking the graphs of the job's layers what a
  * pattern names and how many bytes go or come with it, not by a list of known mistakes. What only a file shows (keys
  * that are ignored, a vocabulary that does not divide, counts that were cut) its reader warns of. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static bool holds(const ek_job *job, const ek_pattern *pattern, bool full)
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), row[TEXT + 1];
+    assert(m <= TEXT);
     for (size_t j = 0; j <= m; j++)
         row[j] = j;
     for (size_t i = 1; i <= n; i++) {
@@ -76,6 +78,7 @@ static void convert(const char *text, bool escape, char out[TEXT])
 static void find_nearest(const lint *l, const char *pattern, char out[TEXT])
 {
     char plain[TEXT];
+    assert(l->n_graphs >= 1 && l->n_graphs <= MAX_GRAPHS);
     size_t least = SIZE_MAX;
     const char *best = "";
     convert(pattern, false, plain);
@@ -125,6 +128,7 @@ static void warn_of_no_communication(const lint *l, const ek_pattern *pattern, c
 /* @return whether it names anything that is worth looking at more closely */
 static bool check_names(const lint *l, const ek_pattern *pattern)
 {
+    assert((unsigned)pattern->kind < EK_N_PATTERN_KINDS);
     ek__pattern_names all = {0};
     bool matched[EK__MAX_OPS];
     int n = 0;
@@ -208,6 +212,7 @@ static bool check_requirements(const lint *l, const ek_pattern *pattern)
 static int64_t kept_without(const lint *l, const ek__graph *g, int pattern)
 {
     bool recomputed[EK__MAX_OPS], kept[EK__MAX_TENSORS];
+    assert(pattern >= -1 && pattern < l->job->n_patterns && l->job->n_patterns <= EK_MAX_PATTERNS);
     ek__recompute all = {.patterns = ~(pattern < 0 ? UINT64_C(0) : UINT64_C(1) << pattern)};
     ek__graph_recomputed(l->job, g, all, recomputed);
     return ek__graph_keep(g, recomputed, kept);
@@ -284,6 +289,7 @@ static void check_table(const lint *l)
     int64_t split = job->parallel.table_split > 1 ? job->parallel.table_split : 1;
     double bytes =
         (double)job->model.vocab * job->model.hidden / (double)split * (s->weight + s->gradient + s->optimizer);
+    assert(job->model.vocab >= 1 && job->model.hidden >= 1);
     int64_t group = (int64_t)job->parallel.data * job->parallel.context * job->parallel.tensor / split;
     bool shards = s->shard_weight || s->shard_optimizer;
     bool large = bytes > 0x1p30 || (job->limit_mb > 0 && bytes > 0.05 * job->limit_mb * 0x1p20);

@@ -1,5 +1,6 @@
-/* What every stage holds block by block: the walk along its order that finds the peak (used.c), kept instead of only
- * its largest value. Bytes are used ones; what an allocator adds on top is not told block by block. */
+/* What every stage holds block by block: the walk along its order that finds the peak (stage_peak.c), kept instead of
+ * only its largest value. Bytes are used ones; what an allocator adds on top is not told block by block. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -19,6 +20,7 @@ static void walk_stage(const ek_job *job, const ek__job_programs *programs, int 
     for (size_t k = 0; k < out->n_blocks; k++) {
         int64_t before = walk.now;
         const ek__profile_of_part *profile = ek__stage_walk_next(&walk, &blocks[k]);
+        assert(profile->peak >= 0 && profile->peak >= profile->end);
         moment[k] = (ek_memory_moment){blocks[k], whole + before + profile->peak, whole + walk.now};
     }
 }
@@ -26,6 +28,7 @@ static void walk_stage(const ek_job *job, const ek__job_programs *programs, int 
 static ek_status walk_all(const ek_job *job, const ek__job_programs *programs, const ek_block *blocks,
                           ek_memory_course *out, ek_error *err)
 {
+    assert(out->n_stages >= 1 && out->n_blocks >= 1);
     out->whole_step = ek__alloc((size_t)out->n_stages, sizeof *out->whole_step);
     out->moment = ek__alloc((size_t)out->n_stages * out->n_blocks, sizeof *out->moment);
     if (!out->whole_step || !out->moment)

@@ -3,6 +3,7 @@
  * wrong one is soon. */
 #include "memory/period.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 static bool is_again(const ek_block *a, const ek_block *b, int64_t shift)
@@ -13,12 +14,14 @@ static bool is_again(const ek_block *a, const ek_block *b, int64_t shift)
 /* As far as blocks `length` apart are alike, from the one at `middle` on. */
 static ek__period around(const ek_block *blocks, size_t n, size_t middle, size_t length)
 {
+    assert(length >= 1 && middle + length < n);
     int64_t shift = (int64_t)blocks[middle + length].micro_batch - blocks[middle].micro_batch;
     size_t begin = middle, end = middle;
     while (begin > 0 && is_again(&blocks[begin - 1], &blocks[begin - 1 + length], shift))
         begin--;
     while (end + length < n && is_again(&blocks[end], &blocks[end + length], shift))
         end++;
+    assert(begin <= middle && end > middle && end + length <= n);
     return (ek__period){begin, end + length, length, shift};
 }
 

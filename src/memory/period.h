@@ -13,6 +13,6 @@ typedef struct ek__period {
 
 /* The shortest period that goes on, around the middle of the list, for half of it and three times at least.
  * O(n) for the schedules here, O(n^2 / chunks) at worst. */
-ek__period ek__period_of(const ek_block *blocks, size_t n);
+ek__period ek__period_of(const ek_block *blocks, size_t n); /* blocks: [n] */
 
 #endif

@@ -1,6 +1,7 @@
 /* What a stage holds for the whole step before anything runs: weights, gathered weights, gradient buffers, optimizer
  * states, and the constants its layers read. Parameter by parameter, since who shares one and whether it is cut at all
  * depends on its shape; each tensor is rounded up as the allocator does. Optimizer states count as one tensor. */
+#include <assert.h>
 #include <math.h>
 
 #include "memory/allocator.h"
@@ -22,6 +23,7 @@ int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int s
 
 static int64_t common_divisor(int64_t a, int64_t b)
 {
+    assert(a > 0 && b >= 0);
     while (b != 0) {
         int64_t rest = a % b;
         a = b;
@@ -46,6 +48,7 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
         group = states->shard_size;
     if (states->instances > 1 && group % states->instances == 0)
         group /= states->instances;
+    assert(group >= 1);
     if (parameter->exempt || ((parameter->table || parameter->tied) && !states->shard_table))
         return 1;
     if (parameter->elements * ek__state_bytes(job, parameter, states->weight) < states->shard_threshold)
@@ -56,6 +59,7 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
 /* Elements of a state's shard; flat buffers are padded to whole elements. */
 static int64_t shard_bytes(int64_t elements, int64_t bytes, int64_t shards)
 {
+    assert(elements >= 0 && bytes >= 0 && shards >= 1);
     return ek__aligned((elements + shards - 1) / shards * bytes);
 }
 
@@ -90,6 +94,7 @@ int ek__stored_bytes(const ek_job *job, const ek__parameter *parameter)
 int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter)
 {
     int copies = keeps_8_bits(job, parameter) ? job->rules.fp8_copies : 0;
+    assert(copies >= 0);
     return copies > 0 && is_stored_in_8_bits(job, parameter) ? copies - 1 : copies;
 }
 
@@ -106,6 +111,7 @@ int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bo
 static int64_t gathered_bytes(const ek_job *job, const ek__graph *graph, int parameter)
 {
     bool in_compute_type = false;
+    assert(parameter >= 0 && parameter < graph->n_parameters);
     for (int o = 0; o < graph->n_ops; o++)
         in_compute_type |= graph->op[o].parameter == parameter && ek__op_in_compute_type(&graph->op[o]);
     return ek__gathered_bytes(job, &graph->parameter[parameter], in_compute_type);
@@ -132,6 +138,7 @@ static void add_parameter(const ek_job *job, const ek__graph *graph, int number,
     sum->optimizer += shard_bytes(n, optimizer, states->shard_optimizer ? shards : 1);
     if (states->shard_weight && shards > 1 && states->gathered > 0 && ek__gathered_for_step(job, parameter))
         sum->gathered += ek__aligned(n * gathered_bytes(job, graph, number));
+    assert(sum->weight >= 0 && sum->gradient >= 0 && sum->optimizer >= 0 && sum->gathered >= 0);
 }
 
 /* `has_table`: the table that a tied head uses is there already. */
@@ -182,6 +189,7 @@ ek__persistent_bytes ek__stage_persistent(const ek_job *job, const ek__job_progr
 /* Kinds of layers on a stage. */
 static bool has_kind(const ek_job *job, const ek__job_programs *programs, int stage, int kind)
 {
+    assert((unsigned)kind < EK__N_GRAPH_KINDS);
     for (int i = 0; i < ek__stage_n_chunks(job); i++)
         if (programs->graph[kind] && programs->chunk[ek__stage_cell(job, stage, i)].n_of_kind[kind] > 0)
             return true;
@@ -198,6 +206,7 @@ static void add_shape(shapes *s, const ek__parameter *parameter)
     for (int i = 0; i < s->n; i++)
         if (s->rows[i] == parameter->rows && s->columns[i] == parameter->columns)
             return;
+    assert(s->n < EK__MAX_DUMMIES && parameter->rows > 0 && parameter->columns > 0);
     s->rows[s->n] = parameter->rows;
     s->columns[s->n++] = parameter->columns;
 }
@@ -245,6 +254,7 @@ static double gathered_elements(const ek_job *job, const ek__job_programs *progr
             head += k == EK__GRAPH_HEAD ? one : 0;
         }
     }
+    assert(head >= 0 && head <= all);
     double stay = fmin(all, states->reuse_elements / (n_full > 0 ? 3 : 2));
     double ahead = fmin(fmin(states->prefetch_elements, all - stay), states->live_elements - stay);
     return fmax(stay - head, 0) + fmax(ahead, 0);
@@ -256,6 +266,7 @@ static int64_t counted_buffers(const ek_job *job, const ek__job_programs *progra
     const ek_job_states *states = &job->states;
     double buckets = states->n_buckets * states->bucket_elements * states->weight;
     double gathered = gathered_elements(job, programs, stage) * ek_dtype_bytes(job->types.compute);
+    assert(buckets >= 0 && gathered >= 0 && buckets + gathered < 0x1p63);
     return ek__aligned((int64_t)(buckets + gathered));
 }
 
@@ -347,6 +358,7 @@ int64_t ek__stage_constants(const ek_job *job, int stage)
     int64_t layers = 0;
     for (int i = 0; i < ek__stage_n_chunks(job); i++)
         layers += job->plan.layers[ek__stage_cell(job, stage, i)];
+    assert(layers >= 0);
     if (layers == 0)
         return 0;
     return shared_mask(job) + rotary_tables(job) + layers * sequence_caches(job);

@@ -14,6 +14,7 @@
 #ifndef EK_MEMORY_PIECES_H
 #define EK_MEMORY_PIECES_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,7 @@ static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
     ek__piece *all = pieces->at, *piece = &all[index];
     ek__free_set *s = &pieces->set[set];
     int bin = ek__bin_of(piece->bytes);
+    assert(!piece->free && piece->bytes > 0 && bin < EK__N_BINS);
     uint64_t bit = UINT64_C(1) << bin % 64;
     int32_t lower = -1, higher = -1;
     if (s->filled[bin / 64] & bit) {
@@ -116,6 +118,7 @@ static inline void ek__pieces_unlist(ek__pieces *pieces, int32_t index)
 {
     ek__piece *all = pieces->at, *piece = &all[index];
     int32_t lower = piece->lower, higher = piece->higher;
+    assert(piece->free);
     piece->free = false;
     if (higher >= 0)
         all[higher].lower = lower;
@@ -176,14 +179,18 @@ static inline int32_t ek__pieces_new(ek__pieces *pieces)
 /* Forget a taken piece, which nothing has as its neighbour. */
 static inline void ek__pieces_drop(ek__pieces *pieces, int32_t index)
 {
+    assert(pieces->at[index].bytes > 0 && !pieces->at[index].free);
     pieces->at[index].bytes = 0;
     pieces->at[index].next = pieces->unused;
     pieces->unused = index;
 }
 
-/* A taken piece that is a block of its own. @return its index; -1 when memory is out */
+/* A taken piece that is a block of its own. Offset and bytes are multiples of EK__ALIGNMENT within the address space.
+ * @return its index; -1 when memory is out */
 static inline int32_t ek__pieces_add(ek__pieces *pieces, int64_t offset, int64_t bytes, int set)
 {
+    assert(offset >= 0 && offset % EK__ALIGNMENT == 0 && bytes > 0 && bytes % EK__ALIGNMENT == 0);
+    assert(bytes <= ek__space_end - offset);
     int32_t index = ek__pieces_new(pieces);
     if (index >= 0)
         pieces->at[index] =
@@ -198,7 +205,9 @@ static inline bool ek__pieces_cut(ek__pieces *pieces, int32_t index, int64_t byt
     int32_t rest = ek__pieces_new(pieces);
     if (rest < 0)
         return false;
+    assert(!pieces->at[index].free && bytes > 0 && bytes < pieces->at[index].bytes);
     ek__piece *piece = &pieces->at[index], *behind = &pieces->at[rest];
+    behind->free = false; /* what it was before it was dropped, or nothing yet */
     behind->offset = piece->offset + bytes;
     behind->bytes = piece->bytes - bytes;
     behind->previous = index;
@@ -215,6 +224,7 @@ static inline bool ek__pieces_cut(ek__pieces *pieces, int32_t index, int64_t byt
 static inline void ek__pieces_merge(ek__pieces *pieces, int32_t first, int32_t second)
 {
     ek__piece *a = &pieces->at[first], *b = &pieces->at[second];
+    assert(!a->free && !b->free && a->next == second && a->offset + a->bytes == b->offset);
     a->bytes += b->bytes;
     a->next = b->next;
     if (a->next >= 0)
@@ -227,6 +237,7 @@ static inline int32_t ek__pieces_give(ek__pieces *pieces, int32_t index, int set
 {
     const ek__piece *all = pieces->at;
     int32_t next = all[index].next, previous = all[index].previous;
+    assert(index >= 0 && index < pieces->n && !all[index].free && all[index].bytes > 0);
     if (next >= 0 && all[next].free && all[next].set == set) {
         ek__pieces_unlist(pieces, next);
         ek__pieces_merge(pieces, index, next);
@@ -257,6 +268,7 @@ static inline bool ek__pieces_state(const ek__pieces *pieces, ek__numbers *out)
             to += 2;
             n += 2;
         }
+    assert(n <= out->n);
     out->n = n;
     return true;
 }

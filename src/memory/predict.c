@@ -1,5 +1,7 @@
-/* The prediction: every stage's static bytes, and on top the most that its blocks hold at once (used.c); allocators say
- * what becomes of that with fragments. Rounding is in each tensor, so a stage's parts add up to its peak exactly. */
+/* The prediction: every stage's static bytes, and on top the most that its blocks hold at once (stage_peak.c);
+ * allocators say what becomes of that with fragments. Rounding is in each tensor, so a stage's parts add up to its peak
+ * exactly. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,7 @@ static void add_top(ek_memory_stage *stage, const ek_memory_tensor *tensor)
 {
     int64_t size = tensor->bytes * tensor->count;
     int at = stage->n_top;
+    assert(at >= 0 && at <= EK_N_TOP && tensor->bytes >= 0 && tensor->count >= 0);
     while (at > 0 && stage->top[at - 1].bytes * stage->top[at - 1].count < size)
         at--;
     if (at >= EK_N_TOP || size <= 0)
@@ -54,6 +57,7 @@ static void add_top(ek_memory_stage *stage, const ek_memory_tensor *tensor)
     memmove(&stage->top[at + 1], &stage->top[at], (size_t)(n - at) * sizeof stage->top[0]);
     stage->top[at] = *tensor;
     stage->n_top = n + 1;
+    assert(stage->n_top <= EK_N_TOP && (at == 0 || stage->top[at - 1].bytes * stage->top[at - 1].count >= size));
 }
 
 static void add_static_top(ek_memory_stage *stage, const char *what, const char *of, ek_memory_part part, int64_t bytes,
@@ -73,6 +77,7 @@ static void add_alive_top(ek_memory_stage *stage, ek__alive_list *list)
         int64_t count = 0;
         for (; i < list->n && by_name(alive, &list->alive[i]) == 0; i++)
             count += list->alive[i].count;
+        assert(count >= 1);
         ek_memory_tensor tensor = {.part = alive->part, .bytes = alive->buffer->bytes, .count = (int)count};
         snprintf(tensor.name, sizeof tensor.name, "%s%s%s", alive->buffer->op, *alive->buffer->op ? " " : "",
                  alive->buffer->what == EK__CLASS_BORDER ? "layer input" : alive->buffer->name);
@@ -146,6 +151,7 @@ static ek_status describe(const predictor *p, int s, const ek__peak *peak, ek_me
 static int64_t in_whole_blocks(const ek_job *job, int64_t used)
 {
     int64_t block = job->rules.block_bytes, limit = mb(job->limit_mb);
+    assert(limit >= 0);
     int64_t rounded = block > 0 ? (used + block - 1) / block * block : used;
     return limit == 0 || rounded <= limit ? rounded : used > limit ? used : limit;
 }
@@ -165,6 +171,15 @@ ek_status ek__stage_actual(const ek_job *job, const ek__job_programs *programs, 
     return EK_OK;
 }
 
+/* For asserts. */
+__attribute__((unused)) static int64_t sum_of_parts(const ek_memory_stage *stage)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
+        sum += stage->part[i];
+    return sum;
+}
+
 /* @param over  out: there was no time to place it */
 static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, bool *over)
 {
@@ -181,9 +196,11 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, 
     for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
         out->used_peak += out->part[i];
     ek__peak peak = ek__stage_peak(job, p->programs, s, blocks, p->n_blocks);
+    assert(peak.block < p->n_blocks && peak.bytes >= 0);
     out->used_peak += peak.bytes;
     out->block = blocks[peak.block];
     ek_status status = describe(p, s, &peak, out);
+    assert(status || sum_of_parts(out) == out->used_peak);
     if (!status && p->options->actual_peak)
         out->actual_peak = p->options->actual_peak[s];
     else if (!status && !p->options->without_allocation)
@@ -211,6 +228,7 @@ static ek_status describe_kind(const ek_job *job, const ek__graph *graph, ek__pe
             return status;
         out->kept[k] = program->kept;
         out->transient[k] = program->profile[EK_BACKWARD].peak;
+        assert(out->kept[k] >= 0 && out->transient[k] >= 0);
         ek__program_free(program);
     }
     return EK_OK;
@@ -223,6 +241,7 @@ static ek_status describe_kinds(const predictor *p, ek_memory *out)
     if (status)
         return status;
     status = ek__job_add_usual_patterns(&copy, p->err);
+    _Static_assert(EK__GRAPH_PREDICTION - EK__GRAPH_DENSE < sizeof out->layer_kind / sizeof *out->layer_kind, "room");
     for (int k = EK__GRAPH_DENSE; k <= EK__GRAPH_PREDICTION && !status; k++)
         if (p->programs->graph[k])
             status = describe_kind(&copy, p->programs->graph[k], p->programs->bytes[k],
@@ -237,6 +256,7 @@ static void compare_with_limit(const predictor *p, ek_memory *out)
 {
     bool actual = !p->options->without_allocation;
     int64_t most = -1;
+    assert(out->n_stages >= 1);
     for (int s = 0; s < out->n_stages; s++) {
         int64_t peak = actual ? out->stage[s].actual_peak : out->stage[s].used_peak;
         if (peak > most) {
@@ -252,6 +272,7 @@ static void compare_with_limit(const predictor *p, ek_memory *out)
 static ek_status predict(predictor *p, ek_memory *out)
 {
     int n = p->job->plan.n_stages;
+    assert(n >= 1 && p->job->schedule && (unsigned)p->job->rules.allocation < EK_N_ALLOCATIONS);
     ek_status status = ek__job_programs_new(p->job, &p->programs, p->err);
     if (!status)
         status = ek__job_order(p->job, &p->blocks, &p->n_blocks, p->err);
@@ -261,6 +282,7 @@ static ek_status predict(predictor *p, ek_memory *out)
     if (!out->stage)
         return ek__no_memory(p->err);
     out->n_stages = n;
+    assert(p->n_blocks >= 1);
     for (int s = 0; s < n && !status && !out->ended_early; s++)
         status = predict_stage(p, s, &out->stage[s], &out->ended_early);
     if (!status)

@@ -6,6 +6,7 @@
  * are not modelled. */
 #include "memory/program.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ typedef struct compiler {
 
 static int storage_of(const ek__graph *graph, int tensor)
 {
+    assert(tensor >= 0 && tensor < graph->n_tensors);
     while (graph->tensor[tensor].storage != tensor)
         tensor = graph->tensor[tensor].storage;
     return tensor;
@@ -50,6 +52,7 @@ static bool is_view(const compiler *c, const ek__op *op)
 
 static const ek__parameter *parameter_of(const compiler *c, const ek__op *op)
 {
+    assert(op->parameter < c->graph->n_parameters);
     return op->parameter >= 0 ? &c->graph->parameter[op->parameter] : NULL;
 }
 
@@ -142,6 +145,7 @@ static void take_weight_gradient(compiler *c, int o)
     const ek__parameter *weight = parameter_of(c, op);
     const ek_job *job = c->job;
     bool summed = job->states.gradient > 0;
+    assert(weight);
     int64_t own = ek__op_in_compute_type(op) ? ek_dtype_bytes(job->types.compute) : ek_dtype_bytes(weight->dtype);
     if (waits_for_layer(job, weight)) {
         if (c->whole[op->parameter] < 0)
@@ -167,6 +171,7 @@ static void take_weight_gradient(compiler *c, int o)
     }
     ek__record_use(c->r, gradient);
     if (stays) {
+        assert(result >= EK__N_BORDERS);
         c->r->buffer[result].stays = true;
         c->summed[op->parameter] = result;
     }
@@ -214,6 +219,7 @@ static void run_op(compiler *c, int o, const bool *kept, bool border)
     int first = 0;
     if (kept && takes_input_storage(c, o, kept)) {
         int in = storage_of(c->graph, op->in[0]);
+        assert(c->version[in] >= 0 && in != storage_of(c->graph, op->out[0]));
         c->version[storage_of(c->graph, op->out[0])] = c->version[in];
         c->version[in] = -1;
         first = 1;
@@ -329,8 +335,10 @@ static void give_gradient(compiler *c, int o, int tensor, int buffer)
             result = is_free(c, before, 1) ? before
                                            : ek__record_take(c->r, c->graph->tensor[tensor].bytes, c->graph->op[o].path,
                                                              "sum of gradients");
+        assert(c->r->buffer[before].holders > 0);
         c->r->buffer[before].holders--;
     }
+    assert(result >= 0 && result < c->r->n_buffers);
     c->gradient[tensor] = result;
     c->r->buffer[result].holders++;
 }
@@ -343,6 +351,7 @@ static int drop_outputs(compiler *c, const ek__op *op)
         int buffer = c->gradient[op->out[i]];
         if (buffer < 0)
             continue;
+        assert(c->r->buffer[buffer].holders > 0);
         c->r->buffer[buffer].holders--;
         c->gradient[op->out[i]] = -1;
         first = buffer;
@@ -394,10 +403,14 @@ static bool is_deferred(const compiler *c, const ek__op *op)
     return c->split && op->parameter >= 0 && (op->kind == EK__OP_MATMUL || op->kind == EK__OP_LOOKUP);
 }
 
+/* All that a gradient reads is there by then, unless nothing in the layer makes it. */
 static void use_needs(compiler *c, const ek__op *op)
 {
-    for (int i = 0; i < op->n_needs; i++)
-        ek__record_use(c->r, c->version[storage_of(c->graph, op->needs[i])]);
+    for (int i = 0; i < op->n_needs; i++) {
+        int storage = storage_of(c->graph, op->needs[i]);
+        assert(c->version[storage] >= 0 || c->graph->tensor[storage].producer < 0);
+        ek__record_use(c->r, c->version[storage]);
+    }
 }
 
 /* Its gradient is put down for the part of the weights; what that reads is not to be written over. */
@@ -406,6 +419,7 @@ static void defer(compiler *c, int o)
     const ek__op *op = &c->graph->op[o];
     for (int i = 0; i < op->n_out; i++) {
         int buffer = c->gradient[op->out[i]];
+        assert((size_t)c->n_deferred < sizeof c->deferred / sizeof *c->deferred);
         c->deferred[c->n_deferred].op = o;
         c->deferred[c->n_deferred++].gradient = buffer;
         if (buffer >= 0)
@@ -503,6 +517,7 @@ static void hand_over(compiler *c)
 {
     ek__recorder *r = c->r;
     int border = r->border[EK__BUFFER_INPUT_GRADIENT], buffer = c->gradient[c->graph->input];
+    assert(r->buffer[border].taken < 0);
     if (buffer >= EK__N_BORDERS && !r->buffer[buffer].for_weight) {
         r->buffer[border].taken = r->buffer[buffer].taken;
         r->buffer[border].part = r->buffer[buffer].part;
@@ -519,6 +534,7 @@ static void hand_over(compiler *c)
 static void backward(compiler *c, bool again)
 {
     const ek__graph *graph = c->graph;
+    assert(c->r->part == EK_FORWARD && c->n_deferred == 0);
     c->r->part = EK_BACKWARD;
     ek__record_step(c->r, -1);
     if (graph->output >= 0) {
@@ -539,6 +555,7 @@ static void backward(compiler *c, bool again)
 /* In the order in which the gradients of their inputs ran. */
 static void weight_gradients(compiler *c)
 {
+    assert(c->split && c->r->part == EK_BACKWARD);
     c->r->part = EK_BACKWARD_WEIGHT;
     ek__record_step(c->r, -1);
     for (int k = 0; k < c->n_deferred; k++) {
@@ -572,6 +589,7 @@ static void begin(compiler *c, const ek_job *job, const ek__graph *graph, int64_
     int border = graph->input >= 0 ? graph->input : graph->output;
     if (border_bytes == 0 && border >= 0)
         border_bytes = graph->tensor[border].bytes;
+    assert(graph->n_ops <= EK__MAX_OPS && graph->n_tensors <= EK__MAX_TENSORS);
     c->job = job;
     c->graph = graph;
     memset(c->last_reader, -1, sizeof c->last_reader);
@@ -597,9 +615,25 @@ static void find_kept(compiler *c, const bool *recomputed, ek__hold hold)
     }
 }
 
+/* Does a whole pass give back what it took? OUTPUT and INPUT_GRADIENT are handed on, INPUT and OUTPUT_GRADIENT were
+ * handed over; gradients of weights that stay are not counted in the profiles of later micro-batches. For asserts. */
+__attribute__((unused)) static bool is_balanced(const ek__program *program)
+{
+    const ek__buffer *b = program->buffer;
+    int64_t sum = 0, borders = 0;
+    for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+        sum += program->profile[k].end;
+    if (program->graph->output >= 0)
+        borders += b[EK__BUFFER_OUTPUT].bytes - b[EK__BUFFER_OUTPUT_GRADIENT].bytes;
+    if (program->graph->input >= 0)
+        borders += b[EK__BUFFER_INPUT_GRADIENT].bytes - b[EK__BUFFER_INPUT].bytes;
+    return sum == borders;
+}
+
 ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const bool *recomputed, ek__hold hold,
                               bool split, int64_t border_bytes, ek__program **out, ek_error *err)
 {
+    assert(ek__graph_is_valid(graph) && border_bytes >= 0);
     compiler *c = ek__alloc(1, sizeof *c);
     /* Not cleared: what is used of its arrays is written first, and they are large. */
     ek__recorder *r = malloc(sizeof *r);
@@ -619,6 +653,7 @@ ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const b
         if (split && (hold == EK__HOLD_NEEDED || hold == EK__HOLD_INPUT))
             weight_gradients(c);
         status = ek__record_finish(r, job, graph, out, err);
+        assert(status || (hold != EK__HOLD_NEEDED && hold != EK__HOLD_INPUT) || is_balanced(*out));
     }
     free(c);
     free(r);

@@ -69,8 +69,10 @@ typedef struct ek__program {
 } ek__program;
 
 /*
- * Compile.
- * @param recomputed  as of ek__graph_recomputed()
+ * Compile. A program that holds what backward needs gives back all that it takes, but for gradients of weights that
+ * stay, and leaves one border for each that it was given.
+ * @param graph       as of ek__graph_is_valid()
+ * @param recomputed  [n_ops] as of ek__graph_recomputed()
  * @param full        the layer is recomputed whole: only INPUT is kept, and backward begins by running forward again
  * @param split       the schedule splits the backward pass
  */
@@ -145,9 +147,9 @@ typedef struct ek__job_programs {
                    * 0, or the one of its direction) to that chunk's backward block */
 } ek__job_programs;
 
-/* Kind of a decoder layer, counted through the model. */
+/* Kind of a decoder layer, counted through the model from 0; those of multi-token prediction come behind. */
 ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer);
-/* Index of the chunk of a block of a stage in a plan's arrays. */
+/* Index of the chunk of a block of a stage in a plan's arrays. @param chunk  below ek__stage_n_chunks() */
 int ek__stage_cell(const ek_job *job, int stage, int chunk);
 /* Chunks that a stage runs: the plan's, or two where micro-batches run both ways. */
 int ek__stage_n_chunks(const ek_job *job);
@@ -155,7 +157,7 @@ ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_err
 void ek__job_programs_free(ek__job_programs *programs);
 /* Make one chunk anew after the job's plan has changed it; programs that are there already are used again. The stages'
  * other chunks and their number stay.
- * @param position  of the chunk in the model
+ * @param position  of the chunk in the model, below n_cells
  * @param first     layers before it. O(layers of the chunk) where their programs are there */
 ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *job, int position, int first,
                                      ek_error *err);
@@ -164,7 +166,7 @@ ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *j
 
 /* Does the operator take its weight in compute type? Norms and lookups take it as it is stored. */
 bool ek__op_in_compute_type(const ek__op *op);
-/* Ranks that a parameter would be cut over; 1: it stays whole. */
+/* Ranks that a parameter would be cut over, at least 1; 1: it stays whole. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
 /* Is it a matrix of a linear layer that the job multiplies with in 8 bits? Tables, heads, routers, norms and biases are
  * not. */

@@ -14,6 +14,7 @@
 void ek__record_begin(ek__recorder *r, int64_t border_bytes)
 {
     static const char *const name[EK__N_BORDERS] = {"input", "output", "gradient of output", "gradient of input"};
+    assert(border_bytes >= 0);
     r->n_steps = r->n_buffers = r->part = 0;
     for (int b = 0; b < EK__N_BORDERS; b++) {
         r->border[b] = r->n_buffers++;
@@ -23,7 +24,8 @@ void ek__record_begin(ek__recorder *r, int64_t border_bytes)
 
 void ek__record_step(ek__recorder *r, int op)
 {
-    assert(r->n_steps < EK__MAX_STEPS);
+    assert(r->n_steps < EK__MAX_STEPS && op >= -1 && op < EK__MAX_OPS);
+    assert(r->part >= (r->n_steps > 0 ? r->step_part[r->n_steps - 1] : 0) && r->part < EK_N_BLOCK_KINDS);
     r->step_part[r->n_steps] = r->part;
     r->step_op[r->n_steps++] = op;
 }
@@ -31,6 +33,7 @@ void ek__record_step(ek__recorder *r, int op)
 int ek__record_take(ek__recorder *r, int64_t bytes, const char *op, const char *name)
 {
     assert(r->n_buffers < EK__MAX_BUFFERS && r->n_steps > 0);
+    assert(bytes >= 0 && op && name);
     int step = r->n_steps - 1;
     r->buffer[r->n_buffers] =
         (ek__recorded){.bytes = bytes, .op = op, .name = name, .taken = step, .last = step, .part = r->part};
@@ -39,12 +42,14 @@ int ek__record_take(ek__recorder *r, int64_t bytes, const char *op, const char *
 
 void ek__record_use(ek__recorder *r, int buffer)
 {
+    assert(buffer >= -1 && buffer < r->n_buffers);
     if (buffer >= 0 && r->buffer[buffer].last < r->n_steps - 1)
         r->buffer[buffer].last = r->n_steps - 1;
 }
 
 void ek__record_make(ek__recorder *r, int buffer)
 {
+    assert(buffer >= 0 && buffer < EK__N_BORDERS && r->buffer[buffer].taken < 0 && r->n_steps > 0);
     r->buffer[buffer].taken = r->n_steps - 1;
     r->buffer[buffer].part = r->part;
     ek__record_use(r, buffer);
@@ -52,6 +57,7 @@ void ek__record_make(ek__recorder *r, int buffer)
 
 void ek__record_hold(ek__recorder *r, int buffer)
 {
+    assert(buffer >= 0 && buffer < EK__N_BORDERS);
     r->buffer[buffer].last = EK__MAX_STEPS;
 }
 
@@ -99,6 +105,7 @@ static void make_lists(const ek__recorder *r, const ek__program *program, lists 
         l->begin[s] = l->end[s] = -1;
     for (int b = r->n_buffers - 1; b >= 0; b--) {
         const ek__recorded *buffer = &r->buffer[b];
+        assert(buffer->last >= buffer->taken); /* given back after it is taken */
         if (program->buffer[b].bytes == 0 && b >= EK__N_BORDERS)
             continue;
         if (buffer->taken >= 0) {
@@ -115,6 +122,7 @@ static void make_lists(const ek__recorder *r, const ek__program *program, lists 
 static void put(ek__program *program, int part, int op, int event)
 {
     int at = program->n_events[part]++;
+    assert(at < 2 * program->n_buffers && event != 0 && abs(event) <= program->n_buffers);
     program->event[part][at] = (ek__memory_event)event;
     program->event_op[part][at] = (int16_t)op;
 }
@@ -144,6 +152,7 @@ static ek__profile_of_part profile_of(const ek__program *program, int part, bool
         }
     }
     profile.end = now;
+    assert(profile.peak >= 0 && profile.peak >= profile.end && profile.peak_event < program->n_events[part]);
     return profile;
 }
 
@@ -204,6 +213,7 @@ ek_status ek__record_finish(const ek__recorder *r, const ek_job *job, const ek__
         program->first[k] = profile_of(program, k, true);
     }
     program->kept = kept_of(r, program);
+    assert(program->kept >= 0);
     *out = program;
     return EK_OK;
 }

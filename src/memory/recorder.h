@@ -29,14 +29,15 @@ typedef struct ek__recorder {
 
 /* No steps, and border buffers of so many bytes without any life yet. */
 void ek__record_begin(ek__recorder *r, int64_t border_bytes);
+/* Begin a step of the current part, which never goes down. @param op  operator that runs; -1: none */
 void ek__record_step(ek__recorder *r, int op);
-/* Take a buffer in the current step. @return it */
+/* Take a buffer of 0 or more bytes in the current step. @return it */
 int ek__record_take(ek__recorder *r, int64_t bytes, const char *op, const char *name);
 /* The current step touches a buffer; -1: nothing. */
 void ek__record_use(ek__recorder *r, int buffer);
-/* The current step makes a border that others have no part in taking. */
+/* The current step makes a border that others have no part in taking, and that is not made yet. */
 void ek__record_make(ek__recorder *r, int buffer);
-/* It is not given back by this program. */
+/* A border is not given back by this program. */
 void ek__record_hold(ek__recorder *r, int buffer);
 
 /* Events and profiles. @param paths  of operators, for messages */

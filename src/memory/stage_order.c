@@ -1,5 +1,7 @@
 /* The order of every stage's blocks. The schedule's own lists, laid out once so that an order which deadlocks or does
  * not fit the shape is refused with the reason; orders that are made for times are made for equal chunks. */
+#include <assert.h>
+
 #include "base/error.h"
 #include "memory/program.h"
 #include "simulate/order.h"
@@ -7,6 +9,7 @@
 ek_status ek__job_order(const ek_job *job, ek_block **out, size_t *per_stage, ek_error *err)
 {
     int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
+    assert(job->schedule && job->plan.n_stages >= 1 && job->plan.n_chunks >= 1);
     ek_shape shape = {.n_stages = job->plan.n_stages,
                       .n_chunks = job->plan.n_chunks,
                       .n_micro_batches = job->parallel.n_micro_batches,
@@ -21,6 +24,7 @@ ek_status ek__job_order(const ek_job *job, ek_block **out, size_t *per_stage, ek
     if (status)
         return status;
     size_t n = order->n_blocks;
+    assert(n >= 1 && n % (size_t)shape.n_stages == 0);
     *out = order->blocks; /* the order is gone right after */
     *per_stage = n / (size_t)shape.n_stages;
     order->blocks = NULL;

@@ -4,6 +4,7 @@
  * running block has come. Only the running entry's events are gone through one by one. */
 #include "memory/stage_peak.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 ek__stage_walk ek__stage_walk_begin(const ek_job *job, const ek__job_programs *programs, int stage)
 {
     ek__stage_walk walk = {.now = 0};
+    assert(stage >= 0 && stage < job->plan.n_stages && ek__stage_n_chunks(job) <= EK_MAX_CHUNKS);
     for (int i = 0; i < ek__stage_n_chunks(job); i++)
         walk.chunk[i] = &programs->chunk[ek__stage_cell(job, stage, i)];
     return walk;
@@ -19,12 +21,24 @@ ek__stage_walk ek__stage_walk_begin(const ek_job *job, const ek__job_programs *p
 
 const ek__profile_of_part *ek__stage_walk_next(ek__stage_walk *walk, const ek_block *block)
 {
+    assert(block->chunk < EK_MAX_CHUNKS && walk->chunk[block->chunk] && block->kind < EK_N_BLOCK_KINDS);
     const ek__chunk_programs *c = walk->chunk[block->chunk];
     walk->first = !walk->ran[block->chunk][block->kind];
     walk->ran[block->chunk][block->kind] = true;
     const ek__profile_of_part *profile = walk->first ? &c->first_block[block->kind] : &c->block[block->kind];
     walk->now += profile->end;
+    assert(walk->now >= 0);
     return profile;
+}
+
+/* Gradients of weights that the blocks so far have left for the rest of the step. For asserts. */
+__attribute__((unused)) static int64_t staying(const ek__stage_walk *walk)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < EK_MAX_CHUNKS && walk->chunk[i]; i++)
+        for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+            bytes += walk->ran[i][k] ? walk->chunk[i]->first_block[k].end - walk->chunk[i]->block[k].end : 0;
+    return bytes;
 }
 
 ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
@@ -38,6 +52,7 @@ ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int
         if (before + profile->peak > peak.bytes || peak.block == n_blocks)
             peak = (ek__peak){before + profile->peak, k, profile->peak_event, walk.first};
     }
+    assert(walk.now == staying(&walk) && peak.bytes >= walk.now);
     return peak;
 }
 
@@ -75,6 +90,7 @@ static ek_memory_part part_of(const ek__program *program, int b)
 static ek_status put(collector *c, const ek__buffer *buffer, int64_t count, ek_memory_part part)
 {
     ek__alive_list *list = c->list;
+    assert(count >= 0 && buffer->bytes >= 0);
     if (count == 0 || buffer->bytes == 0)
         return EK_OK;
     ek__alive *grown = ek__with_room(list->alive, &list->capacity, (size_t)list->n + 1, sizeof *grown);
@@ -88,6 +104,7 @@ static ek_status put(collector *c, const ek__buffer *buffer, int64_t count, ek_m
 /* Replay events of a part into c->count. Weights' gradients that stay are counted apart. */
 static void replay(const ek__program *program, int part, int n_events, int *count)
 {
+    assert(n_events >= 0 && n_events <= program->n_events[part]);
     for (int e = 0; e < n_events; e++) {
         int event = program->event[part][e], b = event > 0 ? event - 1 : -event - 1;
         if (program->buffer[b].what != EK__CLASS_GRADIENT)
@@ -121,6 +138,7 @@ static ek_status put_state(collector *c, const ek__chunk_programs *chunk, const 
 {
     int *count = c->count;
     const ek__program *program = run->program;
+    assert(times >= 1 && at.parts_done >= 0 && at.parts_done <= EK_N_BLOCK_KINDS - (at.events >= 0));
     bool again = mark_again(c, chunk, run);
     memset(count, 0, (size_t)program->n_buffers * sizeof *count);
     bool has_input = program->graph->input >= 0, has_output = program->graph->output >= 0;
@@ -147,6 +165,7 @@ static ek_status put_chunk(collector *c, const ek__chunk_programs *chunk, int pa
 {
     ek_status status = EK_OK;
     int kind = parts_done - 1;
+    assert(times >= 0 && parts_done >= 1 && parts_done <= EK_N_BLOCK_KINDS);
     if (times == 0)
         return EK_OK;
     for (int r = 0; r < chunk->n_runs[kind] && !status; r++)
@@ -193,6 +212,7 @@ static ek_status put_border(collector *c, const ek__chunk_programs *chunk, int k
     const ek__program *any = c->programs->program[0];
     bool has_input = chunk->n == 0 || chunk->program[0]->graph->input >= 0;
     bool has_output = chunk->n == 0 || chunk->program[chunk->n - 1]->graph->output >= 0;
+    assert(through >= 0 && waiting >= 0);
     int64_t before = !chunk->receives && has_input, behind = !chunk->sends && has_output;
     if (kind == EK_FORWARD)
         return put(c, &any->buffer[EK__BUFFER_INPUT], before * waiting + behind * through + (chunk->n == 0),
@@ -208,6 +228,7 @@ static ek_status put_running(collector *c, const ek__chunk_programs *chunk, int 
 {
     int64_t copies = n_copies(c->job), n = chunk->n_runs[kind], run_at = peak->run > 0 ? peak->run : 0;
     int64_t through = n > 0 ? run_at / n : run_at;
+    assert(through <= copies);
     if (n == 0)
         return put_border(c, chunk, kind, through, copies - through - 1, false);
     int r = (int)(run_at % n);
@@ -239,6 +260,7 @@ static ek_status put_gradients(collector *c, const ek__chunk_programs *chunk, in
     for (int r = 0; r < n && !status; r++) {
         const ek__run *run = &chunk->run[kind][r];
         int events = run->program->n_events[run->part];
+        assert(run->entry >= 0 && run->entry < chunk->n);
         if (done == 0 && (!running || running->run < r))
             continue;
         if (done == 0 && running->run == r)
@@ -281,6 +303,8 @@ static void count_blocks(const ek_job *job, const ek_block *blocks, const ek__pe
     }
     int last = job->schedule->splits_backward ? EK_BACKWARD_WEIGHT : EK_BACKWARD;
     for (int i = 0; i < ek__stage_n_chunks(job); i++) {
+        assert(p[i].done[EK_FORWARD] >= p[i].started[EK_BACKWARD]);
+        assert(last == EK_BACKWARD || p[i].done[EK_BACKWARD] >= p[i].started[EK_BACKWARD_WEIGHT]);
         list->micro_batches += (double)(p[i].started[EK_FORWARD] - p[i].done[last]) / job->plan.n_chunks;
         if (i == 0 || job->schedule->placement == EK_PLACE_BOTH_WAYS)
             list->masks += (p[i].started[EK_FORWARD] - p[i].done[EK_BACKWARD]) * n_copies(job);
@@ -314,6 +338,7 @@ ek_status ek__stage_alive(const ek_job *job, const ek__job_programs *programs, i
                           const ek__peak *peak, ek__alive_list *list, ek_error *err)
 {
     int most = 1;
+    assert(stage >= 0 && stage < job->plan.n_stages && list->n == 0 && peak->bytes >= 0);
     for (int i = 0; i < programs->n_programs; i++)
         if (programs->program[i]->n_buffers > most)
             most = programs->program[i]->n_buffers;

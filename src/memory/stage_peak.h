@@ -5,7 +5,8 @@
 #include "evenkeel/memory.h"
 #include "memory/program.h"
 
-/* A stage's blocks gone through in order: the bytes that they hold above what is there for the whole step. */
+/* A stage's blocks gone through in order: the bytes that they hold above what is there for the whole step, never
+ * negative. A block comes behind those that it waits for. */
 typedef struct ek__stage_walk {
     const ek__chunk_programs *chunk[EK_MAX_CHUNKS];
     bool ran[EK_MAX_CHUNKS][EK_N_BLOCK_KINDS];
@@ -24,14 +25,15 @@ typedef struct ek__peak {
     bool first;    /* the block is the first of its kind of its chunk, and takes weights' gradients that stay */
 } ek__peak;
 
-/* O(blocks). No allocation. */
+/* @param blocks  [n_blocks] all of the stage's, in running order, so that what they take they give back but for
+ *                gradients of weights that stay. O(blocks). No allocation. */
 ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                         size_t n_blocks);
 
 /* Buffers of one kind that are alive at a peak. */
 typedef struct ek__alive {
-    const ek__buffer *buffer;
-    int64_t count;
+    const ek__buffer *buffer; /* of 1 byte or more */
+    int64_t count;            /* at least 1 */
     ek_memory_part part;
 } ek__alive;
 
@@ -45,7 +47,8 @@ typedef struct ek__alive_list {
     int layer;
 } ek__alive_list;
 
-/* What is alive at a peak, one entry for each buffer of each program. The caller frees list->alive. O(blocks + runs of
+/* What is alive at a peak of ek__stage_peak(), one entry for each buffer of each program, their bytes and the masks' as
+ * many as the peak's. The list is empty before; the caller frees list->alive. O(blocks + runs of
  * a stage x events). */
 ek_status ek__stage_alive(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                           const ek__peak *peak, ek__alive_list *list, ek_error *err);

@@ -14,6 +14,7 @@
  * stages, four ranks each, one reserves 5 % more than another. */
 #include "memory/start.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,6 +45,7 @@ bool ek__starts_as_megatron(const ek_job *job)
 static ek_status ask(starter *s, ek__start_phase phase, int64_t bytes)
 {
     ek__start *start = &s->start;
+    assert((unsigned)phase < EK__N_START && bytes >= 0);
     if (bytes <= 0)
         return EK_OK;
     int64_t *grown = ek__with_room(start->bytes[phase], &s->capacity[phase], start->n[phase] + 1, sizeof *grown);
@@ -60,6 +62,7 @@ static ek_status add_weight(starter *s, const ek__parameter *parameter)
 {
     int64_t one = parameter->rows > 0 ? parameter->rows * parameter->columns : parameter->elements;
     int64_t n = one > 0 ? parameter->elements / one : 0;
+    assert(n * one == parameter->elements); /* whole matrices */
     struct weight *grown = ek__with_room(s->weight, &s->weight_capacity, s->n_weights + (size_t)n, sizeof *grown);
     if (!grown)
         return ek__no_memory(s->err);
@@ -73,6 +76,7 @@ static ek_status add_kind(starter *s, ek__graph_kind kind, bool *has_table)
 {
     const ek__graph *graph = s->programs->graph[kind];
     ek_status status = EK_OK;
+    assert(graph);
     for (int i = 0; i < graph->n_parameters && !status; i++)
         if (!graph->parameter[i].tied || !*has_table)
             status = add_weight(s, &graph->parameter[i]);
@@ -136,6 +140,7 @@ static ek_status ask_states(starter *s, int64_t elements)
 {
     int64_t bytes = s->job->run.offload_optimizer ? 0 : s->job->states.optimizer,
             master = bytes >= 4 && s->job->types.param != EK_FP32 ? 4 : 0;
+    assert(elements >= 1 && bytes >= master);
     ek_status status = ask(s, EK__START_MASTERS, elements * master);
     int n_moments = bytes - master > 4 ? 2 : 1;
     for (int i = 0; i < n_moments && !status; i++)
@@ -152,6 +157,7 @@ static ek_status ask_part(starter *s, bool experts)
             all += s->weight[i].elements;
             ranks = s->job->states.shard_optimizer ? ek__parameter_shards(s->job, s->weight[i].of) : 1;
         }
+    assert(ranks >= 1 && s->where >= 0 && s->where <= 1);
     int64_t size = (all + ranks - 1) / ranks, from = (int64_t)llround(s->where * (double)(ranks - 1)) * size;
     ek_status status = EK_OK;
     for (size_t i = s->n_weights; i-- > 0 && !status;) {
@@ -163,6 +169,7 @@ static ek_status ask_part(starter *s, bool experts)
         if (end > begin)
             status = ask_states(s, end - begin);
     }
+    assert(status || at == all);
     return status;
 }
 
@@ -205,6 +212,7 @@ int ek__start_ranks(const ek_job *job)
 ek_status ek__start_new(const ek_job *job, const ek__job_programs *programs, int stage, double where, ek__start *out,
                         ek_error *err)
 {
+    assert(ek__starts_as_megatron(job) && stage >= 0 && stage < job->plan.n_stages);
     starter s = {.job = job, .programs = programs, .stage = stage, .where = where, .err = err};
     ek_status status = ask_all(&s);
     free(s.weight);

@@ -18,15 +18,15 @@ typedef enum ek__start_phase {
 
 typedef struct ek__start {
     size_t n[EK__N_START];
-    int64_t *bytes[EK__N_START];
-    bool gives_weights; /* once the buffers are there, which then hold them */
+    int64_t *bytes[EK__N_START]; /* [n] of each request, more than 0 */
+    bool gives_weights;          /* once the buffers are there, which then hold them */
 } ek__start;
 
 /* Does the job's framework start that way? Megatron's does, with buffers for its gradients. */
 bool ek__starts_as_megatron(const ek_job *job);
 /* Ranks that differ in it: those that share the optimizer's states of most weights. */
 int ek__start_ranks(const ek_job *job);
-/* @param where  which rank: 0 the first, 1 the last */
+/* @param where  which rank, as a share of those that differ: 0 the first, 1 the last */
 ek_status ek__start_new(const ek_job *job, const ek__job_programs *programs, int stage, double where, ek__start *out,
                         ek_error *err);
 void ek__start_clear(ek__start *start);

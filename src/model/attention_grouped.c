@@ -4,6 +4,7 @@
  * key heads than ranks, each rank holds one. */
 #include "model/layer.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What is on one rank. */
@@ -17,12 +18,14 @@ typedef struct heads {
 static heads heads_of(const ek__layer_builder *b)
 {
     const ek_job_model *m = &b->job->model;
+    assert(m->kv_lora_rank == 0 && m->n_heads % b->t == 0);
     heads h = {.n = m->n_heads / b->t, .n_kv = m->n_kv_heads / b->t, .dim = m->head_dim, .wide = m->value_dim};
     h.n_kv = h.n_kv > 0 ? h.n_kv : 1;
     h.q = h.n * h.dim;
     h.k = h.n_kv * h.dim;
     h.v = h.n_kv * h.wide;
     h.out = h.n * h.wide;
+    assert(h.n >= h.n_kv && h.dim > 0 && h.wide > 0);
     return h;
 }
 
@@ -44,6 +47,7 @@ static void build_split(const ek__layer_builder *b, int x, const heads *h, int q
 {
     static const char *const names[] = {"q", "k", "v"};
     const int64_t width[] = {h->q, h->k, h->v};
+    assert(b->graph->tensor[x].dim[1] == h->q + h->k + h->v);
     ek__op *op = ek__add_op(b->graph, path(b, "split_qkv"), EK__OP_ELEMENTWISE);
     ek__op_in(b->graph, op, x);
     for (int i = 0; i < 3; i++) {
@@ -114,6 +118,7 @@ static int64_t ulysses_ranks(const ek__layer_builder *b)
     const ek_job_parallel *p = &b->job->parallel;
     if (b->cp == 1)
         return 1;
+    assert(p->ulysses >= 1 && b->cp % p->ulysses == 0);
     return p->ulysses == 1 && p->context_algorithm == EK_CONTEXT_ULYSSES ? b->cp : p->ulysses;
 }
 
@@ -143,6 +148,7 @@ static void build_context(const ek__layer_builder *b, int qkv[3])
 static void add_statistics(const ek__layer_builder *b, ek__op *op, const heads *h)
 {
     int width = b->job->rules.statistics_width;
+    assert(width >= 0);
     const int64_t column = 4 * b->tokens * h->n;
     for (int i = 0; i < (width > 0 ? 2 : 1); i++) {
         const char *name = width == 0 ? "softmax statistics" : i == 0 ? "softmax max" : "softmax sum";
@@ -219,6 +225,7 @@ static int build_tiled(const ek__layer_builder *b, int x, const heads *h, int64_
 {
     if (h->n == h->n_kv)
         return x;
+    assert(b->graph->tensor[x].dim[1] == h->n_kv * dim);
     const int64_t whole[] = {b->graph->tensor[x].dim[0], h->n * dim};
     return ek__build_elementwise(b, path(b, "tile_kv"), name, b->compute, 2, whole, x, -1, false);
 }
@@ -254,6 +261,7 @@ int ek__build_attention_grouped(const ek__layer_builder *b, int x)
     const ek_job_model *m = &b->job->model;
     heads h = heads_of(b);
     int qkv[3];
+    assert(b->graph->tensor[x].dim[0] == b->tokens && b->graph->tensor[x].dim[1] == m->hidden);
     static const char *const back[] = {"wo", "dense", "linear_proj"};
     bool megatron = b->job->family == EK_FAMILY_MEGATRON;
     build_projections(b, x, &h, qkv);
@@ -274,6 +282,7 @@ int ek__build_attention_grouped(const ek__layer_builder *b, int x)
         out = build_exchange(b, out, "output");
     if (b->job->rules.token_order_copy && b->cp == 1)
         out = ek__build_like(b, path(b, "merger_head_transpose"), "output in token order", b->compute, out);
+    assert(b->graph->tensor[out].dim[0] == b->tokens && b->graph->tensor[out].dim[1] == h.out);
     const char *last = path(b, back[b->job->family]);
     out = build_linear(b, last, ek__build_reshape_last(b, last, out), h.out, m->hidden, m->linear_bias);
     if (m->linear_bias)

@@ -149,6 +149,7 @@ static int gather_context(const latent *l, const char *name, int x)
     if (l->keys == l->tokens || p->context <= 1)
         return x;
     const ek__tensor of = l->b->graph->tensor[x];
+    assert(of.dim[0] == l->tokens && l->keys > l->tokens);
     const int64_t dim[] = {l->keys, of.dim[1]};
     return ek__build_comm(l->b, path(l, "flash_attention.gather"), EK__COMM_GATHER, EK__GROUP_CONTEXT, x, name, 2, dim,
                           of.producer);
@@ -158,6 +159,7 @@ static int gather_context(const latent *l, const char *name, int x)
 static double attention_flops(const latent *l, double share)
 {
     const ek_job *job = l->b->job;
+    assert(share >= 0 && share <= 1);
     return 2.0 * (double)l->tokens * (double)job->parallel.seq_length * (double)l->heads *
            (double)(l->head + l->value) * share;
 }
@@ -254,13 +256,16 @@ static latent make(const ek__layer_builder *b)
         l.kept_value = l.head;
     if (job->parallel.context_algorithm == EK_CONTEXT_GATHER)
         l.keys = b->tokens * b->cp;
+    assert(m->kv_lora_rank > 0 && m->n_heads % b->t == 0);
+    assert(l.nope >= 0 && l.rope >= 0 && l.value > 0 && l.kept_value >= l.value);
     return l;
 }
 
 int ek__build_attention_latent(const ek__layer_builder *b, int x)
 {
     const latent l = make(b);
-    assert(b->graph->tensor[x].n_dims == 2);
+    assert(b->graph->tensor[x].n_dims == 2 && b->graph->tensor[x].dim[1] == b->job->model.hidden);
+    assert(b->graph->tensor[x].dim[0] == b->local_tokens);
     int q_nope, q_rope;
     build_query_parts(&l, x, &q_nope, &q_rope);
     /* Without a narrow query's matrices all of x may be needed whole; keys go by the same input. */
@@ -272,6 +277,7 @@ int ek__build_attention_latent(const ek__layer_builder *b, int x)
     int q = copy(&l, "pe_concat", "q", q_nope, q_rope, l.heads * l.head);
     int k = copy(&l, "pe_concat", "k", kv.k_nope, kv.k_rope, l.heads * l.head);
     int out = attend(&l, q, k, kv.v);
+    assert(b->graph->tensor[out].dim[0] == l.tokens && b->graph->tensor[out].dim[1] == l.heads * l.value);
     const char *cell = l.mindformers ? "wo" : "linear_proj";
     return project(&l, cell, out, l.tokens, l.heads * l.value, b->job->model.hidden, 1);
 }

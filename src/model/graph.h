@@ -37,7 +37,7 @@ typedef struct ek__tensor {
     ek_dtype dtype;
     int n_dims;
     int64_t dim[4];
-    int producer;     /* operator; -1: the graph's input */
+    int producer;     /* operator; -1: the graph's input, or none yet */
     int storage;      /* itself, or for the output of a view the tensor whose bytes it shares */
     bool elsewhere;   /* made in a buffer that stays, which the stage counts: no bytes of its own */
     bool no_gradient; /* masks, statistics, indices, labels */
@@ -102,19 +102,24 @@ typedef enum ek__graph_kind {
 } ek__graph_kind;
 enum { EK__N_GRAPH_KINDS = 5 };
 
-/* Build the graph of a kind for a job. O(operators). */
+/* Build the graph of a kind for a job that passes ek_job_check(). The result is valid, as below. O(operators). */
 void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out);
+
+/* Is a finished graph consistent? Every index is in range; an operator reads what operators before it made; a tensor is
+ * made by one operator, or by none where it is the graph's input; a storage owns itself; bytes, elements and FLOPs are
+ * not negative. For asserts and tests. O(operators + tensors + parameters). */
+bool ek__graph_is_valid(const ek__graph *graph);
 
 /* ---- patterns (pattern.c) ---- */
 
 /* Operators that a pattern names, op[] of the graph set to true: docs/models.md, "How a pattern matches". For patterns
- * of kind comm, the communication operators behind what it names. @return how many */
+ * of kind comm, the communication operators behind what it names. @return how many, at most n_ops */
 int ek__pattern_match(const ek__graph *graph, const char *pattern, ek_pattern_kind kind, bool matched[EK__MAX_OPS]);
 
 /* What a layer recomputes. */
 typedef struct ek__recompute {
     bool full;
-    uint64_t patterns; /* bit i: job->pattern[i] holds for the layer */
+    uint64_t patterns; /* bit i, below EK_MAX_PATTERNS: job->pattern[i] holds for the layer */
 } ek__recompute;
 
 /* Which operators are really recomputed for a layer's settings: matches, minus excluded, minus those whose `requires`
@@ -137,16 +142,21 @@ int64_t ek__graph_keep(const ek__graph *graph, const bool *recomputed, bool *kep
 
 /* ---- building (graph.c) ---- */
 
-/* A tensor of n_dims dimensions; its producer is set by the operator that has it as output. @return its index */
+/* A tensor of n_dims dimensions, 1 to 4, none negative; its producer is set by the operator that has it as output.
+ * @return its index */
 int ek__add_tensor(ek__graph *graph, const char *name, ek_dtype dtype, int n_dims, const int64_t *dim);
-/* The same, of so many bytes that are no multiple of a dtype's (statistics, masks). */
+/* The same, of so many bytes, 0 or more, that are no multiple of a dtype's (statistics, masks). */
 int ek__add_bytes(ek__graph *graph, const char *name, int64_t bytes, bool no_gradient);
+/* @param copies  0 or more; 0 counts as 1. @return the parameter's index */
 int ek__add_parameter(ek__graph *graph, const char *name, int64_t elements, int64_t first_dimension, ek_dtype dtype,
                       int copies);
 /* An operator without inputs or outputs yet. @return it, valid until the graph is gone */
 ek__op *ek__add_op(ek__graph *graph, const char *path, ek__op_kind kind);
+/* The operator reads a tensor, which an operator before it has made unless nothing makes it. */
 void ek__op_in(ek__graph *graph, ek__op *op, int tensor);
+/* The operator makes a tensor that nothing has made so far. A view has its input already. */
 void ek__op_out(ek__graph *graph, ek__op *op, int tensor);
+/* The operator's gradient reads a tensor of the graph. */
 void ek__op_need(ek__graph *graph, ek__op *op, int tensor);
 
 #endif

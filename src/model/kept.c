@@ -2,6 +2,7 @@
  * what is recomputed until there is a tensor that the forward pass leaves behind. Every tensor is visited once, so
  * this is linear in the graph. What recomputing costs in time, and when what it brings back is there, program.c says.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "model/graph.h"
@@ -15,6 +16,7 @@ static void visit(walk *w, int tensor)
 {
     if (w->seen[tensor])
         return;
+    assert(w->n < EK__MAX_TENSORS);
     w->seen[tensor] = true;
     w->stack[w->n++] = tensor;
 }
@@ -22,6 +24,7 @@ static void visit(walk *w, int tensor)
 int64_t ek__graph_keep(const ek__graph *graph, const bool *recomputed, bool *kept)
 {
     walk w = {0};
+    assert(graph->n_tensors <= EK__MAX_TENSORS && graph->n_ops <= EK__MAX_OPS);
     memset(kept, 0, (size_t)graph->n_tensors * sizeof *kept);
     for (const ek__op *op = graph->op; op < graph->op + graph->n_ops; op++)
         for (int i = 0; i < op->n_needs; i++)
@@ -29,6 +32,7 @@ int64_t ek__graph_keep(const ek__graph *graph, const bool *recomputed, bool *kep
     while (w.n > 0) {
         const ek__tensor *tensor = &graph->tensor[w.stack[--w.n]];
         if (tensor->producer < 0 || !recomputed[tensor->producer]) {
+            assert(graph->tensor[tensor->storage].storage == tensor->storage);
             kept[tensor->storage] = true;
             continue;
         }
@@ -40,5 +44,6 @@ int64_t ek__graph_keep(const ek__graph *graph, const bool *recomputed, bool *kep
     for (int i = 0; i < graph->n_tensors; i++)
         if (kept[i])
             bytes += graph->tensor[i].bytes;
+    assert(bytes >= 0);
     return bytes;
 }

@@ -58,11 +58,13 @@ const char *ek__path_join(const char *cell, const char *rest)
 
 const char *ek__op_path(const ek__layer_builder *b, ek__cell cell, const char *rest)
 {
+    assert((unsigned)cell < EK__N_CELLS);
     static const char *const names[][EK__N_CELLS] = {
         [EK_FAMILY_LLAMA] = {"attention_norm", "attention", "ffn_norm", "feed_forward"},
         [EK_FAMILY_GLM] = {"input_layernorm", "self_attention", "post_attention_layernorm", "mlp"},
         [EK_FAMILY_MEGATRON] = {"input_layernorm", "self_attention", "pre_mlp_layernorm", "mlp"},
     };
+    assert((unsigned)b->job->family <= EK_FAMILY_MEGATRON);
     const char *name = names[b->job->family][cell];
     /* A module of Megatron's is what its settings name; its norms have nothing inside. */
     bool norm = cell == EK__CELL_ATTENTION_NORM || cell == EK__CELL_MLP_NORM;
@@ -93,7 +95,9 @@ ek__layer_builder ek__layer_builder_for(const ek_job *job, ek__graph *graph)
 {
     const ek_job_parallel *p = &job->parallel;
     int64_t pieces = p->n_pieces > 1 ? p->n_pieces : 1;
+    assert(p->context >= 1 && p->tensor >= 1);
     int64_t tokens = (int64_t)p->batch * p->seq_length / (p->context * pieces);
+    assert(tokens >= 1 && (!p->sequence_parallel || tokens >= p->tensor));
     return (ek__layer_builder){
         .job = job,
         .graph = graph,
@@ -129,6 +133,7 @@ void ek__op_done(const ek__layer_builder *b, ek__op *op)
 int ek__build_elementwise(const ek__layer_builder *b, const char *path, const char *name, ek_dtype dtype, int n_dims,
                           const int64_t *dim, int x, int y, bool needs_inputs)
 {
+    assert(y >= -1);
     ek__op *op = ek__add_op(b->graph, path, EK__OP_ELEMENTWISE);
     ek__op_in(b->graph, op, x);
     if (y >= 0)
@@ -151,6 +156,7 @@ int ek__build_dropout(const ek__layer_builder *b, const char *path, const char *
 {
     ek__graph *g = b->graph;
     const ek__tensor of = g->tensor[x];
+    assert(share >= 0 && share <= 1);
     if (!(share > 0))
         return x;
     int out = ek__build_like(b, path, name, of.dtype, x);
@@ -168,6 +174,7 @@ int ek__build_view(const ek__layer_builder *b, const char *path, int x, int n_di
     ek__op *op = ek__add_op(b->graph, path, EK__OP_VIEW);
     ek__op_in(b->graph, op, x);
     int out = ek__add_tensor(b->graph, of.name, of.dtype, n_dims, dim);
+    assert(b->graph->tensor[out].bytes == of.bytes);
     ek__op_out(b->graph, op, out);
     return out;
 }
@@ -185,6 +192,7 @@ int ek__build_norm(const ek__layer_builder *b, const char *path, int x, int64_t 
     ek__graph *g = b->graph;
     const int64_t dim[] = {tokens, width};
     ek_dtype inside = b->job->types.norm, given = g->tensor[x].dtype;
+    assert(g->tensor[x].bytes == tokens * width * ek_dtype_bytes(given));
     /* MindFormers casts around the norm; elsewhere the kernel works in fp32 registers. The cast is recomputed, so that
      * the smaller tensor is kept. */
     bool casts = is_mindspore(b->job);
@@ -216,6 +224,7 @@ int ek__build_matmul(const ek__layer_builder *b, const char *path, const char *w
                      int64_t in, int64_t out, bool bias, int copies)
 {
     ek__graph *g = b->graph;
+    assert(g->tensor[x].bytes == tokens * in * ek_dtype_bytes(g->tensor[x].dtype));
     ek__op *op = ek__add_op(g, path, EK__OP_MATMUL);
     ek__op_in(g, op, x);
     int y = ek__add_tensor(g, "output", b->compute, 2, (int64_t[]){tokens, out});
@@ -243,9 +252,13 @@ int ek__build_comm(const ek__layer_builder *b, const char *path, ek__comm comm, 
                    const char *name, int n_dims, const int64_t *dim, int comm_after)
 {
     ek__graph *g = b->graph;
+    assert(comm_after >= -1 && comm_after < g->n_ops);
     ek__op *op = ek__add_op(g, path, EK__OP_COMM);
     ek__op_in(g, op, x);
     int out = ek__add_tensor(g, name, g->tensor[x].dtype, n_dims, dim);
+    assert(comm != EK__COMM_GATHER || g->tensor[out].bytes >= g->tensor[x].bytes);
+    assert(comm != EK__COMM_SCATTER || g->tensor[out].bytes <= g->tensor[x].bytes);
+    assert(comm != EK__COMM_REDUCE || g->tensor[out].bytes == g->tensor[x].bytes);
     ek__op_out(g, op, out);
     op->comm = comm;
     op->group = group;

@@ -9,9 +9,9 @@
 typedef struct ek__layer_builder {
     const ek_job *job;
     ek__graph *graph;
-    int64_t tokens;       /* T = B S / cp, of one sequence piece with a sequence pipeline */
-    int64_t local_tokens; /* Ts = T / t with sequence parallel, else T */
-    int64_t t, cp;
+    int64_t tokens;       /* T = B S / cp, of one sequence piece with a sequence pipeline; at least 1 */
+    int64_t local_tokens; /* Ts = T / t with sequence parallel, else T; at least 1 */
+    int64_t t, cp;        /* at least 1 */
     ek_dtype compute;
 } ek__layer_builder;
 
@@ -33,8 +33,9 @@ const char *ek__op_path(const ek__layer_builder *b, ek__cell cell, const char *r
 /* "CELL.REST" for a cell that the enum has not; the cell alone where rest is "". Kept for the process. */
 const char *ek__path_join(const char *cell, const char *rest);
 
-/* Each takes the normed, gathered input (tensor of T x H) and gives the tensor of T x H before it is scattered (or
- * summed over t): the skeleton adds the norms, the gathers and scatters, and the residual sums. */
+/* Each takes the normed, gathered input (tensor of T x H; MLA takes it before gathering) and gives the tensor of T x H
+ * before it is scattered (or summed over t): the skeleton adds the norms, the gathers and scatters, and the residual
+ * sums. */
 int ek__build_attention_grouped(const ek__layer_builder *b, int x);
 int ek__build_attention_latent(const ek__layer_builder *b, int x);
 int ek__build_mlp_dense(const ek__layer_builder *b, int x, int intermediate);
@@ -44,15 +45,18 @@ int ek__build_mlp_experts(const ek__layer_builder *b, int x);
 
 /* Shorthands on top of graph.h. */
 
-/* Norm of `x`, [tokens x width]: gammas as a parameter of `copies`, statistics, and in MindFormers casts to the norm's
- * type and back. `path` is the primitive's, "attention_norm.norm"; the casts and the gammas go beside it. */
+/* Norm of `x`, which has tokens x width elements: gammas as a parameter of `copies`, statistics, and in MindFormers
+ * casts to the norm's type and back. `path` is the primitive's, "attention_norm.norm"; the casts and the gammas go
+ * beside it. */
 int ek__build_norm(const ek__layer_builder *b, const char *path, int x, int64_t tokens, int64_t width, int copies);
-/* x [tokens x in] times a matrix [in x out] -> [tokens x out], with the weight's parameter and its bias where asked
- * for. FLOPs, bytes, needs (x for the gradient of the weight) are set. `weight` is the cell, "attention.wq", with or
- * without ".weight" behind it. */
+/* x, of tokens x in elements, times a matrix [in x out] -> [tokens x out], with the weight's parameter and its bias
+ * where asked for. FLOPs, bytes, needs (x for the gradient of the weight) are set. `weight` is the cell,
+ * "attention.wq", with or without ".weight" behind it. */
 int ek__build_matmul(const ek__layer_builder *b, const char *path, const char *weight, int x, int64_t tokens,
                      int64_t in, int64_t out, bool bias, int copies);
-/* A collective on `x` with so many bytes out; EK__COMM_GATHER keeps only its input where rules.regather. */
+/* A collective on `x` with so many bytes out; EK__COMM_GATHER keeps only its input where rules.regather. A gather
+ * gives at least the bytes it takes, a scatter at most, a reduction as many.
+ * @param comm_after  operator of the graph that patterns name for it; -1: none */
 int ek__build_comm(const ek__layer_builder *b, const char *path, ek__comm comm, ek__group group, int x,
                    const char *name, int n_dims, const int64_t *dim, int comm_after);
 
@@ -62,9 +66,10 @@ int ek__build_elementwise(const ek__layer_builder *b, const char *path, const ch
                           const int64_t *dim, int x, int y, bool needs_inputs);
 /* The same with x's shape, and a gradient that reads nothing: casts, copies, rotations by constants. */
 int ek__build_like(const ek__layer_builder *b, const char *path, const char *name, ek_dtype dtype, int x);
-/* x with some elements set to 0, and the mask of a byte each that the gradient reads; x itself where `share` is 0. */
+/* x with some elements set to 0, and the mask of a byte each that the gradient reads; x itself where `share` is 0.
+ * @param share  of the elements, 0 to 1 */
 int ek__build_dropout(const ek__layer_builder *b, const char *path, const char *name, double share, int x);
-/* A reshape. */
+/* A reshape: as many bytes as x. */
 int ek__build_view(const ek__layer_builder *b, const char *path, int x, int n_dims, const int64_t *dim);
 /* Sets the bytes that an operator with its inputs, outputs and needs moves. */
 void ek__op_done(const ek__layer_builder *b, ek__op *op);
@@ -85,7 +90,7 @@ int ek__build_gathered_norm(const ek__layer_builder *b, ek__cell cell, int x, bo
 /* Tensors, what gradients read and casts as products in 8 bits have them, where the job runs any
  * (products_8_bits.c). */
 void ek__graph_put_8_bits(const ek_job *job, ek__graph *graph);
-/* The table's lookup, from nothing to graph->output. */
+/* The table's lookup, from an empty graph to graph->output. */
 void ek__build_embedding(const ek__layer_builder *b);
 /* Last norm, lm_head and loss behind tensor `x`. */
 void ek__build_head(const ek__layer_builder *b, int x);

@@ -16,6 +16,7 @@ static int last_norm(const ek__graph *graph)
     int op = graph->n_ops - 1;
     while (op >= 0 && graph->op[op].kind != EK__OP_NORM)
         op--;
+    assert(op >= 0); /* the caller has just built one */
     return op;
 }
 
@@ -61,6 +62,8 @@ static int build_sum(const ek__layer_builder *b, ek__cell block, int x, int y)
     ek_dtype type = b->job->types.residual;
     const int64_t dim[] = {b->local_tokens, b->job->model.hidden};
     bool megatron = b->job->family == EK_FAMILY_MEGATRON;
+    assert(g->tensor[x].dim[0] == dim[0] && g->tensor[x].dim[1] == dim[1]);
+    assert(g->tensor[y].dim[0] == dim[0] && g->tensor[y].dim[1] == dim[1]);
     if (g->tensor[y].dtype != type && !megatron)
         y = ek__build_elementwise(b, "cast", "output", type, 2, dim, y, -1, false);
     const char *path = !megatron ? "add" : block == EK__CELL_ATTENTION ? "self_attn_bda" : "mlp_bda";
@@ -85,6 +88,7 @@ static void hold_unread(const ek__layer_builder *b, int first)
 {
     ek__graph *g = b->graph;
     bool recomputed[EK__MAX_OPS], kept[EK__MAX_TENSORS];
+    assert(first >= 0 && first < g->n_ops);
     if (!ek__job_keeps_products(b->job) || b->job->run.launch != EK_LAUNCH_EAGER)
         return;
     ek__graph_recomputed(b->job, g, (ek__recompute){.patterns = ~UINT64_C(0)}, recomputed);
@@ -107,6 +111,7 @@ void ek__build_decoder(const ek__layer_builder *b, bool experts)
         x = g->input = ek__add_tensor(g, "layer input", job->types.residual, 2, dim);
     }
     int normed = ek__build_gathered_norm(b, EK__CELL_ATTENTION_NORM, x, job->model.kv_lora_rank == 0);
+    assert(g->tensor[x].n_dims == 2 && g->tensor[x].dim[0] == b->local_tokens);
     int y =
         job->model.kv_lora_rank > 0 ? ek__build_attention_latent(b, normed) : ek__build_attention_grouped(b, normed);
     int h = build_sum(b, EK__CELL_ATTENTION, x, build_reduced(b, EK__CELL_ATTENTION, y));

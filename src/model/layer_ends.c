@@ -4,6 +4,8 @@
  * depends on the fusion of a dozen small operators. */
 #include "model/layer.h"
 
+#include <assert.h>
+
 /* Names in a family. */
 typedef struct words {
     const char *table, *lookup, *norm, *head, *head_matmul;
@@ -25,6 +27,7 @@ static words words_of(const ek__layer_builder *b)
 static int table_copies(const ek__layer_builder *b)
 {
     int64_t split = b->job->parallel.table_split;
+    assert(split >= 0);
     return split > 1 && split < b->t ? (int)(b->t / split) : split > 1 ? 1 : (int)b->t;
 }
 
@@ -33,6 +36,7 @@ static void add_table(const ek__layer_builder *b, const char *cell)
     const ek_job_model *m = &b->job->model;
     int64_t split = b->job->parallel.table_split > 1 ? b->job->parallel.table_split : 1;
     int64_t rows = (m->vocab + split - 1) / split;
+    assert(rows >= 1);
     int p = ek__add_parameter(b->graph, ek__path_join(cell, "weight"), rows * m->hidden, rows, b->job->types.embedding,
                               table_copies(b));
     b->graph->parameter[p].table = true;
@@ -56,6 +60,7 @@ void ek__build_embedding(const ek__layer_builder *b)
     ek__graph *g = b->graph;
     const ek_job *job = b->job;
     words w = words_of(b);
+    assert(g->n_ops == 0 && g->n_tensors == 0 && g->n_parameters == 0);
     const int64_t whole[] = {b->tokens, job->model.hidden}, local[] = {b->local_tokens, job->model.hidden};
     add_table(b, w.table);
     ek__op *op = ek__add_op(g, w.lookup, EK__OP_LOOKUP);
@@ -78,6 +83,7 @@ void ek__build_embedding(const ek__layer_builder *b)
         x = ek__build_elementwise(b, ek__path_join(w.table, "slice"), "output", job->types.residual, 2, local, x, -1,
                                   false);
     g->output = ek__build_dropout(b, "embedding.dropout", "output", b->job->model.hidden_dropout, x);
+    assert(g->tensor[g->output].dim[0] == (cut ? b->local_tokens : b->tokens));
 }
 
 /* The last norm. MindFormers does not cut it over the tensor ranks: the sequence is gathered in front of it. */
@@ -128,6 +134,7 @@ static void build_loss(const ek__layer_builder *b, int logits, const int64_t *di
     const ek_rules *rules = &b->job->rules;
     int x = g->tensor[logits].dtype == EK_FP32 ? logits : ek__build_like(b, "loss.cast", "logits", EK_FP32, logits);
     const int64_t bytes = g->tensor[x].bytes;
+    assert(bytes == 4 * dim[0] * dim[1] && rules->loss_buffers >= 0);
     ek__op *op = ek__add_op(g, "loss.log_softmax", EK__OP_ELEMENTWISE);
     ek__op_in(g, op, x);
     int logarithm = ek__add_tensor(g, "log-softmax", EK_FP32, 2, dim);
@@ -156,6 +163,7 @@ static void build_loss(const ek__layer_builder *b, int logits, const int64_t *di
 static void tie_matrix(const ek__layer_builder *b)
 {
     ek__graph *g = b->graph;
+    assert(g->op[g->n_ops - 1].kind == EK__OP_MATMUL && g->op[g->n_ops - 1].parameter >= 0);
     ek__parameter *matrix = &g->parameter[g->op[g->n_ops - 1].parameter];
     matrix->tied = true;
     matrix->dtype = b->job->types.embedding;
@@ -168,10 +176,12 @@ void ek__build_head(const ek__layer_builder *b, int x)
     words w = words_of(b);
     int64_t split = job->parallel.head_split > 1 ? job->parallel.head_split : 1;
     int64_t columns = (job->model.vocab + split - 1) / split;
+    assert(columns >= 1 && g->tensor[x].dim[1] == job->model.hidden);
     x = build_last_norm(b, w.norm, x);
     x = ek__build_reshape_in(b, w.head, x);
     int logits = ek__build_matmul(b, w.head_matmul, w.head, x, b->tokens, job->model.hidden, columns, false,
                                   (int)(b->t / split > 0 ? b->t / split : 1));
+    assert(g->tensor[logits].dim[0] == b->tokens && g->tensor[logits].dim[1] == columns);
     g->tensor[logits].name = "logits";
     if (job->model.tied)
         tie_matrix(b);

@@ -8,6 +8,8 @@
  * layers share it, each counting its part. Not handled: a full recomputation that leaves out the head and the loss. */
 #include "model/layer.h"
 
+#include <assert.h>
+
 static bool is_megatron(const ek__layer_builder *b)
 {
     return b->job->family == EK_FAMILY_MEGATRON;
@@ -19,6 +21,7 @@ static int build_lookup(const ek__layer_builder *b)
     ek__graph *g = b->graph;
     const ek_job *job = b->job;
     ek__build_embedding(b);
+    assert(g->n_parameters > 0 && g->parameter[0].table);
     if (job->parallel.pipeline > 1) {
         g->parameter[0].elements /= job->model.n_prediction_layers > 1 ? job->model.n_prediction_layers : 1;
         return g->output;
@@ -41,6 +44,7 @@ static int project(const ek__layer_builder *b, int x)
 {
     ek__graph *g = b->graph;
     const int64_t hidden = b->job->model.hidden;
+    assert(g->tensor[x].dim[0] == b->local_tokens && g->tensor[x].dim[1] == 2 * hidden);
     if (!is_megatron(b) || b->t == 1)
         return ek__build_matmul(b, is_megatron(b) ? "mtp.eh_proj" : "mtp_hidden_fusers.dense.matmul",
                                 is_megatron(b) ? "mtp.eh_proj" : "mtp_hidden_fusers.dense", x, b->local_tokens,
@@ -68,6 +72,7 @@ static void build_own_head(const ek__layer_builder *b, int x)
         ek__op *op = &g->op[i];
         if (op->parameter < first_parameter)
             continue;
+        assert(op->parameter < g->n_parameters);
         if (op->kind == EK__OP_MATMUL)
             g->n_parameters = op->parameter;
         else if (is_megatron(b))
@@ -94,6 +99,7 @@ void ek__build_prediction(const ek__layer_builder *b)
     if (job->types.residual != b->compute)
         x = ek__build_like(b, "mtp_hidden_fusers.cast", "output", job->types.residual, x);
     g->output = x;
+    assert(g->tensor[x].dim[0] == b->local_tokens && g->tensor[x].dim[1] == hidden);
     ek__build_decoder(b, job->model.n_experts > 0);
     build_own_head(b, g->output);
 }

@@ -2,6 +2,8 @@
  * matrices and rows of the last are cut over the tensor ranks. */
 #include "model/layer.h"
 
+#include <assert.h>
+
 static const char *path(const ek__layer_builder *b, const char *rest)
 {
     return ek__op_path(b, EK__CELL_MLP, rest);
@@ -69,6 +71,7 @@ static int build_two(const ek__layer_builder *b, const words *w, int x, int64_t 
         gate = ek__build_reshape_out(b, path(b, w->first), gate);
     gate = build_activation(b, w->silu, gate, width);
     int silu = b->graph->n_ops - 1;
+    assert(b->graph->tensor[gate].producer == silu);
     if (inside) {
         int before = b->graph->n_ops;
         gate = ek__build_reshape_out(b, path(b, w->first), gate);
@@ -119,6 +122,8 @@ int ek__build_mlp_dense(const ek__layer_builder *b, int x, int intermediate)
     const ek_job_model *m = &b->job->model;
     words w = words_of(b);
     const int64_t width = intermediate / b->t;
+    assert(width >= 1 && intermediate % b->t == 0);
+    assert(g->tensor[x].dim[0] == b->tokens && g->tensor[x].dim[1] == m->hidden);
     bool one = m->qkv_concat || m->fused_swiglu || b->job->family == EK_FAMILY_MEGATRON;
     if (!m->gated) {
         x = build_activation(b, w.gelu, build_first(b, w.first, x, width), width);

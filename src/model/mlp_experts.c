@@ -19,6 +19,7 @@
  * the one with indices. The loss that balances experts is an addition to the router's workspace. Tokens that
  * go once to each node are copied as often here; what is sent is another matter (cost/send_once.c). Not handled:
  * group-wise all-to-all, experts cut in three dimensions. */
+#include <assert.h>
 #include <math.h>
 
 #include "model/layer.h"
@@ -134,6 +135,7 @@ static int grouped_matmul(const experts *e, const char *where, const char *cell,
     ek__graph *g = e->b->graph;
     const ek_job *job = e->b->job;
     int64_t elements = e->local * in * out;
+    assert(g->tensor[x].bytes == rows * in * ek_dtype_bytes(g->tensor[x].dtype));
     int y = tensor_of(e, "output", e->b->compute, rows, out);
     ek__op *op = stream(e, where, x, y);
     op->kind = EK__OP_MATMUL;
@@ -236,6 +238,7 @@ static int route(const experts *e, int x, int *indices)
                                   e->hidden, m->n_experts, false, b->job->parallel.tensor);
     g->tensor[logits].dtype = type;
     g->tensor[logits].bytes = e->tokens * m->n_experts * ek_dtype_bytes(type);
+    assert(g->tensor[logits].producer >= 0);
     ek__op *matmul = &g->op[g->tensor[logits].producer];
     if (matmul->parameter >= 0) {
         g->parameter[matmul->parameter].dtype = type;
@@ -258,6 +261,7 @@ static int route(const experts *e, int x, int *indices)
 static int permute(const experts *e, int x, int indices)
 {
     ek__graph *g = e->b->graph;
+    assert(g->tensor[x].dim[0] == e->tokens);
     int y = tensor_of(e, "permuted tokens", e->b->compute, e->copies, e->hidden);
     ek__op *op = stream(e, path(e, e->name->permute), x, y);
     ek__op_in(g, op, indices);
@@ -309,6 +313,7 @@ static int combine(const experts *e, int x, int weights, int indices)
 {
     ek__graph *g = e->b->graph;
     int64_t chosen = e->tokens * e->b->job->model.top_k;
+    assert(g->tensor[x].dim[0] == e->copies);
     int sum = tensor_of(e, "experts' sum", e->b->compute, e->tokens, e->hidden);
     if (!e->mindformers) {
         ek__op *op = stream(e, path(e, e->name->unpermute), x, sum);
@@ -367,6 +372,7 @@ static int64_t capacity(const experts *e)
     const ek_job *job = e->b->job;
     double share = (double)job->model.top_k * (double)e->tokens * job->model.capacity_factor / job->model.n_experts;
     int64_t c = (int64_t)fmin(ceil(share), (double)e->tokens), t = job->parallel.tensor;
+    assert(c >= 1 && c <= e->tokens);
     return e->mindformers ? (c + t - 1) / t * t : c;
 }
 
@@ -393,12 +399,15 @@ static experts make(const ek__layer_builder *b)
     e.gathered = split && etp > 1 && e.mindformers && !m->grouped_matmul;
     e.group_gathers = split && etp > 1 && !e.gathered;
     e.tokens = e.gathered ? b->tokens : b->local_tokens;
+    assert(m->n_experts >= 1 && m->top_k >= 1 && m->top_k <= m->n_experts);
+    assert(m->n_experts % ep == 0 && m->expert_intermediate % etp == 0);
     if (m->capacity_factor > 0) {
         e.copies = e.received = m->n_experts * capacity(&e);
     } else {
         e.copies = e.tokens * m->top_k;
         e.received = ep > 1 ? (int64_t)ceil((double)e.copies * fmax(1, job->rules.moe_imbalance)) : e.copies;
     }
+    assert(e.copies >= 1 && e.received >= e.copies);
     return e;
 }
 
@@ -431,6 +440,7 @@ static int build_routed(const experts *e, int x)
 int ek__build_mlp_experts(const ek__layer_builder *b, int x)
 {
     const experts e = make(b);
+    assert(b->graph->tensor[x].dim[0] == b->local_tokens && b->graph->tensor[x].dim[1] == e.hidden);
     int shared = b->job->model.shared_intermediate > 0 ? build_shared(&e, x) : -1;
     int y = build_routed(&e, x);
     if (shared < 0)

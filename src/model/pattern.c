@@ -5,6 +5,7 @@
  *
  * Parts are POSIX extended expressions, which agree with Python's on what such files hold; \d, \w and \s are
  * translated, lookarounds and lazy repeats are not, and a part that does not compile matches nothing. */
+#include <assert.h>
 #include <ctype.h>
 #include <regex.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ static bool translate(const char *part, size_t size, char *out, size_t room)
 {
     static const char from[] = "dwsDWS";
     static const char *const to[] = {"[0-9]", "[[:alnum:]_]", "[[:space:]]", "[^0-9]", "[^[:alnum:]_]", "[^[:space:]]"};
+    assert(room > 5); /* "^()$" */
     size_t n = (size_t)snprintf(out, room, "^(");
     for (size_t i = 0; i < size; i++) {
         char plain[3] = {part[i], 0, 0};
@@ -93,6 +95,7 @@ static bool compile(const char *pattern, compiled *c)
 void ek__pattern_of_path(const char *path, char *out, size_t size)
 {
     size_t n = 0;
+    assert(size > 0);
     for (; *path && n + 3 < size; path++) {
         if (*path == '.')
             out[n++] = '\\';
@@ -116,6 +119,7 @@ typedef enum fit { NO_FIT, FITS_CELL, FITS_PRIMITIVE } fit;
 static bool part_fits(const part *p, const char *text, size_t size)
 {
     char name[LONGEST_PART];
+    assert(size < sizeof name);
     if (p->name)
         return p->size == size && memcmp(p->name, text, size) == 0;
     memcpy(name, text, size);
@@ -127,6 +131,7 @@ static bool part_fits(const part *p, const char *text, size_t size)
 static fit fit_path(const compiled *c, const char *path, size_t *length)
 {
     const char *at = path;
+    assert(c->n >= 1 && c->n <= MAX_PARTS);
     for (int i = 0; i < c->n; i++) {
         size_t size = strcspn(at, ".");
         if (size == 0 || size >= LONGEST_PART || !part_fits(&c->part[i], at, size))
@@ -182,6 +187,7 @@ static bool is_matched(const ek__graph *graph, const compiled *c, int index, boo
     if (comm) {
         if (op->kind != EK__OP_COMM || op->comm_after < 0)
             return false;
+        assert(op->comm_after < graph->n_ops && op->comm_after != index);
         return fit_path(c, graph->op[op->comm_after].path, &length) == FITS_PRIMITIVE;
     }
     fit fits = fit_path(c, op->path, &length);
@@ -194,6 +200,7 @@ int ek__pattern_match(const ek__graph *graph, const char *pattern, ek_pattern_ki
 {
     compiled c;
     int n = 0;
+    assert((unsigned)kind < EK_N_PATTERN_KINDS);
     memset(matched, 0, EK__MAX_OPS * sizeof *matched);
     if (!compile(pattern, &c))
         return 0;
@@ -230,6 +237,7 @@ static void drop_undone(const ek__graph *graph, bool *recomputed)
         changed = false;
         for (int i = 0; i < graph->n_ops; i++) {
             int other = graph->op[i].requires;
+            assert(other < graph->n_ops && other != i);
             if (!recomputed[i] || other < 0 || recomputed[other])
                 continue;
             recomputed[i] = false;
@@ -248,6 +256,7 @@ void ek__graph_settle(const ek__graph *graph, bool *recomputed)
 void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS])
 {
     bool matched[EK__MAX_OPS], excluded[EK__MAX_OPS] = {false};
+    assert(job->n_patterns >= 0 && job->n_patterns <= EK_MAX_PATTERNS);
     for (int i = 0; i < EK__MAX_OPS; i++)
         out[i] = recompute.full && i < graph->n_ops;
     for (int k = 0; k < job->n_patterns; k++) {
@@ -270,6 +279,7 @@ void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompu
 static void drop_unread(const ek__graph *graph, bool *runs)
 {
     bool read[EK__MAX_TENSORS] = {false};
+    assert(graph->n_ops <= EK__MAX_OPS && graph->n_tensors <= EK__MAX_TENSORS);
     for (int i = 0; i < graph->n_ops; i++)
         for (int k = 0; k < graph->op[i].n_needs; k++)
             read[graph->op[i].needs[k]] = true;

@@ -11,7 +11,8 @@ typedef struct ek__pattern_names {
 } ek__pattern_names;
 
 ek__pattern_names ek__pattern_names_in(const ek__graph *graph, const char *pattern);
-/* The pattern of one operator: "feed_forward.mul" -> "feed_forward\.mul"; cut where there is no room. */
+/* The pattern of one operator: "feed_forward.mul" -> "feed_forward\.mul"; cut where there is no room.
+ * @param size  of out, at least 1 */
 void ek__pattern_of_path(const char *path, char *out, size_t size);
 /* Are its parts expressions that can be read? */
 bool ek__pattern_compiles(const char *pattern);

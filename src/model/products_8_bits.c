@@ -9,6 +9,8 @@
  *
  * Scales of tensors and rows, and the history of delayed ones, are kilobytes and not counted. Blocks of 32 elements
  * have a byte each (MXFP8), blocks of 128 four (Float8BlockScaling): a thirty-second of the elements either way. */
+#include <assert.h>
+
 #include "job/job_internal.h"
 #include "memory/program.h"
 #include "model/graph.h"
@@ -29,11 +31,13 @@ static bool is_product(const change *c, const ek__op *op)
 
 static int64_t elements_of(const change *c, int tensor)
 {
+    assert(tensor >= 0 && tensor < c->graph->n_tensors);
     return c->graph->tensor[tensor].bytes / ek_dtype_bytes(c->job->types.compute);
 }
 
 static int64_t in_8_bits(const change *c, int64_t elements)
 {
+    assert(elements >= 0);
     return c->job->run.fp8 == EK_FP8_BLOCKWISE ? elements + (elements + 31) / 32 : elements;
 }
 
@@ -78,8 +82,10 @@ static void narrow_inputs(change *c)
             c->narrow[op->out[i]] = is_for_products(c, op->out[i]);
     }
     for (int t = 0; t < graph->n_tensors; t++)
-        if (c->narrow[t])
+        if (c->narrow[t]) {
+            assert(in_8_bits(c, elements_of(c, t)) <= graph->tensor[t].bytes);
             graph->tensor[t].bytes = in_8_bits(c, elements_of(c, t));
+        }
 }
 
 /* Copies of inputs that others read in 16 bits. Of what is gathered again the rank's part is kept as it is. */
@@ -108,6 +114,7 @@ static void add_casts(const change *c)
     for (ek__op *op = c->graph->op; op < c->graph->op + c->graph->n_ops; op++) {
         if (!is_product(c, op))
             continue;
+        assert(op->n_in > 0 && op->n_out > 0);
         int x = op->in[0];
         bool kept = c->narrow[x] || !has(op->needs, op->n_needs, x); /* in 8 bits */
         int64_t in = c->narrow[x] ? c->graph->tensor[x].bytes : in_8_bits(c, elements_of(c, x));

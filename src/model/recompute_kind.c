@@ -2,6 +2,7 @@
  * own: a kind stands for all patterns together that follow its list (ek_pattern_list()). */
 #include "model/recompute_kind.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -9,6 +10,8 @@
 
 ek__recompute ek__recompute_of_kind(const ek_job *job, ek_recompute kind)
 {
+    assert((unsigned)kind < EK_N_RECOMPUTE);
+    assert(job->n_patterns >= 0 && job->n_patterns <= EK_MAX_PATTERNS);
     bool select = kind == EK_RECOMPUTE_SELECT || kind == EK_RECOMPUTE_BOTH;
     bool comm = kind == EK_RECOMPUTE_COMM || kind == EK_RECOMPUTE_BOTH;
     ek__recompute recompute = {.full = kind == EK_RECOMPUTE_FULL};
@@ -25,6 +28,7 @@ ek_status ek__job_add_usual_patterns(ek_job *job, ek_error *err)
 {
     static const ek_pattern_kind kinds[] = {EK_PATTERN_SELECT, EK_PATTERN_COMM};
     int n = job->plan.n_stages * job->plan.n_chunks;
+    assert(n >= 1);
     int *no_layer = ek__alloc((size_t)n, sizeof *no_layer);
     ek_status status = no_layer ? EK_OK : ek__no_memory(err);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !status; k++) {

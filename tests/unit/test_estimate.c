@@ -237,6 +237,8 @@ static void what_deserves_doubt_is_said(void **state)
     m.device.input_gbs = 0;
     m.e.limit_of_device = true;
     m.job.model.n_experts = 8;
+    m.job.model.top_k = 2;
+    m.job.model.expert_intermediate = m.job.model.intermediate;
     m.job.rules.moe_imbalance = 1;
     conclude(&m);
     assert_int_equal(m.e.warnings.n, 5);

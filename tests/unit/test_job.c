@@ -611,6 +611,17 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {{NULL, "  context_parallel: 5\n", NULL}, "8:17: seq_length is 48, which cannot be cut into 5 equal parts"},
         {{"    seq_length: 20\n", "  model_parallel: 8\n  use_seq_parallel: True\n", NULL},
          "8:17: seq_length is 20, which cannot be cut into 8"},
+        /* Each piece is cut over the tensor ranks: 12 tokens over 4 are, over 8 are not. */
+        {{"    use_flash_attention: True\n",
+          "  model_parallel: 4\n  use_seq_parallel: True\n  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: "
+          "4\n",
+          "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
+         NULL},
+        {{"    use_flash_attention: True\n",
+          "  model_parallel: 8\n  use_seq_parallel: True\n  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: "
+          "4\n",
+          "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
+         "8:17: seq_length is 48, which cannot be cut into 32 equal parts, as seq_split_num asks for"},
         {{NULL, "  pipeline_stage: 4\n  micro_batch_num: 3\n", NULL},
          "11:20: micro_batch_num gives 3 micro-batches for 4 stages"},
         {{NULL, "  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: 2\n",

@@ -1,6 +1,7 @@
 /* The graph of a kind of layer: its builder, then products in 8 bits, then what follows from the operators. */
 #include "model/layer.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static void build_kind(const ek_job *job, ek__graph_kind kind, ek__graph *out)
@@ -12,6 +13,7 @@ static void build_kind(const ek_job *job, ek__graph_kind kind, ek__graph *out)
         [EK__GRAPH_PREDICTION] = "prediction",
         [EK__GRAPH_HEAD] = "head",
     };
+    assert((unsigned)kind < EK__N_GRAPH_KINDS);
     out->n_ops = out->n_tensors = out->n_parameters = 0;
     out->input = out->output = -1;
     snprintf(out->name, sizeof out->name, "%s", names[kind]);
@@ -38,7 +40,9 @@ static void build_kind(const ek_job *job, ek__graph_kind kind, ek__graph *out)
 void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out)
 {
     build_kind(job, kind, out);
+    assert((out->input < 0) == (kind == EK__GRAPH_EMBEDDING) && (out->output < 0) == (kind == EK__GRAPH_HEAD));
     for (int i = 0; i < out->n_parameters; i++)
         out->parameter[i].end = kind == EK__GRAPH_EMBEDDING || kind == EK__GRAPH_HEAD;
     ek__graph_put_8_bits(job, out);
+    assert(ek__graph_is_valid(out));
 }
