@@ -91,11 +91,12 @@ static bool take_one(const cli_option *option, const char *text, size_t length, 
     return true;
 }
 
-bool cli_take_axes(const cli_option *option, const char *text, bool ranges, ek_layout_options *out)
+bool cli_take_axes(const cli_option *option, const char *text, void *place)
 {
+    bool ranges = cli_is(option, "range");
     for (const char *at = text;;) {
         size_t length = strcspn(at, ",");
-        if (!take_one(option, at, length, ranges, out))
+        if (!take_one(option, at, length, ranges, place))
             return false;
         if (at[length] == '\0')
             return true;

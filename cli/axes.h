@@ -6,8 +6,8 @@
 
 #include "options.h"
 
-/** Take a list of AXIS=VALUE, or with `ranges` of AXIS=LEAST:MOST; axes by their short names, those of JSON, and sp for
- *  sequence parallelism. False after a message. */
-bool cli_take_axes(const cli_option *option, const char *text, bool ranges, ek_layout_options *out);
+/** Takes a list of AXIS=VALUE, or of AXIS=LEAST:MOST for the option "range", into ek_layout_options; axes by their
+ * short names, those of JSON, and sp for sequence parallelism. False after a message. */
+bool cli_take_axes(const cli_option *option, const char *text, void *place);
 
 #endif

@@ -25,14 +25,25 @@ static bool fail(ek_error *err, const char *format, ...)
     return false;
 }
 
+/* Places of rows in cli_cluster_rows. */
+enum { MEMORY, SPEED, EDGES, PER_NODE, INTER, COSTS, TRANSIENT };
+
 /* A list's text: from the command line, or from a file. */
 typedef struct list {
-    const char *option; /* "--stage-memory" */
+    const char *option; /* "stage-memory" */
     const char *file;   /* NULL: the command line */
     const char *text;
     double least, most; /* of a value */
     int room;           /* most values */
 } list;
+
+/* The list of a row. */
+static list list_of(int row, const char *file, const char *text)
+{
+    const cli_option *option = &cli_cluster_rows[row];
+    return (list){option->names, file,         text,
+                  option->least, option->most, row == COSTS ? EK_MAX_MICRO_BATCHES : EK_MAX_STAGES};
+}
 
 /* An error at a place of the list. Returns false. */
 static bool wrong_item(const list *l, const char *at, const char *why, ek_error *err)
@@ -40,7 +51,7 @@ static bool wrong_item(const list *l, const char *at, const char *why, ek_error 
     int length = (int)strcspn(at, ", \t\r\n");
     length = length < 40 ? length : 40;
     if (!l->file)
-        return fail(err, "%s: '%.*s' %s", l->option, length, at, why);
+        return fail(err, "--%s: '%.*s' %s", l->option, length, at, why);
     fail(err, "'%.*s' %s", length, at, why);
     snprintf(err->file, sizeof err->file, "%s", l->file);
     err->line = err->column = 1;
@@ -94,7 +105,7 @@ static bool read_list(const list *l, double *value, int *n, ek_error *err)
         if (!read_item(l, at, &x, &repeats, &at, err))
             return false;
         if (repeats > l->room - *n)
-            return fail(err, "%s: more than %d values", l->option, l->room);
+            return fail(err, "--%s: more than %d values", l->option, l->room);
         for (; repeats > 0; repeats--, ++*n)
             if (value)
                 value[*n] = x;
@@ -114,7 +125,7 @@ static double *take_list(const list *l, int wanted, const char *of_what, ek_erro
     if (!read_list(l, NULL, &n, err))
         return NULL;
     if (n != wanted) {
-        fail(err, "%s has %d value%s, but there are %d %s: one for each is wanted (VALUExN for N equal ones)",
+        fail(err, "--%s has %d value%s, but there are %d %s: one for each is wanted (VALUExN for N equal ones)",
              l->option, n, n == 1 ? "" : "s", wanted, of_what);
         return NULL;
     }
@@ -125,26 +136,6 @@ static double *take_list(const list *l, int wanted, const char *of_what, ek_erro
     else
         read_list(l, value, &n, err);
     return value;
-}
-
-static list memory_list(const char *text)
-{
-    return (list){"--stage-memory", NULL, text, 1, 1e9, EK_MAX_STAGES};
-}
-
-static list speed_list(const char *text)
-{
-    return (list){"--stage-speed", NULL, text, 1e-3, 1e3, EK_MAX_STAGES};
-}
-
-static list edge_list(const char *text)
-{
-    return (list){"--p2p-edges", NULL, text, 0, 1e12, EK_MAX_STAGES};
-}
-
-static list cost_list(const char *file, const char *text)
-{
-    return (list){"--micro-batch-cost", file, text, 1e-3, 1e3, EK_MAX_MICRO_BATCHES};
 }
 
 /* "2:6,5:7" into `fixed`, [n_stages], or checked only when NULL. */
@@ -173,37 +164,45 @@ static bool read_fixes(const char *text, int n_stages, int *fixed, ek_error *err
     }
 }
 
-static bool add_fix(cli_cluster *cluster, const char *text, ek_error *err)
+/* Says what is wrong. */
+static bool said(bool fine, const ek_error *err)
 {
-    if (cluster->n_fixes == CLI_MAX_FIXES)
-        return fail(err, "--fix is given more than %d times; join them with commas", CLI_MAX_FIXES);
-    cluster->fixes[cluster->n_fixes++] = text;
-    return read_fixes(text, EK_MAX_STAGES, NULL, err);
+    if (!fine)
+        cli_error(err, "%s", err->message);
+    return fine;
 }
 
-static bool add_forbidden(cli_cluster *cluster, const char *text, ek_error *err)
+static bool take_fix(const cli_option *option, const char *text, void *place)
 {
+    cli_cluster *cluster = place;
+    ek_error err;
+    (void)option;
+    if (cluster->n_fixes == CLI_MAX_FIXES)
+        return said(fail(&err, "--fix is given more than %d times; join them with commas", CLI_MAX_FIXES), &err);
+    cluster->fixes[cluster->n_fixes++] = text;
+    return said(read_fixes(text, EK_MAX_STAGES, NULL, &err), &err);
+}
+
+static bool take_forbidden(const cli_option *option, const char *text, void *place)
+{
+    cli_cluster *cluster = place;
+    (void)option;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         int k = 0;
         while (k < EK_N_RECOMPUTE &&
                (strlen(ek_recompute_name[k]) != length || strncmp(at, ek_recompute_name[k], length) != 0))
             k++;
-        if (k == EK_N_RECOMPUTE)
-            return fail(err, "--forbid: no recomputation is called '%.*s'; there are none, select, comm, both and full",
-                        (int)length, at);
+        if (k == EK_N_RECOMPUTE) {
+            cli_error(NULL, "--forbid: no recomputation is called '%.*s'; there are none, select, comm, both and full",
+                      (int)length, at);
+            return false;
+        }
         cluster->forbidden[k] = cluster->any_forbidden = true;
         at += length;
         if (!*at)
             return true;
     }
-}
-
-static bool set_list(const char **place, list l, ek_error *err)
-{
-    int n;
-    *place = l.text;
-    return read_list(&l, NULL, &n, err);
 }
 
 /* A list, not the name of a file? */
@@ -212,39 +211,64 @@ static bool is_list(const char *text)
     return strspn(text, "0123456789.,xeE+-") == strlen(text);
 }
 
-int cli_cluster_option(cli_cluster *cluster, const cli_option *option, const char *text)
+/* Keep the text of a list that has no fault, or the name of a file. */
+static bool take_values(const cli_option *option, const char *text, void *place)
 {
+    int n, row = (int)(option - cli_cluster_rows);
     ek_error err;
-    bool fine;
-    if (cli_is(option, "recompute-transient")) {
-        cluster->recompute_transient = true;
-        return CLI_OK;
-    }
-    if (cli_is(option, "stage-memory"))
-        fine = set_list(&cluster->memory, memory_list(text), &err);
-    else if (cli_is(option, "stage-speed"))
-        fine = set_list(&cluster->speed, speed_list(text), &err);
-    else if (cli_is(option, "p2p-edges"))
-        fine = set_list(&cluster->edges, edge_list(text), &err);
-    else if (cli_is(option, "fix"))
-        fine = add_fix(cluster, text, &err);
-    else if (cli_is(option, "forbid"))
-        fine = add_forbidden(cluster, text, &err);
-    else if (cli_is(option, "micro-batch-cost")) {
-        cluster->costs = text;
-        fine = !is_list(text) || set_list(&cluster->costs, cost_list(NULL, text), &err);
-    } else if (cli_is(option, "stages-per-node")) {
-        return cli_int(option, text, 1, EK_MAX_STAGES, &cluster->stages_per_node) ? CLI_OK : CLI_WRONG;
-    } else if (cli_is(option, "p2p-inter")) {
-        cluster->inter_given = true;
-        return cli_double(option, text, 0, 1e12, &cluster->inter_time) ? CLI_OK : CLI_WRONG;
-    } else {
-        return CLI_HELP;
-    }
-    if (!fine)
-        cli_error(&err, "%s", err.message);
-    return fine ? CLI_OK : CLI_WRONG;
+    list l = list_of(row, NULL, text);
+    *(const char **)place = text;
+    return (row == COSTS && !is_list(text)) || said(read_list(&l, NULL, &n, &err), &err);
 }
+
+/* clang-format off */
+const cli_option cli_cluster_rows[] = {
+    [MEMORY] = {"stage-memory", "LIST", "memory limit of each stage in MB, as 56000x4,64000x12 (xN: N stages); wins over -mem", "cluster",
+     CLI_CALL(cli_cluster, memory, take_values), CLI_RANGE(1, 1e9),
+     .otherwise = "`-mem` everywhere",
+     .manual = "memory limit of each stage's peak in MB, as `56000x4,64000x12` (`xN`: N equal stages); wins over "
+               "`-mem`"},
+    [SPEED] = {"stage-speed", "LIST", "speed of each stage, as 1x8,0.8x8; 1 is that of the layer times", NULL,
+     CLI_CALL(cli_cluster, speed, take_values), CLI_RANGE(1e-3, 1e3),
+     .otherwise = "1 everywhere",
+     .manual = "speed of each stage, as `1x8,0.8x8`: at 0.8 a block takes 1 / 0.8 of the time the input says. "
+               "Transfers and memory stay as they are"},
+    [EDGES] = {"p2p-edges", "LIST", "time of one send from each stage to the next, the last one to stage 0; wins over --p2p-time", NULL,
+     CLI_CALL(cli_cluster, edges, take_values), CLI_RANGE(0, 1e12),
+     .otherwise = "`--p2p-time` everywhere",
+     .manual = "time of one send from each stage to the next; the last value is from the last stage to stage 0, "
+               "which several chunks use. Wins over `--p2p-time`"},
+    [PER_NODE] = {"stages-per-node", "N", "stages of a node: a send within it takes --p2p-time, between nodes --p2p-inter", NULL,
+     CLI_INT(cli_cluster, stages_per_node, 1, EK_MAX_STAGES),
+     .manual = "consecutive stages of a node: a send within it takes `--p2p-time`, one between nodes `--p2p-inter`"},
+    [INTER] = {"p2p-inter", "TIME", "time of one send between nodes (with --stages-per-node)", NULL,
+     CLI_DOUBLE(cli_cluster, inter_time, 0, 1e12), CLI_GIVEN(cli_cluster, inter_given)},
+    [COSTS] = {"micro-batch-cost", "LIST|FILE", "factors of each micro-batch's times and activations, as 1x8,0.5x8; a name of "
+     "a file with such a list, lines allowed", NULL, CLI_CALL(cli_cluster, costs, take_values), CLI_RANGE(1e-3, 1e3),
+     .otherwise = "1 everywhere",
+     .manual = "factor of each micro-batch's times and activations, for sequences of different length, as "
+               "`1x8,0.5x8`; a list, or the name of a file with one. A file has commas, blanks or line ends "
+               "between values; one named like a list is given as `./NAME`"},
+    [TRANSIENT] = {"recompute-transient", NULL, "count the activations that recomputing a layer brings back while its backward "
+     "runs; balance keeps the most of any layer free on every stage", NULL, CLI_FLAG(cli_cluster, recompute_transient),
+     .manual = "count what recomputing a layer brings back while its backward runs "
+               "([models.md](models.md#memory-of-a-stage-over-time)). Off, as in the original. The search of "
+               "`balance` keeps the most that any layer can bring back free on every stage: safe, but it can miss "
+               "plans that need less, so nothing is reported as proved"},
+    [TRANSIENT + 1] = CLI_END,
+};
+const cli_option cli_choice_rows[] = {
+    {"fix", "STAGE:LAYERS,...", "stages (from 0) that hold this many layers, over all their chunks; may be repeated", NULL,
+     CLI_CALL_ALL(take_fix),
+     .manual = "stages (from 0) that hold just so many body layers, over all their chunks; may be repeated. Where "
+               "micro-batches run both ways, a stage's mirror is fixed with it"},
+    {"forbid", "KIND,...", "recomputation that a plan may not use: none, select, comm, both, full", NULL,
+     CLI_CALL_ALL(take_forbidden),
+     .manual = "recomputation that the plan may not use: `none`, `select`, `comm`, `both`, `full`; may be "
+               "repeated. At least one kind whose memory is known must be left"},
+    CLI_END,
+};
+/* clang-format on */
 
 /* The whole of a small text file; NULL after filling err. */
 static char *read_file(const char *path, ek_error *err)
@@ -277,7 +301,7 @@ static bool lay_out_costs(const cli_cluster *cluster, const ek_shape *shape, cli
     char *text = is_list(cluster->costs) ? NULL : read_file(cluster->costs, err);
     if (!text && !is_list(cluster->costs))
         return false;
-    list l = text ? cost_list(cluster->costs, text) : cost_list(NULL, cluster->costs);
+    list l = list_of(COSTS, text ? cluster->costs : NULL, text ? text : cluster->costs);
     out->micro_batch_cost = take_list(&l, n, "micro-batches", err);
     free(text);
     if (!out->micro_batch_cost)
@@ -299,7 +323,7 @@ static bool lay_out_edges(const cli_cluster *cluster, const ek_comm *comm, int n
         return fail(err, "%s needs %s", per_node ? "--stages-per-node" : "--p2p-inter",
                     per_node ? "--p2p-inter, the time of one send between nodes" : "--stages-per-node");
     if (cluster->edges) {
-        list l = edge_list(cluster->edges);
+        list l = list_of(EDGES, NULL, cluster->edges);
         out->edge_time = take_list(&l, n_stages, "stages (the last value is from the last stage to stage 0)", err);
         return out->edge_time != NULL;
     }
@@ -315,7 +339,7 @@ static bool lay_out_edges(const cli_cluster *cluster, const ek_comm *comm, int n
 
 static bool lay_out_speed(const cli_cluster *cluster, int n_stages, cli_stages *out, ek_error *err)
 {
-    list l = speed_list(cluster->speed);
+    list l = list_of(SPEED, NULL, cluster->speed);
     out->speed = take_list(&l, n_stages, "stages", err);
     out->slowdown = out->speed ? malloc((size_t)n_stages * sizeof *out->slowdown) : NULL;
     for (int s = 0; s < n_stages && out->slowdown; s++)
@@ -345,7 +369,7 @@ bool cli_cluster_lay_out(const cli_cluster *cluster, const ek_comm *comm, const 
     cli_stages stages = {0};
     bool fine = lay_out_edges(cluster, comm, p, &stages, err);
     if (fine && cluster->memory) {
-        list l = memory_list(cluster->memory);
+        list l = list_of(MEMORY, NULL, cluster->memory);
         stages.memory_mb = take_list(&l, p, "stages", err);
         fine = stages.memory_mb != NULL;
     }

@@ -30,24 +30,10 @@ typedef struct cli_stages {
     int *fixed_layers;                    /**< [n_stages] -1: free */
 } cli_stages;
 
-/* clang-format off */
-#define CLI_CLUSTER_OPTIONS                                                                                            \
-    {"stage-memory", "LIST", "memory limit of each stage in MB, as 56000x4,64000x12 (xN: N stages); wins over -mem", "cluster"},\
-    {"stage-speed", "LIST", "speed of each stage, as 1x8,0.8x8; 1 is that of the layer times", NULL},                  \
-    {"p2p-edges", "LIST", "time of one send from each stage to the next, the last one to stage 0; wins over --p2p-time", NULL},\
-    {"stages-per-node", "N", "stages of a node: a send within it takes --p2p-time, between nodes --p2p-inter", NULL},  \
-    {"p2p-inter", "TIME", "time of one send between nodes (with --stages-per-node)", NULL},                            \
-    {"micro-batch-cost", "LIST|FILE", "factors of each micro-batch's times and activations, as 1x8,0.5x8; a name of "  \
-     "a file with such a list, lines allowed", NULL},                                                                  \
-    {"recompute-transient", NULL, "count the activations that recomputing a layer brings back while its backward "     \
-     "runs; balance keeps the most of any layer free on every stage", NULL}
-#define CLI_CHOICE_OPTIONS                                                                                             \
-    {"fix", "STAGE:LAYERS,...", "stages (from 0) that hold this many layers, over all their chunks; may be repeated", NULL},\
-    {"forbid", "KIND,...", "recomputation that a plan may not use: none, select, comm, both, full", NULL}
-/* clang-format on */
-
-/** Handle one of the options. @return CLI_OK, CLI_WRONG after a message, or CLI_HELP when it is not one of them. */
-int cli_cluster_option(cli_cluster *cluster, const cli_option *option, const char *text);
+/** Rows for a command's table: the clusters, and what a plan must keep to. */
+#define CLI_CLUSTER_OPTIONS(owner, field) CLI_ROWS(cli_cluster_rows, cli_cluster, owner, field)
+#define CLI_CHOICE_OPTIONS(owner, field)  CLI_ROWS(cli_choice_rows, cli_cluster, owner, field)
+extern const cli_option cli_cluster_rows[], cli_choice_rows[];
 
 /** Lay the options out for a pipeline. False after filling `err`, with nothing to clear. */
 bool cli_cluster_lay_out(const cli_cluster *cluster, const ek_comm *comm, const ek_shape *shape, cli_stages *out,

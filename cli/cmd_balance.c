@@ -17,38 +17,136 @@
 #include "search.h"
 #include "sweep.h"
 
+typedef struct command {
+    cli_model model;
+    cli_search search;
+    cli_open open;
+    bool naive, guide, automatic, execute, quick, unused;
+    int level; /* of the original, unused */
+    bool dual; /* DualPipe-V, as the original names it */
+    const char *manual, *sweep, *from, *unused_text;
+    bool limited;              /* -t or --gap is given */
+    const ek_emitter *emitter; /* NULL: a report */
+} command;
+
+static bool take_solver(const cli_option *option, const char *text, void *place)
+{
+    const char *name, *summary;
+    (void)option;
+    for (int i = 0; ek_solver_at(i, &name, &summary); i++)
+        if (strcmp(name, text) == 0) {
+            *(const char **)place = name;
+            return true;
+        }
+    char names[128] = "";
+    for (int i = 0; ek_solver_at(i, &name, &summary); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+    }
+    cli_error(NULL, "no solver is called '%s'; there are %s", text, names);
+    return false;
+}
+
+static bool take_seed(const cli_option *option, const char *text, void *place)
+{
+    int seed = 0;
+    bool fine = cli_int(option, text, &seed);
+    *(uint64_t *)place = (uint64_t)seed;
+    return fine;
+}
+
+/* -cm of the original. */
+static bool take_memory_from_logs(const cli_option *option, const char *text, void *place)
+{
+    bool *on = place;
+    if (!cli_switch(option, text, on))
+        return false;
+    if (*on)
+        cli_error(NULL, "-cm 1 (memory from logs) is a command of its own; run `evenkeel collect DIR --init FILE`, and "
+                        "give the file with --init");
+    return !*on;
+}
+
 /* clang-format off */
 static const cli_option options[] = {
-    CLI_MODEL_OPTIONS,
-    CLI_PIPELINE_OPTIONS,
-    CLI_CLUSTER_OPTIONS,
-    {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes (56000)", "limits"},
-    {"min-layers", "N", "least layers of a chunk (1); 0 allows chunks without any", NULL},
-    CLI_CHOICE_OPTIONS,
-    {"t|time-limit|time_limit", "SECONDS", "end the search after this long, fractions too (90)", NULL},
-    {"gap", "SHARE", "end it when the step is proved to be within this share of the best possible (0.01)", NULL},
-    {"solver", "staged|anneal|branch|milp|exhaustive", "way of searching (staged); see docs/balance.md", "search"},
-    {"threads", "N", "threads of the search (all cores); the answer does not depend on it", NULL},
-    {"seed", "N", "seed of the search (1)", NULL},
+    CLI_MODEL_OPTIONS(command, model),
+    CLI_PIPELINE_OPTIONS(command, model),
+    CLI_CLUSTER_OPTIONS(command, model.cluster),
+    {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes ({})", "limits",
+     CLI_DOUBLE(command, model.memory_mb, 1, 1e9), CLI_GIVEN(command, model.memory_given), .otherwise = "56000",
+     .manual = "memory limit of every stage's peak, in MB of 2^20 bytes. `simulate` compares the peaks with it, "
+               "and has no default"},
+    {"min-layers", "N", "least layers of a chunk ({}); 0 allows chunks without any", NULL,
+     CLI_INT(command, search.options.min_layers, 0, EK_MAX_LAYERS),
+     .manual = "least body layers of a chunk; 0 allows chunks without any"},
+    CLI_CHOICE_OPTIONS(command, model.cluster),
+    {"t|time-limit|time_limit", "SECONDS", "end the search after this long, fractions too ({})", NULL,
+     CLI_DOUBLE(command, search.options.time_limit, 0.001, 1e7), CLI_GIVEN(command, limited),
+     .manual = "end the search after this long, reading included, fractions too. It usually ends sooner by its own"
+               " criterion"},
+    {"gap", "SHARE", "end it when the step is proved to be within this share of the best possible ({})", NULL,
+     CLI_DOUBLE(command, search.options.gap, 0, 1), CLI_GIVEN(command, limited),
+     .manual = "end the [proof](balance.md#how-good-the-answer-is) when the step is shown to be within this share "
+               "of the best possible; 0 goes on to `optimal`. Without this and `-t` the proof ends 4 seconds after"
+               " the search, else at the time limit"},
+    {"solver", "staged|anneal|branch|milp|exhaustive", "way of searching ({}); see docs/balance.md", "search",
+     CLI_CALL(command, search.options.solver, take_solver), .otherwise = "staged",
+     .manual = "way of searching: `staged`, `anneal` (annealing alone), `branch` (to a proof or the time limit), "
+               "`milp` (the original's linear method) or `exhaustive` (every plan; tiny cases only)"},
+    {"threads", "N", "threads of the search ({}); the answer does not depend on it", NULL,
+     CLI_INT(command, search.options.n_threads, 1, 256), .otherwise = "all cores"},
+    {"seed", "N", "seed of the search ({})", NULL,
+     CLI_CALL(command, search.options.seed, take_seed), CLI_RANGE(0, 2147483647), .otherwise = "1"},
     {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "
-     "mem=48000,52000; keys mem, i, mb, s and seq", "what if"},
+     "mem=48000,52000; keys mem, i, mb, s and seq", "what if",
+     CLI_TEXT(command, sweep),
+     .manual = "balance for each value instead, in parallel, and print a table and a picture of step time against "
+               "it, see [sweeps](balance.md#sweeps). `KEY` is `mem`, `i`, `mb`, `s` or `seq`; `VALUES` are "
+               "from:to:step or a list with commas, at most 200"},
     {"quick", NULL, "a rule of thumb instead, explained step by step: full recomputation alone, 2 to 8 stages, one chunk "
-     "each; also what it costs against the search", NULL},
-    {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare"},
-    {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL},
+     "each; also what it costs against the search", NULL,
+     CLI_FLAG(command, quick),
+     .manual = "tune by a rule of thumb instead, explained step by step, see [quick "
+               "tuning](balance.md#quick-tuning): 2 to 8 stages, one chunk each, full recomputation alone. Ends "
+               "with the lists to paste and with what the rule costs against the search"},
+    {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare",
+     CLI_SWITCH(command, naive),
+     .otherwise = "0",
+     .manual = "1: compare with the even split without recomputation and with all of it: the first of full, both, "
+               "comm, select that the model knows"},
+    {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL,
+     CLI_TEXT(command, manual),
+     .manual = "compare with the plans of a file ([formats.md](formats.md#plan-file)), which may be a log with "
+               "printed lists; at most 64 plans together with the answer"},
     {"from", "FILE", "start from what a training YAML runs today: -s, -i, -mb and the schedule come from it where they "
-     "are not given, and its plan is compared with", NULL},
+     "are not given, and its plan is compared with", NULL,
+     CLI_TEXT(command, from),
+     .manual = "start from what a training YAML runs today: `-s`, `-i`, `-mb` and the schedule come from it where "
+               "they are not given, its plan `today` is compared with the answer, and a note says what the answer "
+               "gains"},
     {"emit", "mindformers|mindspeed|megatron|torchtitan", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
-     "torchtitan; see evenkeel convert", "settings"},
-    CLI_OUTPUT_OPTIONS,
-    {"O|optimization-level|optimization_level", "N", NULL, NULL},
-    {"exec", "0|1", NULL, NULL},
-    {"dump|dump-layer|dump_layer", "0|1", NULL, NULL},
-    {"cm|compute-memory|compute_memory", "0|1", NULL, NULL},
-    {"mf|memory-folder|memory_folder", "DIR", NULL, NULL},
-    {"dual|dualpipe-v|dualpipe_v", "0|1", NULL, NULL},
-    {"auto", NULL, NULL, NULL},
-    {"guide", NULL, NULL, NULL},
+     "torchtitan; see evenkeel convert", "settings",
+     CLI_CALL(command, emitter, cli_take_emitter),
+     .manual = "print the answer as settings of a training framework instead of the report, as "
+               "[convert](convert.md) does; not with `--format` or `--sweep`"},
+    CLI_OUTPUT_OPTIONS(command, model),
+    {"O|optimization-level|optimization_level", "N", NULL, NULL,
+     CLI_INT(command, level, 0, 2)},
+    {"exec", "0|1", NULL, NULL,
+     CLI_SWITCH(command, execute)},
+    {"dump|dump-layer|dump_layer", "0|1", NULL, NULL,
+     CLI_SWITCH(command, unused)},
+    {"cm|compute-memory|compute_memory", "0|1", NULL, NULL,
+     CLI_CALL(command, unused, take_memory_from_logs)},
+    {"mf|memory-folder|memory_folder", "DIR", NULL, NULL,
+     CLI_TEXT(command, unused_text)},
+    {"dual|dualpipe-v|dualpipe_v", "0|1", NULL, NULL,
+     CLI_SWITCH(command, dual)},
+    {"auto", NULL, NULL, NULL,
+     CLI_FLAG(command, automatic)},
+    {"guide", NULL, NULL, NULL,
+     CLI_FLAG(command, guide)},
+    CLI_END,
 };
 /* clang-format on */
 
@@ -71,129 +169,7 @@ static const cli_spec spec = {
                 "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 --sweep mem=48000:62000:2000\n",
     .operand = "FILE",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    cli_model model;
-    cli_search search;
-    cli_open open;
-    bool naive, guide, automatic, execute, quick;
-    bool dual; /* DualPipe-V, as the original names it */
-    const char *manual, *sweep, *from;
-    const ek_emitter *emitter; /* NULL: a report */
-} command;
-
-static bool set_solver(command *c, const char *text)
-{
-    const char *name, *summary;
-    for (int i = 0; ek_solver_at(i, &name, &summary); i++)
-        if (strcmp(name, text) == 0) {
-            c->search.options.solver = name;
-            return true;
-        }
-    char names[128] = "";
-    for (int i = 0; ek_solver_at(i, &name, &summary); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
-    }
-    cli_error(NULL, "no solver is called '%s'; there are %s", text, names);
-    return false;
-}
-
-static bool set_seed(command *c, const cli_option *option, const char *text)
-{
-    int seed;
-    if (!cli_int(option, text, 0, 2147483647, &seed))
-        return false;
-    c->search.options.seed = (uint64_t)seed;
-    return true;
-}
-
-/* Options of the original that mean nothing here, taken so that its command lines work. */
-static bool take_original(command *c, const cli_option *option, const char *text)
-{
-    bool on = false;
-    int level;
-    if (cli_is(option, "O"))
-        return cli_int(option, text, 0, 2, &level);
-    if (cli_is(option, "guide")) {
-        c->guide = true;
-        return true;
-    }
-    if (cli_is(option, "auto")) {
-        c->automatic = true;
-        return true;
-    }
-    if (cli_is(option, "mf")) /* for -cm, which is refused itself */
-        return true;
-    if (!cli_switch(option, text, &on))
-        return false;
-    if (cli_is(option, "exec"))
-        c->execute = on;
-    if (cli_is(option, "dual"))
-        c->dual = on;
-    if (cli_is(option, "cm") && on) {
-        cli_error(NULL, "-cm 1 (memory from logs) is a command of its own; run `evenkeel collect DIR --init FILE`, and "
-                        "give the file with --init");
-        return false;
-    }
-    return true;
-}
-
-/* Keep a value that leaves a choice; the last one given counts. */
-static bool take_open(const char **place, const char *text)
-{
-    *place = cli_is_open(text) ? text : NULL;
-    return *place != NULL;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "schedule") && take_open(&c->open.schedules, text))
-        return true;
-    if (cli_is(option, "i") && take_open(&c->open.chunks, text))
-        return true;
-    int shared = cli_model_option(&c->model, option, text);
-    if (shared != CLI_HELP)
-        return shared == CLI_OK;
-    if (cli_is(option, "min-layers"))
-        return cli_int(option, text, 0, EK_MAX_LAYERS, &c->search.options.min_layers);
-    if (cli_is(option, "t"))
-        return cli_search_limit(&c->search, option, text, 0.001, 1e7, &c->search.options.time_limit);
-    if (cli_is(option, "gap"))
-        return cli_search_limit(&c->search, option, text, 0, 1, &c->search.options.gap);
-    if (cli_is(option, "solver"))
-        return set_solver(c, text);
-    if (cli_is(option, "threads"))
-        return cli_int(option, text, 1, 256, &c->search.options.n_threads);
-    if (cli_is(option, "seed"))
-        return set_seed(c, option, text);
-    if (cli_is(option, "naive"))
-        return cli_switch(option, text, &c->naive);
-    if (cli_is(option, "sweep")) {
-        c->sweep = text;
-        return true;
-    }
-    if (cli_is(option, "quick")) {
-        c->quick = true;
-        return true;
-    }
-    if (cli_is(option, "emit")) {
-        c->emitter = cli_find_emitter(option, text);
-        return c->emitter != NULL;
-    }
-    if (cli_is(option, "from")) {
-        c->from = text;
-        return true;
-    }
-    if (cli_is(option, "manual")) {
-        c->manual = text;
-        return true;
-    }
-    return take_original(c, option, text);
-}
 
 /* The even split without recomputation, and with as much as the model knows. */
 static bool add_naive(command *c, const ek_layers *layers, cli_cases *cases)
@@ -449,9 +425,12 @@ static int run(int argc, char **argv)
     const char *operand = NULL;
     cli_model_init(&c.model);
     cli_search_init(&c.search);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, &operand);
+    c.model.open = &c.open;
+    int parsed = cli_parse(&spec, argc, argv, &c, &operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (c.limited) /* who asks for a time or a gap gets all of it; else the proof ends after seconds */
+        c.search.options.proof_limit = INFINITY;
     if (c.guide) /* the original's way to ask which dry runs to make */
         return cmd_guide.run(1, (char *[]){"guide", NULL});
     char layer_file[4096];

@@ -18,15 +18,36 @@
 
 enum { MAX_SOURCES = 1024 };
 
+typedef struct command {
+    const char *output, *start, *name, *format, *svg, *html;
+    const char *operand[MAX_SOURCES];
+    double holdout;
+    cli_run_files files; /* of folders */
+    int n;
+    const char *path[MAX_SOURCES + CLI_MAX_RUN_FILES];
+    ek_device device;
+} command;
+
 static const cli_option options[] = {
-    {"o|output", "FILE", "device file to write; - is standard output, without a report", "what to make"},
-    {"start", "NAME|FILE", "device to start from (the shipped one that the runs name)", NULL},
-    {"name", "NAME", "what the device is called in the file (that of the start)", NULL},
-    {"holdout", "SHARE", "share of the groups of runs, 0 to 0.9, to keep back and judge by (0)", NULL},
-    {"format", "text|json|csv", "of the report: for people, docs/calibrate.md, or a row for every run", "output"},
-    {"svg", "FILE", "picture: predicted beside measured steps, and the constants", NULL},
-    {"html", "FILE", "page for a browser, with every run and constant", NULL},
-    {"h|help", NULL, "this text", NULL},
+    {"o|output", "FILE", "device file to write; - is standard output, without a report", "what to make",
+     CLI_TEXT(command, output), .otherwise = "must be given"},
+    {"start", "NAME|FILE", "device to start from (the shipped one that the runs name)", NULL, CLI_TEXT(command, start),
+     .otherwise = "by the runs",
+     .manual = "device to start from: a shipped one or a file; else the shipped one that the runs name"},
+    {"name", "NAME", "what the device is called in the file ({})", NULL, CLI_TEXT(command, name),
+     .otherwise = "that of the start"},
+    {"holdout", "SHARE", "share of the groups of runs, 0 to 0.9, to keep back and judge by ({})", NULL,
+     CLI_DOUBLE(command, holdout, 0, 0.9),
+     .manual = "share of the groups of runs, 0 to 0.9, to keep back and judge by; at least one group then"},
+    {"format", "text|json|csv", "of the report: for people, docs/calibrate.md, or a row for every run", "output",
+     CLI_WORD(command, format), .otherwise = "text"},
+    {"svg", "FILE", "picture: predicted beside measured steps, and the constants", NULL, CLI_TEXT(command, svg),
+     .manual = "picture: predicted steps beside measured ones, how far off each is, what became of the constants; "
+               "`-` is standard output, instead of the report"},
+    {"html", "FILE", "page for a browser, with every run and constant", NULL, CLI_TEXT(command, html),
+     .manual = "[page for a browser](view.md) with the same and all runs and constants as tables; `-` likewise"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -49,42 +70,7 @@ static const cli_spec spec = {
     .operand = "SOURCE",
     .max_operands = MAX_SOURCES,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    const char *output, *start, *name, *format, *svg, *html;
-    const char *operand[MAX_SOURCES];
-    double holdout;
-    cli_run_files files; /* of folders */
-    int n;
-    const char *path[MAX_SOURCES + CLI_MAX_RUN_FILES];
-    ek_device device;
-} command;
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    static const char *const formats[] = {"text", "json", "csv"};
-    command *c = user;
-    if (cli_is(option, "holdout"))
-        return cli_double(option, text, 0, 0.9, &c->holdout);
-    if (cli_is(option, "format")) {
-        int i = cli_word(option, text, formats, 3);
-        c->format = i >= 0 ? formats[i] : c->format;
-        return i >= 0;
-    }
-    if (cli_is(option, "o"))
-        c->output = text;
-    else if (cli_is(option, "start"))
-        c->start = text;
-    else if (cli_is(option, "name"))
-        c->name = text;
-    else if (cli_is(option, "svg"))
-        c->svg = text;
-    else
-        c->html = text;
-    return true;
-}
 
 static bool check(const command *c)
 {
@@ -257,7 +243,7 @@ static int run(int argc, char **argv)
         return code;
     }
     c->format = "text";
-    int parsed = cli_parse(&spec, argc, argv, handle, c, c->operand);
+    int parsed = cli_parse(&spec, argc, argv, c, c->operand);
     if (parsed == CLI_HELP)
         code = EXIT_DONE;
     else if (parsed == CLI_OK)

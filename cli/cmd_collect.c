@@ -12,17 +12,56 @@
 
 enum { MAX_ROUNDS = 64 };
 
+typedef struct command {
+    const char *source[MAX_ROUNDS];
+    int n_sources, n_stages;
+    ek_peak which;
+    bool allow_missing;
+    const char *init, *output;
+    const ek_format *format;
+    bool format_given;
+} command;
+
+static bool take_which(const cli_option *option, const char *text, void *place)
+{
+    int i = cli_word(option, text);
+    *(ek_peak *)place = i == 0 ? EK_PEAK_USED : EK_PEAK_ACTUAL;
+    return i >= 0;
+}
+
+static bool take_format(const cli_option *option, const char *text, void *place)
+{
+    if (cli_word(option, text) < 0)
+        return false;
+    *(const ek_format **)place = ek_format_find(text);
+    return true;
+}
+
 static const cli_option options[] = {
     {"which", "used|actual",
-     "which peak counts: actual (the default), with fragments, what the device must hold; or used", "logs"},
+     "which peak counts: actual (the default), with fragments, what the device must hold; or used", "logs",
+     CLI_CALL(command, which, take_which), .must = "used or actual", .otherwise = "actual",
+     .manual = "which peak counts: `actual`, with fragments, what the device must hold; or `used`. Published init "
+               "files hold the actual ones; a stage fits its device when the actual peak does"},
     {"s|stages|stage", "N", "stages of the dry run (those of --init, else one more than the highest that has a log)",
-     NULL},
-    {"allow-missing", NULL, "do with the stages that are there, if they are enough to go on with", NULL},
+     NULL, CLI_INT(command, n_stages, 1, EK_MAX_STAGES),
+     .otherwise = "`pipeline_num` of `--init`, else up to the highest stage with a log",
+     .manual = "stages of the dry run: those without a log are missing"},
+    {"allow-missing", NULL, "do with the stages that are there, if they are enough to go on with", NULL,
+     CLI_FLAG(command, allow_missing)},
     {"init", "FILE", "put the peaks into this init file as its memory_usage; the file before becomes FILE.bak",
-     "output"},
-    {"o|output", "NEW", "with --init: write NEW instead, - is standard output, and leave FILE as it is", NULL},
-    {"format", "text|yaml|json", "without --init: text, yaml (memory_usage alone) or json (docs/collect.md)", NULL},
-    {"h|help", NULL, "this text", NULL},
+     "output", CLI_TEXT(command, init),
+     .manual = "put the peaks into this init file as its `memory_usage`. The file before is kept as `FILE.bak` "
+               "(`FILE.bak2` and so on when there is one)"},
+    {"o|output", "NEW", "with --init: write NEW instead, - is standard output, and leave FILE as it is", NULL,
+     CLI_TEXT(command, output)},
+    {"format", "text|yaml|json", "without --init: text, yaml (memory_usage alone) or json (docs/collect.md)", NULL,
+     CLI_CALL(command, format, take_format), CLI_GIVEN(command, format_given), .must = "text, yaml or json",
+     .otherwise = "text",
+     .manual = "without `--init`: a table with the block `memory_usage` below it, that block alone, or "
+               "[JSON](collect.md#json)"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -43,56 +82,7 @@ static const cli_spec spec = {
     .operand = "DIR",
     .max_operands = MAX_ROUNDS,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    const char *source[MAX_ROUNDS];
-    int n_sources, n_stages;
-    ek_peak which;
-    bool allow_missing;
-    const char *init, *output;
-    const ek_format *format;
-    bool format_given;
-} command;
-
-static bool take_which(command *c, const char *text)
-{
-    if (strcmp(text, "used") != 0 && strcmp(text, "actual") != 0) {
-        cli_error(NULL, "--which must be used or actual (got '%s')", text);
-        return false;
-    }
-    c->which = text[0] == 'u' ? EK_PEAK_USED : EK_PEAK_ACTUAL;
-    return true;
-}
-
-static bool take_format(command *c, const char *text)
-{
-    c->format = ek_format_find(text);
-    c->format_given = true;
-    if (c->format && c->format->write_collected)
-        return true;
-    cli_error(NULL, "--format must be text, yaml or json (got '%s')", text);
-    return false;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "which"))
-        return take_which(c, text);
-    if (cli_is(option, "s"))
-        return cli_int(option, text, 1, EK_MAX_STAGES, &c->n_stages);
-    if (cli_is(option, "format"))
-        return take_format(c, text);
-    if (cli_is(option, "init"))
-        c->init = text;
-    else if (cli_is(option, "o"))
-        c->output = text;
-    else
-        c->allow_missing = true;
-    return true;
-}
 
 static bool check_options(command *c)
 {
@@ -282,7 +272,7 @@ static int run(int argc, char **argv)
     command c = {.format = ek_format_find("text")};
     ek_collection logs;
     ek_error err;
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.source);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.source);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (!check_options(&c) || !take_stages(&c))

@@ -9,20 +9,45 @@
 #include "files.h"
 #include "model.h"
 
+typedef struct command {
+    cli_model model;
+    const ek_emitter *emitter;
+    const char *plan, *apply;
+    int n_layers; /* 0 when not given */
+    bool list;
+} command;
+
 /* clang-format off */
 static const cli_option options[] = {
-    {"to", "mindformers|mindspeed|megatron|torchtitan", "training framework; --list names them", "settings"},
+    {"to", "mindformers|mindspeed|megatron|torchtitan", "training framework; --list names them", "settings",
+     CLI_CALL(command, emitter, cli_take_emitter)},
     {"apply", "FILE", "put the plan into this training YAML of MindFormers: only the values of the pipeline change. The old "
-     "file is kept as FILE.bak, or with -o the new one is written there instead", NULL},
-    {"list", NULL, "name the frameworks, with a line each on what they can be told, and end", NULL},
-    {"plan", "NAME", "which plan of the file (the first)", NULL},
-    {"num-layers", "N", "layers of the model, when the plan file does not say and no model is given", NULL},
-    {"o|output", "FILE", "file to write (standard output)", NULL},
-    {"h|help", NULL, "this text", NULL},
-    CLI_MODEL_OPTIONS,
-    CLI_PIPELINE_OPTIONS,
-    CLI_CLUSTER_OPTIONS,
-    {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes, that a nearest plan keeps", "limits"},
+     "file is kept as FILE.bak, or with -o the new one is written there instead", NULL,
+     CLI_TEXT(command, apply),
+     .manual = "training YAML of MindFormers to change, see [in place](convert.md#in-place): only the values of "
+               "the pipeline change; says how many layers there are. With `-o` it stays and the new one is written"
+               " there (`-`: standard output), else it is kept as `FILE.bak`"},
+    {"list", NULL, "name the frameworks, with a line each on what they can be told, and end", NULL,
+     CLI_FLAG(command, list)},
+    {"plan", "NAME", "which plan of the file ({})", NULL,
+     CLI_TEXT(command, plan), .otherwise = "the first"},
+    {"num-layers", "N", "layers of the model, when the plan file does not say and no model is given", NULL,
+     CLI_INT(command, n_layers, 1, EK_MAX_LAYERS),
+     .otherwise = "the file's",
+     .manual = "layers of the model, when no model is given and no plan of the file has a list `layers` (the JSON "
+               "form has it)"},
+    {"o|output", "FILE", "file to write ({})", NULL,
+     CLI_TEXT(command, model.output), .otherwise = "standard output",
+     .manual = "file to write; it appears whole or not at all"},
+    CLI_HELP_ROW,
+    CLI_MODEL_OPTIONS(command, model),
+    CLI_PIPELINE_OPTIONS(command, model),
+    CLI_CLUSTER_OPTIONS(command, model.cluster),
+    {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes, that a nearest plan keeps", "limits",
+     CLI_DOUBLE(command, model.memory_mb, 1, 1e9), CLI_GIVEN(command, model.memory_given),
+     .manual = "memory limit of every stage, in MB of 2^20 bytes, that a nearest plan keeps. Without one: the "
+               "plan's own peak"},
+    CLI_END,
 };
 /* clang-format on */
 
@@ -45,40 +70,7 @@ static const cli_spec spec = {
                 "  evenkeel convert mine.yaml --to torchtitan --num-layers 96 --plan manual1\n",
     .operand = "PLAN",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    cli_model model;
-    const ek_emitter *emitter;
-    const char *plan, *apply;
-    int n_layers; /* 0 when not given */
-    bool list;
-} command;
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "to")) {
-        c->emitter = cli_find_emitter(option, text);
-        return c->emitter != NULL;
-    }
-    if (cli_is(option, "plan")) {
-        c->plan = text;
-        return true;
-    }
-    if (cli_is(option, "apply")) {
-        c->apply = text;
-        return true;
-    }
-    if (cli_is(option, "num-layers"))
-        return cli_int(option, text, 1, EK_MAX_LAYERS, &c->n_layers);
-    if (cli_is(option, "list")) {
-        c->list = true;
-        return true;
-    }
-    return cli_model_option(&c->model, option, text) == CLI_OK;
-}
 
 static bool print_emitters(void)
 {
@@ -264,7 +256,7 @@ static int run(int argc, char **argv)
     command c = {0};
     const char *path = NULL;
     cli_model_init(&c.model);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, &path);
+    int parsed = cli_parse(&spec, argc, argv, &c, &path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (c.list)

@@ -20,30 +20,74 @@
 
 enum { MAX_SOURCES = 256 };
 
+typedef struct command {
+    const char *source[MAX_SOURCES];
+    cli_run_files files;
+    cli_job_options job;
+    ek_diagnose_options options;
+    const char *device, *output, *html;
+    double limit_mb;
+    int format, top, stages;
+    bool quiet;
+} command;
+
+static bool take_file(const cli_option *option, const char *text, void *place)
+{
+    static const struct {
+        const char *name;
+        cli_run_kind kind;
+    } kinds[] = {{"trace", CLI_RUN_TRACE},
+                 {"config", CLI_RUN_CONFIG},
+                 {"dryrun", CLI_RUN_DRY_RUN},
+                 {"ir", CLI_RUN_IR},
+                 {"log", CLI_RUN_LOG}};
+    size_t i = 0;
+    while (!cli_is(option, kinds[i].name))
+        i++;
+    return cli_run_take(place, text, kinds[i].kind);
+}
+
 static const cli_option options[] = {
     {"trace", "DIR|FILE", "this is a profile, whatever is in it; may be repeated",
-     "what the run left, when it is not "
-     "to be told by content"},
-    {"config", "FILE", "settings of the job: a training YAML, a Megatron script or arguments, a config.json", NULL},
-    {"dryrun", "DIR|FILE", "logs of a dry run, or a listing of their peaks; may be repeated: rounds", NULL},
-    {"ir", "FILE", "a graph as text; may be repeated", NULL},
-    {"log", "FILE", "the training log", NULL},
-    CLI_JOB_OPTIONS,
-    {"device", "NAME|FILE", "the device, for its memory and modelled times", "limits"},
-    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
-    {"s|stages|stage", "N", "pipeline stages of the trace: ranks are split in order (those of the job)", NULL},
-    {"least", "SHARE", "of a step, below which nothing is reported (0.01)", NULL},
-    {"seconds", "S", "for the search of a better balance (5)", NULL},
-    {"threads", "N", "threads (all cores)", NULL},
-    {"format", "text|json|html", "for people, docs/diagnose.md, or one page for a browser", "output"},
+     "what the run left, when it is not to be told by content", CLI_CALL(command, files, take_file)},
+    {"config", "FILE", "settings of the job: a training YAML, a Megatron script or arguments, a config.json", NULL,
+     CLI_CALL(command, files, take_file),
+     .manual = "settings of the job: a training YAML, a script or arguments of Megatron, a TOML of torchtitan, a "
+               "`config.json`"},
+    {"dryrun", "DIR|FILE", "logs of a dry run, or a listing of their peaks; may be repeated: rounds", NULL,
+     CLI_CALL(command, files, take_file)},
+    {"ir", "FILE", "a graph as text; may be repeated", NULL, CLI_CALL(command, files, take_file),
+     .manual = "a graph of MindSpore as text; may be repeated, up to 64"},
+    {"log", "FILE", "the training log", NULL, CLI_CALL(command, files, take_file)},
+    CLI_JOB_OPTIONS(command, job),
+    {"device", "NAME|FILE", "the device, for its memory and modelled times", "limits", CLI_TEXT(command, device),
+     .manual = "the device: its memory, the limit where nothing else tells one, and the step that is predicted on "
+               "it"},
+    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+     CLI_CALL(command, limit_mb, cli_take_memory), .otherwise = "the file's"},
+    {"s|stages|stage", "N", "pipeline stages of the trace: ranks are split in order (those of the job)", NULL,
+     CLI_INT(command, stages, 1, EK_MAX_STAGES), .otherwise = "the job's, when all stages are there",
+     .manual = "ranks of the trace are split into that many stages in order"},
+    {"least", "SHARE", "of a step, below which nothing is reported ({})", NULL,
+     CLI_DOUBLE(command, options.least_share, 1e-6, 1), .otherwise = "0.01",
+     .manual = "share of a step below which nothing is reported"},
+    {"seconds", "S", "for the search of a better balance ({})", NULL, CLI_DOUBLE(command, options.seconds, 0.01, 1e6),
+     .otherwise = "5", .manual = "time for the search of a better balance"},
+    {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores"},
+    {"format", "text|json|html", "for people, docs/diagnose.md, or one page for a browser", "output",
+     CLI_WORD(command, format)},
     {"html", "FILE",
      "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
      "output, instead of the report",
-     NULL},
-    {"o|output", "FILE", "write there instead of standard output", NULL},
-    {"top", "N", "show the first N bottlenecks alone", NULL},
-    {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL},
-    {"h|help", NULL, "this text", NULL},
+     NULL, CLI_TEXT(command, html)},
+    {"o|output", "FILE", "write there instead of standard output", NULL, CLI_TEXT(command, output),
+     .otherwise = "standard output"},
+    {"top", "N", "show the first N bottlenecks alone", NULL, CLI_INT(command, top, 1, 1000), .otherwise = "all"},
+    {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL,
+     CLI_FLAG(command, quiet),
+     .manual = "one line: the first bottleneck, or that there is none, and no remarks on what was found"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -63,7 +107,6 @@ static const cli_spec spec = {
     .operand = "RUN",
     .max_operands = MAX_SOURCES,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
 
 typedef ek_status writer(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
@@ -79,71 +122,7 @@ static const struct {
 } formats[] = {{"text", write_text}, {"json", ek_diagnosis_write_json}, {"html", NULL}};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
-typedef struct command {
-    const char *source[MAX_SOURCES];
-    cli_run_files files;
-    cli_job_options job;
-    ek_diagnose_options options;
-    const char *device, *output, *html;
-    double limit_mb;
-    int format, top, stages;
-    bool quiet;
-    bool has_overrides; /* settings of the job on the command line */
-} command;
-
 /* ---- options ---- */
-
-static bool take_format(command *c, const cli_option *option, const char *text)
-{
-    const char *names[N_FORMATS];
-    for (int i = 0; i < N_FORMATS; i++)
-        names[i] = formats[i].name;
-    c->format = cli_word(option, text, names, N_FORMATS);
-    return c->format >= 0;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    static const struct {
-        const char *name;
-        cli_run_kind kind;
-    } kinds[] = {{"trace", CLI_RUN_TRACE},
-                 {"config", CLI_RUN_CONFIG},
-                 {"dryrun", CLI_RUN_DRY_RUN},
-                 {"ir", CLI_RUN_IR},
-                 {"log", CLI_RUN_LOG}};
-    command *c = user;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (cli_is(option, kinds[i].name))
-            return cli_run_take(&c->files, text, kinds[i].kind);
-    if (cli_is_job_option(option)) {
-        c->has_overrides = true;
-        return cli_take_job_option(&c->job, option, text);
-    }
-    if (cli_is(option, "limit"))
-        return cli_memory_mb("--limit", text, &c->limit_mb);
-    if (cli_is(option, "s"))
-        return cli_int(option, text, 1, EK_MAX_STAGES, &c->stages);
-    if (cli_is(option, "least"))
-        return cli_double(option, text, 1e-6, 1, &c->options.least_share);
-    if (cli_is(option, "seconds"))
-        return cli_double(option, text, 0.01, 1e6, &c->options.seconds);
-    if (cli_is(option, "threads"))
-        return cli_int(option, text, 1, 1024, &c->options.n_threads);
-    if (cli_is(option, "top"))
-        return cli_int(option, text, 1, 1000, &c->top);
-    if (cli_is(option, "format"))
-        return take_format(c, option, text);
-    if (cli_is(option, "device"))
-        c->device = text;
-    if (cli_is(option, "o"))
-        c->output = text;
-    if (cli_is(option, "html"))
-        c->html = text;
-    if (cli_is(option, "q"))
-        c->quiet = true;
-    return true;
-}
 
 static bool take_sources(command *c)
 {
@@ -305,7 +284,7 @@ static bool read_run(command *c, cli_run_evidence *f)
 {
     const cli_run_reading how = {.files = &c->files,
                                  .job = &c->job,
-                                 .has_overrides = c->has_overrides,
+                                 .has_overrides = c->job.given,
                                  .device = c->device,
                                  .limit_mb = c->limit_mb,
                                  .stages = c->stages,
@@ -333,7 +312,7 @@ static int run(int argc, char **argv)
     cli_run_evidence *f = calloc(1, sizeof *f);
     int code = EXIT_WRONG;
     cli_job_options_init(&c.job);
-    int parsed = f ? cli_parse(&spec, argc, argv, handle, &c, c.source) : CLI_WRONG;
+    int parsed = f ? cli_parse(&spec, argc, argv, &c, c.source) : CLI_WRONG;
     if (!f)
         cli_error(NULL, "out of memory");
     else if (parsed == CLI_HELP)

@@ -12,46 +12,6 @@
 
 enum { MAX_WORDS = 4096, MAX_SETTINGS = 256, MAX_ROUNDS = 64 };
 
-/* clang-format off */
-static const cli_option options[] = {
-    {"ranks|rank-size|rank_size", "N", "devices of the simulated run, RANK_SIZE", "pipeline"},
-    {"s|stages|stage", "N", "pipeline stages", NULL},
-    {"train", "FILE", "training file (YAML): stages and ranks are those of its parallel_config; also what {config} stands "
-     "for without --yaml", NULL},
-    {"only", "STAGES", "run these stages alone, as 0,3,7-9", NULL},
-    {"yaml", "FILE,...", "what {config} stands for; several: one round for each, logs in round1, round2, ...", "dry runs"},
-    {"level", "0..3", "MS_SIMULATION_LEVEL (1): 0 compiles alone, 2 counts workspace too, 3 runs kernels", NULL},
-    {"env", "NAME=VALUE", "environment of every dry run besides; may be repeated", NULL},
-    {"device-id", NULL, "DEVICE_ID is the number of the stage", NULL},
-    {"jobs", "N", "dry runs at the same time, in batches of that many (all stages of a round)", NULL},
-    {"logs", "DIR", "folder of the logs (output_dryrun)", "output"},
-    {"layout", "stage-rank|rank|log", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
-     "DIR/log/stageS_R/mindformer.log", NULL},
-    {"o|output", "FILE", "the script, made executable (standard output)", NULL},
-    {"h|help", NULL, "this text", NULL},
-};
-/* clang-format on */
-
-static const cli_spec spec = {
-    .usage = "evenkeel dryrun-script [OPTIONS] -- COMMAND...\n       evenkeel dryrun-script [OPTIONS] 'COMMAND LINE'",
-    .summary =
-        "Writes the shell script that launches one simulated rank for each pipeline stage, so that the logs say what\n"
-        "every stage would hold. COMMAND starts one rank of the training: separate words after --, which mean just\n"
-        "what they say, or one quoted line for a shell. In it {stage}, {rank} and {config} are replaced. The script\n"
-        "replaces no log unless it is given --force.\n\n"
-        "Exit status: 0 done, 2 wrong usage or input.",
-    .examples = "examples:\n"
-                "  evenkeel dryrun-script --ranks 16384 --stages 16 -o dryrun.sh -- python run_mindformer.py --config "
-                "llama.yaml\n"
-                "  evenkeel dryrun-script --train llama.yaml --jobs 4 'python run_mindformer.py --config {config}'\n"
-                "  evenkeel dryrun-script --train r1.yaml --yaml r1.yaml,r2.yaml -- python run_mindformer.py --config "
-                "{config}\n",
-    .operand = "COMMAND",
-    .max_operands = MAX_WORDS,
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-};
-
 typedef struct command {
     ek_dryrun_script script;
     const char *train, *only, *output;
@@ -62,19 +22,22 @@ typedef struct command {
     const char *words[MAX_WORDS];
 } command;
 
-static bool set_layout(command *c, const char *text)
+static bool take_layout(const cli_option *option, const char *text, void *place)
 {
+    (void)option;
     for (int i = 0; i < EK_N_LOG_LAYOUTS; i++)
         if (strcmp(ek_log_layout_name[i], text) == 0) {
-            c->script.layout = (ek_log_layout)i;
+            *(ek_log_layout *)place = (ek_log_layout)i;
             return true;
         }
     cli_error(NULL, "no layout is called '%s'; there are stage-rank, rank and log", text);
     return false;
 }
 
-static bool add_setting(command *c, const char *text)
+static bool add_setting(const cli_option *option, const char *text, void *place)
 {
+    command *c = place;
+    (void)option;
     if (c->script.n_settings == MAX_SETTINGS) {
         cli_error(NULL, "at most %d times --env", MAX_SETTINGS);
         return false;
@@ -83,8 +46,10 @@ static bool add_setting(command *c, const char *text)
     return true;
 }
 
-static bool add_configs(command *c, const char *text)
+static bool add_configs(const cli_option *option, const char *text, void *place)
 {
+    command *c = place;
+    (void)option;
     for (;; text++) {
         size_t n = strcspn(text, ",");
         if (n == 0 || c->script.n_configs == MAX_ROUNDS) {
@@ -106,35 +71,76 @@ static bool add_configs(command *c, const char *text)
     }
 }
 
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    const struct {
-        const char *name;
-        const char **place;
-    } words[] = {{"train", &c->train}, {"only", &c->only}, {"logs", &c->script.logs}, {"o", &c->output}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (cli_is(option, words[i].name)) {
-            *words[i].place = text;
-            return true;
-        }
-    if (cli_is(option, "ranks"))
-        return cli_int(option, text, 1, EK_MAX_RANKS, &c->script.n_ranks);
-    if (cli_is(option, "s"))
-        return cli_int(option, text, 1, EK_MAX_STAGES, &c->script.n_stages);
-    if (cli_is(option, "level"))
-        return cli_int(option, text, 0, 3, &c->script.level);
-    if (cli_is(option, "jobs"))
-        return cli_int(option, text, 1, EK_MAX_STAGES * MAX_ROUNDS, &c->script.n_jobs);
-    if (cli_is(option, "layout"))
-        return set_layout(c, text);
-    if (cli_is(option, "env"))
-        return add_setting(c, text);
-    if (cli_is(option, "yaml"))
-        return add_configs(c, text);
-    c->script.device_id = true; /* --device-id, the one that is left */
-    return true;
-}
+/* clang-format off */
+static const cli_option options[] = {
+    {"ranks|rank-size|rank_size", "N", "devices of the simulated run, RANK_SIZE", "pipeline",
+     CLI_INT(command, script.n_ranks, 1, EK_MAX_RANKS),
+     .otherwise = "from `--train`",
+     .manual = "devices of the simulated run, `RANK_SIZE`; a multiple of the stages"},
+    {"s|stages|stage", "N", "pipeline stages", NULL,
+     CLI_INT(command, script.n_stages, 1, EK_MAX_STAGES),
+     .otherwise = "from `--train`",
+     .manual = "pipeline stages"},
+    {"train", "FILE", "training file (YAML): stages and ranks are those of its parallel_config; also what {config} stands "
+     "for without --yaml", NULL,
+     CLI_TEXT(command, train),
+     .manual = "training file (YAML): stages are `parallel_config.pipeline_stage`, ranks the product of "
+               "`data_parallel`, `model_parallel`, `context_parallel` (1 where missing) and the stages; `--ranks` "
+               "and `--stages` win. Also what `{config}` stands for without `--yaml`"},
+    {"only", "STAGES", "run these stages alone, as 0,3,7-9", NULL,
+     CLI_TEXT(command, only),
+     .otherwise = "all"},
+    {"yaml", "FILE,...", "what {config} stands for; several: one round for each, logs in round1, round2, ...", "dry runs",
+     CLI_CALL_ALL(add_configs),
+     .otherwise = "the file of `--train`",
+     .manual = "what `{config}` stands for; may be repeated. Several are rounds: they run one after the other, "
+               "logs in `DIR/round1`, `DIR/round2` and so on. At most 64"},
+    {"level", "0..3", "MS_SIMULATION_LEVEL ({}): 0 compiles alone, 2 counts workspace too, 3 runs kernels", NULL,
+     CLI_INT(command, script.level, 0, 3),
+     .manual = "`MS_SIMULATION_LEVEL`: 0 compiles alone, 1 counts what operators read and write, 2 also their "
+               "workspace, 3 also takes their time"},
+    {"env", "NAME=VALUE", "environment of every dry run besides; may be repeated", NULL,
+     CLI_CALL_ALL(add_setting)},
+    {"device-id", NULL, "DEVICE_ID is the number of the stage", NULL,
+     CLI_FLAG(command, script.device_id),
+     .manual = "`DEVICE_ID` is the number of the stage"},
+    {"jobs", "N", "dry runs at the same time, in batches of that many ({})", NULL,
+     CLI_INT(command, script.n_jobs, 1, EK_MAX_STAGES * MAX_ROUNDS), .otherwise = "all stages of a round",
+     .manual = "dry runs at the same time: the next so many start when these have ended. Each takes the memory of "
+               "a compiling host process"},
+    {"logs", "DIR", "folder of the logs ({})", "output",
+     CLI_TEXT(command, script.logs),
+     .manual = "folder of the logs, relative to where the script is run"},
+    {"layout", "stage-rank|rank|log", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
+     "DIR/log/stageS_R/mindformer.log", NULL,
+     CLI_CALL(command, script.layout, take_layout), .otherwise = "stage-rank",
+     .manual = "where in it: `stage-rank` is `DIR/stage_S_rank_R/mindformer.log`, `rank` is `DIR/rank_R.log`, "
+               "`log` is `DIR/log/stageS_R/mindformer.log`"},
+    {"o|output", "FILE", "the script, made executable ({})", NULL,
+     CLI_TEXT(command, output), .otherwise = "standard output"},
+    CLI_HELP_ROW,
+    CLI_END,
+};
+/* clang-format on */
+
+static const cli_spec spec = {
+    .usage = "evenkeel dryrun-script [OPTIONS] -- COMMAND...\n       evenkeel dryrun-script [OPTIONS] 'COMMAND LINE'",
+    .summary =
+        "Writes the shell script that launches one simulated rank for each pipeline stage, so that the logs say what\n"
+        "every stage would hold. COMMAND starts one rank of the training: separate words after --, which mean just\n"
+        "what they say, or one quoted line for a shell. In it {stage}, {rank} and {config} are replaced. The script\n"
+        "replaces no log unless it is given --force.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel dryrun-script --ranks 16384 --stages 16 -o dryrun.sh -- python run_mindformer.py --config "
+                "llama.yaml\n"
+                "  evenkeel dryrun-script --train llama.yaml --jobs 4 'python run_mindformer.py --config {config}'\n"
+                "  evenkeel dryrun-script --train r1.yaml --yaml r1.yaml,r2.yaml -- python run_mindformer.py --config "
+                "{config}\n",
+    .operand = "COMMAND",
+    .max_operands = MAX_WORDS,
+    .options = options,
+};
 
 /* Words of a command that begin without -- would leave those of its options to us. */
 static bool check_words(const command *c, int argc, char **argv)
@@ -241,7 +247,7 @@ static int run(int argc, char **argv)
 {
     static command c; /* too large for the stack */
     c.script = (ek_dryrun_script){.words = c.words, .settings = c.settings, .logs = "output_dryrun", .level = 1};
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.words), code = EXIT_WRONG;
+    int parsed = cli_parse(&spec, argc, argv, &c, c.words), code = EXIT_WRONG;
     while (c.script.n_words < MAX_WORDS && c.words[c.script.n_words])
         c.script.n_words++;
     int n_own = c.script.n_configs;

@@ -20,20 +20,34 @@
 #include "run_files.h"
 #include "warnings.h"
 
+typedef struct command {
+    const char *source, *device, *cluster, *against, *format, *svg, *html;
+    cli_job_options job;
+    double tokens;
+    bool quiet;
+} command;
+
 static const cli_option options[] = {
-    {"device", "NAME|FILE", "device to run on, with its links; a file describes one of your own", "the machine"},
-    {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL},
-    CLI_JOB_OPTIONS,
-    CLI_READING_OPTIONS,
-    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL},
+    {"device", "NAME|FILE", "device to run on, with its links; a file describes one of your own", "the machine",
+     CLI_TEXT(command, device)},
+    {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL,
+     CLI_TEXT(command, cluster)},
+    CLI_JOB_OPTIONS(command, job),
+    CLI_READING_OPTIONS(command, job),
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL,
+     CLI_CALL(command, job, cli_take_rule)},
     {"against", "LOG|TRACE", "measured run beside the prediction: a training log, or a profiler trace's file or folder",
-     "output"},
-    {"tokens", "N", "days that training on so many tokens takes, as 1T or 300B", NULL},
-    {"format", "text|json|csv", "for people, docs/estimate-json.md, or a row for every stage and part", NULL},
-    {"svg", "FILE", "picture: how every stage spends the step", NULL},
-    {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL},
-    {"q|quiet", NULL, "one line, and no warnings", NULL},
-    {"h|help", NULL, "this text", NULL},
+     "output", CLI_TEXT(command, against)},
+    {"tokens", "N", "days that training on so many tokens takes, as 1T or 300B", NULL, CLI_AMOUNT(command, tokens),
+     .manual = "days that training on so many tokens takes, as 1e12, 1T or 300B"},
+    {"format", "text|json|csv", "for people, docs/estimate-json.md, or a row for every stage and part", NULL,
+     CLI_WORD(command, format)},
+    {"svg", "FILE", "picture: how every stage spends the step", NULL, CLI_TEXT(command, svg)},
+    {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL,
+     CLI_TEXT(command, html)},
+    {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet)},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -51,15 +65,7 @@ static const cli_spec spec = {
                 "  evenkeel metrics --devices-list\n",
     .operand = "JOB",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    const char *source, *device, *cluster, *against, *format, *svg, *html;
-    cli_job_options job;
-    double tokens;
-    bool quiet;
-} command;
 
 typedef struct found {
     cli_spool spool;
@@ -88,46 +94,6 @@ static void clear_found(found *f)
 }
 
 /* ---- options ---- */
-
-static bool take_format(command *c, const cli_option *option, const char *text)
-{
-    static const char *const formats[] = {"text", "json", "csv"};
-    int i = cli_word(option, text, formats, 3);
-    c->format = i >= 0 ? formats[i] : c->format;
-    return i >= 0;
-}
-
-static bool take_text(command *c, const cli_option *option, const char *text)
-{
-    const struct {
-        const char *name;
-        const char **place;
-    } texts[] = {{"device", &c->device},
-                 {"cluster", &c->cluster},
-                 {"against", &c->against},
-                 {"svg", &c->svg},
-                 {"html", &c->html}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (cli_is(option, texts[i].name))
-            *texts[i].place = text;
-    if (cli_is(option, "q"))
-        c->quiet = true;
-    return true;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is_job_option(option))
-        return cli_take_job_option(&c->job, option, text);
-    if (cli_is_reading_option(option))
-        return cli_take_reading_option(&c->job, option, text);
-    if (cli_is(option, "tokens"))
-        return cli_amount(option, text, &c->tokens);
-    if (cli_is(option, "format"))
-        return take_format(c, option, text);
-    return take_text(c, option, text);
-}
 
 static bool check_options(const command *c)
 {
@@ -273,7 +239,7 @@ static int run(int argc, char **argv)
     command c = {.format = "text"};
     const char *operand[1] = {NULL};
     cli_job_options_init(&c.job);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
+    int parsed = cli_parse(&spec, argc, argv, &c, operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];

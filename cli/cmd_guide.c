@@ -9,25 +9,66 @@
 #include "files.h"
 #include "model.h"
 
+typedef struct command {
+    ek_guide_options options;
+    const ek_format *format;
+    const char *rough, *times, *init_out, *apply, *folder;
+    ek_times time;
+    ek_layers layers; /* the rough model */
+} command;
+
 /* clang-format off */
 static const cli_option options[] = {
-    {"s|stages", "N", "pipeline stages of the job; from --apply's file when not given", "job"},
-    {"layers", "N", "body layers of the model; from --apply's file when not given", NULL},
-    {"full", NULL, "full recomputation is to be balanced", "recomputation"},
-    {"select", NULL, "selective recomputation is", NULL},
-    {"both", NULL, "selective and communication recomputation on the same layer are", NULL},
-    {"comm", NULL, "communication recomputation on layers of its own is", NULL},
-    {"rounds", "N", "dry runs to make (as few as can do)", "dry runs"},
+    {"s|stages", "N", "pipeline stages of the job; from --apply's file when not given", "job",
+     CLI_INT(command, options.n_stages, 1, EK_MAX_STAGES),
+     .otherwise = "`--apply`'s"},
+    {"layers", "N", "body layers of the model; from --apply's file when not given", NULL,
+     CLI_INT(command, options.n_layers, 1, EK_MAX_LAYERS),
+     .otherwise = "`--apply`'s"},
+    {"full", NULL, "full recomputation is to be balanced", "recomputation",
+     CLI_FLAG(command, options.kind[EK_RECOMPUTE_FULL]),
+     .manual = "full recomputation is to be balanced. Without recomputation is always measured"},
+    {"select", NULL, "selective recomputation is", NULL,
+     CLI_FLAG(command, options.kind[EK_RECOMPUTE_SELECT]),
+     .manual = "selective recomputation is to be balanced"},
+    {"both", NULL, "selective and communication recomputation on the same layer are", NULL,
+     CLI_FLAG(command, options.kind[EK_RECOMPUTE_BOTH]),
+     .manual = "selective and communication recomputation on the same layer are to be balanced"},
+    {"comm", NULL, "communication recomputation on layers of its own is", NULL,
+     CLI_FLAG(command, options.kind[EK_RECOMPUTE_COMM]),
+     .manual = "communication recomputation on layers of its own is to be balanced"},
+    {"rounds", "N", "dry runs to make ({})", "dry runs",
+     CLI_INT(command, options.n_rounds, 1, EK_MAX_ROUNDS), .otherwise = "as few as can do",
+     .manual = "dry runs to make; more make the answers more exact"},
     {"spread", "SHARE", "keep layers of a stage within the even split x (1 +- SHARE); narrower is nearer to the job, "
-     "wider tells the answers apart better (as narrow as is good)", NULL},
-    {"rough", "FILE", "a rough layer file or an older init file, to predict the peaks with", "limits"},
-    {"mem|memory", "MB", "limit that the predicted peaks must keep (none; needs --rough)", NULL},
-    {"time", "TIMES", "forward times for --init-out, for example head=0.1,body=3.1,tail=3.5", NULL},
-    {"format", "text|yaml|json", "report for people, the lists, or docs/json.md", "output"},
-    {"init-out", "FILE", "write the init file of these dry runs, with the peaks to be filled in by `collect`", NULL},
-    {"apply", "FILE", "write a copy of this training YAML for every round, FILE.round1.yaml and so on", NULL},
-    {"o|output", "DIR", "folder for the copies (beside the training YAML)", NULL},
-    {"h|help", NULL, "this text", NULL},
+     "wider tells the answers apart better ({})", NULL,
+     CLI_DOUBLE(command, options.spread, 0, 1000), .otherwise = "as narrow as is good",
+     .manual = "keep layers of a stage within the even split x (1 +- SHARE), by at least one layer; narrower is "
+               "nearer to the job, wider tells the answers apart better. The default is as narrow as makes the "
+               "condition number good"},
+    {"rough", "FILE", "a rough layer file or an older init file, to predict the peaks with", "limits",
+     CLI_TEXT(command, rough),
+     .manual = "a layer file or an older init file of about the same model, to predict the peaks with"},
+    {"mem|memory", "MB", "limit that the predicted peaks must keep (none; needs --rough)", NULL,
+     CLI_DOUBLE(command, options.memory_limit_mb, 1, 1e9),
+     .otherwise = "none",
+     .manual = "limit that the predicted peaks keep; needs `--rough`. A simulated dry run need not fit the device"},
+    {"time", "TIMES", "forward times for --init-out, for example head=0.1,body=3.1,tail=3.5", NULL,
+     CLI_TEXT(command, times)},
+    {"format", "text|yaml|json", "report for people, the lists, or docs/json.md", "output",
+     CLI_CALL(command, format, cli_take_format), .otherwise = "text"},
+    {"init-out", "FILE", "write the init file of these dry runs, with the peaks to be filled in by `collect`", NULL,
+     CLI_TEXT(command, init_out)},
+    {"apply", "FILE", "write a copy of this training YAML for every round, FILE.round1.yaml and so on", NULL,
+     CLI_TEXT(command, apply),
+     .manual = "write a copy of this training YAML for every round, `FILE.round1.yaml` and so on, in which only "
+               "the settings of the pipeline differ. Interleaving and sequence pieces are switched off, and there "
+               "are at least as many micro-batches as stages. Stages and layers come from it where they are not "
+               "given"},
+    {"o|output", "DIR", "folder for the copies ({})", NULL,
+     CLI_TEXT(command, folder), .otherwise = "beside the training YAML"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 /* clang-format on */
 
@@ -45,62 +86,7 @@ static const cli_spec spec = {
                 "  evenkeel guide --stages 8 --layers 80 --full --mem 56000 --rough layers.json --format json\n",
     .operand = "nothing",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    ek_guide_options options;
-    const ek_format *format;
-    const char *rough, *times, *init_out, *apply, *folder;
-    ek_times time;
-    ek_layers layers; /* the rough model */
-} command;
-
-static bool set_format(command *c, const char *text)
-{
-    c->format = ek_format_find(text);
-    if (!c->format)
-        cli_error(NULL, "no format is called '%s'; there are text, yaml and json", text);
-    return c->format != NULL;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    static const struct {
-        const char *name;
-        ek_recompute kind;
-    } kinds[] = {{"full", EK_RECOMPUTE_FULL},
-                 {"select", EK_RECOMPUTE_SELECT},
-                 {"both", EK_RECOMPUTE_BOTH},
-                 {"comm", EK_RECOMPUTE_COMM}};
-    const struct {
-        const char *name;
-        const char **place;
-    } words[] = {
-        {"rough", &c->rough}, {"time", &c->times}, {"init-out", &c->init_out}, {"apply", &c->apply}, {"o", &c->folder}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (cli_is(option, kinds[i].name)) {
-            c->options.kind[kinds[i].kind] = true;
-            return true;
-        }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (cli_is(option, words[i].name)) {
-            *words[i].place = text;
-            return true;
-        }
-    if (cli_is(option, "s"))
-        return cli_int(option, text, 1, EK_MAX_STAGES, &c->options.n_stages);
-    if (cli_is(option, "layers"))
-        return cli_int(option, text, 1, EK_MAX_LAYERS, &c->options.n_layers);
-    if (cli_is(option, "rounds"))
-        return cli_int(option, text, 1, EK_MAX_ROUNDS, &c->options.n_rounds);
-    if (cli_is(option, "spread"))
-        return cli_double(option, text, 0, 1000, &c->options.spread);
-    if (cli_is(option, "mem"))
-        return cli_double(option, text, 1, 1e9, &c->options.memory_limit_mb);
-    return set_format(c, text);
-}
 
 /* The original's questions. */
 static bool ask(command *c)
@@ -251,7 +237,7 @@ static int run(int argc, char **argv)
     command c = {.format = ek_format_find("text"), .time = {NAN, NAN, NAN}};
     const char *operand = NULL;
     ek_guide_options_init(&c.options);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, &operand);
+    int parsed = cli_parse(&spec, argc, argv, &c, &operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (operand) {

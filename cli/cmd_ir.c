@@ -11,21 +11,64 @@
 
 enum { MAX_PATHS = 256, MAX_LAYER = 1 << 20, MAX_TOP = 1 << 30, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };
 
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    const char *dot;
+    bool json;
+    ek_ir_view view;
+    ek_ir_check_options check;
+} command;
+
+static bool take_operators(const cli_option *option, const char *text, void *place)
+{
+    ek_error err;
+    ek_ir_view *view = place;
+    (void)option;
+    view->operators = text;
+    if (!*text)
+        cli_error(NULL, "--op needs a regular expression that is not empty");
+    else if (ek_ir_view_check(view, &err))
+        cli_error(NULL, "--op: %s", err.message);
+    else
+        return true;
+    return false;
+}
+
+_Static_assert(EK_IR_NOTE == 0 && EK_IR_ERROR == 2, "words in the order of the enum");
+
 static const cli_option options[] = {
-    {"layer", "N", "show the operators of this layer, one by one too", "what is shown"},
+    {"layer", "N", "show the operators of this layer, one by one too", "what is shown",
+     CLI_INT(command, view.layer, 0, MAX_LAYER),
+     .manual = "show the operators of this layer: the lists are of them, and each follows with operands, types, "
+               "attributes, scope and source",
+     .otherwise = "all"},
     {"op|operators", "REGEX",
      "show the operators whose primitive, instance name or scope this extended regular expression is found in, one by "
      "one too",
-     NULL},
-    {"top", "N", "rows of a list for people (10)", NULL},
-    {"least", "note|warning|error", "findings of this severity and above (note)", NULL},
-    {"q|quiet", NULL, "a line for every file, and nothing of damaged places", NULL},
-    {"devices", "N", "devices of a stage, which cuts are compared with (not compared)", "the run"},
-    {"alive", "N", "micro-batches whose kept tensors are alive at once (1)", NULL},
-    {"format", "text|json", "for people, or docs/ir-json.md", "output"},
+     NULL, CLI_CALL(command, view, take_operators),
+     .manual = "the same for operators whose primitive, instance name or scope this POSIX extended regular "
+               "expression is found in; with `--layer` those that fit both",
+     .otherwise = "all"},
+    {"top", "N", "rows of a list for people ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10",
+     .manual = "rows of a list in the text. The JSON has all"},
+    {"least", "note|warning|error", "findings of this severity and above ({})", NULL, CLI_WORD(command, view.least),
+     .must = "note, warning or error"},
+    {"q|quiet", NULL, "a line for every file, and nothing of damaged places", NULL,
+     CLI_FLAG(command, view.verdict_only)},
+    {"devices", "N", "devices of a stage, which cuts are compared with ({})", "the run",
+     CLI_INT(command, check.n_devices, 1, MAX_DEVICES), .otherwise = "not compared"},
+    {"alive", "N", "micro-batches whose kept tensors are alive at once ({})", NULL,
+     CLI_INT(command, check.alive, 1, MAX_ALIVE), .otherwise = "1",
+     .manual = "micro-batches whose kept tensors are alive at once; the bytes of findings are of so many"},
+    {"format", "text|json", "for people, or docs/ir-json.md", "output", CLI_WORD(command, json), .must = "text or json",
+     .otherwise = "text"},
     {"dot", "FILE", "the chosen operators and their neighbours as Graphviz; - is standard output, instead of the text",
-     NULL},
-    {"h|help", NULL, "this text", NULL},
+     NULL, CLI_TEXT(command, dot),
+     .manual = "the chosen operators and their neighbours as [Graphviz](ir.md#pictures); `-` is standard output, "
+               "instead of the text"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -47,70 +90,9 @@ static const cli_spec spec = {
     .operand = "FILE",
     .max_operands = MAX_PATHS,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
 
-typedef struct command {
-    const char *path[MAX_PATHS];
-    int n_paths;
-    const char *dot;
-    bool json;
-    ek_ir_view view;
-    ek_ir_check_options check;
-} command;
-
 /* ---- options ---- */
-
-static bool take_least(command *c, const char *text)
-{
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, ek_ir_severity_name[i]) == 0) {
-            c->view.least = (ek_ir_severity)i;
-            return true;
-        }
-    cli_error(NULL, "--least must be note, warning or error (got '%s')", text);
-    return false;
-}
-
-static bool take_operators(command *c, const char *text)
-{
-    ek_error err;
-    c->view.operators = text;
-    if (!*text)
-        cli_error(NULL, "--op needs a regular expression that is not empty");
-    else if (ek_ir_view_check(&c->view, &err))
-        cli_error(NULL, "--op: %s", err.message);
-    else
-        return true;
-    return false;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    const struct {
-        const char *name;
-        int least, most;
-        int *place;
-    } numbers[] = {{"layer", 0, MAX_LAYER, &c->view.layer},
-                   {"top", 1, MAX_TOP, &c->view.top},
-                   {"devices", 1, MAX_DEVICES, &c->check.n_devices},
-                   {"alive", 1, MAX_ALIVE, &c->check.alive}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (cli_is(option, numbers[i].name))
-            return cli_int(option, text, numbers[i].least, numbers[i].most, numbers[i].place);
-    if (cli_is(option, "op"))
-        return take_operators(c, text);
-    if (cli_is(option, "least"))
-        return take_least(c, text);
-    if (cli_is(option, "format"))
-        return cli_ir_format(text, &c->json);
-    if (cli_is(option, "dot"))
-        c->dot = text;
-    else
-        c->view.verdict_only = true;
-    return true;
-}
 
 static bool check_options(command *c)
 {
@@ -256,7 +238,7 @@ static int run(int argc, char **argv)
     command c = {.view = {.layer = -1}};
     if (argc > 1 && strcmp(argv[1], "diff") == 0)
         return cli_ir_difference(argc - 1, argv + 1);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (!check_options(&c))

@@ -14,19 +14,79 @@
 
 enum { MAX_PATHS = 4096, MAX_IDS = 256, MAX_DEVICES = 1 << 24, MAX_LIST = 8192 };
 
+/* Ids of options, cut at commas. */
+typedef struct ids {
+    const char *id[MAX_IDS];
+    int n;
+    char text[MAX_LIST]; /* what they point into */
+    size_t used;
+} ids;
+
+typedef struct command {
+    const char *path[MAX_PATHS];
+    ids only, off;
+    ek_device device;
+    ek_lint_options options;
+    ek_lint_level counts; /* from this level on */
+    const char *format, *explain;
+    bool list, quiet;
+} command;
+
+static bool take_ids(const cli_option *option, const char *text, void *place)
+{
+    ids *list = place;
+    size_t size = strlen(text) + 1;
+    if (size > sizeof list->text - list->used) {
+        cli_error(NULL, "--%s names more than can be", option->names);
+        return false;
+    }
+    char *at = memcpy(list->text + list->used, text, size);
+    list->used += size;
+    for (char *id = strtok(at, ", "); id; id = strtok(NULL, ", ")) {
+        if (list->n == MAX_IDS) {
+            cli_error(NULL, "--%s names more than %d rules", option->names, MAX_IDS);
+            return false;
+        }
+        list->id[list->n++] = id;
+    }
+    return true;
+}
+
+static bool take_device(const cli_option *option, const char *text, void *place)
+{
+    command *c = place;
+    ek_error err;
+    (void)option;
+    if (cli_find_device(text, &cli_listener, &c->device, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    c->options.device = &c->device;
+    return true;
+}
+
+_Static_assert(EK_LINT_NOTE == 0 && EK_LINT_ERROR == 2 && EK_LINT_TOML == 3, "words in the order of the enums");
+
 static const cli_option options[] = {
-    {"level", "note|warning|error", "from which level on findings make the exit status 1 (warning)", "what counts"},
-    {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL},
-    {"off", "RULE", "without these rules; may be repeated", NULL},
-    {"devices", "N", "devices of the run, where the files do not tell", NULL},
-    {"device", "NAME|FILE", "what the run is on: rules on the time of a step then say what is predicted for it", NULL},
+    {"level", "note|warning|error", "from which level on findings make the exit status 1 ({})", "what counts",
+     CLI_WORD(command, counts), .must = "one of note|warning|error"},
+    {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL,
+     CLI_CALL(command, only, take_ids)},
+    {"off", "RULE", "without these rules; may be repeated", NULL, CLI_CALL(command, off, take_ids)},
+    {"devices", "N", "devices of the run, where the files do not tell", NULL,
+     CLI_INT(command, options.n_devices, 1, MAX_DEVICES)},
+    {"device", "NAME|FILE", "what the run is on: rules on the time of a step then say what is predicted for it", NULL,
+     CLI_CALL_ALL(take_device)},
     {"kind", "yaml|shell|python|toml", "what to take files for whose names do not tell, standard input (-) among them",
-     NULL},
-    {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output"},
-    {"list", NULL, "name the rules, with level and title, and end", NULL},
-    {"format", "text|json|sarif", "for people, for scripts (docs/lint.md), or for code review (SARIF 2.1.0)", NULL},
-    {"q|quiet", NULL, "only what counts, a line each; no lines of files, no sums", NULL},
-    {"h|help", NULL, "this text", NULL},
+     NULL, CLI_WORD(command, options.kind), .must = "one of yaml|shell|python|toml"},
+    {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output",
+     CLI_TEXT(command, explain)},
+    {"list", NULL, "name the rules, with level and title, and end", NULL, CLI_FLAG(command, list)},
+    {"format", "text|json|sarif", "for people, for scripts (docs/lint.md), or for code review (SARIF 2.1.0)", NULL,
+     CLI_WORD(command, format), .must = "one of text|json|sarif"},
+    {"q|quiet", NULL, "only what counts, a line each; no lines of files, no sums", NULL, CLI_FLAG(command, quiet)},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -47,106 +107,7 @@ static const cli_spec spec = {
     .operand = "FILE",
     .max_operands = MAX_PATHS,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-/* Ids of options, cut at commas. */
-typedef struct ids {
-    const char *id[MAX_IDS];
-    int n;
-    char text[MAX_LIST]; /* what they point into */
-    size_t used;
-} ids;
-
-typedef struct command {
-    const char *path[MAX_PATHS];
-    ids only, off;
-    ek_device device;
-    ek_lint_options options;
-    ek_lint_level counts; /* from this level on */
-    const char *format, *explain;
-    bool list, quiet;
-} command;
-
-/* ---- options ---- */
-
-/* One of `n` words; -1 after a message. */
-static int find_word(const cli_option *option, const char *text, const char *const *words, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(text, words[i]) == 0)
-            return i;
-    cli_error(NULL, "--%s must be one of %s (got '%s')", option->names, option->argument, text);
-    return -1;
-}
-
-static bool take_ids(const cli_option *option, ids *list, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    if (size > sizeof list->text - list->used) {
-        cli_error(NULL, "--%s names more than can be", option->names);
-        return false;
-    }
-    char *at = memcpy(list->text + list->used, text, size);
-    list->used += size;
-    for (char *id = strtok(at, ", "); id; id = strtok(NULL, ", ")) {
-        if (list->n == MAX_IDS) {
-            cli_error(NULL, "--%s names more than %d rules", option->names, MAX_IDS);
-            return false;
-        }
-        list->id[list->n++] = id;
-    }
-    return true;
-}
-
-static bool handle_word(command *c, const cli_option *option, const char *text)
-{
-    static const char *const formats[] = {"text", "json", "sarif"};
-    int found = 0;
-    if (cli_is(option, "level")) {
-        found = find_word(option, text, ek_lint_level_name, 3);
-        c->counts = (ek_lint_level)(found < 0 ? 0 : found);
-    } else if (cli_is(option, "kind")) {
-        found = c->options.kind = find_word(option, text, ek_lint_kind_name, EK_N_LINT_KINDS);
-    } else {
-        found = find_word(option, text, formats, 3);
-        c->format = formats[found < 0 ? 0 : found];
-    }
-    return found >= 0;
-}
-
-static bool take_device(command *c, const char *text)
-{
-    ek_error err;
-    if (cli_find_device(text, &cli_listener, &c->device, &err)) {
-        cli_error(&err, "%s", err.message);
-        return false;
-    }
-    c->options.device = &c->device;
-    return true;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "only"))
-        return take_ids(option, &c->only, text);
-    if (cli_is(option, "off"))
-        return take_ids(option, &c->off, text);
-    if (cli_is(option, "devices"))
-        return cli_int(option, text, 1, MAX_DEVICES, &c->options.n_devices);
-    if (cli_is(option, "device"))
-        return take_device(c, text);
-    if (cli_is(option, "explain")) {
-        c->explain = text;
-        return true;
-    }
-    if (text)
-        return handle_word(c, option, text);
-    c->list = c->list || cli_is(option, "list");
-    c->quiet = c->quiet || cli_is(option, "q");
-    return true;
-}
 
 /* ---- rules ---- */
 
@@ -236,7 +197,7 @@ static int run(int argc, char **argv)
 {
     static command c; /* too large for the stack */
     c = (command){.format = "text", .counts = EK_LINT_WARNING, .options = ek_lint_options_default()};
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (c.explain)

@@ -18,44 +18,111 @@
 #include "page.h"
 #include "warnings.h"
 
+typedef struct command {
+    const char *source;
+    cli_job_options job;
+    char allocation[64];
+    const char *calibrate, *calibrate_stages, *device, *format, *svg, *html, *log_dir, *layers, *trace;
+    ek_times times;
+    int stage;
+    bool times_given, list_rules, tensors, measures, quiet, used_peaks, peak_given;
+} command;
+
+static bool take_allocation(const cli_option *option, const char *text, void *place)
+{
+    command *c = place;
+    if (cli_word(option, text) < 0)
+        return false;
+    snprintf(c->allocation, sizeof c->allocation, "allocation=%s", text);
+    return cli_take_rule(option, c->allocation, &c->job);
+}
+
+static bool take_times(const cli_option *option, const char *text, void *place)
+{
+    ek_error err;
+    ek_times *times = place;
+    (void)option;
+    if (ek_times_parse(text, times, &err) == EK_OK)
+        return true;
+    cli_error(NULL, "--time: %s", err.message);
+    return false;
+}
+
 static const cli_option options[] = {
-    CLI_JOB_OPTIONS,
-    CLI_READING_OPTIONS,
-    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model"},
-    {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL},
-    {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
+    CLI_JOB_OPTIONS(command, job),
+    CLI_READING_OPTIONS(command, job),
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model",
+     CLI_CALL(command, job, cli_take_rule),
+     .manual = "set a [rule](memory.md#rules) of the framework; may be repeated"},
+    {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL,
+     CLI_FLAG(command, list_rules),
+     .manual = "list the rules with their values and what each rests on, and end; without FILE those of "
+               "MindFormers"},
+    {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL,
+     CLI_CALL_ALL(take_allocation), .manual = "what places tensors, short for `--rule allocation=`"},
     {"calibrate", "SOURCE",
      "fit what cannot be derived to measured peaks: a folder of logs or a listing, as `evenkeel collect` reads, or "
      "lines "
      "`stage,mb`",
-     NULL},
-    {"calibrate-stages", "LIST", "fit to these stages, as 0,3-5, and judge by the others", NULL},
-    {"peak", "actual|used", "the measured peaks are with fragments (the default) or without", NULL},
+     NULL, CLI_TEXT(command, calibrate),
+     .manual = "[fit](memory.md#calibration) what cannot be derived to measured peaks: a folder of logs or a "
+               "listing, as `evenkeel collect` reads, or lines `stage,mb`"},
+    {"calibrate-stages", "LIST", "fit to these stages, as 0,3-5, and judge by the others", NULL,
+     CLI_TEXT(command, calibrate_stages)},
+    {"peak", "actual|used", "the measured peaks are with fragments (the default) or without", NULL,
+     CLI_WORD(command, used_peaks), CLI_GIVEN(command, peak_given), .otherwise = "actual",
+     .manual = "the measured peaks are with fragments or without"},
     {"device", "NAME|FILE",
      "model step times on this device, whose memory is the limit where nothing else tells one; a file describes one of "
      "your own",
-     NULL},
-    {"stage", "N", "details of this stage instead of the fullest", "output"},
+     NULL, CLI_TEXT(command, device),
+     .manual = "predict step times on this device, for `--measures` and `--layers-out`; its whole memory is the "
+               "limit where neither the file nor `--mem` tells one, as [`evenkeel estimate`](estimate.md) takes "
+               "it; a name that there is not is answered with the list. A file holds one of your own "
+               "([formats.md](formats.md))"},
+    {"stage", "N", "details of this stage instead of the fullest", "output",
+     CLI_INT(command, stage, 0, EK_MAX_STAGES - 1), .otherwise = "the fullest",
+     .manual = "details of this stage: parts, chunks, place of the peak, largest tensors"},
     {"tensors", NULL,
      "every tensor that one layer keeps, why, the pattern that removes it; with --device which are worth recomputing",
-     NULL},
-    {"measures", NULL, "what each measure would save, and cost with --device", NULL},
-    {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL},
-    {"svg", "FILE", "picture: a bar for every stage", NULL},
+     NULL, CLI_FLAG(command, tensors),
+     .manual = "[every tensor that one layer keeps](memory.md#what-a-layer-keeps), why, the pattern that removes "
+               "it, and with `--device` which operators are worth recomputing"},
+    {"measures", NULL, "what each measure would save, and cost with --device", NULL, CLI_FLAG(command, measures),
+     .manual = "[what each measure would save](memory.md#measures), and with `--device` what it would cost"},
+    {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL,
+     CLI_WORD(command, format)},
+    {"svg", "FILE", "picture: a bar for every stage", NULL, CLI_TEXT(command, svg),
+     .manual = "picture: a stacked bar for every stage, with the limit"},
     {"html", "FILE",
      "page for a browser: stages, block by block too, and all that was asked for; - for standard output, "
      "instead of the report",
-     NULL},
-    {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL},
-    {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device, --trace or --time)", NULL},
+     NULL, CLI_TEXT(command, html),
+     .manual = "[page for a browser](memory.md#a-page-for-a-browser), in one file that needs no network: what "
+               "stages hold at their peak and block by block, and all that was asked for; `-` for standard output,"
+               " instead of the report"},
+    {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL, CLI_TEXT(command, log_dir),
+     .manual = "logs as a dry run leaves them, `stage_S_rank_R/mindformer.log`, which [collect](collect.md) reads."
+               " A log that a real run wrote is not overwritten"},
+    {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device, --trace or --time)", NULL,
+     CLI_TEXT(command, layers),
+     .manual = "a [layer file](formats.md#layer-file) for [balance](balance.md); its times are those of "
+               "`--device`, `--trace` or `--time`"},
     {"trace", "DIR|FILE",
      "with --layers-out: measured times, from a profile of the run or a layer file that `evenkeel trace` wrote; they "
      "win over --device",
-     NULL},
+     NULL, CLI_TEXT(command, trace),
+     .manual = "measured times for the layer file: a [profile](trace.md) of the run, or a layer file that "
+               "`evenkeel trace --layers-out` wrote; they win over those of `--device`"},
     {"time", "TIMES",
-     "with --layers-out: measured forward times, as head=0.1,body=3.1,tail=3.5; they win over all others", NULL},
-    {"q|quiet", NULL, "one line, and no warnings", NULL},
-    {"h|help", NULL, "this text", NULL},
+     "with --layers-out: measured forward times, as head=0.1,body=3.1,tail=3.5; they win over all others", NULL,
+     CLI_CALL(command, times, take_times), CLI_GIVEN(command, times_given),
+     .manual = "measured forward times for the layer file, in ms, as `head=0.1,body=3.1,tail=3.5`; they win over "
+               "all others. Without others a backward pass takes twice its forward"},
+    {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
+     .manual = "the verdict alone, and no warnings"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -79,93 +146,9 @@ static const cli_spec spec = {
                 "  evenkeel memory train.yaml --layers-out layers.json --time head=0.1,body=3.1,tail=3.5\n",
     .operand = "FILE",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
 
-typedef struct command {
-    const char *source;
-    cli_job_options job;
-    char allocation[64];
-    const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *html, *log_dir, *layers, *trace;
-    ek_times times;
-    int stage;
-    bool list_rules, tensors, measures, quiet, used_peaks, peak_given;
-} command;
-
 /* ---- options ---- */
-
-static bool take_allocation(command *c, const cli_option *option, const char *text)
-{
-    int i = cli_word(option, text, ek_allocation_name, EK_N_ALLOCATIONS);
-    snprintf(c->allocation, sizeof c->allocation, "allocation=%s", i < 0 ? "" : text);
-    return i >= 0 && cli_take_rule(&c->job, c->allocation);
-}
-
-static bool take_times(command *c, const char *text)
-{
-    ek_error err;
-    c->times_text = text;
-    if (ek_times_parse(text, &c->times, &err) == EK_OK)
-        return true;
-    cli_error(NULL, "--time: %s", err.message);
-    return false;
-}
-
-static bool take_word(command *c, const cli_option *option, const char *text)
-{
-    static const char *const peaks[] = {"actual", "used"}, *const formats[] = {"text", "json", "csv"};
-    int i = 0;
-    if (cli_is(option, "peak")) {
-        i = cli_word(option, text, peaks, 2);
-        c->used_peaks = i == 1;
-        c->peak_given = true;
-    } else {
-        i = cli_word(option, text, formats, 3);
-        c->format = i >= 0 ? formats[i] : c->format;
-    }
-    return i >= 0;
-}
-
-/* An option that is a flag or a text without a check of its own. */
-static bool take_text(command *c, const cli_option *option, const char *text)
-{
-    const struct {
-        const char *name;
-        const char **place;
-    } texts[] = {{"calibrate", &c->calibrate}, {"calibrate-stages", &c->calibrate_stages},
-                 {"device", &c->device},       {"svg", &c->svg},
-                 {"log-dir", &c->log_dir},     {"layers-out", &c->layers},
-                 {"trace", &c->trace},         {"html", &c->html}};
-    const struct {
-        const char *name;
-        bool *place;
-    } flags[] = {{"rules", &c->list_rules}, {"tensors", &c->tensors}, {"measures", &c->measures}, {"q", &c->quiet}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (cli_is(option, texts[i].name))
-            *texts[i].place = text;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (cli_is(option, flags[i].name))
-            *flags[i].place = true;
-    return true;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is_job_option(option))
-        return cli_take_job_option(&c->job, option, text);
-    if (cli_is_reading_option(option))
-        return cli_take_reading_option(&c->job, option, text);
-    if (cli_is(option, "peak") || cli_is(option, "format"))
-        return take_word(c, option, text);
-    if (cli_is(option, "allocation"))
-        return take_allocation(c, option, text);
-    if (cli_is(option, "time"))
-        return take_times(c, text);
-    if (cli_is(option, "stage"))
-        return cli_int(option, text, 0, EK_MAX_STAGES - 1, &c->stage);
-    return take_text(c, option, text);
-}
 
 static int n_on_stdout(const command *c)
 {
@@ -184,7 +167,7 @@ static bool check_options(const command *c)
         cli_error(NULL, "--calibrate-stages chooses from the peaks of --calibrate SOURCE; give that too");
     else if (c->peak_given && !c->calibrate)
         cli_error(NULL, "--peak says what the peaks of --calibrate SOURCE are; give that too");
-    else if (c->times_text && !c->layers)
+    else if (c->times_given && !c->layers)
         cli_error(NULL, "--time is for the layer file; give --layers-out FILE too");
     else if (c->trace && !c->layers)
         cli_error(NULL, "--trace is for the times of the layer file; give --layers-out FILE too");
@@ -501,7 +484,7 @@ static int run(int argc, char **argv)
     command c = {.format = "text", .stage = -1, .times = {NAN, NAN, NAN}};
     const char *operand[1] = {NULL};
     cli_job_options_init(&c.job);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
+    int parsed = cli_parse(&spec, argc, argv, &c, operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];

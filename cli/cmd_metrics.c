@@ -17,27 +17,86 @@
 
 enum { MAX_PATHS = 1024 };
 
+typedef struct command {
+    cli_job_options job;
+    ek_metrics_input input;
+    const char *operand[MAX_PATHS];
+    const char *log, *model, *device, *format;
+    int n_traces;
+    const char *trace[2 * MAX_PATHS];
+    bool list_devices;
+} command;
+
+static bool take_baseline(const cli_option *option, const char *text, void *place)
+{
+    ek_metrics_input *input = place;
+    (void)option;
+    char *end = NULL, *stop = NULL;
+    double rate = strtod(text, &end);
+    long n = *end == '/' ? strtol(end + 1, &stop, 10) : 0;
+    if (end == text || !(rate > 0 && isfinite(rate)) || n < 1 || n > EK_MAX_RANKS || stop == end + 1 || *stop) {
+        cli_error(NULL,
+                  "--baseline is samples/s and the devices they were measured on, as 3.5/8, both above 0 (got '%s')",
+                  text);
+        return false;
+    }
+    input->baseline = rate;
+    input->baseline_devices = (int)n;
+    return true;
+}
+
+static bool add_trace(command *c, const char *path)
+{
+    if (c->n_traces == 2 * MAX_PATHS) {
+        cli_error(NULL, "more than %d traces; give their folder", 2 * MAX_PATHS);
+        return false;
+    }
+    c->trace[c->n_traces++] = path;
+    return true;
+}
+
+static bool take_trace(const cli_option *option, const char *text, void *place)
+{
+    (void)option;
+    return add_trace(place, text);
+}
+
+_Static_assert(EK_ATTENTION_CAUSAL == 0 && EK_ATTENTION_NONE == 2, "words in the order of the enum");
+
 static const cli_option options[] = {
     {"log", "FILE", "training log of MindFormers, MindSpeed, Megatron-LM or torchtitan; - is standard input",
-     "what was measured"},
-    {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL},
-    {"step-seconds", "S", "time of a step", NULL},
-    {"samples-per-second", "X", "of the whole cluster", NULL},
-    {"tokens-per-second-per-device", "X", "tokens/s/p", NULL},
-    {"baseline", "X/N", "samples/s of N devices that linearity is against", NULL},
-    {"model", "FILE", "training YAML, launch script or config.json, as `evenkeel memory` reads", "the model"},
-    {"parameters", "P", "without a model file: the rule 6 P for FLOPs, as 38e9 or 38B", NULL},
-    {"flops-per-token", "X", "model FLOPs of a token, forward and backward", NULL},
-    {"attention", "causal|full|none", "how much of the score matrix counts (causal)", NULL},
-    {"devices", "N", "all devices of the run", NULL},
-    {"GBS|global-batch", "N", "sequences of a step, of all devices", NULL},
-    {"device", "NAME|FILE", "whose peak MFU is against; a file describes one of your own", NULL},
-    {"peak-tflops", "X", "the peak, instead of a device's", NULL},
-    {"devices-list", NULL, "list the devices with their figures' sources, and end", NULL},
-    CLI_JOB_OPTIONS,
-    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", NULL},
-    {"format", "text|json", "for people, or docs/metrics-json.md", "output"},
-    {"h|help", NULL, "this text", NULL},
+     "what was measured", CLI_TEXT(command, log)},
+    {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL, CLI_CALL_ALL(take_trace)},
+    {"step-seconds", "S", "time of a step", NULL, CLI_DOUBLE(command, input.step_seconds, 1e-9, 1e18)},
+    {"samples-per-second", "X", "of the whole cluster", NULL, CLI_DOUBLE(command, input.samples_per_second, 1e-9, 1e18),
+     .manual = "samples/s of the whole cluster"},
+    {"tokens-per-second-per-device", "X", "tokens/s/p", NULL,
+     CLI_DOUBLE(command, input.tokens_per_second_per_device, 1e-9, 1e18), .manual = "tokens/s of one device"},
+    {"baseline", "X/N", "samples/s of N devices that linearity is against", NULL,
+     CLI_CALL(command, input, take_baseline)},
+    {"model", "FILE", "training YAML, launch script or config.json, as `evenkeel memory` reads", "the model",
+     CLI_TEXT(command, model),
+     .manual = "training YAML, TOML of torchtitan, launch script or `config.json`, as `evenkeel memory` reads"},
+    {"parameters", "P", "without a model file: the rule 6 P for FLOPs, as 38e9 or 38B", NULL,
+     CLI_AMOUNT(command, input.parameters),
+     .manual = "without a model file: 6 P FLOPs a token. P is 38e9 or 38B, 560M, 1.2T"},
+    {"flops-per-token", "X", "model FLOPs of a token, forward and backward", NULL,
+     CLI_DOUBLE(command, input.model_flops_per_token, 1e-9, 1e18)},
+    {"attention", "causal|full|none", "how much of the score matrix counts ({})", NULL,
+     CLI_WORD(command, input.attention)},
+    {"devices", "N", "all devices of the run", NULL, CLI_INT(command, input.n_devices, 1, EK_MAX_RANKS)},
+    {"GBS|global-batch", "N", "sequences of a step, of all devices", NULL,
+     CLI_DOUBLE(command, input.global_batch, 1e-9, 1e18)},
+    {"device", "NAME|FILE", "whose peak MFU is against; a file describes one of your own", NULL,
+     CLI_TEXT(command, device)},
+    {"peak-tflops", "X", "the peak, instead of a device's", NULL, CLI_DOUBLE(command, input.peak_tflops, 1e-9, 1e18)},
+    {"devices-list", NULL, "list the devices with their figures' sources, and end", NULL,
+     CLI_FLAG(command, list_devices)},
+    CLI_JOB_OPTIONS(command, job),
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", NULL, CLI_CALL(command, job, cli_take_rule)},
+    {"format", "text|json", "for people, or docs/metrics-json.md", "output", CLI_WORD(command, format)},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -57,18 +116,7 @@ static const cli_spec spec = {
     .operand = "PATH",
     .max_operands = MAX_PATHS,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    cli_job_options job;
-    ek_metrics_input input;
-    const char *operand[MAX_PATHS];
-    const char *log, *model, *device, *format;
-    int n_traces;
-    const char *trace[2 * MAX_PATHS];
-    bool list_devices;
-} command;
 
 typedef struct found {
     ek_job job;
@@ -85,90 +133,6 @@ typedef struct found {
     const char *source;
     cli_run_files files; /* of folders */
 } found;
-
-/* ---- options ---- */
-
-static const struct {
-    const char *name;
-    size_t at;
-} amounts[] = {
-    {"step-seconds", offsetof(ek_metrics_input, step_seconds)},
-    {"samples-per-second", offsetof(ek_metrics_input, samples_per_second)},
-    {"tokens-per-second-per-device", offsetof(ek_metrics_input, tokens_per_second_per_device)},
-    {"flops-per-token", offsetof(ek_metrics_input, model_flops_per_token)},
-    {"GBS", offsetof(ek_metrics_input, global_batch)},
-    {"peak-tflops", offsetof(ek_metrics_input, peak_tflops)},
-};
-
-static bool take_baseline(command *c, const char *text)
-{
-    char *end = NULL, *stop = NULL;
-    double rate = strtod(text, &end);
-    long n = *end == '/' ? strtol(end + 1, &stop, 10) : 0;
-    if (end == text || !(rate > 0 && isfinite(rate)) || n < 1 || n > EK_MAX_RANKS || stop == end + 1 || *stop) {
-        cli_error(NULL,
-                  "--baseline is samples/s and the devices they were measured on, as 3.5/8, both above 0 (got '%s')",
-                  text);
-        return false;
-    }
-    c->input.baseline = rate;
-    c->input.baseline_devices = (int)n;
-    return true;
-}
-
-static bool take_trace(command *c, const char *path)
-{
-    if (c->n_traces == 2 * MAX_PATHS) {
-        cli_error(NULL, "more than %d traces; give their folder", 2 * MAX_PATHS);
-        return false;
-    }
-    c->trace[c->n_traces++] = path;
-    return true;
-}
-
-static bool take_word(command *c, const cli_option *option, const char *text)
-{
-    static const char *const formats[] = {"text", "json"};
-    if (cli_is(option, "format")) {
-        int i = cli_word(option, text, formats, 2);
-        c->format = i >= 0 ? formats[i] : c->format;
-        return i >= 0;
-    }
-    int i = cli_word(option, text, ek_attention_count_name, 3);
-    c->input.attention = i >= 0 ? (ek_attention_count)i : c->input.attention;
-    return i >= 0;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is_job_option(option))
-        return cli_take_job_option(&c->job, option, text);
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
-        if (cli_is(option, amounts[i].name))
-            return cli_double(option, text, 1e-9, 1e18, (double *)(void *)((char *)&c->input + amounts[i].at));
-    if (cli_is(option, "devices"))
-        return cli_int(option, text, 1, EK_MAX_RANKS, &c->input.n_devices);
-    if (cli_is(option, "parameters"))
-        return cli_amount(option, text, &c->input.parameters);
-    if (cli_is(option, "baseline"))
-        return take_baseline(c, text);
-    if (cli_is(option, "trace"))
-        return take_trace(c, text);
-    if (cli_is(option, "rule"))
-        return cli_take_rule(&c->job, text);
-    if (cli_is(option, "format") || cli_is(option, "attention"))
-        return take_word(c, option, text);
-    if (cli_is(option, "log"))
-        c->log = text;
-    else if (cli_is(option, "model"))
-        c->model = text;
-    else if (cli_is(option, "device"))
-        c->device = text;
-    else
-        c->list_devices = true;
-    return true;
-}
 
 /* ---- files ---- */
 
@@ -228,7 +192,7 @@ static bool take_folder(command *c, found *f, const char *path)
             (file[i].kind == CLI_RUN_LOG && !read_log(f, file[i].path, &err) && !said(EK_ERR_INPUT, &err)))
             return false;
     bool needs_trace = !has_log && (has_trace || f->files.n == first); /* whose tables may be all there is */
-    return !needs_trace || take_trace(c, path);
+    return !needs_trace || add_trace(c, path);
 }
 
 /* Neither a log nor a good model file. @param why  what is wrong with it as a model file */
@@ -238,7 +202,7 @@ static bool take_other(command *c, const char *path, const ek_error *why)
     if (kind == CLI_RUN_CONFIG)
         return said(EK_ERR_INPUT, why);
     if (kind == CLI_RUN_TRACE)
-        return take_trace(c, path);
+        return add_trace(c, path);
     cli_error(NULL,
               "'%s' is neither a log with lines of steps, nor a model file, nor a trace; a log must be of a rank that "
               "prints steps; say what it is with --log, --model or --trace",
@@ -497,7 +461,7 @@ static int run(int argc, char **argv)
         cli_job_options_init(&c->job);
         c->format = "text";
         f->source = "given";
-        int parsed = cli_parse(&spec, argc, argv, handle, c, c->operand);
+        int parsed = cli_parse(&spec, argc, argv, c, c->operand);
         if (parsed == CLI_HELP)
             code = EXIT_DONE;
         else if (parsed == CLI_OK)

@@ -15,48 +15,131 @@
 #include "plan.h"
 #include "search.h"
 
+typedef cli_plan_command command;
+
+static bool take_schedules(const cli_option *option, const char *text, void *place)
+{
+    ek_layout_options *o = place;
+    (void)option;
+    o->n_schedules = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        const ek_schedule *schedule = cli_find_schedule(at, length);
+        if (!schedule)
+            return false;
+        if (o->n_schedules == EK_MAX_LAYOUT_SCHEDULES) {
+            cli_error(NULL, "--schedules takes at most %d", EK_MAX_LAYOUT_SCHEDULES);
+            return false;
+        }
+        o->schedule[o->n_schedules++] = schedule;
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+/* The axes that are asked about; the others are settled later. */
+static bool take_explain(const cli_option *option, const char *text, void *place)
+{
+    command *c = place;
+    ek_layout_options all = c->layout;
+    c->explain_option = option;
+    c->explain = text;
+    return cli_take_axes(option, text, &all);
+}
+
 static const cli_option options[] = {
-    {"devices", "N", "devices to spread the job over; those of the job where its file says so", "the machine"},
-    {"device", "NAME|FILE", "what they are, with their links; a file describes one of your own", NULL},
-    {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL},
-    {"mem|memory|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
-    {"global-batch", "N", "sequences of a step; those of the job", "the job"},
-    {"seq-length", "N", "tokens of a sequence, instead of what the file says", NULL},
-    {"num-layers", "N", "decoder layers, likewise", NULL},
-    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
-    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL},
+    {"devices", "N", "devices to spread the job over; those of the job where its file says so", "the machine",
+     CLI_INT(command, layout.n_devices, 1, EK_MAX_RANKS),
+     .manual = "devices to spread the job over. Without it those that the degrees of the file come to, which is "
+               "said"},
+    {"device", "NAME|FILE", "what they are, with their links; a file describes one of your own", NULL,
+     CLI_TEXT(command, device),
+     .manual = "what they are, with their links, as for [`evenkeel estimate`](estimate.md#the-machine); a file "
+               "describes one of your own"},
+    {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL,
+     CLI_TEXT(command, cluster)},
+    {"mem|memory|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+     CLI_CALL(command, job.overrides.limit_mb, cli_take_memory),
+     .manual = "what the framework may take of a device: MB, or with a unit as `58GB`; else the file's limit, else"
+               " all that the device has"},
+    {"global-batch", "N", "sequences of a step; those of the job", "the job",
+     CLI_INT(command, global_batch, 1, 1 << 30),
+     .manual = "sequences of a step of all devices; else those of the file"},
+    {"seq-length", "N", "tokens of a sequence, instead of what the file says", NULL,
+     CLI_INT(command, job.overrides.seq_length, 1, 1 << 28)},
+    {"num-layers", "N", "decoder layers, likewise", NULL, CLI_INT(command, job.overrides.n_layers, 1, EK_MAX_LAYERS)},
+    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL,
+     CLI_FLAG(command, job.overrides.literal)},
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL,
+     CLI_CALL(command, job, cli_take_rule)},
     {"fix", "AXIS=N,...",
      "layouts with these values alone: dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, "
      "grads, sp=on|off",
-     "the layouts"},
-    {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL},
-    {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL},
-    {"top", "N", "plans to find and prove (default 10; 20 with --trials)", "the search"},
-    {"t|time-limit", "SECONDS", "end after so long with the best so far and its gap (default 120)", NULL},
-    {"threads", "N", "threads (default: all cores); the answer is the same", NULL},
-    {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions"},
-    {"way", NULL, "from today's layout to the best one change at a time, what shortens the step most first", NULL},
-    {"trials", "N", "which N runs would tell the best plan, with their chances", NULL},
+     "the layouts", CLI_CALL(command, layout, cli_take_axes),
+     .manual = "layouts with these values alone. An axis is `dp`, `tp`, `cp`, `ep`, `pp`, `vpp`, `batch`, `shard`,"
+               " `copies`, `fine`, `table`, `grads`, or `sp` with `on` or `off`; may be repeated"},
+    {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL,
+     CLI_CALL(command, layout, cli_take_axes)},
+    {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL,
+     CLI_CALL(command, layout, take_schedules), .otherwise = "`1f1b` and `interleaved`",
+     .manual = "schedules to try, commas between them, of those that the framework runs"},
+    {"top", "N", "plans to find and prove (default 10; 20 with --trials)", "the search",
+     CLI_INT(command, layout.n_best, 1, 1000), .otherwise = "10; 20 with `--trials`",
+     .manual = "plans to find and to prove"},
+    {"t|time-limit", "SECONDS", "end after so long with the best so far and its gap (default {})", NULL,
+     CLI_DOUBLE(command, layout.time_limit, 0.001, 1e7), .otherwise = "120",
+     .manual = "end after so long with the best so far and its gap; with `--explain` or `--way`, a quarter of it "
+               "is for that"},
+    {"threads", "N", "threads (default: all cores); the answer is the same", NULL,
+     CLI_INT(command, layout.n_threads, 1, 256), .otherwise = "all cores",
+     .manual = "threads; the answer is the same for any number"},
+    {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions",
+     CLI_CALL_ALL(take_explain),
+     .manual = "[why](plan.md#why-not-this-layout) the best layout with these values is not the best of all"},
+    {"way", NULL, "from today's layout to the best one change at a time, what shortens the step most first", NULL,
+     CLI_FLAG(command, way),
+     .manual = "[the way](plan.md#the-way-from-today) from today's layout to the best, one change at a time, what "
+               "shortens the step most first, each with its settings"},
+    {"trials", "N", "which N runs would tell the best plan, with their chances", NULL,
+     CLI_INT(command, n_trials, 1, EK_MAX_LAYOUT_TRIALS),
+     .manual = "[which runs](plan.md#which-runs-to-try), so many, would tell the best plan, with their chances"},
     {"tried", "FILE",
-     "runs that were measured (CSV, as evenkeel calibrate reads it): is the best plan surely shorter than them?", NULL},
+     "runs that were measured (CSV, as evenkeel calibrate reads it): is the best plan surely shorter than them?", NULL,
+     CLI_TEXT(command, tried),
+     .manual = "[measured runs](plan.md#which-runs-to-try), the CSV that `evenkeel calibrate` reads: is the best "
+               "plan surely shorter than the best of them?"},
     {"start", "NAME|FILE", "with --tried, the device that the calibration began with (the shipped one of that name)",
-     NULL},
+     NULL, CLI_TEXT(command, start)},
     {"sweep", "WHAT=A:B[:STEP]",
      "the best layout over devices, memory or global-batch, doubled without a step; or "
      "values with commas",
-     NULL},
-    {"grow-batch", NULL, "a sweep of devices: the global batch grows with them", NULL},
-    {"step", "SECONDS", "a sweep: the fewest devices whose step is no longer", NULL},
-    {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output"},
+     NULL, CLI_CALL(command, values, cli_plan_take_sweep),
+     .manual = "[the best layout](plan.md#sweeps) over `devices`, `memory` or `global-batch`, doubled without a "
+               "step; or values with commas"},
+    {"grow-batch", NULL, "a sweep of devices: the global batch grows with them", NULL, CLI_FLAG(command, batch_grows)},
+    {"step", "SECONDS", "a sweep: the fewest devices whose step is no longer", NULL,
+     CLI_DOUBLE(command, wanted_seconds, 1e-6, 1e6)},
+    {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output",
+     CLI_WORD(command, format)},
     {"write", "DIR", "files of the plans in the job's own words: plan_1.yaml and so on; with --trials trial_1.yaml",
-     NULL},
-    {"svg", "FILE", "picture: step against memory of all layouts, those near the best enlarged", NULL},
+     NULL, CLI_TEXT(command, write),
+     .manual = "[files](plan.md#files-of-the-plans) of the plans in the job's own words: `plan_1.yaml` and so on; "
+               "with `--trials` `trial_1.yaml`. What is there already stays"},
+    {"svg", "FILE", "picture: step against memory of all layouts, those near the best enlarged", NULL,
+     CLI_TEXT(command, svg),
+     .manual = "[picture](plan.md#picture-and-page): step against memory of all layouts, those near the best "
+               "enlarged"},
     {"html", "FILE",
      "page for a browser: all layouts, and a timeline of each plan; - for standard output, instead of "
      "the report",
-     NULL},
-    {"q|quiet", NULL, "one line, and no warnings", NULL},
-    {"h|help", NULL, "this text", NULL},
+     NULL, CLI_TEXT(command, html),
+     .manual = "[page for a browser](plan.md#picture-and-page): all layouts, and a timeline of each plan; `-` for "
+               "standard output, instead of the report"},
+    {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
+     .manual = "the first line alone, and no warnings"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -75,12 +158,10 @@ static const cli_spec spec = {
                 "  evenkeel plan pretrain.sh --device H100 --fix tp=8,sp=on --range pp=1:8 --top 5 --format json\n",
     .operand = "JOB",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
 
 enum { PLANS = 10, PLANS_TO_TRY = 20 };
 
-typedef cli_plan_command command;
 typedef cli_plan found;
 
 static void clear_found(found *f)
@@ -97,105 +178,6 @@ static void clear_found(found *f)
 }
 
 /* ---- options ---- */
-
-static bool take_format(command *c, const cli_option *option, const char *text)
-{
-    static const char *const formats[] = {"text", "json", "csv"};
-    int i = cli_word(option, text, formats, 3);
-    c->format = i >= 0 ? formats[i] : c->format;
-    return i >= 0;
-}
-
-static bool take_schedules(command *c, const char *text)
-{
-    ek_layout_options *o = &c->layout;
-    o->n_schedules = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
-        const ek_schedule *schedule = cli_find_schedule(at, length);
-        if (!schedule)
-            return false;
-        if (o->n_schedules == EK_MAX_LAYOUT_SCHEDULES) {
-            cli_error(NULL, "--schedules takes at most %d", EK_MAX_LAYOUT_SCHEDULES);
-            return false;
-        }
-        o->schedule[o->n_schedules++] = schedule;
-        at += length;
-        if (*at == '\0')
-            return true;
-    }
-}
-
-static bool take_number(command *c, const cli_option *option, const char *text, bool *taken)
-{
-    const struct {
-        const char *name;
-        int most, *place;
-    } numbers[] = {{"devices", EK_MAX_RANKS, &c->layout.n_devices},
-                   {"global-batch", 1 << 30, &c->global_batch},
-                   {"top", 1000, &c->layout.n_best},
-                   {"trials", EK_MAX_LAYOUT_TRIALS, &c->n_trials},
-                   {"threads", 256, &c->layout.n_threads}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (cli_is(option, numbers[i].name)) {
-            *taken = true;
-            return cli_int(option, text, 1, numbers[i].most, numbers[i].place);
-        }
-    if (cli_is(option, "step")) {
-        *taken = true;
-        return cli_double(option, text, 1e-6, 1e6, &c->wanted_seconds);
-    }
-    if (cli_is(option, "t")) {
-        *taken = true;
-        return cli_double(option, text, 0.001, 1e7, &c->layout.time_limit);
-    }
-    return true;
-}
-
-static bool take_text(command *c, const cli_option *option, const char *text)
-{
-    const struct {
-        const char *name, **place;
-    } texts[] = {{"device", &c->device}, {"cluster", &c->cluster}, {"svg", &c->svg},    {"html", &c->html},
-                 {"write", &c->write},   {"tried", &c->tried},     {"start", &c->start}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (cli_is(option, texts[i].name))
-            *texts[i].place = text;
-    if (cli_is(option, "way"))
-        c->way = true;
-    if (cli_is(option, "grow-batch"))
-        c->batch_grows = true;
-    if (cli_is(option, "q"))
-        c->quiet = true;
-    return true;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    bool taken = false, fine = take_number(c, option, text, &taken);
-    if (taken)
-        return fine;
-    if (cli_is_job_option(option))
-        return cli_take_job_option(&c->job, option, text);
-    if (cli_is_reading_option(option))
-        return cli_take_reading_option(&c->job, option, text);
-    if (cli_is(option, "format"))
-        return take_format(c, option, text);
-    if (cli_is(option, "fix") || cli_is(option, "range"))
-        return cli_take_axes(option, text, cli_is(option, "range"), &c->layout);
-    if (cli_is(option, "schedules"))
-        return take_schedules(c, text);
-    if (cli_is(option, "sweep"))
-        return cli_plan_read_sweep(option, text, &c->values);
-    if (cli_is(option, "explain")) { /* the other axes are settled later */
-        ek_layout_options all = c->layout;
-        c->explain_option = option;
-        c->explain = text;
-        return cli_take_axes(option, text, false, &all);
-    }
-    return take_text(c, option, text);
-}
 
 static bool check_options(const command *c)
 {
@@ -357,7 +339,7 @@ static int run(int argc, char **argv)
     cli_job_options_init(&c.job);
     ek_layout_options_init(&c.layout);
     c.layout.n_best = 0;
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
+    int parsed = cli_parse(&spec, argc, argv, &c, operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];

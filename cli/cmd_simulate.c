@@ -8,16 +8,28 @@
 #include "model.h"
 #include "uniform.h"
 
+typedef struct command {
+    cli_model model;
+    const char *uniform;
+} command;
+
 /* clang-format off */
 static const cli_option options[] = {
-    CLI_MODEL_OPTIONS,
-    CLI_PIPELINE_OPTIONS,
-    CLI_CLUSTER_OPTIONS,
+    CLI_MODEL_OPTIONS(command, model),
+    CLI_PIPELINE_OPTIONS(command, model),
+    CLI_CLUSTER_OPTIONS(command, model.cluster),
     {"uniform", "TIMES", "equal stages instead of a model and a plan: times of one stage and micro-batch, as "
      "forward=2,backward=4 or forward=2,backward_input=2,backward_weight=2; weight_activation=0.5 is the share of the "
-     "activations held until the weight gradient", "without a model"},
-    {"mem|max-memory|max_memory", "MB", "memory limit to compare the peaks with, in MB of 2^20 bytes", "limits"},
-    CLI_OUTPUT_OPTIONS,
+     "activations held until the weight gradient", "without a model",
+     CLI_TEXT(command, uniform),
+     .manual = "equal stages instead of a model and a plan. `TIMES` are those of one stage and one micro-batch, as"
+               " `forward=2,backward=4` or `forward=2,backward_input=2,backward_weight=2`; each of several chunks "
+               "takes its share. `weight_activation=0.5` adds the share of the activations that is held until the "
+               "weight gradient"},
+    {"mem|max-memory|max_memory", "MB", "memory limit to compare the peaks with, in MB of 2^20 bytes", "limits",
+     CLI_DOUBLE(command, model.memory_mb, 1, 1e9), CLI_GIVEN(command, model.memory_given)},
+    CLI_OUTPUT_OPTIONS(command, model),
+    CLI_END,
 };
 /* clang-format on */
 
@@ -40,23 +52,7 @@ static const cli_spec spec = {
                 "--p2p-time 601\n",
     .operand = "PLAN",
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    cli_model model;
-    const char *uniform;
-} command;
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "uniform")) {
-        c->uniform = text;
-        return true;
-    }
-    return cli_model_option(&c->model, option, text) == CLI_OK;
-}
 
 static int run(int argc, char **argv)
 {
@@ -64,7 +60,7 @@ static int run(int argc, char **argv)
     command c = {0};
     const char *plan = NULL;
     cli_model_init(&c.model);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, &plan);
+    int parsed = cli_parse(&spec, argc, argv, &c, &plan);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (c.model.list_schedules)

@@ -17,36 +17,75 @@
 
 enum { MAX_PATHS = 4096, MAX_DROP = 1000000, MAX_TOP = 100000 };
 
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    cli_texts head, body, tail, receive, collective;
+    ek_trace_options options;
+    ek_trace_view view;
+    const char *format, *csv, *svg, *html, *layers;
+    bool drops; /* --drop-first is given */
+} command;
+
 static const cli_option options[] = {
     {"drop-first", "N", "steps at the start that are left out of means and findings (warm-up is found; 0: none)",
-     "steps"},
-    {"step", "NAME", "show this step alone, by its number in the trace", NULL},
-    {"raw", NULL, "from the events of the device, also where the profiler drew an overlap layer of its own", NULL},
+     "steps", CLI_INT(command, options.drop_first_steps, 0, MAX_DROP), CLI_GIVEN(command, drops), .otherwise = "found",
+     .manual = "steps at the start that are left out of means, layers and findings; 0 leaves out none"},
+    {"step", "NAME", "show this step alone, by its number in the trace", NULL, CLI_TEXT(command, view.step),
+     .otherwise = "all"},
+    {"raw", NULL, "from the events of the device, also where the profiler drew an overlap layer of its own", NULL,
+     CLI_FLAG(command, options.from_raw_events),
+     .manual = "compute from the device's events, also where the profiler drew an Overlap Analysis layer"},
     {"receive", "TEXT",
      "beginning of the names that wait for another stage (docs/trace.md lists those known); may be "
      "repeated",
-     NULL},
-    {"collective", "TEXT", "text in the names of further GPU kernels that communicate; may be repeated", NULL},
-    {"host-bound-share", "SHARE", "idle time for the host from which a rank counts as host bound (0.1)", NULL},
-    {"stages", "N", "pipeline stages, when the files do not tell: ranks are split in order", "ranks"},
-    {"rank", "N", "show this rank alone, in full", NULL},
-    {"head", "NAME", "layer before the body, by a part of its path (found by itself); may be repeated", "layers"},
-    {"body", "NAME", "kind of body layers, as LLamaDecodeLayer of 0-LLamaDecodeLayer; may be repeated", NULL},
-    {"tail", "NAME", "layer after the body; may be repeated", NULL},
-    {"mb|micro-batches", "N", "micro-batches of a step (counted)", NULL},
-    {"layers-out", "FILE", "write the layers' times as a layer file for evenkeel balance", NULL},
+     NULL, CLI_TEXTS(command, receive), .otherwise = "[list](trace.md#pipeline-wait)",
+     .manual = "beginning of the names that wait for another stage; may be repeated"},
+    {"collective", "TEXT", "text in the names of further GPU kernels that communicate; may be repeated", NULL,
+     CLI_TEXTS(command, collective), .otherwise = "[list](trace.md#kernels-that-communicate)",
+     .manual = "text in the names of GPU kernels that communicate, beside those that are known: NCCL, RCCL, "
+               "DeepEP, NVSHMEM, MSCCL++, symmetric memory, custom and fused all-reduces; may be repeated"},
+    {"host-bound-share", "SHARE", "idle time for the host from which a rank counts as host bound ({})", NULL,
+     CLI_DOUBLE(command, options.host_bound_share, 0.0001, 1), .otherwise = "0.1",
+     .manual = "idle time for the host, as a share of the step, from which a rank is host bound"},
+    {"stages", "N", "pipeline stages, when the files do not tell: ranks are split in order", "ranks",
+     CLI_INT(command, options.stages, 1, EK_MAX_STAGES), .otherwise = "from the files",
+     .manual = "ranks are split into that many stages in order"},
+    {"rank", "N", "show this rank alone, in full", NULL, CLI_INT(command, view.rank, 0, 1 << 24), .otherwise = "all"},
+    {"head", "NAME", "layer before the body, by a part of its path (found by itself); may be repeated", "layers",
+     CLI_TEXTS(command, head), .otherwise = "found",
+     .manual = "layer before the body: a whole path element, or its part after `N-`; may be repeated"},
+    {"body", "NAME", "kind of body layers, as LLamaDecodeLayer of 0-LLamaDecodeLayer; may be repeated", NULL,
+     CLI_TEXTS(command, body), .otherwise = "found",
+     .manual = "kind of body layers, as `LLamaDecodeLayer` of `0-LLamaDecodeLayer`; may be repeated"},
+    {"tail", "NAME", "layer after the body; may be repeated", NULL, CLI_TEXTS(command, tail), .otherwise = "found"},
+    {"mb|micro-batches", "N", "micro-batches of a step ({})", NULL,
+     CLI_INT(command, options.n_micro_batches, 1, EK_MAX_MICRO_BATCHES), .otherwise = "counted"},
+    {"layers-out", "FILE", "write the layers' times as a layer file for evenkeel balance", NULL,
+     CLI_TEXT(command, layers),
+     .manual = "write the times of layers as a [layer file](formats.md#layer-file) for `evenkeel balance`"},
     {"sapp-compatible", NULL,
-     "also work out what MindFormers' ComputationAnalyzer prints for these files (in the JSON)", NULL},
-    {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output"},
-    {"csv", "DIR", "folder for tables, one a topic", NULL},
-    {"svg", "FILE", "picture: a bar for every rank", NULL},
+     "also work out what MindFormers' ComputationAnalyzer prints for these files (in the JSON)", NULL,
+     CLI_FLAG(command, options.sapp_compatible),
+     .manual = "also what MindFormers' ComputationAnalyzer prints for these files, faults included; in the JSON"},
+    {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output",
+     CLI_WORD(command, format), .must = "text, json or csv", .hint = "; a picture is --svg FILE"},
+    {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_TEXT(command, csv),
+     .manual = "folder for 13 tables, one a topic: steps, ranks, layers, operators, outliers, collectives, links, "
+               "idle, memory, stages, cluster, sources, findings"},
+    {"svg", "FILE", "picture: a bar for every rank", NULL, CLI_TEXT(command, svg)},
     {"html", "FILE",
      "page for a browser: the timeline and all figures of all ranks; - for standard output, instead of "
      "the summary",
-     NULL},
-    {"top", "N", "rows of a list in the summary (10)", NULL},
-    {"threads", "N", "threads (all cores)", NULL},
-    {"h|help", NULL, "this text", NULL},
+     NULL, CLI_TEXT(command, html),
+     .manual = "[page for a browser](trace.md#a-page-for-a-browser), in one file that needs no network, with the "
+               "timeline of the events and all figures of all ranks; `-` for standard output, instead of the "
+               "summary. Traces of more than 96 MB of events are refused: `evenkeel view --serve` shows them"},
+    {"top", "N", "rows of a list in the summary ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
+    {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores",
+     .manual = "threads; the answer does not depend on it"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -69,110 +108,9 @@ static const cli_spec spec = {
     .operand = "PATH",
     .max_operands = MAX_PATHS,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
 
-typedef struct names {
-    int n;
-    const char *at[EK_TRACE_MAX_NAMES];
-} names;
-
-typedef struct command {
-    const char *path[MAX_PATHS];
-    int n_paths;
-    names head, body, tail, receive, collective;
-    ek_trace_options options;
-    ek_trace_view view;
-    const char *format, *csv, *svg, *html, *layers;
-} command;
-
 /* ---- options ---- */
-
-static bool take_name(const cli_option *option, names *list, const char *text)
-{
-    if (!*text) {
-        cli_error(NULL, "--%s needs a text that is not empty", option->names);
-        return false;
-    }
-    if (list->n == EK_TRACE_MAX_NAMES) {
-        cli_error(NULL, "at most %d times --%s (got '%s' too)", EK_TRACE_MAX_NAMES, option->names, text);
-        return false;
-    }
-    list->at[list->n++] = text;
-    return true;
-}
-
-static bool take_format(command *c, const char *text)
-{
-    static const char *const known[] = {"text", "json", "csv"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(text, known[i]) == 0) {
-            c->format = known[i];
-            return true;
-        }
-    cli_error(NULL, "--format must be text, json or csv (got '%s'); a picture is --svg FILE", text);
-    return false;
-}
-
-static bool take_drop(command *c, const cli_option *option, const char *text)
-{
-    int n;
-    if (!cli_int(option, text, 0, MAX_DROP, &n))
-        return false;
-    c->options.drop_first_steps = n == 0 ? -1 : n;
-    return true;
-}
-
-/* An option that is a name, a list of names or a flag. */
-static bool handle_text(command *c, const cli_option *option, const char *text)
-{
-    const struct {
-        const char *name;
-        names *list;
-    } lists[] = {{"head", &c->head},
-                 {"body", &c->body},
-                 {"tail", &c->tail},
-                 {"receive", &c->receive},
-                 {"collective", &c->collective}};
-    const struct {
-        const char *name;
-        const char **place;
-    } texts[] = {
-        {"step", &c->view.step}, {"layers-out", &c->layers}, {"csv", &c->csv}, {"svg", &c->svg}, {"html", &c->html}};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (cli_is(option, lists[i].name))
-            return take_name(option, lists[i].list, text);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (cli_is(option, texts[i].name))
-            *texts[i].place = text;
-    if (cli_is(option, "raw"))
-        c->options.from_raw_events = true;
-    if (cli_is(option, "sapp-compatible"))
-        c->options.sapp_compatible = true;
-    return true;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "format"))
-        return take_format(c, text);
-    if (cli_is(option, "drop-first"))
-        return take_drop(c, option, text);
-    if (cli_is(option, "stages"))
-        return cli_int(option, text, 1, EK_MAX_STAGES, &c->options.stages);
-    if (cli_is(option, "rank"))
-        return cli_int(option, text, 0, 1 << 24, &c->view.rank);
-    if (cli_is(option, "top"))
-        return cli_int(option, text, 1, MAX_TOP, &c->view.top);
-    if (cli_is(option, "mb"))
-        return cli_int(option, text, 1, EK_MAX_MICRO_BATCHES, &c->options.n_micro_batches);
-    if (cli_is(option, "threads"))
-        return cli_int(option, text, 1, 1024, &c->options.n_threads);
-    if (cli_is(option, "host-bound-share"))
-        return cli_double(option, text, 0.0001, 1, &c->options.host_bound_share);
-    return handle_text(c, option, text);
-}
 
 static bool check_options(command *c)
 {
@@ -187,6 +125,8 @@ static bool check_options(command *c)
             cli_error(NULL, "traces cannot be read from standard input; save them to a file");
             return false;
         }
+    if (c->drops && c->options.drop_first_steps == 0)
+        c->options.drop_first_steps = -1; /* none */
     c->options.head = c->head.at, c->options.n_head = c->head.n;
     c->options.body = c->body.at, c->options.n_body = c->body.n;
     c->options.tail = c->tail.at, c->options.n_tail = c->tail.n;
@@ -366,7 +306,7 @@ static int run(int argc, char **argv)
         return cli_trace_merge(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "cut") == 0)
         return cli_trace_cut(argc - 1, argv + 1);
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (!check_options(&c))

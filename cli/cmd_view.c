@@ -18,28 +18,70 @@
 
 enum { MAX_SOURCES = 4096, MAX_PORT = 65535 };
 
+typedef struct command {
+    const char *source[MAX_SOURCES];
+    cli_view_how how;
+    cli_view_set first, second;
+    const char *output;
+    cli_serve_options serving;
+    bool serve, compares;
+    const char *needs_serve; /* an option that does */
+} command;
+
+static bool take_against(const cli_option *option, const char *text, void *place)
+{
+    command *c = place;
+    (void)option;
+    c->second.given = c->second.given ? c->second.given : text;
+    return cli_run_take(&c->second.files, text, CLI_RUN_UNKNOWN);
+}
+
 static const cli_option options[] = {
     {"o|out|output", "FILE",
-     "write the page there (NAME.html in this folder, by the first input); - is standard output", "the page"},
-    {"title", "TEXT", "its title", NULL},
-    {"against", "FILE|DIR", "compare with this; may be repeated: the files of one other run", NULL},
-    {"serve", NULL, "start a server on this machine instead of writing a page: for traces of any size", "serving"},
-    {"port", "N", "port of the server (any that is free)", NULL},
-    {"index", "DIR", "folder for the index of the traces (beside them, or in the user's cache)", NULL},
-    {"fresh", NULL, "index and work out the figures again, even where nothing has changed", NULL},
-    {"init", "FILE", "init file (YAML) of plans: what a dry run held on every stage", "plans"},
-    {"layers", "FILE", "layer file (JSON) of plans: what each layer holds and how long it takes", NULL},
-    {"time", "TIMES", "forward times, for example head=0.1,body=3.1,tail=3.5; they win over the file's", NULL},
+     "write the page there (NAME.html in this folder, by the first input); - is standard output", "the page",
+     CLI_TEXT(command, output),
+     .otherwise =
+         "the name of the first input with `.html`, in the current folder, unless that is a file of another kind",
+     .manual = "write the page there; `-` is standard output"},
+    {"title", "TEXT", "its title", NULL, CLI_TEXT(command, serving.title), .manual = "title of the page"},
+    {"against", "FILE|DIR", "compare with this; may be repeated: the files of one other run", NULL,
+     CLI_CALL_ALL(take_against), CLI_GIVEN(command, compares),
+     .manual = "compare with this; may be repeated, for the files of one other run. Plans that come without a "
+               "model share the first one's"},
+    {"serve", NULL, "start a server on this machine instead of writing a page: for traces of any size", "serving",
+     CLI_FLAG(command, serve)},
+    {"port", "N", "port of the server ({})", NULL, CLI_INT(command, serving.port, 0, MAX_PORT),
+     CLI_GIVEN(command, needs_serve), .otherwise = "any that is free"},
+    {"index", "DIR", "folder for the index of the traces ({})", NULL, CLI_TEXT(command, how.index_folder),
+     CLI_GIVEN(command, needs_serve), .otherwise = "beside them, or in the user's cache",
+     .manual = "folder for the index, by default `evenkeel-index` beside the traces, or the user's cache where "
+               "that cannot be written"},
+    {"fresh", NULL, "index and work out the figures again, even where nothing has changed", NULL,
+     CLI_FLAG(command, how.fresh), CLI_GIVEN(command, needs_serve)},
+    {"init", "FILE", "init file (YAML) of plans: what a dry run held on every stage", "plans",
+     CLI_TEXT(command, how.model.init)},
+    {"layers", "FILE", "layer file (JSON) of plans: what each layer holds and how long it takes", NULL,
+     CLI_TEXT(command, how.model.layers)},
+    {"time", "TIMES", "forward times, for example head=0.1,body=3.1,tail=3.5; they win over the file's", NULL,
+     CLI_TEXT(command, how.model.times)},
     {"schedule", "SCHEDULE", "order of the blocks (the plan's own; `evenkeel simulate --list-schedules` names all)",
-     NULL},
-    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (the plan's own)", NULL},
-    {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},
-    {"s|stages|stage", "N", "pipeline stages, when the files do not tell", "runs"},
-    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
-    {"device", "NAME|FILE", "the device, for its memory and modelled times", NULL},
-    {"threads", "N", "threads (all cores)", NULL},
-    {"q|quiet", NULL, "no remarks: the name of the page, or the address of the server, alone", NULL},
-    {"h|help", NULL, "this text", NULL},
+     NULL, CLI_CALL(command, how.model.schedule, cli_take_schedule), CLI_GIVEN(command, how.job.given)},
+    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (the plan's own)", NULL,
+     CLI_INT(command, how.model.n_micro_batches, 1, EK_MAX_MICRO_BATCHES), CLI_GIVEN(command, how.job.given)},
+    {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times ({})", NULL,
+     CLI_DOUBLE(command, how.model.comm.p2p_time, 0, 1e12), CLI_GIVEN(command, how.model.p2p_given)},
+    {"s|stages|stage", "N", "pipeline stages, when the files do not tell", "runs",
+     CLI_INT(command, how.model.n_stages, 1, EK_MAX_STAGES)},
+    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+     CLI_CALL(command, how.limit_mb, cli_take_memory),
+     .manual = "what the framework may take of a device, and of plans the limit of every stage: MB, or with a unit"
+               " as `58GB`"},
+    {"device", "NAME|FILE", "the device, for its memory and modelled times", NULL, CLI_TEXT(command, how.device)},
+    {"threads", "N", "threads ({})", NULL, CLI_INT(command, how.n_threads, 1, 1024), .otherwise = "all cores"},
+    {"q|quiet", NULL, "no remarks: the name of the page, or the address of the server, alone", NULL,
+     CLI_FLAG(command, how.quiet)},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -61,88 +103,9 @@ static const cli_spec spec = {
     .operand = "FILE|DIR",
     .max_operands = MAX_SOURCES,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
 
-typedef struct command {
-    const char *source[MAX_SOURCES];
-    cli_view_how how;
-    cli_view_set first, second;
-    const char *output;
-    cli_serve_options serving;
-    bool serve, compares;
-    const char *needs_serve; /* an option that does */
-} command;
-
 /* ---- options ---- */
-
-static bool take_limit(command *c, const char *text)
-{
-    if (!cli_memory_mb("--limit", text, &c->how.limit_mb))
-        return false;
-    c->how.model.memory_given = true;
-    c->how.model.memory_mb = c->how.limit_mb;
-    return true;
-}
-
-/* Options that say something of plans and of jobs alike. */
-static bool take_shared(command *c, const cli_option *option, const char *text)
-{
-    if (cli_model_option(&c->how.model, option, text) != CLI_OK)
-        return false;
-    if (cli_is(option, "s"))
-        c->how.stages = c->how.model.n_stages;
-    if (!cli_is_job_option(option))
-        return true;
-    c->how.has_overrides = true;
-    return cli_take_job_option(&c->how.job, option, text);
-}
-
-static bool take_serving(command *c, const cli_option *option, const char *text)
-{
-    if (cli_is(option, "serve"))
-        c->serve = true;
-    else if (!c->needs_serve)
-        c->needs_serve = option->names;
-    if (cli_is(option, "port"))
-        return cli_int(option, text, 0, MAX_PORT, &c->serving.port);
-    if (cli_is(option, "index"))
-        c->how.index_folder = text;
-    if (cli_is(option, "fresh"))
-        c->how.fresh = true;
-    return true;
-}
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    static const char *const serving[] = {"serve", "port", "index", "fresh"};
-    static const char *const shared[] = {"init", "layers", "time", "schedule", "mb", "p2p-time", "s"};
-    for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
-        if (cli_is(option, serving[i]))
-            return take_serving(c, option, text);
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        if (cli_is(option, shared[i]))
-            return take_shared(c, option, text);
-    if (cli_is(option, "against")) {
-        c->compares = true;
-        c->second.given = c->second.given ? c->second.given : text;
-        return cli_run_take(&c->second.files, text, CLI_RUN_UNKNOWN);
-    }
-    if (cli_is(option, "limit"))
-        return take_limit(c, text);
-    if (cli_is(option, "threads"))
-        return cli_int(option, text, 1, 1024, &c->how.n_threads);
-    if (cli_is(option, "title"))
-        c->serving.title = text;
-    if (cli_is(option, "device"))
-        c->how.device = text;
-    if (cli_is(option, "o"))
-        c->output = text;
-    if (cli_is(option, "q"))
-        c->how.quiet = true;
-    return true;
-}
 
 static bool take_sources(command *c)
 {
@@ -304,6 +267,16 @@ static int run_command(command *c)
     return c->serve ? cli_view_serve(&c->how, &c->serving, &c->first, &c->second) : make_page(c);
 }
 
+/* Options that say something of plans and of jobs alike. */
+static void share(cli_view_how *how)
+{
+    how->stages = how->model.n_stages;
+    how->job.overrides.schedule = how->model.schedule;
+    how->job.overrides.n_micro_batches = how->model.n_micro_batches;
+    how->model.memory_given = how->limit_mb > 0;
+    how->model.memory_mb = how->limit_mb;
+}
+
 static int run(int argc, char **argv)
 {
     command *c = calloc(1, sizeof *c);
@@ -315,7 +288,8 @@ static int run(int argc, char **argv)
     c->first.files.models = c->second.files.models = true;
     cli_model_init(&c->how.model);
     cli_job_options_init(&c->how.job);
-    int parsed = cli_parse(&spec, argc, argv, handle, c, c->source);
+    int parsed = cli_parse(&spec, argc, argv, c, c->source);
+    share(&c->how);
     if (parsed == CLI_HELP)
         code = EXIT_DONE;
     else if (parsed == CLI_OK && check(c) && take_sources(c) && (!c->serve || check_served(c)))

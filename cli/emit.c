@@ -8,18 +8,19 @@
 
 #include "files.h"
 
-const ek_emitter *cli_find_emitter(const cli_option *option, const char *name)
+bool cli_take_emitter(const cli_option *option, const char *text, void *place)
 {
-    const ek_emitter *emitter = ek_emitter_find(name);
-    if (emitter)
-        return emitter;
+    const ek_emitter **emitter = place;
+    *emitter = ek_emitter_find(text);
+    if (*emitter)
+        return true;
     char names[256] = "";
     for (const ek_emitter *const *e = ek_emitters; *e; e++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*e)->name);
     }
-    cli_error(NULL, "--%s: no framework is called '%s'; there are %s", option->names, name, names);
-    return NULL;
+    cli_error(NULL, "--%s: no framework is called '%s'; there are %s", option->names, text, names);
+    return false;
 }
 
 bool cli_emit(const ek_emitter *emitter, const ek_emission *emission, const char *path, ek_telling *told)

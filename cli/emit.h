@@ -6,8 +6,8 @@
 
 #include "options.h"
 
-/** The emitter of a name; NULL after a message that lists the names. */
-const ek_emitter *cli_find_emitter(const cli_option *option, const char *name);
+/** Takes the name of an emitter, into a `const ek_emitter *`; false after a message that lists the names. */
+bool cli_take_emitter(const cli_option *option, const char *text, void *place);
 
 /** Write a plan's settings to a file, or to stdout when `path` is NULL. A note says when they are not all of the plan.
  *  @param told  out: how much they say

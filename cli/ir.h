@@ -25,9 +25,6 @@ void cli_ir_clear(cli_ir *graph);
  *  A path that is no folder stays. False after a message. */
 bool cli_ir_choose_file(const char *path, char *out, size_t size);
 
-/** --format of both commands; false after a message. */
-bool cli_ir_format(const char *text, bool *json);
-
 /** `evenkeel ir diff`: argv[0] is "diff". @return an exit code. */
 int cli_ir_difference(int argc, char **argv);
 

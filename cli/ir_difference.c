@@ -12,13 +12,23 @@
 
 enum { MAX_TOP = 100000, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };
 
+typedef struct command {
+    const char *path[2];
+    bool json, quiet;
+    ek_ir_view view;
+    ek_ir_check_options check;
+} command;
+
 static const cli_option options[] = {
-    {"format", "text|json", "for people, or docs/ir-json.md", NULL},
-    {"top", "N", "rows of a list for people (10)", NULL},
-    {"devices", "N", "devices of a stage, as for evenkeel ir", NULL},
-    {"alive", "N", "micro-batches whose kept tensors are alive at once (1)", NULL},
-    {"q|quiet", NULL, "the sums only, and nothing of damaged places", NULL},
-    {"h|help", NULL, "this text", NULL},
+    {"format", "text|json", "for people, or docs/ir-json.md", NULL, CLI_WORD(command, json), .must = "text or json",
+     .otherwise = "text"},
+    {"top", "N", "rows of a list for people ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
+    {"devices", "N", "devices of a stage, as for evenkeel ir", NULL, CLI_INT(command, check.n_devices, 1, MAX_DEVICES)},
+    {"alive", "N", "micro-batches whose kept tensors are alive at once ({})", NULL,
+     CLI_INT(command, check.alive, 1, MAX_ALIVE), .otherwise = "1"},
+    {"q|quiet", NULL, "the sums only, and nothing of damaged places", NULL, CLI_FLAG(command, quiet)},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -33,30 +43,7 @@ static const cli_spec spec = {
     .operand = "file",
     .max_operands = 2,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    const char *path[2];
-    bool json, quiet;
-    ek_ir_view view;
-    ek_ir_check_options check;
-} command;
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "format"))
-        return cli_ir_format(text, &c->json);
-    if (cli_is(option, "top"))
-        return cli_int(option, text, 1, MAX_TOP, &c->view.top);
-    if (cli_is(option, "devices"))
-        return cli_int(option, text, 1, MAX_DEVICES, &c->check.n_devices);
-    if (cli_is(option, "alive"))
-        return cli_int(option, text, 1, MAX_ALIVE, &c->check.alive);
-    c->quiet = true;
-    return true;
-}
 
 static bool compare(const command *c, const cli_ir *before, const cli_ir *after)
 {
@@ -78,7 +65,7 @@ int cli_ir_difference(int argc, char **argv)
 {
     command c = {.view = {.layer = -1}};
     cli_ir before, after;
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (!c.path[0] || !c.path[1]) {

@@ -169,12 +169,3 @@ void cli_ir_clear(cli_ir *graph)
     }
     *graph = (cli_ir){0};
 }
-
-bool cli_ir_format(const char *text, bool *json)
-{
-    *json = strcmp(text, "json") == 0;
-    if (*json || strcmp(text, "text") == 0)
-        return true;
-    cli_error(NULL, "--format must be text or json (got '%s')", text);
-    return false;
-}

@@ -8,45 +8,18 @@
 
 #include "model.h"
 
-/* Whole numbers that go straight into the overrides. */
-static const struct {
-    const char *name;
-    size_t at;
-    int most;
-} numbers[] = {
-    {"dp", offsetof(ek_job_overrides, data), EK_MAX_RANKS},
-    {"tp", offsetof(ek_job_overrides, tensor), EK_MAX_RANKS},
-    {"pp", offsetof(ek_job_overrides, pipeline), EK_MAX_STAGES},
-    {"cp", offsetof(ek_job_overrides, context), EK_MAX_RANKS},
-    {"ep", offsetof(ek_job_overrides, expert), EK_MAX_RANKS},
-    {"vpp", offsetof(ek_job_overrides, n_chunks), EK_MAX_CHUNKS},
-    {"mb", offsetof(ek_job_overrides, n_micro_batches), EK_MAX_MICRO_BATCHES},
-    {"batch", offsetof(ek_job_overrides, batch), 1 << 16},
-    {"seq-length", offsetof(ek_job_overrides, seq_length), 1 << 28},
-    {"num-layers", offsetof(ek_job_overrides, n_layers), EK_MAX_LAYERS},
-};
-enum { N_NUMBERS = sizeof numbers / sizeof *numbers };
-
 void cli_job_options_init(cli_job_options *out)
 {
     *out = (cli_job_options){.overrides = ek_job_overrides_none()};
     out->overrides.rules = out->rule;
 }
 
-int cli_word(const cli_option *option, const char *text, const char *const *known, int n)
+bool cli_take_rule(const cli_option *option, const char *text, void *place)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(text, known[i]) == 0)
-            return i;
-    cli_error(NULL, "--%.*s must be %s (got '%s')", (int)strcspn(option->names, "|"), option->names, option->argument,
-              text);
-    return -1;
-}
-
-bool cli_take_rule(cli_job_options *options, const char *text)
-{
+    cli_job_options *options = place;
     ek_rules scratch = ek_rules_default(EK_MINDFORMERS);
     ek_error err;
+    (void)option;
     if (ek_rules_set(&scratch, text, &err)) {
         cli_error(NULL, "--rule %s: %s", text, err.message);
         return false;
@@ -59,49 +32,61 @@ bool cli_take_rule(cli_job_options *options, const char *text)
     return true;
 }
 
-bool cli_is_job_option(const cli_option *option)
+bool cli_take_memory(const cli_option *option, const char *text, void *place)
 {
-    for (int i = 0; i < N_NUMBERS; i++)
-        if (cli_is(option, numbers[i].name))
-            return true;
-    return cli_is(option, "sequence-parallel") || cli_is(option, "recompute") || cli_is(option, "schedule");
+    char name[CLI_NAME_SIZE];
+    return cli_memory_mb(cli_shown(option, name, sizeof name), text, place);
 }
 
-bool cli_take_job_option(cli_job_options *options, const cli_option *option, const char *text)
+static bool take_recompute(const cli_option *option, const char *text, void *place)
 {
-    static const char *const switches[] = {"off", "on"}, *const recompute[] = {"none", "full"};
-    ek_job_overrides *o = &options->overrides;
-    for (int i = 0; i < N_NUMBERS; i++)
-        if (cli_is(option, numbers[i].name))
-            return cli_int(option, text, 1, numbers[i].most, (int *)((char *)o + numbers[i].at));
-    if (cli_is(option, "schedule")) {
-        o->schedule = cli_find_schedule(text, strlen(text));
-        return o->schedule != NULL;
-    }
-    if (cli_is(option, "sequence-parallel")) {
-        int i = cli_word(option, text, switches, 2);
-        o->sequence_parallel = i;
-        return i >= 0;
-    }
-    int i = cli_word(option, text, recompute, 2);
-    o->recompute = i == 1 ? EK_RECOMPUTE_FULL : EK_RECOMPUTE_NONE;
+    int i = cli_word(option, text);
+    *(int *)place = i == 1 ? EK_RECOMPUTE_FULL : EK_RECOMPUTE_NONE;
     return i >= 0;
 }
 
-bool cli_is_reading_option(const cli_option *option)
+static bool take_on_off(const cli_option *option, const char *text, void *place)
 {
-    return cli_is(option, "mem") || cli_is(option, "literal") || cli_is(option, "rule");
+    int i = cli_word(option, text);
+    *(int *)place = i == 0;
+    return i >= 0;
 }
 
-bool cli_take_reading_option(cli_job_options *options, const cli_option *option, const char *text)
-{
-    if (cli_is(option, "mem"))
-        return cli_memory_mb("--mem", text, &options->overrides.limit_mb);
-    if (cli_is(option, "rule"))
-        return cli_take_rule(options, text);
-    options->overrides.literal = true;
-    return true;
-}
+#define COUNT(field, most) CLI_INT(cli_job_options, overrides.field, 1, most), GIVEN
+#define GIVEN              CLI_GIVEN(cli_job_options, given)
+
+/* clang-format off */
+const cli_option cli_job_rows[] = {
+    {"dp", "N", "data parallel ranks", "the job, instead of what the file says", COUNT(data, EK_MAX_RANKS),
+     .manual = "data parallel ranks. Like the options below it wins over the file"},
+    {"tp", "N", "tensor parallel ranks (model_parallel)", NULL, COUNT(tensor, EK_MAX_RANKS)},
+    {"pp", "N", "pipeline stages; other stages or chunks than the file's spread the layers evenly", NULL,
+     COUNT(pipeline, EK_MAX_STAGES)},
+    {"cp", "N", "context parallel ranks", NULL, COUNT(context, EK_MAX_RANKS)},
+    {"ep", "N", "expert parallel ranks", NULL, COUNT(expert, EK_MAX_RANKS)},
+    {"vpp", "N", "chunks per stage (pp_interleave_num)", NULL, COUNT(n_chunks, EK_MAX_CHUNKS)},
+    {"mb|micro-batches", "N", "micro-batches of a step", NULL, COUNT(n_micro_batches, EK_MAX_MICRO_BATCHES)},
+    {"batch", "N", "sequences of a micro-batch", NULL, COUNT(batch, 1 << 16)},
+    {"seq-length", "N", "tokens of a sequence", NULL, COUNT(seq_length, 1 << 28)},
+    {"num-layers", "N", "decoder layers", NULL, COUNT(n_layers, EK_MAX_LAYERS)},
+    {"sequence-parallel", "on|off", "split norms and kept inputs over the tensor parallel ranks", NULL,
+     CLI_CALL(cli_job_options, overrides.sequence_parallel, take_on_off), GIVEN},
+    {"recompute", "none|full", "of every layer, instead of the file's lists", NULL,
+     CLI_CALL(cli_job_options, overrides.recompute, take_recompute), GIVEN},
+    {"schedule", "SCHEDULE", "order of the blocks (`evenkeel balance --list-schedules` names all)", NULL,
+     CLI_CALL(cli_job_options, overrides.schedule, cli_take_schedule), GIVEN},
+    CLI_END,
+};
+const cli_option cli_reading_rows[] = {
+    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+     CLI_CALL(cli_job_options, overrides.limit_mb, cli_take_memory),
+     .manual = "what the framework may take of a device: MB, or with a unit as `58GB`; a GB is 1024 MB. Without it"
+               " and without a limit in the file `estimate` takes all that the device has"},
+    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL,
+     CLI_FLAG(cli_job_options, overrides.literal)},
+    CLI_END,
+};
+/* clang-format on */
 
 bool cli_said(const cli_spool *spool, ek_status status, ek_error *err)
 {

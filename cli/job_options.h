@@ -11,48 +11,23 @@
 
 enum { CLI_MAX_RULES = 256 };
 
-/** Rows for a command's table of options. */
-#define CLI_JOB_OPTIONS                                                                                                \
-    {"dp", "N", "data parallel ranks", "the job, instead of what the file says"},                                      \
-        {"tp", "N", "tensor parallel ranks (model_parallel)", NULL},                                                   \
-        {"pp", "N", "pipeline stages; other stages or chunks than the file's spread the layers evenly", NULL},         \
-        {"cp", "N", "context parallel ranks", NULL}, {"ep", "N", "expert parallel ranks", NULL},                       \
-        {"vpp", "N", "chunks per stage (pp_interleave_num)", NULL},                                                    \
-        {"mb|micro-batches", "N", "micro-batches of a step", NULL},                                                    \
-        {"batch", "N", "sequences of a micro-batch", NULL}, {"seq-length", "N", "tokens of a sequence", NULL},         \
-        {"num-layers", "N", "decoder layers", NULL},                                                                   \
-        {"sequence-parallel", "on|off", "split norms and kept inputs over the tensor parallel ranks", NULL},           \
-        {"recompute", "none|full", "of every layer, instead of the file's lists", NULL},                               \
-    {                                                                                                                  \
-        "schedule", "SCHEDULE", "order of the blocks (`evenkeel balance --list-schedules` names all)", NULL            \
-    }
-
-/** Further rows, of commands that read a job alone. */
-#define CLI_READING_OPTIONS                                                                                            \
-    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},             \
-    {                                                                                                                  \
-        "literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL         \
-    }
+/** Rows for a command's table, and further ones of commands that read a job alone. */
+#define CLI_JOB_OPTIONS(owner, field)     CLI_ROWS(cli_job_rows, cli_job_options, owner, field)
+#define CLI_READING_OPTIONS(owner, field) CLI_ROWS(cli_reading_rows, cli_job_options, owner, field)
+extern const cli_option cli_job_rows[], cli_reading_rows[];
 
 typedef struct cli_job_options {
     ek_job_overrides overrides;
     const char *rule[CLI_MAX_RULES]; /**< what overrides.rules points at */
+    bool given;                      /**< is there an option of CLI_JOB_OPTIONS on the command line? */
 } cli_job_options;
 
 /** Nothing said. Stays where it is: it points into itself. */
 void cli_job_options_init(cli_job_options *out);
-/** Is it one of CLI_JOB_OPTIONS? */
-bool cli_is_job_option(const cli_option *option);
-/** Take one of them. False after a message. */
-bool cli_take_job_option(cli_job_options *options, const cli_option *option, const char *text);
-/** The same of CLI_READING_OPTIONS and of --rule. */
-bool cli_is_reading_option(const cli_option *option);
-bool cli_take_reading_option(cli_job_options *options, const cli_option *option, const char *text);
-/** Take "NAME=VALUE" of a rule. False after a message. */
-bool cli_take_rule(cli_job_options *options, const char *text);
-
-/** One of a few words: its number, or -1 after a message. */
-int cli_word(const cli_option *option, const char *text, const char *const *known, int n);
+/** Takers: "NAME=VALUE" of a rule, into a cli_job_options; and memory as people write it, "56000", "58GB", into a
+ * double of MB. */
+bool cli_take_rule(const cli_option *option, const char *text, void *place);
+bool cli_take_memory(const cli_option *option, const char *text, void *place);
 
 /** Did it go well? Else the message, with standard input under the name that people know. */
 bool cli_said(const cli_spool *spool, ek_status status, ek_error *err);

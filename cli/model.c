@@ -7,16 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "auto.h"
 #include "files.h"
 
 void cli_model_init(cli_model *model)
 {
     *model = (cli_model){.name = "model_name", .n_pieces = 1, .less_memory = -1, .format = ek_format_find("text")};
-}
-
-static int done(bool fine)
-{
-    return fine ? CLI_OK : CLI_WRONG;
 }
 
 const ek_schedule *cli_find_schedule(const char *text, size_t length)
@@ -33,23 +29,54 @@ const ek_schedule *cli_find_schedule(const char *text, size_t length)
     return NULL;
 }
 
-static int set_schedule(cli_model *model, const char *text)
+bool cli_take_schedule(const cli_option *option, const char *text, void *place)
 {
-    model->schedule = cli_find_schedule(text, strlen(text));
-    return model->schedule ? CLI_OK : CLI_WRONG;
+    const ek_schedule **schedule = place;
+    (void)option;
+    *schedule = cli_find_schedule(text, strlen(text));
+    return *schedule != NULL;
+}
+
+bool cli_take_format(const cli_option *option, const char *text, void *place)
+{
+    const ek_format **format = place;
+    (void)option;
+    *format = ek_format_find(text);
+    if (!*format)
+        cli_error(NULL, "no format is called '%s'; there are text, yaml and json", text);
+    return *format != NULL;
+}
+
+/* Keep a value that leaves a choice; the last one given counts. */
+static bool take_open(const char **place, const char *text)
+{
+    *place = cli_is_open(text) ? text : NULL;
+    return *place != NULL;
+}
+
+static bool take_model_schedule(const cli_option *option, const char *text, void *place)
+{
+    cli_model *model = place;
+    return (model->open && take_open(&model->open->schedules, text)) ||
+           cli_take_schedule(option, text, &model->schedule);
+}
+
+static bool take_chunks(const cli_option *option, const char *text, void *place)
+{
+    cli_model *model = place;
+    return (model->open && take_open(&model->open->chunks, text)) || cli_int(option, text, &model->n_chunks);
 }
 
 /* "12", or "1.5p" for 1.5 x the stages. */
-static int set_activation_limit(cli_model *model, const cli_option *option, const char *text)
+static bool take_activation_limit(const cli_option *option, const char *text, void *place)
 {
+    cli_model *model = place;
     char number[64];
     size_t n = strlen(text);
     bool per_stage = n > 1 && text[n - 1] == 'p';
     snprintf(number, sizeof number, "%.*s", (int)(per_stage ? n - 1 : n), text);
-    if (!cli_double(option, number, 1e-3, 1e6, &model->activation_limit))
-        return CLI_WRONG;
     model->activation_limit_per_stage = per_stage;
-    return CLI_OK;
+    return cli_double(option, number, &model->activation_limit);
 }
 
 double cli_activation_limit(const cli_model *model, int n_stages)
@@ -57,90 +84,108 @@ double cli_activation_limit(const cli_model *model, int n_stages)
     return model->activation_limit * (model->activation_limit_per_stage ? n_stages : 1);
 }
 
-static int set_format(cli_model *model, const char *text)
-{
-    model->format = ek_format_find(text);
-    model->format_given = true;
-    if (model->format)
-        return CLI_OK;
-    cli_error(NULL, "no format is called '%s'; there are text, yaml and json", text);
-    return CLI_WRONG;
-}
-
-static int set_less_memory(cli_model *model, const cli_option *option, const char *text)
-{
-    bool less;
-    if (!cli_switch(option, text, &less))
-        return CLI_WRONG;
-    model->less_memory = less;
-    return CLI_OK;
-}
-
-int cli_model_option(cli_model *model, const cli_option *option, const char *text)
-{
-    const struct {
-        const char *name;
-        const char **place;
-    } words[] = {{"init", &model->init},
-                 {"layers", &model->layers},
-                 {"lf", &model->layer_folder},
-                 {"time", &model->times},
-                 {"o", &model->output},
-                 {"svg", &model->svg},
-                 {"chrome-trace", &model->chrome_trace},
-                 {"html", &model->html},
-                 {"train", &model->train}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (cli_is(option, words[i].name)) {
-            *words[i].place = text;
-            return CLI_OK;
-        }
-    }
-    if (cli_is(option, "m")) {
-        model->name = text;
-        model->name_given = true;
-        return CLI_OK;
-    }
-    if (cli_is(option, "mc"))
-        return done(cli_double(option, text, 0, 1e9, &model->constant_mb));
-    if (cli_is(option, "s"))
-        return done(cli_int(option, text, 1, EK_MAX_STAGES, &model->n_stages));
-    if (cli_is(option, "i"))
-        return done(cli_int(option, text, 1, EK_MAX_CHUNKS, &model->n_chunks));
-    if (cli_is(option, "mb"))
-        return done(cli_int(option, text, 1, EK_MAX_MICRO_BATCHES, &model->n_micro_batches));
-    if (cli_is(option, "mem")) {
-        model->memory_given = true;
-        return done(cli_double(option, text, 1, 1e9, &model->memory_mb));
-    }
-    if (cli_is(option, "lm"))
-        return set_less_memory(model, option, text);
-    if (cli_is(option, "p2p-time")) {
-        model->p2p_given = true;
-        return done(cli_double(option, text, 0, 1e12, &model->comm.p2p_time));
-    }
-    if (cli_is(option, "p2p-blocking")) {
-        model->comm.blocking = true;
-        return CLI_OK;
-    }
-    if (cli_is(option, "schedule"))
-        return set_schedule(model, text);
-    if (cli_is(option, "list-schedules")) {
-        model->list_schedules = true;
-        return CLI_OK;
-    }
-    if (cli_is(option, "sapp-compatible")) {
-        model->sapp_compatible = true;
-        return CLI_OK;
-    }
-    if (cli_is(option, "activation-limit"))
-        return set_activation_limit(model, option, text);
-    if (cli_is(option, "format"))
-        return set_format(model, text);
-    if (cli_is(option, "seq"))
-        return done(cli_int(option, text, 1, 1024, &model->n_pieces));
-    return cli_cluster_option(&model->cluster, option, text);
-}
+/* clang-format off */
+const cli_option cli_model_rows[] = {
+    {"init", "FILE", "init file (YAML): what a dry run held on every stage", "model", CLI_TEXT(cli_model, init),
+     .manual = "init file (YAML): what a dry run held on every stage, which layers each stage had and which of "
+               "them it recomputed, and the times of a layer ([formats.md](formats.md#init-file))"},
+    {"layers", "FILE", "layer file (JSON): what each layer holds and how long it takes", NULL, CLI_TEXT(cli_model, layers),
+     .manual = "layer file (JSON): what each layer holds and how long it takes "
+               "([formats.md](formats.md#layer-file))"},
+    {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL,
+     CLI_TEXT(cli_model, layer_folder),
+     .otherwise = "`layers`",
+     .manual = "folder of layer files. With an init file: the layers found are written to `DIR/NAME.json`, `NAME` "
+               "from `-m`. Without any file: that file is read"},
+    {"m|model-name|model_name", "NAME", "name of the model ({})", NULL, CLI_TEXT(cli_model, name),
+     CLI_GIVEN(cli_model, name_given),
+     .manual = "name of a model from an init file, and of the file in `-lf`, without `/`. A layer file brings its "
+               "own name"},
+    {"mc|constant-memory|constant_memory", "MB", "memory that every stage holds besides what the model says ({})", NULL,
+     CLI_DOUBLE(cli_model, constant_mb, 0, 1e9),
+     .manual = "memory that every stage holds besides what the model says; a note says when the model has a "
+               "constant of its own"},
+    {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "
+     "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL, CLI_TEXT(cli_model, times),
+     .otherwise = "the file's",
+     .manual = "forward times of one micro-batch through the embedding, one layer, and head with loss, as "
+               "`head=0.1,body=3.1,tail=3.5`. Any of the three may be left out. They win over those of the file. "
+               "`body` is from 1e-12, the others are from 0, to 1e12"},
+    {"sapp-compatible", NULL, "the memory and the times of an init file as the original takes them from its peaks and traces, with its faults", NULL,
+     CLI_FLAG(cli_model, sapp_compatible),
+     .manual = "with an init file: its peaks taken apart [as the original does](models.md#memory-of-a-layer), and "
+               "with `profiling_config` the times that its analyser takes from the traces, with its faults"},
+    CLI_END,
+};
+const cli_option cli_pipeline_rows[] = {
+    {"s|stages|stage", "N", "stages ({})", "pipeline", CLI_INT(cli_model, n_stages, 1, EK_MAX_STAGES), .otherwise = "4",
+     .manual = "stages. `simulate` takes them from the plan; `balance` prints a note when it takes the default and"
+               " the dry run had another number"},
+    {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline ({})", NULL,
+     CLI_CALL_ALL(take_chunks), CLI_RANGE(1, EK_MAX_CHUNKS), .otherwise = "1",
+     .manual = "chunks per stage, also called interleave or virtual pipeline; default also the least that "
+               "`--schedule` is for. For `balance` also `auto` (1, 2, 3, 4, 6 and 8) or several numbers with "
+               "commas: each is tried, and all are [ranked](balance.md#several-schedules)"},
+    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step ({})", NULL,
+     CLI_INT(cli_model, n_micro_batches, 1, EK_MAX_MICRO_BATCHES), .otherwise = "4",
+     .manual = "micro-batches of a step. `simulate` takes those of the plan where it says"},
+    {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL,
+     CLI_SWITCH(cli_model, less_memory),
+     .otherwise = "0",
+     .manual = "1: the interleaved schedule with the shorter warm-up, which holds less memory; without effect for "
+               "one chunk"},
+    {"schedule", "SCHEDULE", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL,
+     CLI_CALL_ALL(take_model_schedule),
+     .otherwise = "by `-i`, `-lm`, `-seq`",
+     .manual = "order of the blocks; `--list-schedules` names all. Without `-i` a schedule gets the least chunks "
+               "that it is for. For `balance` also `auto` or several names with commas: each is tried, and all are"
+               " [ranked](balance.md#several-schedules) by step time"},
+    {"list-schedules", NULL, "name the schedules, with a line each on bubble and memory, and end", NULL,
+     CLI_FLAG(cli_model, list_schedules)},
+    {"activation-limit", "N|Np", "activations a stage may hold, in micro-batches of the whole stage, or that many times "
+     "the stages (1.5p); for schedules that make their order for it (the schedule's own)", NULL,
+     CLI_CALL_ALL(take_activation_limit), CLI_RANGE(1e-3, 1e6),
+     .otherwise = "the schedule's own",
+     .manual = "activations a stage may hold, in micro-batches of the whole stage; `1.5p` is 1.5 times the stages."
+               " For schedules that make their order for times and memory"},
+    {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times ({})", NULL,
+     CLI_DOUBLE(cli_model, comm.p2p_time, 0, 1e12), CLI_GIVEN(cli_model, p2p_given)},
+    {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL,
+     CLI_FLAG(cli_model, comm.blocking),
+     .manual = "a transfer occupies sender and receiver instead of only delaying the receiver"},
+    {"seq|seq_split_num", "N", "sequence pieces of a micro-batch ({}); more need -train", NULL,
+     CLI_INT(cli_model, n_pieces, 1, 1024),
+     .manual = "sequence pieces of a micro-batch ([models.md](models.md#sequence-pipeline)). More than 1 needs "
+               "`-train`. When a piece would be shorter than 4096 tokens there are fewer of them, and a warning "
+               "says so"},
+    {"train|training-config|training_config", "FILE", "training file (YAML) with the model's shapes, for -seq", NULL,
+     CLI_TEXT(cli_model, train),
+     .manual = "training file (YAML) with the shapes of the model ([formats.md](formats.md#training-file)); read "
+               "only with `-seq` above 1"},
+    CLI_END,
+};
+const cli_option cli_output_rows[] = {
+    {"format", "text|yaml|json", "report for people, a plan file, or docs/json.md", "output",
+     CLI_CALL(cli_model, format, cli_take_format), CLI_GIVEN(cli_model, format_given),
+     .otherwise = "text",
+     .manual = "what is printed on standard output: `text` for people, `yaml` a plan file, or [the JSON "
+               "answer](json.md). Messages go to standard error"},
+    {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL,
+     CLI_TEXT(cli_model, output),
+     .otherwise = "`output` with text, else none",
+     .manual = "folder for pictures, created when missing"},
+    {"svg", "FILE", "picture of the result", NULL, CLI_TEXT(cli_model, svg),
+     .manual = "picture of the result. With it, no folder is written unless `-o` is given"},
+    {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL, CLI_TEXT(cli_model, chrome_trace)},
+    {"html", "FILE", "page for a browser: timelines, memory, tables; - for standard output, instead of the report", NULL,
+     CLI_TEXT(cli_model, html),
+     .manual = "[page for a browser](balance.md#a-page-for-a-browser), in one file that needs no network, with all"
+               " plans of the report (timelines, memory, tables and comparisons) or with the sweep. `-` for "
+               "standard output, instead of the report. With it, no folder is written unless `-o` is given"},
+    CLI_HELP_ROW,
+    CLI_END,
+};
+/* clang-format on */
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -1,6 +1,8 @@
-/* Options by table, on top of getopt_long_only, which takes one dash or two. */
+/* Options by table, on top of getopt_long_only, which takes one dash or two. A command's table is laid out flat first,
+ * with the tables that it includes; every row then has the address of the structure whose field it names. */
 #include "options.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -16,12 +18,22 @@
 
 #include "files.h"
 
-enum { MAX_NAMES = 192, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100, LONGEST_MESSAGE = 8192 };
+enum { MAX_ROWS = 128, MAX_NAMES = 192, HELP_COLUMN = 26, HELP_WIDTH = 100, LONGEST_MESSAGE = 8192, HELP_SIZE = 1024 };
+
+/* A command's options, with those of the tables that it includes. */
+typedef struct cli_row {
+    const cli_option *option;
+    char *base; /* the structure of its field */
+} cli_row;
+typedef struct row_list {
+    int n;
+    cli_row row[MAX_ROWS];
+} row_list;
 
 /* Every name of every option, as getopt wants them. */
 typedef struct name_table {
     int n;
-    char name[MAX_NAMES][NAME_SIZE];
+    char name[MAX_NAMES][CLI_NAME_SIZE];
     const char *names[MAX_NAMES];
     struct option option[MAX_NAMES + 1];
 } name_table;
@@ -82,9 +94,9 @@ const ek_listener cli_listener = {print_warning, NULL};
 static int edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(b);
-    int row[NAME_SIZE + 1];
-    if (n > NAME_SIZE)
-        return NAME_SIZE;
+    int row[CLI_NAME_SIZE + 1];
+    if (n > CLI_NAME_SIZE)
+        return CLI_NAME_SIZE;
     for (size_t j = 0; j <= n; j++)
         row[j] = (int)j;
     for (size_t i = 1; *a; a++, i++) {
@@ -120,24 +132,80 @@ bool cli_color(int fd)
     return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
 }
 
-static void list_names(const cli_spec *spec, name_table *table)
+static void list_rows(const cli_option *option, char *base, row_list *list)
+{
+    for (; option->names || option->rows; option++) {
+        if (option->rows) {
+            list_rows(option->rows, base + option->at, list);
+            continue;
+        }
+        assert(list->n < MAX_ROWS);
+        assert(option->kind != CLI_KIND_NONE);
+        assert(!option->argument == (option->kind == CLI_KIND_FLAG || option->kind == CLI_KIND_HELP));
+        list->row[list->n++] = (cli_row){option, base};
+    }
+}
+
+static void list_names(const row_list *list, name_table *table)
 {
     table->n = 0;
-    for (int i = 0; i < spec->n_options; i++) {
-        for (const char *name = spec->options[i].names; *name && table->n < MAX_NAMES;) {
+    for (int i = 0; i < list->n; i++) {
+        for (const char *name = list->row[i].option->names; *name;) {
             size_t length = strcspn(name, "|");
+            assert(table->n < MAX_NAMES && length < CLI_NAME_SIZE);
             char *place = table->name[table->n];
-            snprintf(place, NAME_SIZE, "%.*s", (int)length, name);
+            snprintf(place, CLI_NAME_SIZE, "%.*s", (int)length, name);
             table->names[table->n] = place;
             table->option[table->n++] = (struct option){
                 .name = place,
-                .has_arg = spec->options[i].argument ? required_argument : no_argument,
+                .has_arg = list->row[i].option->argument ? required_argument : no_argument,
                 .val = 256 + i,
             };
             name += length + (name[length] == '|');
         }
     }
     table->option[table->n] = (struct option){0};
+}
+
+/* The word of a list "text|yaml|json" at a place. */
+static void copy_word(const char *words, int i, char *text, size_t size)
+{
+    assert(words);
+    for (; i > 0 && *words; i--)
+        words += strcspn(words, "|") + (words[strcspn(words, "|")] == '|');
+    snprintf(text, size, "%.*s", (int)strcspn(words, "|"), words);
+}
+
+/* The default in words; false when there is none. */
+static bool default_of(const cli_row *row, char *text, size_t size)
+{
+    const cli_option *option = row->option;
+    const char *place = row->base + option->at;
+    if (option->otherwise)
+        snprintf(text, size, "%s", option->otherwise);
+    else if (option->kind == CLI_KIND_INT)
+        snprintf(text, size, "%d", *(const int *)(const void *)place);
+    else if (option->kind == CLI_KIND_DOUBLE)
+        snprintf(text, size, "%g", *(const double *)(const void *)place);
+    else if (option->kind == CLI_KIND_WORD && option->type == CLI_OF_INT && *(const int *)(const void *)place >= 0)
+        copy_word(option->argument, *(const int *)(const void *)place, text, size);
+    else if ((option->kind == CLI_KIND_TEXT || (option->kind == CLI_KIND_WORD && option->type == CLI_OF_TEXT)) &&
+             *(const char *const *)(const void *)place)
+        snprintf(text, size, "%s", *(const char *const *)(const void *)place);
+    else
+        return false;
+    return true;
+}
+
+/* The help of a row, with its default where "{}" is. */
+static const char *help_of(const cli_row *row, char *text, size_t size)
+{
+    char value[64];
+    const char *help = row->option->help, *hole = strstr(help, "{}");
+    if (!hole || !default_of(row, value, sizeof value))
+        return help;
+    snprintf(text, size, "%.*s%s%s", (int)(hole - help), help, value, hole + 2);
+    return text;
 }
 
 /* Wrap `text` at HELP_WIDTH, its lines starting at HELP_COLUMN. */
@@ -183,12 +251,13 @@ static void print_summary(const char *text)
     putchar('\n');
 }
 
-static void print_help(const cli_spec *spec)
+static void print_help(const cli_spec *spec, const row_list *list)
 {
+    char help[HELP_SIZE];
     printf("usage: %s\n\n", spec->usage);
     print_summary(spec->summary);
-    for (int i = 0; i < spec->n_options; i++) {
-        const cli_option *option = &spec->options[i];
+    for (int i = 0; i < list->n; i++) {
+        const cli_option *option = list->row[i].option;
         if (option->group)
             printf("\n%s:\n", option->group);
         if (!option->help)
@@ -205,7 +274,7 @@ static void print_help(const cli_spec *spec)
             printf("\n%*s", HELP_COLUMN, "");
         else
             printf("%*s", HELP_COLUMN - column, "");
-        print_wrapped(option->help);
+        print_wrapped(help_of(&list->row[i], help, sizeof help));
     }
     printf("\n%s", spec->examples);
 }
@@ -216,8 +285,7 @@ bool cli_is(const cli_option *option, const char *name)
     return strlen(name) == length && strncmp(option->names, name, length) == 0;
 }
 
-/* "--name" for messages, or "-n" when the name is as short as the original's. */
-static const char *shown(const cli_option *option, char *text, size_t size)
+const char *cli_shown(const cli_option *option, char *text, size_t size)
 {
     int length = (int)strcspn(option->names, "|");
     snprintf(text, size, "%s%.*s", length > 2 ? "--" : "-", length, option->names);
@@ -256,24 +324,40 @@ static void print_argument(const cli_option *option)
 }
 
 /* What completion scripts read: a line for each name, then what its value is and what it means, by tabs. */
-static void print_names(const cli_spec *spec)
+static void print_names(const row_list *list)
 {
-    for (int i = 0; i < spec->n_options; i++) {
-        const cli_option *option = &spec->options[i];
+    char help[HELP_SIZE];
+    for (int i = 0; i < list->n; i++) {
+        const cli_option *option = list->row[i].option;
         for (const char *name = option->names; option->help && *name;) {
             size_t length = strcspn(name, "|");
             printf("%s%.*s\t", length > 2 ? "--" : "-", (int)length, name);
             print_argument(option);
-            printf("\t%s\n", option->help);
+            printf("\t%s\n", help_of(&list->row[i], help, sizeof help));
             name += length + (name[length] == '|');
         }
     }
 }
 
-/* The option that a table's name is of. */
-static const cli_option *option_at(const cli_spec *spec, const name_table *table, int i)
+/* What the man page and docs/ are written from, by tabs: group, names, argument, range, default, text. A default is
+ * named where the help does, and of words. */
+static void print_rows(const row_list *list)
 {
-    return &spec->options[table->option[i].val - 256];
+    const char *group = "";
+    for (int i = 0; i < list->n; i++) {
+        const cli_option *option = list->row[i].option;
+        char value[HELP_SIZE];
+        group = option->group ? option->group : group;
+        if (!option->help || option->kind == CLI_KIND_HELP)
+            continue;
+        printf("%s\t%s\t%s\t", group, option->names, option->argument ? option->argument : "");
+        if (option->most > option->least)
+            printf("%.10g..%.10g", option->least, option->most);
+        bool named = option->otherwise || option->kind == CLI_KIND_WORD || strstr(option->help, "{}");
+        printf("\t%s\t", named && default_of(&list->row[i], value, sizeof value) ? value : "");
+        const char *text = option->manual ? option->manual : option->help, *hole = strstr(text, " ({})");
+        printf("%.*s%s\n", hole ? (int)(hole - text) : (int)strlen(text), text, hole ? hole + strlen(" ({})") : "");
+    }
 }
 
 /* Does `word` begin with a name of several letters that takes a value, and go on with a number? Then it is no value of
@@ -291,7 +375,7 @@ static const char *glued_name(const name_table *table, const char *word)
 
 /* -s16 as getopt's short options take it: a letter that is an option, and its value. A text that is near a known
  * option is a mistyped one instead. @return NULL when it is none */
-static const cli_option *attached(const cli_spec *spec, const name_table *table, const char *word, const char **value)
+static const cli_row *attached(const row_list *list, const name_table *table, const char *word, const char **value)
 {
     const char *bare = word + 1;
     if (word[0] != '-' || !isalpha((unsigned char)bare[0]) || !bare[1] || glued_name(table, bare))
@@ -302,11 +386,13 @@ static const cli_option *attached(const cli_spec *spec, const name_table *table,
         if (edit_distance(bare, table->names[i]) <= wrong && strlen(table->names[i]) > 1)
             return NULL;
     for (int i = 0; i < table->n; i++) {
-        const cli_option *option = option_at(spec, table, i);
+        const cli_row *row = &list->row[table->option[i].val - 256];
+        const cli_option *option = row->option;
+        assert(option);
         bool text = option->argument && strcmp(option->argument, "N") != 0 && strcmp(option->argument, "SECONDS") != 0;
         if (table->names[i][0] == bare[0] && !table->names[i][1] && option->argument && (number || text)) {
             *value = bare + 1;
-            return option;
+            return row;
         }
     }
     return NULL;
@@ -314,7 +400,7 @@ static const cli_option *attached(const cli_spec *spec, const name_table *table,
 
 static void unknown(const name_table *table, const char *word)
 {
-    char bare[2 * NAME_SIZE];
+    char bare[2 * CLI_NAME_SIZE];
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + strspn(word, "-"), "="), word + strspn(word, "-"));
     const char *glued = word[0] == '-' && word[1] != '-' ? glued_name(table, bare) : NULL;
     if (glued) {
@@ -348,14 +434,138 @@ static bool take_operand(const cli_spec *spec, const char **operand, const char 
     return n < max;
 }
 
-int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, void *user, const char **operand)
+/* At least 1. */
+static bool store_amount(const cli_option *option, const char *text, double *out)
 {
-    name_table table;
-    list_names(spec, &table);
-    if (argc == 2 && strcmp(argv[1], "--complete") == 0) {
-        print_names(spec);
-        return CLI_HELP;
+    char *end = NULL, name[CLI_NAME_SIZE];
+    double value = strtod(text, &end);
+    if (end != text && *end && !end[1])
+        value *= *end == 'M' ? 1e6 : *end == 'B' ? 1e9 : *end == 'T' ? 1e12 : NAN;
+    else if (end == text || *end)
+        value = NAN;
+    if (!(value >= 1 && value <= 1e18)) {
+        cli_error(NULL, "%s must be a number from 1 to 1e+18, as 38e9 or 38B, 560M, 1.2T (got '%s')",
+                  cli_shown(option, name, sizeof name), text);
+        return false;
     }
+    *out = value;
+    return true;
+}
+
+static bool store_word(const cli_option *option, const char *text, void *place)
+{
+    int i = cli_word(option, text);
+    if (i < 0)
+        return false;
+    if (option->type == CLI_OF_TEXT)
+        *(const char **)place = text;
+    else if (option->type == CLI_OF_BOOL)
+        *(bool *)place = i > 0;
+    else
+        *(int *)place = i;
+    return true;
+}
+
+static bool store_switch(const cli_option *option, const char *text, void *place)
+{
+    bool on;
+    if (!cli_switch(option, text, &on))
+        return false;
+    if (option->type == CLI_OF_BOOL)
+        *(bool *)place = on;
+    else
+        *(int *)place = on;
+    return true;
+}
+
+static bool add_text(const cli_option *option, const char *text, cli_texts *list)
+{
+    if (!*text) {
+        cli_error(NULL, "--%s needs a text that is not empty", option->names);
+        return false;
+    }
+    if (list->n == CLI_MAX_TEXTS) {
+        cli_error(NULL, "at most %d times --%s (got '%s' too)", CLI_MAX_TEXTS, option->names, text);
+        return false;
+    }
+    list->at[list->n++] = text;
+    return true;
+}
+
+static void note_given(const cli_option *option, char *base)
+{
+    char *place = base + option->given - 1;
+    const char **first = (const char **)(void *)place;
+    if (option->given && option->given_type == CLI_OF_BOOL)
+        *(bool *)(void *)place = true;
+    else if (option->given && !*first)
+        *first = option->names;
+}
+
+/* Store a value. */
+static bool store(const cli_row *row, const char *text)
+{
+    const cli_option *option = row->option;
+    void *place = row->base + option->at;
+    note_given(option, row->base);
+    switch (option->kind) {
+    case CLI_KIND_NONE:
+    case CLI_KIND_HELP:
+        break;
+    case CLI_KIND_FLAG:
+        *(bool *)place = true;
+        return true;
+    case CLI_KIND_INT:
+        return cli_int(option, text, place);
+    case CLI_KIND_DOUBLE:
+        return cli_double(option, text, place);
+    case CLI_KIND_AMOUNT:
+        return store_amount(option, text, place);
+    case CLI_KIND_SWITCH:
+        return store_switch(option, text, place);
+    case CLI_KIND_WORD:
+        return store_word(option, text, place);
+    case CLI_KIND_TEXT:
+        *(const char **)place = text;
+        return true;
+    case CLI_KIND_TEXTS:
+        return add_text(option, text, place);
+    case CLI_KIND_CALL:
+        return option->take(option, text, place);
+    }
+    return false;
+}
+
+/* --complete and its forms. */
+static bool describe(const char *word, const row_list *list)
+{
+    if (strcmp(word, "--complete") == 0)
+        print_names(list);
+    else if (strcmp(word, "--complete=rows") == 0)
+        print_rows(list);
+    else
+        return false;
+    return true;
+}
+
+/* A value that is the next word and looks like an option: the value was forgotten. */
+static bool forgotten(const cli_option *option, char **argv, const char *value)
+{
+    if (!value || value != argv[optind - 1] || !is_option_word(value))
+        return false;
+    cli_error(NULL, "'%s' needs a value: %s (after it comes '%s'; a value that begins with a dash is given as %s=%s)",
+              argv[optind - 2], option->argument, value, argv[optind - 2], value);
+    return true;
+}
+
+int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const char **operand)
+{
+    row_list list = {0};
+    name_table table;
+    list_rows(spec->options, base, &list);
+    list_names(&list, &table);
+    if (argc == 2 && describe(argv[1], &list))
+        return CLI_HELP;
     opterr = 0;
     optind = 1;
     for (;;) {
@@ -364,37 +574,29 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
         int c = getopt_long_only(argc, argv, "-:", table.option, &index);
         if (c == -1)
             break;
-        if (c == ':') {
-            const cli_option *option = optopt >= 256 ? &spec->options[optopt - 256] : NULL;
-            cli_error(NULL, "'%s' needs a value%s%s", argv[optind - 1], option ? ": " : "",
-                      option ? option->argument : "");
-            return CLI_WRONG;
-        }
-        const char *value = optarg;
-        const cli_option *option = c == '?' ? attached(spec, &table, argv[optind - 1], &value) : NULL;
-        if (c == '?' && !option) {
-            unknown(&table, argv[optind - 1]);
-            return CLI_WRONG;
-        }
         if (c == 1) {
             if (!take_operand(spec, operand, optarg))
                 return CLI_WRONG;
             continue;
         }
-        if (!option)
-            option = &spec->options[c - 256];
-        if (value && value == argv[optind - 1] && is_option_word(value)) {
-            cli_error(NULL,
-                      "'%s' needs a value: %s (after it comes '%s'; a value that begins with a dash is given as "
-                      "%s=%s)",
-                      argv[optind - 2], option->argument, value, argv[optind - 2], value);
+        if (c == ':') {
+            const cli_option *option = optopt >= 256 ? list.row[optopt - 256].option : NULL;
+            cli_error(NULL, "'%s' needs a value%s%s", argv[optind - 1], option ? ": " : "",
+                      option ? option->argument : "");
             return CLI_WRONG;
         }
-        if (cli_is(option, "h")) {
-            print_help(spec);
+        const char *value = optarg;
+        const cli_row *row = c == '?' ? attached(&list, &table, argv[optind - 1], &value) : &list.row[c - 256];
+        if (!row)
+            unknown(&table, argv[optind - 1]);
+        assert(!row || row->option);
+        if (!row || forgotten(row->option, argv, value))
+            return CLI_WRONG;
+        if (row->option->kind == CLI_KIND_HELP) {
+            print_help(spec, &list);
             return cli_printed(EK_OK, NULL) ? CLI_HELP : CLI_WRONG;
         }
-        if (!handle(user, option, value))
+        if (!store(row, value))
             return CLI_WRONG;
     }
     for (; optind < argc; optind++) /* after "--" */
@@ -403,47 +605,32 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
     return CLI_OK;
 }
 
-bool cli_int(const cli_option *option, const char *text, int least, int most, int *out)
+bool cli_int(const cli_option *option, const char *text, int *out)
 {
+    int least = (int)option->least, most = (int)option->most;
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
     if (end == text || *end || errno || value < least || value > most) {
-        char name[NAME_SIZE];
-        cli_error(NULL, "%s must be a whole number from %d to %d (got '%s')", shown(option, name, sizeof name), least,
-                  most, text);
+        char name[CLI_NAME_SIZE];
+        cli_error(NULL, "%s must be a whole number from %d to %d (got '%s')", cli_shown(option, name, sizeof name),
+                  least, most, text);
         return false;
     }
     *out = (int)value;
     return true;
 }
 
-bool cli_double(const cli_option *option, const char *text, double least, double most, double *out)
+bool cli_double(const cli_option *option, const char *text, double *out)
 {
+    double least = option->least, most = option->most;
     char *end;
     double value = strtod(text, &end);
     bool plain = strspn(text, "0123456789+-.eE") == strlen(text); /* neither nan, inf nor hexadecimal */
     if (end == text || *end || !plain || !(value >= least && value <= most)) {
-        char name[NAME_SIZE];
-        cli_error(NULL, "%s must be a number from %g to %g (got '%s')", shown(option, name, sizeof name), least, most,
-                  text);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-bool cli_amount(const cli_option *option, const char *text, double *out)
-{
-    char *end = NULL, name[NAME_SIZE];
-    double value = strtod(text, &end);
-    if (end != text && *end && !end[1])
-        value *= *end == 'M' ? 1e6 : *end == 'B' ? 1e9 : *end == 'T' ? 1e12 : NAN;
-    else if (end == text || *end)
-        value = NAN;
-    if (!(value >= 1 && value <= 1e18)) {
-        cli_error(NULL, "%s must be a number from 1 to 1e+18, as 38e9 or 38B, 560M, 1.2T (got '%s')",
-                  shown(option, name, sizeof name), text);
+        char name[CLI_NAME_SIZE];
+        cli_error(NULL, "%s must be a number from %g to %g (got '%s')", cli_shown(option, name, sizeof name), least,
+                  most, text);
         return false;
     }
     *out = value;
@@ -459,7 +646,25 @@ bool cli_switch(const cli_option *option, const char *text, bool *out)
             return true;
         }
     }
-    char name[NAME_SIZE];
-    cli_error(NULL, "%s must be 1 or 0 (got '%s')", shown(option, name, sizeof name), text);
+    char name[CLI_NAME_SIZE];
+    cli_error(NULL, "%s must be 1 or 0 (got '%s')", cli_shown(option, name, sizeof name), text);
     return false;
+}
+
+int cli_word(const cli_option *option, const char *text)
+{
+    const char *must = option->must ? option->must : option->argument;
+    size_t length = strlen(text);
+    int i = 0;
+    for (const char *word = option->argument;; i++) {
+        size_t n = strcspn(word, "|");
+        if (n == length && strncmp(word, text, n) == 0)
+            return i;
+        word += n;
+        if (!*word++)
+            break;
+    }
+    cli_error(NULL, "--%.*s must be %s (got '%s')%s", (int)strcspn(option->names, "|"), option->names, must, text,
+              option->hint ? option->hint : "");
+    return -1;
 }

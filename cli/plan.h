@@ -74,8 +74,8 @@ void cli_plan_clear_advice(cli_plan *found);
 bool cli_plan_write(const cli_plan_command *command, cli_plan *found);
 void cli_plan_clear_files(cli_plan *found);
 
-/** WHAT=A:B[:STEP] or WHAT=A,B,C. False after a message. */
-bool cli_plan_read_sweep(const cli_option *option, const char *text, cli_plan_values *out);
+/** Takes WHAT=A:B[:STEP] or WHAT=A,B,C into cli_plan_values. False after a message. */
+bool cli_plan_take_sweep(const cli_option *option, const char *text, void *place);
 /** A search at each value of --sweep, printed. @return the exit status */
 int cli_plan_sweep(const cli_plan_command *command, cli_plan *found);
 

@@ -20,7 +20,7 @@ static double time_left(const cli_plan_command *c, const cli_plan *f)
 static bool explain(const cli_plan_command *c, cli_plan *f, ek_error *err, ek_status *status)
 {
     ek_layout_options options = c->layout;
-    if (!cli_take_axes(c->explain_option, c->explain, false, &options))
+    if (!cli_take_axes(c->explain_option, c->explain, &options))
         return false;
     options.global_batch = f->result.options.global_batch;
     options.time_limit = time_left(c, f);

@@ -84,13 +84,13 @@ static bool read_range(sweep *s, const char *text)
     return s->n > 0;
 }
 
-bool cli_plan_read_sweep(const cli_option *option, const char *text, cli_plan_values *out)
+bool cli_plan_take_sweep(const cli_option *option, const char *text, void *place)
 {
     const char *values = strchr(text, '=');
     for (int i = 0; values && i < EK_N_LAYOUT_SWEEPS; i++)
         if (strlen(ek_layout_sweep_name[i]) == (size_t)(values - text) &&
             strncmp(ek_layout_sweep_name[i], text, (size_t)(values - text)) == 0) {
-            sweep *s = out;
+            sweep *s = place;
             *s = (sweep){.what = (ek_layout_sweep_of)i};
             return (strchr(values, ':') ? read_range(s, values + 1) : read_list(s, values + 1)) || wrong(option, text);
         }

@@ -70,13 +70,6 @@ void cli_search_init(cli_search *search)
     ek_balance_options_init(&search->options);
 }
 
-bool cli_search_limit(cli_search *search, const cli_option *option, const char *text, double low, double high,
-                      double *place)
-{
-    search->options.proof_limit = INFINITY;
-    return cli_double(option, text, low, high, place);
-}
-
 double cli_search_left(const cli_search *search)
 {
     return fmax(search->options.time_limit - (cli_now() - search->begin), 0.001);

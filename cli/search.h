@@ -23,10 +23,6 @@ double cli_now(void);
 
 void cli_search_init(cli_search *search);
 
-/** Take -t or --gap: whoever asks for a time or a gap gets all of it; without either the proof ends after seconds. */
-bool cli_search_limit(cli_search *search, const cli_option *option, const char *text, double low, double high,
-                      double *place);
-
 /** Seconds of the time limit that are left, at least a millisecond. */
 double cli_search_left(const cli_search *search);
 

@@ -15,40 +15,6 @@
 
 enum { MAX_PATHS = 4096, MAX_RANKS = 1024 };
 
-static const cli_option options[] = {
-    {"from", "TIME",
-     "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
-     "what to keep"},
-    {"to", "TIME", "leave out what starts then or later", NULL},
-    {"step", "NAME", "this step alone, by its number in the trace", NULL},
-    {"rank", "N", "this rank; may be repeated", NULL},
-    {"layer", "NAME",
-     "events of this layer: an element of operators' paths (3-LLamaDecodeLayer, or LLamaDecodeLayer for all) or a "
-     "module "
-     "of PyTorch (LlamaDecoderLayer_3); may be repeated",
-     NULL},
-    {"o|output", "FILE", "where to write the trace; - is standard output", "output"},
-    {"threads", "N", "threads that read (all cores)", NULL},
-    {"h|help", NULL, "this text", NULL},
-};
-
-static const cli_spec spec = {
-    .usage = "evenkeel trace cut PATH... [--from TIME] [--to TIME] [--step NAME] [--rank N] [--layer NAME] -o FILE",
-    .summary =
-        "Writes the part of traces that is asked for as one Chrome trace: small enough for a viewer or a colleague.\n"
-        "Events are copied as they stand. What overlaps the range is kept whole; names of processes are always "
-        "kept.\n\n"
-        "Exit status: 0 done, 2 wrong usage or input, or nothing is in the range.",
-    .examples = "examples:\n"
-                "  evenkeel trace cut profile --rank 3 --step 12 -o step12.json\n"
-                "  evenkeel trace cut trace_view.json --from 1.2s --to 1.25s -o part.json\n"
-                "  evenkeel trace cut profile --layer 0-LLamaDecodeLayer -o layer0.json\n",
-    .operand = "PATH",
-    .max_operands = MAX_PATHS,
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-};
-
 typedef struct command {
     const char *path[MAX_PATHS];
     int n_paths;
@@ -62,8 +28,9 @@ typedef struct command {
 } command;
 
 /* "20ms" as nanoseconds. */
-static bool take_time(const cli_option *option, const char *text, int64_t *ns)
+static bool take_time(const cli_option *option, const char *text, void *place)
 {
+    int64_t *ns = place;
     static const struct {
         const char *name;
         double ns;
@@ -80,17 +47,20 @@ static bool take_time(const cli_option *option, const char *text, int64_t *ns)
     return false;
 }
 
-static bool take_rank(command *c, const cli_option *option, const char *text)
+static bool take_rank(const cli_option *option, const char *text, void *place)
 {
+    command *c = place;
     if (c->selection.n_ranks == MAX_RANKS) {
         cli_error(NULL, "at most %d times --rank", MAX_RANKS);
         return false;
     }
-    return cli_int(option, text, 0, 1 << 24, &c->rank[c->selection.n_ranks++]);
+    return cli_int(option, text, &c->rank[c->selection.n_ranks++]);
 }
 
-static bool take_layer(command *c, const char *text)
+static bool take_layer(const cli_option *option, const char *text, void *place)
 {
+    command *c = place;
+    (void)option;
     if (c->selection.n_layers == EK_TRACE_MAX_NAMES || !*text) {
         cli_error(NULL, "--layer takes a name, at most %d times (got '%s')", EK_TRACE_MAX_NAMES, text);
         return false;
@@ -99,29 +69,47 @@ static bool take_layer(command *c, const char *text)
     return true;
 }
 
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "from")) {
-        c->selection.from_given = true;
-        return take_time(option, text, &c->selection.from);
-    }
-    if (cli_is(option, "to")) {
-        c->selection.to_given = true;
-        return take_time(option, text, &c->selection.to);
-    }
-    if (cli_is(option, "rank"))
-        return take_rank(c, option, text);
-    if (cli_is(option, "layer"))
-        return take_layer(c, text);
-    if (cli_is(option, "threads"))
-        return cli_int(option, text, 1, 1024, &c->options.n_threads);
-    if (cli_is(option, "step"))
-        c->selection.step = text;
-    else
-        c->output = text;
-    return true;
-}
+static const cli_option options[] = {
+    {"from", "TIME",
+     "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
+     "what to keep", CLI_CALL(command, selection.from, take_time), CLI_GIVEN(command, selection.from_given),
+     .manual = "leave out what ended before: time after the first event of all, a number of us, or with `ns`, "
+               "`us`, `ms`, `s`. What overlaps the range is kept whole"},
+    {"to", "TIME", "leave out what starts then or later", NULL, CLI_CALL(command, selection.to, take_time),
+     CLI_GIVEN(command, selection.to_given)},
+    {"step", "NAME", "this step alone, by its number in the trace", NULL, CLI_TEXT(command, selection.step),
+     .manual = "the window of this step, host and device, by its number in the trace"},
+    {"rank", "N", "this rank; may be repeated", NULL, CLI_CALL_ALL(take_rank), CLI_RANGE(0, 1 << 24)},
+    {"layer", "NAME",
+     "events of this layer: an element of operators' paths (3-LLamaDecodeLayer, or LLamaDecodeLayer for all) or a "
+     "module "
+     "of PyTorch (LlamaDecoderLayer_3); may be repeated",
+     NULL, CLI_CALL_ALL(take_layer),
+     .manual = "events of this layer: an element of operators' paths (`3-LLamaDecodeLayer`, or `LLamaDecodeLayer` for "
+               "all of them), or events inside a module of PyTorch (`LlamaDecoderLayer_3`) and the kernels launched "
+               "there; may be repeated"},
+    {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_TEXT(command, output)},
+    {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024),
+     .otherwise = "all cores"},
+    CLI_HELP_ROW,
+    CLI_END,
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel trace cut PATH... [--from TIME] [--to TIME] [--step NAME] [--rank N] [--layer NAME] -o FILE",
+    .summary =
+        "Writes the part of traces that is asked for as one Chrome trace: small enough for a viewer or a colleague.\n"
+        "Events are copied as they stand. What overlaps the range is kept whole; names of processes are always "
+        "kept.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input, or nothing is in the range.",
+    .examples = "examples:\n"
+                "  evenkeel trace cut profile --rank 3 --step 12 -o step12.json\n"
+                "  evenkeel trace cut trace_view.json --from 1.2s --to 1.25s -o part.json\n"
+                "  evenkeel trace cut profile --layer 0-LLamaDecodeLayer -o layer0.json\n",
+    .operand = "PATH",
+    .max_operands = MAX_PATHS,
+    .options = options,
+};
 
 static bool check_options(command *c)
 {
@@ -166,7 +154,7 @@ int cli_trace_cut(int argc, char **argv)
 {
     ek_trace_written written = {0};
     command c = {.written = &written};
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     return check_options(&c) ? cut(&c) : EXIT_WRONG;

@@ -14,11 +14,24 @@
 
 enum { MAX_PATHS = 4096 };
 
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    const char *output;
+    bool no_align;
+    ek_trace_options options;
+    cli_progress progress;
+    ek_trace_clocks clocks;
+    ek_trace_written *written;
+} command;
+
 static const cli_option options[] = {
-    {"o|output", "FILE", "where to write the trace; - is standard output", "output"},
-    {"no-align", NULL, "leave every host's clock as it is", NULL},
-    {"threads", "N", "threads that read (all cores)", NULL},
-    {"h|help", NULL, "this text", NULL},
+    {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_TEXT(command, output)},
+    {"no-align", NULL, "leave every host's clock as it is", NULL, CLI_FLAG(command, no_align)},
+    {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024),
+     .otherwise = "all cores"},
+    CLI_HELP_ROW,
+    CLI_END,
 };
 
 static const cli_spec spec = {
@@ -35,31 +48,7 @@ static const cli_spec spec = {
     .operand = "PATH",
     .max_operands = MAX_PATHS,
     .options = options,
-    .n_options = sizeof options / sizeof *options,
 };
-
-typedef struct command {
-    const char *path[MAX_PATHS];
-    int n_paths;
-    const char *output;
-    bool no_align;
-    ek_trace_options options;
-    cli_progress progress;
-    ek_trace_clocks clocks;
-    ek_trace_written *written;
-} command;
-
-static bool handle(void *user, const cli_option *option, const char *text)
-{
-    command *c = user;
-    if (cli_is(option, "o"))
-        c->output = text;
-    else if (cli_is(option, "no-align"))
-        c->no_align = true;
-    else
-        return cli_int(option, text, 1, 1024, &c->options.n_threads);
-    return true;
-}
 
 static bool check_options(command *c)
 {
@@ -144,7 +133,7 @@ int cli_trace_merge(int argc, char **argv)
 {
     ek_trace_written written = {0};
     command c = {.written = &written};
-    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     return check_options(&c) ? merge(&c) : EXIT_WRONG;

@@ -119,7 +119,7 @@ static bool read_training_run(const cli_view_how *how, cli_view_set *set)
     ek_error err;
     const cli_run_reading reading = {.files = &set->files,
                                      .job = &job,
-                                     .has_overrides = how->has_overrides,
+                                     .has_overrides = how->job.given,
                                      .device = how->device,
                                      .limit_mb = how->limit_mb,
                                      .stages = how->stages,

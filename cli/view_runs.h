@@ -17,7 +17,6 @@ enum { CLI_MAX_VIEW_RUNS = CLI_MAX_CASES + 2 };
 typedef struct cli_view_how {
     cli_model model; /**< the pipeline and its limit; init and layers where they are given by options */
     cli_job_options job;
-    bool has_overrides;
     const char *device; /**< NULL */
     double limit_mb;    /**< 0: not given */
     int stages, n_threads;

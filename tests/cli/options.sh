@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every command and option that --help prints must be in the man page and be completed by the shells there are, and the
-# man page may not name one that --help does not know. Prints TAP.
+# man page may not name one that --help does not know. What write_option_docs.sh makes of the commands' tables is in the
+# man page and in docs/. Prints TAP.
 #
 #   tests/cli/options.sh EVENKEEL
 set -u
@@ -104,6 +105,8 @@ for word in $(grep '^\.It Fl' "$man" | grep -o 'Fl [^ ]*' | sed 's/Fl /-/' | sor
     case " $(echo $known) " in *" $word "*) ;; *) extra="$extra $word" ;; esac
 done
 check 'man page: no option that --help does not know' "$extra"
+check 'man page and docs/: as tests/cli/write_option_docs.sh writes them' \
+    "$("$root/tests/cli/write_option_docs.sh" "$evenkeel" --check 2>&1 | head -n 10)"
 if command -v mandoc >/dev/null; then
     number=$((number + 1))
     if ! grep -q . "$man" || mandoc -T lint -W warning "$man" >/dev/null 2>&1; then
