@@ -129,11 +129,11 @@ static cli_model with_schedule(const cli_model *model, const ek_strategy *strate
 }
 
 bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
-                        const char *path)
+                        const char *path, const ek_listener *listener)
 {
     ek_error err;
     ek_strategies strategies;
-    if (ek_strategies_read(path, layers, model->n_stages, &cli_listener, &strategies, &err)) {
+    if (ek_strategies_read(path, layers, model->n_stages, listener, &strategies, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }

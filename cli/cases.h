@@ -34,9 +34,10 @@ bool cli_cases_add_run(cli_cases *cases, const cli_model *model, const ek_layers
                        const char *file, const ek_plan *plan, const ek_order *order);
 
 /** Read a plan file and add its strategies; those that say how many micro-batches they are for keep that unless -mb was
- *  given. `same_chunks`: those with other chunks per stage than -i are refused. False after a message. */
+ *  given. `same_chunks`: those with other chunks per stage than -i are refused. False after a message.
+ *  @param listener  of the file's warnings; NULL: nobody */
 bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
-                        const char *path);
+                        const char *path, const ek_listener *listener);
 
 /** Print the cases as a list and draw them. @param memory_limit_mb  to compare the peaks with; 0: none. False after a
  *  message. */

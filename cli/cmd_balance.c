@@ -118,10 +118,10 @@ static const cli_option options[] = {
      CLI_TEXT(command, manual),
      .manual = "compare with the plans of a file ([formats.md](formats.md#plan-file)), which may be a log with "
                "printed lists; at most 64 plans together with the answer"},
-    {"from", "FILE", "start from what a training YAML runs today: -s, -i, -mb and the schedule come from it where they "
+    {"from", "FILE", "start from what a training file runs today, a YAML, launch script or TOML: -s, -i, -mb and the schedule come from it where they "
      "are not given, and its plan is compared with", NULL,
      CLI_TEXT(command, from),
-     .manual = "start from what a training YAML runs today: `-s`, `-i`, `-mb` and the schedule come from it where "
+     .manual = "start from what a [training file](formats.md#training-file) runs today, a YAML, launch script or TOML: `-s`, `-i`, `-mb` and the schedule come from it where "
                "they are not given, its plan `today` is compared with the answer, and a note says what the answer "
                "gains"},
     {"emit", "mindformers|mindspeed|megatron|torchtitan", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
@@ -204,27 +204,35 @@ static bool add_naive(command *c, const ek_layers *layers, cli_cases *cases)
     return true;
 }
 
-/* What today's training YAML says where the command line does not. */
+/* What today's training file says where the command line does not. */
 static bool take_today(command *c)
 {
     ek_error err;
-    ek_train_plan train;
+    ek_job job;
     cli_model *model = &c->model;
     if (!c->from)
         return true;
-    if (ek_train_plan_read(c->from, &cli_listener, &train, &err)) {
+    if (ek_job_read_part(c->from, EK_JOB_PLAN, &cli_listener, &job, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
+    if (job.no_layout) {
+        err = (ek_error){.file = ""};
+        snprintf(err.file, sizeof err.file, "%s", job.path);
+        cli_error(&err, "a config.json says no layout, so there is no plan to start from; leave --from out, and give "
+                        "the stages and micro-batches with -s N and -mb N");
+        ek_job_clear(&job);
+        return false;
+    }
     bool choice = c->open.schedules || c->open.chunks;
-    model->n_stages = model->n_stages ? model->n_stages : train.plan.n_stages;
-    model->n_micro_batches = model->n_micro_batches ? model->n_micro_batches : train.n_micro_batches;
-    if (!model->n_chunks && !model->schedule && !choice && train.schedule && !train.schedule->pieces &&
+    model->n_stages = model->n_stages ? model->n_stages : job.plan.n_stages;
+    model->n_micro_batches = model->n_micro_batches ? model->n_micro_batches : job.parallel.n_micro_batches;
+    if (!model->n_chunks && !model->schedule && !choice && job.schedule && !job.schedule->pieces &&
         model->less_memory < 0 && model->n_pieces == 1)
-        model->schedule = train.schedule;
+        model->schedule = job.schedule;
     if (!model->n_chunks && !choice)
-        model->n_chunks = train.plan.n_chunks;
-    ek_train_plan_clear(&train);
+        model->n_chunks = job.plan.n_chunks;
+    ek_job_clear(&job);
     return true;
 }
 
@@ -325,9 +333,10 @@ static int run_model(command *c, const ek_layers *layers)
         goto done;
     if (feasible && c->naive && !add_naive(c, layers, &cases))
         goto done;
-    if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, false, c->manual))
+    if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, false, c->manual, &cli_listener))
         goto done;
-    if (feasible && c->from && !cli_cases_add_file(&cases, &c->model, layers, false, c->from))
+    if (feasible && c->from &&
+        !cli_cases_add_file(&cases, &c->model, layers, false, c->from, NULL)) /* its warnings are out */
         goto done;
     ek_report report = {.layers = layers,
                         .memory_limit_mb = c->search.options.memory_limit_mb,
@@ -364,7 +373,7 @@ done:
 static int run_manual(const command *c, const ek_layers *layers)
 {
     static cli_cases cases;
-    bool fine = cli_cases_add_file(&cases, &c->model, layers, false, c->manual) &&
+    bool fine = cli_cases_add_file(&cases, &c->model, layers, false, c->manual, &cli_listener) &&
                 cli_cases_report(&cases, &c->model, layers, c->search.options.memory_limit_mb);
     cli_cases_clear(&cases);
     return fine ? EXIT_DONE : EXIT_WRONG;

@@ -163,6 +163,26 @@ static int count_layers(const ek_plan *plan)
     return n_layers;
 }
 
+/* Files of other frameworks cannot be changed in place. False after a message. */
+static bool check_applied(const command *c)
+{
+    ek_error err = {.file = ""};
+    ek_job job;
+    if (strcmp(c->apply, "-") == 0 || ek_job_read_part(c->apply, EK_JOB_DEGREES, NULL, &job, NULL))
+        return true; /* who changes it says what is wrong */
+    bool ours = job.framework == EK_MINDFORMERS || job.framework == EK_MINDFORMERS_MCORE;
+    snprintf(err.file, sizeof err.file, "%s", c->apply);
+    if (job.no_layout)
+        cli_error(&err, "a config.json has no place for a plan; print the settings of a framework with --to NAME");
+    else if (!ours)
+        cli_error(&err,
+                  "--apply changes training YAMLs of MindFormers, and this is a job of %s; print its settings with "
+                  "--to %s, to be pasted",
+                  ek_framework_name[job.framework], ek_framework_name[job.framework]);
+    ek_job_clear(&job);
+    return ours;
+}
+
 /* The plan into a training YAML. */
 static int apply(const command *c, const ek_emission *emission)
 {
@@ -241,13 +261,13 @@ static int convert_file(const command *c, const char *path, const ek_layers *lay
 static bool count_from_train(command *c)
 {
     ek_error err;
-    ek_train_plan train;
-    if (ek_train_sizes_read(c->apply, &cli_listener, &train, &err)) {
+    ek_job job;
+    if (ek_job_read_part(c->apply, EK_JOB_SIZES, &cli_listener, &job, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
-    c->n_layers = train.n_layers;
-    ek_train_plan_clear(&train);
+    c->n_layers = job.model.n_layers + job.model.n_prediction_layers;
+    ek_job_clear(&job);
     return true;
 }
 
@@ -263,7 +283,7 @@ static int run(int argc, char **argv)
         return print_emitters() ? EXIT_DONE : EXIT_WRONG;
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
-    if (!check(&c, path))
+    if (!check(&c, path) || (c.apply && !check_applied(&c)))
         return EXIT_WRONG;
     ek_layers layers;
     ek_layer body;

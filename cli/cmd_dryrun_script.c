@@ -81,12 +81,14 @@ static const cli_option options[] = {
      CLI_INT(command, script.n_stages, 1, EK_MAX_STAGES),
      .otherwise = "from `--train`",
      .manual = "pipeline stages"},
-    {"train", "FILE", "training file (YAML): stages and ranks are those of its parallel_config; also what {config} stands "
+    {"train", "FILE", "training file, YAML or launch script: stages and ranks are those of its job; also what {config} stands "
      "for without --yaml", NULL,
      CLI_TEXT(command, train),
-     .manual = "training file (YAML): stages are `parallel_config.pipeline_stage`, ranks the product of "
-               "`data_parallel`, `model_parallel`, `context_parallel` (1 where missing) and the stages; `--ranks` "
-               "and `--stages` win. Also what `{config}` stands for without `--yaml`"},
+     .manual = "training YAML of MindFormers: stages are `parallel_config.pipeline_stage`, ranks the product of "
+               "`data_parallel`, `model_parallel`, `context_parallel` (1 where missing) and the stages. A YAML of "
+               "MindSpeed-Core-MS that says no data-parallel ranks has 1, and a warning says so. Arguments of Megatron "
+               "are taken as well; a note says that only MindSpore's runs of them are dry ones. `--ranks` and "
+               "`--stages` win. Also what `{config}` stands for without `--yaml`"},
     {"only", "STAGES", "run these stages alone, as 0,3,7-9", NULL,
      CLI_TEXT(command, only),
      .otherwise = "all"},
@@ -154,22 +156,50 @@ static bool check_words(const command *c, int argc, char **argv)
     return false;
 }
 
+/* Can the dry runs of the script be made of a job? They are MindSpore's. False after a message. */
+static bool check_framework(const command *c, const ek_job *job)
+{
+    ek_error err = {.file = ""};
+    snprintf(err.file, sizeof err.file, "%s", c->train);
+    if (job->no_layout && !(c->script.n_stages && c->script.n_ranks)) {
+        cli_error(&err, "a config.json says no layout; give --stages N and --ranks N");
+        return false;
+    }
+    if (job->framework == EK_TORCHTITAN) {
+        cli_error(&err,
+                  "torchtitan runs on PyTorch, which has no dry run: every rank of the script would be a real one; "
+                  "`evenkeel memory %s` predicts the peaks without any run",
+                  c->train);
+        return false;
+    }
+    if (job->framework == EK_MEGATRON && !job->no_layout)
+        cli_note("%s: the runs of this script are dry runs where Megatron's arguments go to MindSpore "
+                 "(MindSpeed-Core-MS); on PyTorch they would be real ones, and `evenkeel memory %s` predicts the peaks "
+                 "without any run",
+                 c->train, c->train);
+    return true;
+}
+
 /* Stages and ranks that no option gives, from the training file. */
 static bool read_train(command *c)
 {
     ek_error err;
-    ek_train_devices devices;
+    ek_job job;
     if (!c->train)
         return true;
-    if (ek_train_read_devices(c->train, &devices, &err)) {
+    if (ek_job_read_part(c->train, EK_JOB_DEGREES, &cli_listener, &job, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
+    const ek_job_parallel degrees = job.parallel;
+    bool fine = check_framework(c, &job);
+    ek_job_clear(&job);
+    if (!fine)
+        return false;
     if (!c->script.n_stages)
-        c->script.n_stages = devices.n_stages;
+        c->script.n_stages = degrees.pipeline;
     if (!c->script.n_ranks && c->script.n_stages) {
-        long long ranks =
-            (long long)devices.data_parallel * devices.model_parallel * devices.context_parallel * c->script.n_stages;
+        long long ranks = (long long)degrees.data * degrees.tensor * degrees.context * c->script.n_stages;
         if (ranks > EK_MAX_RANKS) {
             cli_error(NULL, "%lld ranks are too many, %d at most; correct --stages or '%s'", ranks, EK_MAX_RANKS,
                       c->train);

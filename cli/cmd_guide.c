@@ -7,6 +7,7 @@
 #include "ask.h"
 #include "cmd.h"
 #include "files.h"
+#include "guide_rounds.h"
 #include "model.h"
 
 typedef struct command {
@@ -15,6 +16,7 @@ typedef struct command {
     const char *rough, *times, *init_out, *apply, *folder;
     ek_times time;
     ek_layers layers; /* the rough model */
+    ek_job job;       /* of --apply: its sizes, or all of it where it is no MindFormers YAML */
 } command;
 
 /* clang-format off */
@@ -59,21 +61,22 @@ static const cli_option options[] = {
      CLI_CALL(command, format, cli_take_format), .otherwise = "text"},
     {"init-out", "FILE", "write the init file of these dry runs, with the peaks to be filled in by `collect`", NULL,
      CLI_TEXT(command, init_out)},
-    {"apply", "FILE", "write a copy of this training YAML for every round, FILE.round1.yaml and so on", NULL,
+    {"apply", "FILE", "take stages and layers from this training file, of any framework, and write a copy of it for every "
+     "round, FILE.round1.yaml and so on, where the framework can be told the rounds", NULL,
      CLI_TEXT(command, apply),
-     .manual = "write a copy of this training YAML for every round, `FILE.round1.yaml` and so on, in which only "
-               "the settings of the pipeline differ. Interleaving and sequence pieces are switched off, and there "
-               "are at least as many micro-batches as stages. Stages and layers come from it where they are not "
-               "given"},
+     .manual = "take stages and layers from this [training file](formats.md#training-file), and write a copy of it for "
+               "every round, `FILE.round1.yaml` and so on, in which only the settings of the pipeline differ. Interleaving "
+               "and sequence pieces are switched off, and there are at least as many micro-batches as stages. Of a "
+               "framework that cannot be told a round exactly no copy is written, and a note says what it lacks"},
     {"o|output", "DIR", "folder for the copies ({})", NULL,
-     CLI_TEXT(command, folder), .otherwise = "beside the training YAML"},
+     CLI_TEXT(command, folder), .otherwise = "beside the training file"},
     CLI_HELP_ROW,
     CLI_END,
 };
 /* clang-format on */
 
 static const cli_spec spec = {
-    .usage = "evenkeel guide --stages N --layers N [OPTIONS]\n       evenkeel guide --apply TRAIN.yaml [OPTIONS]\n"
+    .usage = "evenkeel guide --stages N --layers N [OPTIONS]\n       evenkeel guide --apply FILE [OPTIONS]\n"
              "       evenkeel guide",
     .summary = "Chooses the layers and recomputation of dry runs so that the peaks of their stages tell apart what a\n"
                "layer holds in parameters and activations of every recompute kind: as few dry runs as can do, well\n"
@@ -102,53 +105,28 @@ static bool ask(command *c)
            cli_ask_yes("consider communication recomputation on further layers", true, &o->kind[EK_RECOMPUTE_COMM]);
 }
 
-static bool is_script(const char *path)
-{
-    size_t n = strlen(path);
-    return (n > 3 && strcmp(path + n - 3, ".sh") == 0) || (n > 5 && strcmp(path + n - 5, ".bash") == 0);
-}
-
-/* A launch script has no lists to write: say what does. @return false without a word when it is none */
-static bool say_script(const char *path)
-{
-    ek_error err = {.file = ""};
-    ek_job job;
-    if (!is_script(path))
-        return false;
-    snprintf(err.file, sizeof err.file, "%s", path);
-    if (ek_job_read(path, NULL, NULL, &job, NULL)) {
-        cli_error(&err, "--apply writes copies of MindFormers' training YAML, not of a launch script; give the YAML "
-                        "that the script starts, or the job's size with --stages N --layers N");
-        return true;
-    }
-    cli_error(&err,
-              "--apply writes copies of MindFormers' training YAML, and this is a launch script of %s; give the "
-              "job's size instead: evenkeel guide --stages %d --layers %d",
-              ek_framework_name[job.framework], job.parallel.pipeline, job.model.n_layers);
-    ek_job_clear(&job);
-    return true;
-}
-
-/* What is not given comes from the training YAML, whose own lists may be wrong. */
+/* What is not given comes from the training file. A YAML's own lists may be wrong. */
 static bool take_from_train(command *c)
 {
     ek_error err;
-    ek_train_plan train;
     if (!c->apply)
         return true;
-    if (ek_train_sizes_read(c->apply, &cli_listener, &train, &err)) {
-        if (!say_script(c->apply))
-            cli_error(&err, "%s", err.message);
+    if (ek_job_read_part(c->apply, EK_JOB_SIZES, &cli_listener, &c->job, &err)) {
+        cli_error(&err, "%s", err.message);
         return false;
     }
-    bool same = !c->options.n_layers || c->options.n_layers == train.n_layers;
+    int n_layers = c->job.model.n_layers + c->job.model.n_prediction_layers;
+    bool same = !c->options.n_layers || c->options.n_layers == n_layers;
     if (!same)
-        cli_error(NULL, "--layers %d, but '%s' has %d; leave --layers out", c->options.n_layers, c->apply,
-                  train.n_layers);
-    c->options.n_layers = train.n_layers;
+        cli_error(NULL, "--layers %d, but '%s' has %d; leave --layers out", c->options.n_layers, c->apply, n_layers);
+    c->options.n_layers = n_layers;
+    if (!c->options.n_stages && c->job.no_layout) {
+        cli_error(NULL, "'%s' is a config.json, which says the layers and no layout; give the stages with --stages N",
+                  c->apply);
+        return false;
+    }
     if (!c->options.n_stages)
-        c->options.n_stages = train.plan.n_stages;
-    ek_train_plan_clear(&train);
+        c->options.n_stages = c->job.plan.n_stages;
     return same;
 }
 
@@ -177,48 +155,6 @@ static ek_status write_init(const void *user, FILE *out, ek_error *err)
     return ek_guide_write_init(both[0], both[1], out, err);
 }
 
-/* FOLDER/NAME.roundN.yaml for one round. */
-static bool round_path(const command *c, int round, char *path, size_t size)
-{
-    const char *slash = strrchr(c->apply, '/'), *name = slash ? slash + 1 : c->apply, *dot = strrchr(name, '.');
-    int stem = dot && dot != name ? (int)(dot - name) : (int)strlen(name);
-    int length = c->folder ? snprintf(path, size, "%s/%.*s.round%d%s", c->folder, stem, name, round + 1, name + stem)
-                           : snprintf(path, size, "%.*s%.*s.round%d%s", (int)(name - c->apply), c->apply, stem, name,
-                                      round + 1, name + stem);
-    if (length > 0 && (size_t)length < size)
-        return true;
-    cli_error(NULL, "the path of a training YAML is too long");
-    return false;
-}
-
-static bool apply_rounds(const command *c, const ek_guide *guide)
-{
-    const ek_dryrun *runs = &guide->runs;
-    if (!c->apply)
-        return true;
-    if (c->folder && !cli_make_folder(c->folder))
-        return false;
-    for (int r = 0; r < runs->n_rounds; r++) {
-        size_t at = (size_t)r * (size_t)runs->n_stages, size;
-        const ek_plan plan = {runs->n_stages, 1, runs->layers + at, runs->full + at, runs->select + at,
-                              runs->comm + at};
-        const ek_train_change change = {
-            .plan = &plan, .n_layers = runs->n_layers, .n_pieces = 1, .least_micro_batches = runs->n_stages};
-        char path[4096], *text;
-        ek_error err;
-        if (ek_train_apply(c->apply, &change, &cli_listener, &text, &size, &err)) {
-            cli_error(&err, "%s", err.message);
-            return false;
-        }
-        bool fine = round_path(c, r, path, sizeof path) && cli_put_text(path, text, size);
-        free(text);
-        if (!fine)
-            return false;
-        cli_note("wrote %s", path);
-    }
-    return true;
-}
-
 static bool write_answer(const command *c, const ek_guide *guide)
 {
     ek_error err;
@@ -227,9 +163,33 @@ static bool write_answer(const command *c, const ek_guide *guide)
         return false;
     if (c->init_out)
         cli_note("wrote %s", c->init_out);
-    if (!apply_rounds(c, guide))
+    if (c->apply && !cli_write_rounds(c->apply, c->folder, &c->job, guide))
         return false;
     return cli_printed(c->format->write_guide(guide, stdout, &err), &err);
+}
+
+static bool check(const command *c)
+{
+    if (!c->options.n_stages || !c->options.n_layers)
+        cli_error(NULL, "give the job's size with --stages N and --layers N, or its training file with --apply FILE");
+    else if (c->options.memory_limit_mb > 0 && !c->rough)
+        cli_error(NULL, "--mem needs a rough model to predict the peaks with; give one with --rough FILE");
+    else
+        return true;
+    return false;
+}
+
+static int answer(const command *c)
+{
+    ek_guide guide = {0};
+    ek_error err;
+    int code = EXIT_WRONG;
+    if (ek_guide_make(&c->options, &guide, &err))
+        cli_error(NULL, "%s", err.message);
+    else if (write_answer(c, &guide))
+        code = EXIT_DONE;
+    ek_guide_clear(&guide);
+    return code;
 }
 
 static int run(int argc, char **argv)
@@ -247,27 +207,9 @@ static int run(int argc, char **argv)
     }
     if (argc == 1 && cli_can_ask() && !ask(&c))
         return EXIT_WRONG;
-    if (!take_from_train(&c))
-        return EXIT_WRONG;
-    if (!c.options.n_stages || !c.options.n_layers) {
-        cli_error(NULL, "give the job's size with --stages N and --layers N, or its training YAML with --apply FILE");
-        return EXIT_WRONG;
-    }
-    if (c.options.memory_limit_mb > 0 && !c.rough) {
-        cli_error(NULL, "--mem needs a rough model to predict the peaks with; give one with --rough FILE");
-        return EXIT_WRONG;
-    }
-    if (!load_rough(&c))
-        return EXIT_WRONG;
-    ek_guide guide = {0};
-    ek_error err;
-    int code = EXIT_WRONG;
-    if (ek_guide_make(&c.options, &guide, &err))
-        cli_error(NULL, "%s", err.message);
-    else if (write_answer(&c, &guide))
-        code = EXIT_DONE;
+    int code = take_from_train(&c) && check(&c) && load_rough(&c) ? answer(&c) : EXIT_WRONG;
     ek_layers_clear(&c.layers);
-    ek_guide_clear(&guide);
+    ek_job_clear(&c.job);
     return code;
 }
 

@@ -78,7 +78,7 @@ static int run(int argc, char **argv)
     ek_layers layers;
     if (!cli_model_load(&c.model, NULL, &layers))
         return EXIT_WRONG;
-    bool fine = cli_cases_add_file(&cases, &c.model, &layers, true, plan) &&
+    bool fine = cli_cases_add_file(&cases, &c.model, &layers, true, plan, &cli_listener) &&
                 cli_cases_report(&cases, &c.model, &layers, c.model.memory_given ? c.model.memory_mb : 0);
     cli_cases_clear(&cases);
     ek_layers_clear(&layers);

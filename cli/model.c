@@ -158,10 +158,10 @@ const cli_option cli_pipeline_rows[] = {
      .manual = "sequence pieces of a micro-batch ([models.md](models.md#sequence-pipeline)). More than 1 needs "
                "`-train`. When a piece would be shorter than 4096 tokens there are fewer of them, and a warning "
                "says so"},
-    {"train|training-config|training_config", "FILE", "training file (YAML) with the model's shapes, for -seq", NULL,
+    {"train|training-config|training_config", "FILE", "training file with the model's shapes, for -seq: a YAML, launch script or TOML", NULL,
      CLI_TEXT(cli_model, train),
-     .manual = "training file (YAML) with the shapes of the model ([formats.md](formats.md#training-file)); read "
-               "only with `-seq` above 1"},
+     .manual = "training file with the shapes of the model: a YAML, launch script or TOML "
+               "([formats.md](formats.md#training-file)); read only with `-seq` above 1"},
     CLI_END,
 };
 const cli_option cli_output_rows[] = {
@@ -263,9 +263,10 @@ static bool load_run(cli_model *model)
 static bool load_layers(const char *path, const ek_times *times, ek_layers *layers)
 {
     ek_error err;
+    if (say_job(path)) /* before a reader of layers warns of every key */
+        return false;
     if (ek_layers_read(path, times, &cli_listener, layers, &err)) {
-        if (!say_job(path))
-            cli_error(&err, "%s", err.message);
+        cli_error(&err, "%s", err.message);
         return false;
     }
     return true;
@@ -351,21 +352,37 @@ static bool check_pieces(const cli_model *model)
     return true;
 }
 
+bool cli_model_shapes(const cli_model *model, ek_job *out)
+{
+    ek_error err;
+    if (ek_job_read_part(model->train, EK_JOB_SHAPES, &cli_listener, out, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    if (!out->no_layout)
+        return true;
+    err = (ek_error){.file = ""};
+    snprintf(err.file, sizeof err.file, "%s", out->path);
+    cli_error(&err, "a config.json does not say what the memory of sequence pieces depends on: the sequences of a "
+                    "micro-batch, their length and the tensor parallel ranks; give the launch script or the training "
+                    "YAML of the run with -train");
+    ek_job_clear(out);
+    return false;
+}
+
 /* Replace the layers by those of a sequence piece. */
 static bool cut_into_pieces(cli_model *model, ek_layers *layers)
 {
     ek_error err;
-    ek_train train;
+    ek_job job;
     ek_layers pieces;
-    if (ek_train_read(model->train, &train, &err)) {
-        cli_error(&err, "%s", err.message);
+    if (!cli_model_shapes(model, &job))
         return false;
-    }
-    model->n_pieces = ek_sequence_pieces(&train, model->n_pieces, &cli_listener);
-    ek_status status = ek_layers_split_sequence(layers, &train, model->n_pieces, &cli_listener, &pieces, &err);
+    model->n_pieces = ek_sequence_pieces(&job, model->n_pieces, &cli_listener);
+    ek_status status = ek_layers_split_sequence(layers, &job, model->n_pieces, &cli_listener, &pieces, &err);
     if (status)
         cli_error(&err, "%s", err.message);
-    ek_train_clear(&train);
+    ek_job_clear(&job);
     if (status)
         return false;
     if (model->n_pieces > 1 && model->less_memory == 1)

@@ -54,6 +54,8 @@ double cli_activation_limit(const cli_model *model, int n_stages);
 
 /** Read the model's layers, those of a sequence piece with -seq; `operand` may name the file. False after a message. */
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers);
+/** The shapes of a sequence piece from the file of -train; ek_job_clear() frees them. False after a message. */
+bool cli_model_shapes(const cli_model *model, ek_job *out);
 
 /** Take from the init file's pipeline_config what the command line does not say: stages, micro-batches, chunks (unless
  *  `open`, or a schedule is given), the order and the memory limit; a note names them. */

@@ -332,30 +332,28 @@ static bool share_plans(sweep *s)
 static bool cut_pieces(sweep *s)
 {
     ek_error err;
-    ek_train train;
+    ek_job job;
     if (!s->model->train) {
         cli_error(NULL, "--sweep seq needs the model's shapes: give its training file with -train FILE");
         return false;
     }
-    if (ek_train_read(s->model->train, &train, &err)) {
-        cli_error(&err, "%s", err.message);
+    if (!cli_model_shapes(s->model, &job))
         return false;
-    }
     bool fine = true;
     int kept = 0;
     for (int i = 0; i < s->n && fine; i++) {
         /* Too short pieces become fewer: those values are one. */
-        int k = ek_sequence_pieces(&train, (int)s->value[i], &cli_listener);
+        int k = ek_sequence_pieces(&job, (int)s->value[i], &cli_listener);
         if (kept > 0 && s->value[kept - 1] >= k)
             continue;
-        fine = ek_layers_split_sequence(s->layers, &train, k, &cli_listener, &s->pieces[kept], &err) == EK_OK;
+        fine = ek_layers_split_sequence(s->layers, &job, k, &cli_listener, &s->pieces[kept], &err) == EK_OK;
         if (!fine)
             cli_error(&err, "%s", err.message);
         else
             s->value[kept++] = k;
     }
     s->n = fine ? kept : 0;
-    ek_train_clear(&train);
+    ek_job_clear(&job);
     return fine;
 }
 

@@ -85,7 +85,7 @@ static bool read_plans(const cli_view_how *how, const cli_view_set *other, cli_v
         return false;
     for (int i = 0; i < set->files.n; i++)
         if (set->files.file[i].kind == CLI_RUN_PLAN &&
-            !cli_cases_add_file(&set->cases, &model, &set->layers, true, set->files.file[i].path))
+            !cli_cases_add_file(&set->cases, &model, &set->layers, true, set->files.file[i].path, &cli_listener))
             return false;
     set->report = (ek_report){.layers = &set->layers,
                               .memory_limit_mb = model.memory_given ? model.memory_mb : 0,

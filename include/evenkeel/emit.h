@@ -1,7 +1,8 @@
 /* evenkeel/emit.h - a plan as the settings of a training framework.
  *
  * An emitter is one file behind the table ek_emitters. It prints settings to paste, and says in comments what they rest
- * on, what of the plan the framework cannot be told, and what the nearest plan that it can be told costs.
+ * on, what of the plan the framework cannot be told, and what the nearest plan that it can be told costs. Training
+ * YAMLs of MindFormers can be changed in place (ek_train_apply()).
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
  * several threads at once, on the same objects where these are const. */
@@ -57,6 +58,29 @@ extern const ek_emitter *const ek_emitters[];
 
 /** The emitter of a name, or NULL. O(emitters). */
 const ek_emitter *ek_emitter_find(const char *name);
+
+/** What to change in a training YAML of MindFormers. */
+typedef struct ek_train_change {
+    const ek_plan *plan;
+    int n_layers;                /**< of the model the plan is for */
+    int n_micro_batches;         /**< 0: leave it */
+    int least_micro_batches;     /**< a file with fewer gets so many */
+    int n_pieces;                /**< sequence pieces of a micro-batch; 0: leave them */
+    const ek_schedule *schedule; /**< NULL: 1F1B, interleaved where the plan has several chunks */
+} ek_train_change;
+
+/**
+ * Put a plan into a training YAML: stages, micro-batches, interleave, scheduler, offset and the three recompute lists.
+ * Everything else stays byte for byte; what means the same already stays too. Where select_recompute or
+ * select_comm_recompute name patterns, each gets the plan's list.
+ *
+ * @param listener  told where the plan and the file do not go together fully
+ * @param text      the new text of `size` bytes, to be freed
+ * @return EK_OK; EK_ERR_INPUT with the place: another number of layers, swap, or a value that cannot be changed alone;
+ *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
+ */
+ek_status ek_train_apply(const char *path, const ek_train_change *change, const ek_listener *listener, char **text,
+                         size_t *size, ek_error *err);
 
 #ifdef __cplusplus
 }

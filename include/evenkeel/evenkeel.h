@@ -43,7 +43,6 @@
 #include "evenkeel/trace_edit.h"
 #include "evenkeel/trace_index.h"
 #include "evenkeel/trace_report.h"
-#include "evenkeel/train.h"
 #include "evenkeel/train_log.h"
 #include "evenkeel/uniform.h"
 #include "evenkeel/view.h"

@@ -334,8 +334,11 @@ typedef struct ek_job {
     /** Where the file may be read in two ways: what the default reading took for granted, a sentence; empty when there
      *  is nothing of the kind. */
     char reading[256];
-    bool literal;    /**< the file was read without that */
-    uint64_t digest; /**< of the file's bytes as they were read; 0: the job is of no file */
+    bool literal;   /**< the file was read without that */
+    bool no_layout; /**< the file has no place for degrees, batches and a plan, which are the overrides' or 1: a
+                         config.json */
+    int seq_line, seq_column; /**< where the file says the sequence length; 0: nowhere */
+    uint64_t digest;          /**< of the file's bytes as they were read; 0: the job is of no file */
 } ek_job;
 
 /** What the command line says instead of the file; 0: nothing. */
@@ -367,6 +370,27 @@ ek_job_overrides ek_job_overrides_none(void);
  */
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                       ek_error *err);
+
+/** What of a job is asked of a file that need not be a whole one. */
+typedef enum ek_job_part {
+    EK_JOB_DEGREES, /**< parallel: data, tensor, context and expert ranks, stages (0 where a YAML does not say) */
+    EK_JOB_SIZES,   /**< stages, chunks, the layers in all, micro-batches, pieces, the schedule */
+    EK_JOB_PLAN,    /**< the same with the layers and the recomputation of every chunk: job.plan */
+    EK_JOB_SHAPES,  /**< what the memory of a piece of a sequence depends on: widths of the model, batch, sequence
+                         length, tensor and context parallel ranks */
+} ek_job_part;
+
+/**
+ * Read one part of a job from a file that ek_job_read() takes. Of a training YAML of MindFormers only the keys of that
+ * part are looked at, so the file may lack the others or have them wrong, and is not checked as a whole; shapes must be
+ * stated there. A file of any other kind is read whole, as ek_job_read() does without overrides; a config.json, which
+ * only the shapes' widths and the layers are in, has `no_layout` set.
+ *
+ * @param out  the part is as in the whole job; with SIZES the plan has its stages and chunks, but perhaps no layers.
+ *             Everything else is unspecified. ek_job_clear() frees it
+ * @return as ek_job_read(); for DEGREES EK_ERR_INPUT also for more than 2^24 devices
+ */
+ek_status ek_job_read_part(const char *path, ek_job_part part, const ek_listener *listener, ek_job *out, ek_error *err);
 /** Devices of the run: data x tensor x pipeline x context. */
 int64_t ek_job_devices(const ek_job *job);
 /** Sequences of a step, the global batch: of all replicas, copies, micro-batches and accumulated ones. */

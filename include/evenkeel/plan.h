@@ -121,8 +121,8 @@ typedef struct ek_strategies {
 
 /**
  * Read a plan file: named strategies in the original's manual format (YAML), or what `balance --format yaml|json`
- * writes; or a training YAML, whose plan gets the name "today" (ek_train_plan_read()); or the output or log of the
- * balancer with the lists that it prints, as plans "log-1", "log-2". Every plan is checked against the model.
+ * writes; or a training file of any kind, whose plan gets the name "today" (ek_job_read_part()); or the output or log
+ * of the balancer with the lists that it prints, as plans "log-1", "log-2". Every plan is checked against the model.
  *
  * @param layers    the model, needed to resolve offsets and `true`; ek_layers_bare() will do. NULL: taken from the
  *                  first list `layers` in the file, which the JSON form has

@@ -8,8 +8,8 @@
 #ifndef EVENKEEL_SEQUENCE_H
 #define EVENKEEL_SEQUENCE_H
 
+#include "evenkeel/job.h"
 #include "evenkeel/layers.h"
-#include "evenkeel/train.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,13 +22,15 @@ enum { EK_LEAST_PIECE = 4096 };
  * How many pieces to cut a micro-batch into when k are wanted: k, or fewer when they would be shorter than
  * EK_LEAST_PIECE tokens: 1 instead of 2, else S / EK_LEAST_PIECE, but at least 1. Source: the original tool.
  *
+ * @param job       its sequence length counts; EK_JOB_SHAPES of one will do
  * @param listener  told when it is not k, and when the pieces are not equally long; may be NULL
  * @return 1..k. O(1).
  */
-int ek_sequence_pieces(const ek_train *train, int k, const ek_listener *listener);
+int ek_sequence_pieces(const ek_job *job, int k, const ek_listener *listener);
 
 /**
- * The model as one of k sequence pieces sees it. With B, H, S, D, h, V, t from the training file (evenkeel/train.h):
+ * The model as one of k sequence pieces sees it. With B, H, S, h, V, t of the job, D the mean size of a head's key and
+ * value:
  *
  *     time'      = time / k                                                      all of them
  *     kv         = 2 B H S D / t                                                 bytes of all keys, or of all values
@@ -44,6 +46,7 @@ int ek_sequence_pieces(const ek_train *train, int k, const ek_listener *listener
  * and values, as many key heads as query heads, and that every piece takes the same time. FULL recomputation does not
  * exist here. A head or tail that the formula makes smaller than zero becomes zero.
  *
+ * @param job       EK_JOB_SHAPES of one will do
  * @param k         1 or more; 1 copies
  * @param listener  told of FULL taken away, of memory cut at zero, of activations that are less than 2 kv and of
  * context parallelism, which the formulas do not know; may be NULL
@@ -51,7 +54,7 @@ int ek_sequence_pieces(const ek_train *train, int k, const ek_listener *listener
  * @return EK_OK; EK_ERR_INPUT when a body layer knows no kind of recomputation but FULL; EK_ERR_MEMORY.
  *         O(layers).
  */
-ek_status ek_layers_split_sequence(const ek_layers *in, const ek_train *train, int k, const ek_listener *listener,
+ek_status ek_layers_split_sequence(const ek_layers *in, const ek_job *job, int k, const ek_listener *listener,
                                    ek_layers *out, ek_error *err);
 
 #ifdef __cplusplus

@@ -4,17 +4,32 @@
 
 #include "base/error.h"
 #include "dryrun/init.h"
-#include "train/train_plan.h"
+#include "job/job_internal.h"
+#include "job/mindformers_pipeline.h"
 
-ek_status ek__dryrun_refuse_training_file(const ek__config_tree *doc, ek_error *err)
+static ek_status refuse(const ek__config_tree *doc, ek_error *err)
 {
-    if (!ek__is_train(doc) || ek__get(ek__config_root(doc), "memory_usage"))
-        return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, (ek_origin){ek__config_name(doc), 1, 1},
                     "this is a training file, not an init file: `evenkeel memory FILE --layers-out layers.json` makes "
                     "a model for `evenkeel balance --layers layers.json` from it, `evenkeel guide --apply FILE` makes "
                     "the dry runs that an init file reports, and `--from FILE` takes today's plan from it beside a "
                     "model");
+}
+
+ek_status ek__dryrun_refuse_training_file(const ek__config_tree *doc, ek_error *err)
+{
+    return ek__mf_has_degrees(doc) && !ek__get(ek__config_root(doc), "memory_usage") ? refuse(doc, err) : EK_OK;
+}
+
+/* The training file of a framework whose degrees have other names. */
+static ek_status refuse_other_job(const ek__config_tree *doc, const char *text, size_t size, ek_error *err)
+{
+    const ek__node *root = ek__config_root(doc);
+    bool is_job = false;
+    if (!root || root->kind != EK__MAP || ek__get(root, "memory_usage") || ek__get(root, "pipeline_config"))
+        return EK_OK;
+    ek_status status = ek__job_has_parts(ek__config_name(doc), text, size, &is_job, err);
+    return status || !is_job ? status : refuse(doc, err);
 }
 
 /* A training file may have aliases, which an init file has not. */
@@ -32,6 +47,8 @@ ek_status ek__dryrun_doc_read(const char *path, ek__config_tree **out, ek_error 
         ek__dryrun_refuse_training_file(lenient, err);
         ek__config_free(lenient);
     }
+    if (status == EK_OK && (status = refuse_other_job(*out, text, size, err)) != EK_OK)
+        ek__config_free(*out);
     free(text);
     return status;
 }

@@ -7,15 +7,16 @@
 #include "base/edit.h"
 #include "base/error.h"
 #include "emit/emit_internal.h"
-#include "train/train_plan.h"
+#include "evenkeel/emit.h"
+#include "job/mindformers_pipeline.h"
 
 /* A change in progress. */
 typedef struct applier {
     ek__in in;
     ek__edit *edit;
     const ek_train_change *change;
-    ek_train_plan now; /* of the file as it is */
-    bool lists_known;  /* are its lists right too? */
+    ek__mf_pipeline now; /* of the file as it is */
+    bool lists_known;    /* are its lists right too? */
     const ek__node *root;
     char *value; /* scratch for a value's text */
     size_t size;
@@ -244,7 +245,7 @@ static ek_status set_recompute(applier *a, const char *key, const char *after, c
     if (is_word(a, node, cell) || (same && !by_pattern))
         return EK_OK;
     print_list(a, cell, 0);
-    if (ek__is_pattern_list(node))
+    if (ek__mf_is_pattern_list(node))
         return set_pattern_list(a, keys, node);
     if (!by_pattern)
         return ek__edit_set(a->edit, keys, a->value, after, a->in.err);
@@ -273,8 +274,8 @@ static ek_status set_lists(applier *a)
 /* Lists that are wrong, for another number of stages perhaps, are no obstacle: they are what changes. */
 static ek_status read_now(applier *a)
 {
-    a->lists_known = ek__train_plan_from_config(a->in.doc, NULL, &a->now, NULL) == EK_OK;
-    return a->lists_known ? EK_OK : ek__train_sizes_from_config(a->in.doc, a->in.listener, &a->now, a->in.err);
+    a->lists_known = ek__mf_pipeline_read(a->in.doc, NULL, &a->now, NULL) == EK_OK;
+    return a->lists_known ? EK_OK : ek__mf_pipeline_sizes(a->in.doc, a->in.listener, &a->now, a->in.err);
 }
 
 static ek_status check_layers(const applier *a)
@@ -309,7 +310,7 @@ ek_status ek_train_apply(const char *path, const ek_train_change *change, const 
     if (status == EK_OK)
         status = ek__edit_finish(a.edit, text, size, err);
     free(a.value);
-    ek_train_plan_clear(&a.now);
+    ek__mf_pipeline_clear(&a.now);
     ek__edit_free(a.edit);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "base/config_tree_toml.h"
 #include "job/job_internal.h"
 #include "job/megatron_arguments.h"
+#include "job/mindformers_pipeline.h"
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
@@ -134,6 +135,13 @@ static const ek__job_format *format_of(const ek__job_source *source)
     return NULL;
 }
 
+/* The format that a part of a job is read as: also a training YAML that has nothing but degrees. */
+static const ek__job_format *format_of_part(const ek__job_source *source)
+{
+    const ek__job_format *format = format_of(source);
+    return format || !source->doc || !ek__mf_has_degrees(source->doc) ? format : &ek__job_mindformers;
+}
+
 static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
                              const ek_error *parse_error, ek_job *job, ek__job_step *step)
 {
@@ -156,16 +164,48 @@ static ek_status read_source(const ek__job_source *source, const ek_job_override
     return ek__job_check(job, source->doc, source->err);
 }
 
-const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size)
+/* What `find` makes of a text. */
+static ek_status find_format(const char *name, const char *text, size_t size,
+                             const ek__job_format *(*find)(const ek__job_source *), const ek__job_format **out)
 {
     ek__config_tree *doc = NULL;
     ek_error unused;
     bool toml = false;
-    (void)parse_text(name, text, size, &doc, &toml, &unused);
+    ek_status status = parse_text(name, text, size, &doc, &toml, &unused);
     const ek__job_source source = {name, text, size, doc, NULL, toml, NULL, NULL};
-    const ek__job_format *format = format_of(&source);
+    *out = find(&source);
     ek__config_free(doc);
+    return status == EK_ERR_MEMORY ? status : EK_OK;
+}
+
+const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size)
+{
+    const ek__job_format *format;
+    (void)find_format(name, text, size, format_of, &format);
     return format;
+}
+
+/* The same but for arguments in a text that has keys: a comment or a value may name them. */
+static const ek__job_format *format_by_keys(const ek__job_source *source)
+{
+    const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
+    const ek__job_format *format = format_of_part(source);
+    bool keys = root && (root->kind == EK__MAP || root->kind == EK__LIST);
+    return keys && format == &ek__job_megatron ? NULL : format;
+}
+
+ek_status ek__job_has_parts(const char *name, const char *text, size_t size, bool *out, ek_error *err)
+{
+    const ek__job_format *format;
+    ek_status status = find_format(name, text, size, format_by_keys, &format);
+    *out = format != NULL;
+    return status ? ek__no_memory(err) : EK_OK;
+}
+
+void ek__job_note_sequence(ek_origin at, ek_job *job)
+{
+    job->seq_line = at.line;
+    job->seq_column = at.column;
 }
 
 /* FNV-1a; never 0, which is no file's. */
@@ -221,6 +261,57 @@ ek_status ek__job_parse_file(const char *path, const char *text, size_t size, co
 {
     char folder[1024];
     return parse_in(folder_of(path, folder, sizeof folder), path, text, size, overrides, NULL, out, step, err);
+}
+
+/* By a reader of parts where the kind of file has one, else whole. */
+static ek_status read_part(ek__job_source *source, ek_job_part part, const ek_error *parse_error, ek_job *job)
+{
+    const ek_job_overrides none = ek_job_overrides_none();
+    const ek__job_format *format = format_of_part(source);
+    ek__job_step step;
+    if (format == &ek__job_hugging_face)
+        source->listener = NULL; /* told of a run that nobody gave */
+    if (!format || !format->read_part)
+        return read_source(source, &none, parse_error, job, &step);
+    if (!(job->path = ek__strdup(source->path)))
+        return ek__no_memory(source->err);
+    ek_status status = format->read_part(source, part, job);
+    if (status == EK_OK && part != EK_JOB_DEGREES) /* whose 0 stages are told */
+        fill_in(job);
+    return status;
+}
+
+ek_status ek__job_parse_part(const char *path, const char *text, size_t size, ek_job_part part,
+                             const ek_listener *listener, ek_job *out, ek_error *err)
+{
+    const char *name = ek__path_name(path);
+    char folder[1024];
+    ek__config_tree *doc = NULL;
+    ek_error parse_error = {0};
+    ek_job job = {.full_group = 1, .digest = digest_of(text, size)};
+    bool toml = false;
+    if (parse_text(name, text, size, &doc, &toml, &parse_error) == EK_ERR_MEMORY)
+        return ek__no_memory(err);
+    ek__job_source source = {name, text, size, doc, folder_of(path, folder, sizeof folder), toml, listener, err};
+    ek_status status = read_part(&source, part, &parse_error, &job);
+    ek__config_free(doc);
+    if (status == EK_OK)
+        *out = job;
+    else
+        ek_job_clear(&job);
+    return status;
+}
+
+ek_status ek_job_read_part(const char *path, ek_job_part part, const ek_listener *listener, ek_job *out, ek_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_status status = ek__config_read_text(path, &text, &size, err);
+    if (status)
+        return status;
+    status = ek__job_parse_part(path, text, size, part, listener, out, err);
+    free(text);
+    return status;
 }
 
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,

@@ -415,6 +415,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
     assert(r.map); /* it was recognised */
     ek__megatron_defaults(job, EK_MEGATRON);
     ek__job_name_after(source->path, job);
+    job->no_layout = true;
     if (r.map->parent)
         ek__warn_at(&r.in, r.map, "is the language part of the model; the rest is not predicted");
     ek_status status = EK_OK;

@@ -32,10 +32,16 @@ typedef struct ek__job_format {
     /* Fill *job, which has its path and is otherwise zero: all but the plan's spreading of what overrides change. What
      * it takes is freed by ek_job_clear(), also after a failure. */
     ek_status (*read)(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job);
+    /* Fill one part of *job, which is as for read(), and look at nothing else of the file. NULL: files of this kind are
+     * read whole for that. */
+    ek_status (*read_part)(const ek__job_source *source, ek_job_part part, ek_job *job);
 } ek__job_format;
 
 extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face,
     ek__job_torchtitan;
+
+/* Note where the file says how long sequences are. */
+void ek__job_note_sequence(ek_origin at, ek_job *job);
 
 /* How far the reading of a job came. */
 typedef enum ek__job_step {
@@ -53,6 +59,12 @@ ek_status ek__job_parse_file(const char *path, const char *text, size_t size, co
                              ek_job *out, ek__job_step *step, ek_error *err);
 /* Which kind of file a text is, NULL: none that is known. */
 const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size);
+/* ek_job_read_part() of what the file `path` holds. */
+ek_status ek__job_parse_part(const char *path, const char *text, size_t size, ek_job_part part,
+                             const ek_listener *listener, ek_job *out, ek_error *err);
+/* Is a text plainly one that ek__job_parse_part() takes? Not so where it is YAML or JSON and has no more than arguments
+ * of Megatron-LM somewhere. @return EK_OK or EK_ERR_MEMORY */
+ek_status ek__job_has_parts(const char *name, const char *text, size_t size, bool *out, ek_error *err);
 
 /* Spread n_layers + n_prediction_layers evenly over job->parallel.pipeline stages and `n_chunks` chunks into job->plan,
  * which is empty: floor each, the rest to the first chunks; prediction layers are on the last one. */

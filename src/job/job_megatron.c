@@ -116,6 +116,8 @@ static ek_status read_shapes(reader *r)
         return status;
     if (m->n_layers == 0)
         m->n_layers = r->overrides->n_layers;
+    if (given(r, "seq-length"))
+        ek__job_note_sequence(ek__argument_at(&r->a, "seq-length"), r->job);
     if (p->seq_length == 0)
         p->seq_length = r->overrides->seq_length;
     if (m->max_position == 0)

@@ -70,9 +70,8 @@ static ek_status find_sections(const ek__in *in, ek__mf_sections *file)
 
 /* ---- degrees ---- */
 
-static ek_status read_degrees(const ek__in *in, const ek__mf_sections *file, ek_job *job)
+ek_status ek__mf_read_degrees(const ek__in *in, const ek__mf_sections *file, const char *advice, ek_job *job)
 {
-    static const char advice[] = "it is a number of devices";
     ek_job_parallel *p = &job->parallel;
     p->data = p->tensor = p->context = p->expert = p->pipeline = p->ulysses = 1;
     p->batch = p->n_accumulation = p->n_batch_interleave = p->n_pieces = 1;
@@ -446,7 +445,7 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     ek__job_note_keys(source->doc, job);
     ek_status status = find_sections(&in, &file);
     if (status == EK_OK)
-        status = read_degrees(&in, &file, job);
+        status = ek__mf_read_degrees(&in, &file, "it is a number of devices", job);
     if (status == EK_OK)
         status = ek__mf_read_model(&in, &file, overrides, &facts, job);
     if (status == EK_OK)
@@ -464,4 +463,4 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     return status ? status : ek__mf_read_run(source, &file, job);
 }
 
-const ek__job_format ek__job_mindformers = {"a training YAML of MindFormers", recognises, read};
+const ek__job_format ek__job_mindformers = {"a training YAML of MindFormers", recognises, read, ek__mf_read_part};

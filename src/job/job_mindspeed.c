@@ -130,6 +130,8 @@ static ek_status read_shapes(reader *r)
         return status;
     if (m->n_layers == 0)
         m->n_layers = r->overrides->n_layers;
+    if (find(r, "seq_length"))
+        ek__job_note_sequence(ek__node_origin(r->in.doc, find(r, "seq_length")), r->job);
     if (p->seq_length == 0)
         p->seq_length = r->overrides->seq_length;
     if (p->batch == 0)

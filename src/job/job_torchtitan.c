@@ -344,6 +344,8 @@ static ek_status read_batch(reader *r)
     if (status == EK_OK)
         status = read_int(r, &parts, 1, EK__JOB_MAX_BATCH, INT_MAX, &r->n_parts);
     r->job->model.max_position = r->job->parallel.seq_length;
+    if (find(r, &length))
+        ek__job_note_sequence(ek__node_origin(r->in.doc, find(r, &length)), r->job);
     return status;
 }
 

@@ -29,11 +29,24 @@ ek_status ek__mf_int(const ek__in *in, const ek__node *map, const char *key, int
                      int *out);
 ek_status ek__mf_bool(const ek__in *in, const ek__node *map, const char *key, const char *advice, bool *out);
 
+/* parallel: ranks, stages, batch, accumulation, copies, pieces, 1 where the file says none; of the sections only
+ * parallel_config, runner and root are looked at. `advice` ends messages on wrong ranks. */
+ek_status ek__mf_read_degrees(const ek__in *in, const ek__mf_sections *file, const char *advice, ek_job *job);
+/* The read_part() of ek__job_format. */
+ek_status ek__mf_read_part(const ek__job_source *source, ek_job_part part, ek_job *job);
 /* Framework, family, model, types, reading, name. An overridden length of sequences stands in for a missing one. */
 ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, const ek_job_overrides *overrides,
                             ek__mf_facts *facts, ek_job *job);
 /* Plan, patterns, schedule and m, for the stages and chunks of the file. The model is read. */
 ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job);
+/* Stages, chunks, layers in all, micro-batches, pieces and schedule alone; `placed`: the layers of every chunk and its
+ * recomputation too, of a list of patterns what most of them select. Nothing else of the file is looked at. */
+ek_status ek__mf_read_pipeline(const ek__in *in, bool placed, ek_job *job);
+/* The widths that the memory of a piece of a sequence depends on, and the sequence length, which must be in the file:
+ * no default of a class stands in for one. Of the sections only root and model are looked at. */
+ek_status ek__mf_read_shapes(const ek__in *in, const ek__mf_sections *file, ek_job *job);
+/* Is the model one of the newer ones, EK_MINDFORMERS_MCORE? */
+bool ek__mf_is_newer(const ek__in *in, const ek__mf_sections *file);
 /* How a step runs: job->run. The states and the plan are read. */
 ek_status ek__mf_read_run(const ek__job_source *source, const ek__mf_sections *file, ek_job *job);
 /* Warn of keys of the file that the framework ignores although they look like known ones that memory depends on. */

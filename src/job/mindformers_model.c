@@ -3,10 +3,11 @@
  * that is not known is read as Llama's, from which most derive. Mixture of experts is in moe_config for the models up
  * to r1.5, among the shapes for the newer ones. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "job/mindformers.h"
-#include "train/train_plan.h"
+#include "job/mindformers_pipeline.h"
 
 /* What decides about the attention's mask and is known to a class; the rest its configuration swallows. */
 enum { KNOWS_RING = 1, KNOWS_COMPRESSION = 2, KNOWS_DOCUMENTS = 4, KNOWS_DATA_MASK = 8, KNOWS_ALL = 15 };
@@ -41,6 +42,7 @@ typedef struct reader {
     const ek__mf_sections *file;
     const model_class *class;
     bool newer;
+    bool stated; /* shapes must be in the file: no default of a class stands in for one */
     const ek_job_overrides *overrides;
     ek__mf_facts *facts;
     ek_job *job;
@@ -128,11 +130,23 @@ static ek_status read_shapes(const reader *r, const ek__node *map, const shape *
     return status;
 }
 
+/* A shape that must be in the file. */
+static ek_status read_stated(const reader *r, const char *const *name, int max, const char *advice, int *out)
+{
+    char example[128];
+    const ek__node *node = ek__mf_find(r->file->model, name);
+    snprintf(example, sizeof example, "%s, '%s: N'", advice, name[0]);
+    ek_status status = node ? EK_OK : ek__require(r->in, r->file->model, name[0], example, &node);
+    return status ? status : ek__int(r->in, node, 1, max, example, out);
+}
+
 /* A shape that has a default in LlamaConfig, which is taken but told; in other models it must be there. */
 static ek_status read_main(const reader *r, const char *const *name, int max, int otherwise, const char *advice,
                            int *out)
 {
     const ek__node *node = ek__mf_find(r->file->model, name);
+    if (r->stated)
+        return read_stated(r, name, max, advice, out);
     if (node)
         return ek__int(r->in, node, 1, max, advice, out);
     if (r->newer || r->class->family != EK_FAMILY_LLAMA)
@@ -162,14 +176,15 @@ static ek_status read_sequence(const reader *r)
     static const char *const sections[] = {"train_dataset", "train_dataset_task"};
     static const char advice[] = "give the tokens of a sequence";
     int *out = &r->job->parallel.seq_length;
-    const ek__node *node = NULL;
-    bool stated = ek__mf_find(r->file->model, sequence) != NULL;
+    const ek__node *node = NULL, *stated = ek__mf_find(r->file->model, sequence);
     for (size_t i = 0; i < 2 && !stated && !node; i++)
         node = find_below(ek__get(r->file->root, sections[i]), sequence[0]);
     if (!stated && r->overrides->seq_length > 0) {
         *out = r->overrides->seq_length;
         return EK_OK;
     }
+    if (stated || node)
+        ek__job_note_sequence(ek__node_origin(r->in->doc, stated ? stated : node), r->job);
     if (!node)
         return read_main(r, sequence, EK__JOB_MAX_SEQUENCE, 2048, advice, out);
     ek_status status = ek__int(r->in, node, 1, EK__JOB_MAX_SEQUENCE, advice, out);
@@ -179,30 +194,33 @@ static ek_status read_sequence(const reader *r)
     return status;
 }
 
+static ek_status read_widths(const reader *r)
+{
+    static const names hidden = {"hidden_size", NULL}, heads = {"num_heads", "num_attention_heads", "n_heads", NULL};
+    ek_job_model *m = &r->job->model;
+    ek_status status = read_main(r, hidden, EK__JOB_MAX_HIDDEN, 4096, "give the model's width", &m->hidden);
+    return status ? status
+                  : read_main(r, heads, EK__JOB_MAX_HEADS, 32, "give the attention heads of a layer", &m->n_heads);
+}
+
+static ek_status read_vocabulary(const reader *r)
+{
+    static const names vocab = {"vocab_size", "vocab_size", "padded_vocab_size", NULL},
+                       glm_vocab = {"padded_vocab_size", "vocab_size", NULL};
+    bool glm = r->class->family == EK_FAMILY_GLM;
+    return read_main(r, glm ? glm_vocab : vocab, EK__JOB_MAX_WIDTH, 32000, "give the size of the vocabulary",
+                     &r->job->model.vocab);
+}
+
 static ek_status read_main_shapes(const reader *r)
 {
-    static const names hidden = {"hidden_size", NULL}, heads = {"num_heads", "num_attention_heads", "n_heads", NULL},
-                       vocab = {"vocab_size", "vocab_size", "padded_vocab_size", NULL},
-                       glm_vocab = {"padded_vocab_size", "vocab_size", NULL};
     ek_job_model *m = &r->job->model;
-    const ek__node *model = r->file->model;
-    bool glm = r->class->family == EK_FAMILY_GLM;
-    int all = 0;
-    static const names layers = {"num_layers", "num_hidden_layers", NULL};
-    ek_status status = ek__train_layers(r->in, model, &all);
+    ek_status status = ek__mf_layers(r->in, r->file->model, &m->n_layers, &m->n_prediction_layers);
     if (status == EK_OK)
-        status = ek__int(r->in, ek__mf_find(model, layers), 1, EK_MAX_LAYERS, "it is the model's layers", &m->n_layers);
-    m->n_prediction_layers = all - m->n_layers;
+        status = read_widths(r);
     if (status == EK_OK)
-        status = read_main(r, hidden, EK__JOB_MAX_HIDDEN, 4096, "give the model's width", &m->hidden);
-    if (status == EK_OK)
-        status = read_main(r, heads, EK__JOB_MAX_HEADS, 32, "give the attention heads of a layer", &m->n_heads);
-    if (status == EK_OK)
-        status = read_main(r, glm ? glm_vocab : vocab, EK__JOB_MAX_WIDTH, 32000, "give the size of the vocabulary",
-                           &m->vocab);
-    if (status == EK_OK)
-        status = read_sequence(r);
-    return status;
+        status = read_vocabulary(r);
+    return status ? status : read_sequence(r);
 }
 
 /* Multi-head latent attention; its defaults are DeepseekV3Config's. */
@@ -227,11 +245,20 @@ static ek_status read_latent(const reader *r)
     return status;
 }
 
+/* Where a file is read for its shapes alone, the widths of latent attention tell it from others without its class. */
+static bool states_latent(const reader *r)
+{
+    static const names whole = {"head_dim", "kv_channels", NULL};
+    const ek__node *model = r->file->model;
+    return r->stated && !ek__mf_find(model, whole) && ek__get(model, "qk_nope_head_dim") &&
+           ek__get(model, "qk_rope_head_dim") && ek__get(model, "v_head_dim");
+}
+
 static ek_status read_heads(const reader *r)
 {
     ek_job_model *m = &r->job->model;
     const ek__node *model = r->file->model;
-    bool latent = r->class->latent, grouped = true;
+    bool latent = r->class->latent || states_latent(r), grouped = true;
     ek_status status = ek__mf_bool(r->in, model, "multi_latent_attention", "it switches latent attention", &latent);
     if (status || latent)
         return status ? status : read_latent(r);
@@ -250,7 +277,8 @@ static ek_status read_heads(const reader *r)
     if (status == EK_OK && !grouped)
         m->n_kv_heads = m->n_heads;
     if (status == EK_OK && !m->head_dim && m->hidden % m->n_heads != 0)
-        return ek__fail_at(r->in, model, "has %d heads, which do not divide hidden_size %d; correct one of them",
+        return ek__fail_at(r->in, model,
+                           "has %d heads, which do not divide hidden_size %d; correct one, or give 'head_dim: N'",
                            m->n_heads, m->hidden);
     if (!m->head_dim)
         m->head_dim = m->hidden / m->n_heads;
@@ -268,7 +296,10 @@ static ek_status read_intermediate(const reader *r)
     if (node)
         return ek__int(r->in, node, 1, EK__JOB_MAX_WIDTH, "it is the width of the feed-forward layer",
                        &m->intermediate);
-    if (r->newer || r->class->family == EK_FAMILY_GLM)
+    if (r->stated && !ek__get(model, "multiple_of") && !ek__get(model, "ffn_dim_multiplier"))
+        return ek__require(r->in, model, stated[0],
+                           "give the width of the feed-forward layer, or multiple_of and ffn_dim_multiplier", &node);
+    if (!r->stated && (r->newer || r->class->family == EK_FAMILY_GLM))
         return ek__require(r->in, model, stated[r->newer ? 0 : 1], "give the width of the feed-forward layer", &node);
     ek_status status = ek__mf_int(r->in, model, "multiple_of", 1, 65536,
                                   "the feed-forward layer's width is rounded up to it", &multiple);
@@ -669,6 +700,28 @@ ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, const
     ek_status status = find_class(&r);
     if (status == EK_OK)
         read_name(&r);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
+        status = steps[i](&r);
+    return status;
+}
+
+bool ek__mf_is_newer(const ek__in *in, const ek__mf_sections *file)
+{
+    const ek__in quiet = {in->doc, NULL, NULL};
+    ek_job job = {0};
+    reader r = {.in = &quiet, .file = file, .job = &job};
+    return find_class(&r) == EK_OK && r.newer;
+}
+
+ek_status ek__mf_read_shapes(const ek__in *in, const ek__mf_sections *file, ek_job *job)
+{
+    const ek_job_overrides none = ek_job_overrides_none();
+    const ek__in quiet = {in->doc, NULL, in->err};
+    reader r = {.in = &quiet, .file = file, .stated = true, .overrides = &none, .job = job};
+    static ek_status (*const steps[])(const reader *) = {read_widths, read_sequence, read_vocabulary, read_heads,
+                                                         read_intermediate};
+    ek_status status = find_class(&r);
+    r.in = in;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);
     return status;

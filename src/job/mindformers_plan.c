@@ -1,11 +1,12 @@
 /* Reads where the layers of a training YAML of MindFormers sit and what they recompute. Sizes, offsets and lists go
- * through the reader of plans; here every pattern of recompute_config keeps its own list, which a plan cannot. */
+ * through the reader of the pipeline's settings; here every pattern of recompute_config keeps its own list, which a
+ * plan cannot. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "job/mindformers.h"
+#include "job/mindformers_pipeline.h"
 #include "job/settings.h"
-#include "train/train_plan.h"
 
 /* A reading of one key of recompute_config. */
 typedef struct list_reader {
@@ -39,7 +40,7 @@ static void note_list(const list_reader *r, const ek__node *node)
 /* Counts alone: for the default patterns. Excluded patterns have no default. */
 static ek_status read_counts(const list_reader *r, const ek__node *node)
 {
-    ek_status status = ek__train_list(r->in, &r->job->plan, node, r->list);
+    ek_status status = ek__mf_list(r->in, &r->job->plan, node, r->list);
     note_list(r, node);
     /* Without flash attention, scores are recomputed in every layer as soon as there is a list, be it of zeros. */
     bool counts = r->kind == EK_PATTERN_SELECT && node->kind == EK__LIST && !r->job->model.flash_attention;
@@ -70,7 +71,7 @@ static ek_status read_map(const list_reader *r, const ek__node *node)
 {
     ek_status status = EK_OK;
     for (const ek__node *entry = node->first; entry && status == EK_OK; entry = entry->next) {
-        status = ek__train_list(r->in, &r->job->plan, entry, r->list);
+        status = ek__mf_list(r->in, &r->job->plan, entry, r->list);
         note_list(r, entry);
         if (status == EK_OK) {
             ek_origin origin = {r->job->path, entry->key_line, entry->key_column};
@@ -89,7 +90,7 @@ static ek_status read_key(const ek__in *in, const ek__node *config, const char *
         return EK_OK;
     if (node->kind == EK__MAP)
         return read_map(&r, node);
-    return ek__is_pattern_list(node) ? read_names(&r, node) : read_counts(&r, node);
+    return ek__mf_is_pattern_list(node) ? read_names(&r, node) : read_counts(&r, node);
 }
 
 static ek_status read_recompute(const ek__in *in, const ek__node *config, ek_job *job)
@@ -102,7 +103,7 @@ static ek_status read_recompute(const ek__in *in, const ek__node *config, ek_job
                 {"select_recompute_exclude", EK_PATTERN_SELECT_EXCLUDE},
                 {"select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE}};
     const ek__node *full = config ? ek__get(config, "recompute") : NULL;
-    ek_status status = full ? ek__train_list(in, &job->plan, full, job->plan.full) : EK_OK;
+    ek_status status = full ? ek__mf_list(in, &job->plan, full, job->plan.full) : EK_OK;
     if (full && full->kind == EK__LIST)
         ek__job_note(job, "lists");
     int *list =
@@ -122,7 +123,7 @@ static ek_status place_layers(const ek__in *in, const ek__mf_sections *file, int
     int n = job->plan.n_stages * job->plan.n_chunks, value = 0;
     bool nothing = !offset || (ek__node_is_int(offset, &value) && value == 0);
     if (job->framework != EK_MINDFORMERS_MCORE || !nothing || n_layers % n == 0)
-        return ek__train_offset(in, file->model, n_layers, &job->plan);
+        return ek__mf_offset(in, file->model, n_layers, &job->plan);
     ek__warn_at(in, offset ? offset : file->model,
                 "%s %d layers on %d stages x %d chunks without saying where %d of them go; they are spread evenly, the "
                 "first chunks get one more",
@@ -136,17 +137,42 @@ static ek_status place_layers(const ek__in *in, const ek__mf_sections *file, int
     return status;
 }
 
-ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job)
+/* Stages, chunks, micro-batches, pieces and schedule; the plan gets no layers. */
+static ek_status read_sizes(const ek__in *in, int *n_layers, ek_job *job)
 {
-    ek_train_plan train;
-    ek_status status = ek__train_sizes_from_config(in->doc, in->listener, &train, in->err);
+    ek__mf_pipeline pipeline;
+    ek_status status = ek__mf_pipeline_sizes(in->doc, in->listener, &pipeline, in->err);
     if (status)
         return status;
-    job->plan = train.plan;
-    job->parallel.pipeline = train.plan.n_stages;
-    job->parallel.n_micro_batches = train.n_micro_batches;
-    job->parallel.n_pieces = train.n_pieces;
-    job->schedule = train.schedule;
-    status = place_layers(in, file, train.n_layers, job);
+    *n_layers = pipeline.n_layers;
+    job->plan = pipeline.plan;
+    job->model.n_layers = pipeline.n_layers - pipeline.n_prediction_layers;
+    job->model.n_prediction_layers = pipeline.n_prediction_layers;
+    job->parallel.pipeline = pipeline.plan.n_stages;
+    job->parallel.n_micro_batches = pipeline.n_micro_batches;
+    job->parallel.n_pieces = pipeline.n_pieces;
+    job->schedule = pipeline.schedule;
+    return EK_OK;
+}
+
+ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job)
+{
+    int n_layers = 0;
+    ek_status status = read_sizes(in, &n_layers, job);
+    if (status == EK_OK)
+        status = place_layers(in, file, n_layers, job);
     return status ? status : read_recompute(in, file->recompute, job);
+}
+
+ek_status ek__mf_read_pipeline(const ek__in *in, bool placed, ek_job *job)
+{
+    int n_layers = 0;
+    ek_status status = read_sizes(in, &n_layers, job);
+    if (status || !placed)
+        return status;
+    const ek__node *root = ek__config_root(in->doc);
+    const ek__mf_sections file = {.root = root, .model = ek__get(ek__get(root, "model"), "model_config")};
+    job->framework = ek__mf_is_newer(in, &file) ? EK_MINDFORMERS_MCORE : EK_MINDFORMERS;
+    status = place_layers(in, &file, n_layers, job);
+    return status ? status : ek__mf_lists(in, &job->plan);
 }

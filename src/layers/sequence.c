@@ -12,47 +12,55 @@
 
 static const double MB = 1 << 20;
 
-static ek_origin file_of(const ek_train *train)
+static ek_origin file_of(const ek_job *job)
 {
-    return (ek_origin){.file = train->path};
+    return (ek_origin){.file = job->path};
 }
 
-int ek_sequence_pieces(const ek_train *train, int k, const ek_listener *listener)
+/* Where the file says the sequence length. */
+static ek_origin sequence_of(const ek_job *job)
+{
+    return (ek_origin){job->path, job->seq_line, job->seq_column};
+}
+
+int ek_sequence_pieces(const ek_job *job, int k, const ek_listener *listener)
 {
     assert(k >= 1);
-    int s = train->seq_length, pieces = k;
+    int s = job->parallel.seq_length, pieces = k;
     if (k > 1 && s / k < EK_LEAST_PIECE) {
         pieces = k == 2 || s < EK_LEAST_PIECE ? 1 : s / EK_LEAST_PIECE;
-        ek__warn(listener, train->seq_origin,
+        ek__warn(listener, sequence_of(job),
                  "%d tokens in %d pieces are %d each; a piece shorter than %d wastes the device, so it is %d piece%s",
                  s, k, s / k, EK_LEAST_PIECE, pieces, pieces == 1 ? "" : "s");
     }
     if (s % pieces != 0)
-        ek__warn(listener, train->seq_origin, "%d tokens are not a multiple of %d pieces; they count as equally long",
-                 s, pieces);
+        ek__warn(listener, sequence_of(job), "%d tokens are not a multiple of %d pieces; they count as equally long", s,
+                 pieces);
     return pieces;
 }
 
 /* MB of all keys of a layer, or of all its values, on one device. */
-static double key_mb(const ek_train *train)
+static double key_mb(const ek_job *job)
 {
-    return 2.0 * train->batch_size * train->n_heads * train->seq_length * train->head_dim / train->model_parallel / MB;
+    const ek_job_model *m = &job->model;
+    int head_dim = (m->head_dim + m->value_dim + 1) / 2;
+    return 2.0 * job->parallel.batch * m->n_heads * job->parallel.seq_length * head_dim / job->parallel.tensor / MB;
 }
 
 /* MB that the head is smaller with k pieces. */
-static double head_saving(const ek_train *train, int k)
+static double head_saving(const ek_job *job, int k)
 {
-    double tokens = (double)train->batch_size * train->seq_length, t = train->model_parallel;
-    double hidden = 2 * tokens * train->hidden_size;
-    double held = t > 1 ? 2 * hidden / t + hidden : hidden + 2 * tokens * train->intermediate_size;
+    double tokens = (double)job->parallel.batch * job->parallel.seq_length, t = job->parallel.tensor;
+    double hidden = 2 * tokens * job->model.hidden;
+    double held = t > 1 ? 2 * hidden / t + hidden : hidden + 2 * tokens * job->model.intermediate;
     return (1 - 1.0 / k) * held / MB;
 }
 
 /* MB that the tail is smaller with k pieces. */
-static double tail_saving(const ek_train *train, int k)
+static double tail_saving(const ek_job *job, int k)
 {
-    double tokens = (double)train->batch_size * train->seq_length;
-    double loss = 4 * tokens * train->vocab_size / train->model_parallel / MB;
+    double tokens = (double)job->parallel.batch * job->parallel.seq_length;
+    double loss = 4 * tokens * job->model.vocab / job->parallel.tensor / MB;
     return (3 - 3.0 / k) * loss - (k - 1) * loss / k;
 }
 
@@ -67,21 +75,21 @@ static void divide_times(ek_layer *layer, int k)
 /* The formulas take off what a whole micro-batch needs. A model that holds less than that, for example because a layer
  * file states no such memory, cannot go below nothing; one that is negative already (a constant that is in it) stays.
  */
-static void shrink(ek_layer *layer, const char *what, double saving, const ek_train *train, const ek_listener *listener)
+static void shrink(ek_layer *layer, const char *what, double saving, const ek_job *job, const ek_listener *listener)
 {
     double left = layer->parameter_mb - saving, least = fmin(layer->parameter_mb, 0);
     if (left < least)
         ek__warn(
-            listener, file_of(train),
+            listener, file_of(job),
             "sequence pieces would take %.0f MB off the %s's %.0f MB; it counts as %.0f MB. Do its shapes belong to "
             "this model?",
             saving, what, layer->parameter_mb, least);
     layer->parameter_mb = fmax(left, least);
 }
 
-static ek_status split_body(ek_layer *body, const ek_train *train, int k, const ek_listener *listener, ek_error *err)
+static ek_status split_body(ek_layer *body, const ek_job *job, int k, const ek_listener *listener, ek_error *err)
 {
-    double kv = key_mb(train);
+    double kv = key_mb(job);
     bool any = false, less = false;
     divide_times(body, k);
     body->parameter_mb += 4 * kv;
@@ -94,13 +102,13 @@ static ek_status split_body(ek_layer *body, const ek_train *train, int k, const 
         body->activation_mb[r] = (body->activation_mb[r] - 2 * kv) / k + 2 * kv;
     }
     if (!any)
-        return ek__fail(err, EK_ERR_INPUT, file_of(train),
+        return ek__fail(err, EK_ERR_INPUT, file_of(job),
                         "layer '%s' is only known with full recomputation, which sequence pieces cannot use; give its "
                         "memory without, or leave -seq out",
                         body->name);
     if (less)
         ek__warn(
-            listener, file_of(train),
+            listener, file_of(job),
             "keys and values take %.0f MB by this file, but layer '%s' holds less than that; do its shapes belong to "
             "this model?",
             2 * kv, body->name);
@@ -124,7 +132,7 @@ static ek_status copy_layers(const ek_layers *in, ek_layers *out, ek_error *err)
     return EK_OK;
 }
 
-ek_status ek_layers_split_sequence(const ek_layers *in, const ek_train *train, int k, const ek_listener *listener,
+ek_status ek_layers_split_sequence(const ek_layers *in, const ek_job *job, int k, const ek_listener *listener,
                                    ek_layers *out, ek_error *err)
 {
     assert(k >= 1);
@@ -132,22 +140,22 @@ ek_status ek_layers_split_sequence(const ek_layers *in, const ek_train *train, i
     ek_status status = copy_layers(in, &layers, err);
     if (status == EK_OK && k > 1) {
         for (int b = 0; b < layers.n_body && status == EK_OK; b++)
-            status = split_body(&layers.body[b], train, k, listener, err);
+            status = split_body(&layers.body[b], job, k, listener, err);
         if (status) {
             ek_layers_clear(&layers);
             return status;
         }
         if (in->modelled[EK_RECOMPUTE_FULL])
-            ek__warn(listener, file_of(train), "full recomputation does not go with sequence pieces and is not used");
-        if (train->context_parallel > 1)
-            ek__warn(listener, file_of(train),
+            ek__warn(listener, file_of(job), "full recomputation does not go with sequence pieces and is not used");
+        if (job->parallel.context > 1)
+            ek__warn(listener, file_of(job),
                      "context_parallel is %d, which the memory of sequence pieces does not know; it counts as 1",
-                     train->context_parallel);
+                     job->parallel.context);
         layers.modelled[EK_RECOMPUTE_FULL] = false;
         divide_times(&layers.head, k);
         divide_times(&layers.tail, k);
-        shrink(&layers.head, "head", head_saving(train, k), train, listener);
-        shrink(&layers.tail, "tail", tail_saving(train, k), train, listener);
+        shrink(&layers.head, "head", head_saving(job, k), job, listener);
+        shrink(&layers.tail, "tail", tail_saving(job, k), job, listener);
     }
     if (status == EK_OK)
         *out = layers;

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/grid.h"
+#include "job/job_internal.h"
 #include "strategies/log_block.h"
-#include "train/train_plan.h"
 
 enum { MAX_STRATEGIES = 256, JSON_VERSION = 1 };
 
@@ -444,25 +444,6 @@ static int count_stages(const ek__node *root)
     return 0;
 }
 
-/* The plan that a training YAML runs today. */
-static ek_status add_train(reader *r)
-{
-    ek_strategy *strategy = &r->strategies.strategy[0];
-    ek_train_plan train;
-    ek_status status = ek__train_plan_from_config(r->in.doc, r->in.listener, &train, r->in.err);
-    if (status)
-        return status;
-    *strategy = (ek_strategy){.name = "today", .show = 1, .less_memory = -1, .plan = train.plan};
-    strategy->n_micro_batches = train.n_micro_batches;
-    strategy->schedule = train.schedule;
-    strategy->n_pieces = train.n_pieces;
-    r->strategies.n = 1;
-    ek_error why;
-    if (!r->layers || ek_plan_check(&strategy->plan, r->layers, &why) == EK_OK)
-        return EK_OK;
-    return ek__fail_at(&r->in, ek__config_root(r->in.doc), "does not go with the model: %s", why.message);
-}
-
 static ek_status read_root(reader *r, const ek__node *root)
 {
     static const char advice[] = "a plan file has one entry for each plan: 'name:' and below it offset, recompute, ...";
@@ -471,8 +452,6 @@ static ek_status read_root(reader *r, const ek__node *root)
     ek_status status = ek__expect(&r->in, root, EK__MAP, advice);
     if (status)
         return status;
-    if (ek__is_train(r->in.doc))
-        return add_train(r);
     const ek__node *version = ek__get(root, "version");
     if (version && version->kind == EK__SCALAR)
         return read_json(r, root, version);
@@ -494,7 +473,7 @@ ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers
     if (!r.strategies.strategy)
         return ek__no_memory(err);
     const ek__node *root = ek__config_root(doc);
-    ek_status status = layers || ek__is_train(doc) ? EK_OK : take_counted_layers(&r, root);
+    ek_status status = layers ? EK_OK : take_counted_layers(&r, root);
     if (status == EK_OK)
         status = read_root(&r, root);
     if (status == EK_OK && r.strategies.n == 0)
@@ -506,31 +485,97 @@ ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers
     return status;
 }
 
-/* A plan file, a training YAML that stands for one, in which aliases are usual, or a log with lists in it. */
-static ek_status read_doc(const char *path, ek__config_tree **out, ek_error *err)
+/* A plan file, or a log with lists in it. */
+static ek_status parse(const char *path, char *text, size_t size, ek__config_tree **out, ek_error *err)
 {
-    char *text, *kept = NULL;
-    size_t size;
-    ek_status status = ek__config_read_text(path, &text, &size, err);
-    if (status)
-        return status;
+    char *kept = NULL;
+    ek_status status = EK_OK;
     if (ek__is_balancer_log(text, size))
         status = ek__balancer_log_lists(ek__path_name(path), text, size, &kept, &size, err);
     if (status == EK_OK)
         status = ek__config_parse_buffer_with_aliases(ek__path_name(path), kept ? kept : text, size, out, err);
     free(kept);
-    free(text);
+    return status;
+}
+
+static ek_status read_plans(const char *path, char *text, size_t size, const ek_layers *layers, int n_stages,
+                            const ek_listener *listener, ek_strategies *out, ek_error *err)
+{
+    ek__config_tree *doc;
+    ek_status status = parse(path, text, size, &doc, err);
+    if (status)
+        return status;
+    status = ek__strategies_from_config(doc, layers, n_stages, listener, out, err);
+    ek__config_free(doc);
+    return status;
+}
+
+/* The plan that a job runs today; the job's plan moves out of it. */
+static ek_status take_today(ek_job *job, const ek_layers *layers, ek_strategies *out, ek_error *err)
+{
+    ek_error why;
+    const ek_origin file = {job->path, 1, 1};
+    if (job->no_layout)
+        return ek__fail(
+            err, EK_ERR_INPUT, file,
+            "this is a config.json, which says no layout and so holds no plan; give a plan file, or the job's "
+            "launch script or training YAML");
+    if (layers && ek_plan_check(&job->plan, layers, &why))
+        return ek__fail(err, EK_ERR_INPUT, file, "the file does not go with the model: %s", why.message);
+    ek_strategy *strategy = ek__alloc(1, sizeof *strategy);
+    if (!strategy)
+        return ek__no_memory(err);
+    *strategy = (ek_strategy){.name = "today",
+                              .show = 1,
+                              .less_memory = -1,
+                              .n_micro_batches = job->parallel.n_micro_batches,
+                              .schedule = job->schedule,
+                              .n_pieces = job->parallel.n_pieces,
+                              .plan = job->plan};
+    job->plan = (ek_plan){0};
+    *out = (ek_strategies){1, strategy};
+    return EK_OK;
+}
+
+static ek_status read_job(const char *path, const char *text, size_t size, const ek_layers *layers,
+                          const ek_listener *listener, ek_strategies *out, ek_error *err)
+{
+    ek_job job;
+    ek_status status = ek__job_parse_part(path, text, size, EK_JOB_PLAN, listener, &job, err);
+    if (status)
+        return status;
+    status = take_today(&job, layers, out, err);
+    ek_job_clear(&job);
+    return status;
+}
+
+static ek_status read_text(const char *path, char *text, size_t size, const ek_layers *layers, int n_stages,
+                           const ek_listener *listener, ek_strategies *out, ek_error *err)
+{
+    const char *name = ek__path_name(path);
+    bool is_job = false;
+    ek_status status = ek__is_balancer_log(text, size) ? EK_OK : ek__job_has_parts(name, text, size, &is_job, err);
+    if (status)
+        return status;
+    if (is_job)
+        return read_job(path, text, size, layers, listener, out, err);
+    status = read_plans(path, text, size, layers, n_stages, listener, out, err);
+    /* A YAML of another kind may hold a launch command. */
+    if (status == EK_ERR_INPUT && ek__job_format_of(name, text, size) &&
+        read_job(path, text, size, layers, NULL, out, NULL) == EK_OK)
+        return EK_OK;
     return status;
 }
 
 ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
                              ek_strategies *out, ek_error *err)
 {
-    ek__config_tree *doc;
-    ek_status status = read_doc(path, &doc, err);
+    char *text;
+    size_t size;
+    ek_status status = ek__config_read_text(path, &text, &size, err);
     if (status)
         return status;
-    status = ek__strategies_from_config(doc, layers, n_stages, listener, out, err);
-    ek__config_free(doc);
+    status = read_text(path, text, size, layers, n_stages, listener, out, err);
+    free(text);
     return status;
 }

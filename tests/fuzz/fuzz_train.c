@@ -18,56 +18,68 @@ static ek_layer body = {.name = "layer",
 
 static void check_plan(const char *path)
 {
-    ek_train_plan now;
+    ek_job now;
     ek_error err = {0};
-    if (ek_train_plan_read(path, NULL, &now, &err)) {
+    if (ek_job_read_part(path, EK_JOB_PLAN, NULL, &now, &err)) {
         assert(err.message[0] != '\0');
         return;
     }
     int n_cells = now.plan.n_stages * now.plan.n_chunks, sum = 0;
+    int n_layers = now.model.n_layers + now.model.n_prediction_layers;
     for (int c = 0; c < n_cells; c++) {
         sum += now.plan.layers[c];
         assert(now.plan.full[c] >= 0 && now.plan.full[c] <= now.plan.layers[c]);
         now.plan.full[c] = now.plan.layers[c] / 2;
     }
-    assert(sum == now.n_layers);
-    const ek_train_change change = {.plan = &now.plan, .n_layers = now.n_layers, .schedule = now.schedule};
+    assert(sum == n_layers);
+    const ek_train_change change = {.plan = &now.plan, .n_layers = n_layers, .schedule = now.schedule};
     char *text;
     size_t size;
     if (ek_train_apply(path, &change, NULL, &text, &size, &err)) {
         assert(err.message[0] != '\0');
     } else {
-        ek_train_plan then;
-        assert(ek_train_plan_read(fuzz_file((const uint8_t *)text, size), NULL, &then, &err) == EK_OK);
+        ek_job then;
+        const char *changed = fuzz_file((const uint8_t *)text, size);
+        assert(ek_job_read_part(changed, EK_JOB_PLAN, NULL, &then, &err) == EK_OK);
         for (int c = 0; c < n_cells; c++)
             assert(then.plan.layers[c] == now.plan.layers[c] && then.plan.full[c] == now.plan.full[c]);
-        ek_train_plan_clear(&then);
+        ek_job_clear(&then);
         free(text);
     }
-    ek_train_plan_clear(&now);
+    ek_job_clear(&now);
+}
+
+/* The degrees alone are of no more devices than there may be. */
+static void check_degrees(const char *path)
+{
+    ek_job job;
+    ek_error err = {0};
+    if (ek_job_read_part(path, EK_JOB_DEGREES, NULL, &job, &err)) {
+        assert(err.message[0] != '\0');
+        return;
+    }
+    assert(ek_job_devices(&job) >= 0 && ek_job_devices(&job) <= EK_MAX_RANKS);
+    ek_job_clear(&job);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const ek_layers model = {.name = "fuzz", .n_body = 1, .body = &body, .n_layers = 12, .modelled = {true}};
-    ek_train train;
-    ek_train_devices devices;
+    ek_job job;
     ek_error err = {0};
-    if (ek_train_read_devices(fuzz_file(data, size), &devices, &err) == EK_OK)
-        assert(devices.n_ranks >= devices.n_stages && devices.n_ranks <= EK_MAX_RANKS);
+    check_degrees(fuzz_file(data, size));
     check_plan(fuzz_file(data, size));
-    err = (ek_error){0};
-    if (ek_train_read(fuzz_file(data, size), &train, &err)) {
+    if (ek_job_read_part(fuzz_file(data, size), EK_JOB_SHAPES, NULL, &job, &err)) {
         assert(err.message[0] != '\0');
         return 0;
     }
-    int k = ek_sequence_pieces(&train, 4, NULL);
+    int k = ek_sequence_pieces(&job, 4, NULL);
     assert(k >= 1 && k <= 4);
     ek_layers pieces;
-    if (ek_layers_split_sequence(&model, &train, k, NULL, &pieces, &err) == EK_OK) {
+    if (ek_layers_split_sequence(&model, &job, k, NULL, &pieces, &err) == EK_OK) {
         assert(isfinite(pieces.body[0].activation_mb[0]) && isfinite(pieces.tail.parameter_mb));
         ek_layers_clear(&pieces);
     }
-    ek_train_clear(&train);
+    ek_job_clear(&job);
     return 0;
 }

@@ -103,14 +103,14 @@ static ek_status read_train(const char *path, ek_error *err)
 {
     ek_layer body = {.n_layers = 12, .modelled = {true}};
     const ek_layers layers = {.n_body = 1, .body = &body, .n_layers = 12, .modelled = {true}};
-    ek_train train = {0};
+    ek_job job = {0};
     ek_layers pieces = {0};
-    ek_status status = ek_train_read(path, &train, err);
+    ek_status status = ek_job_read_part(path, EK_JOB_SHAPES, NULL, &job, err);
     if (status == EK_OK)
-        status = ek_layers_split_sequence(&layers, &train, 2, NULL, &pieces, err);
+        status = ek_layers_split_sequence(&layers, &job, 2, NULL, &pieces, err);
     assert_int_equal(pieces.body == NULL, status != EK_OK);
     ek_layers_clear(&pieces);
-    ek_train_clear(&train);
+    ek_job_clear(&job);
     return status;
 }
 

@@ -50,11 +50,10 @@ static ek_status read_strategies(const char *path, const ek_listener *listener, 
 
 static ek_status read_train(const char *path, const ek_listener *listener, ek_error *err)
 {
-    (void)listener;
-    ek_train train;
-    ek_status status = ek_train_read(path, &train, err);
+    ek_job job;
+    ek_status status = ek_job_read_part(path, EK_JOB_SHAPES, listener, &job, err);
     if (status == EK_OK)
-        ek_train_clear(&train);
+        ek_job_clear(&job);
     return status;
 }
 

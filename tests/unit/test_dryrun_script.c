@@ -129,13 +129,15 @@ static void a_full_disk_is_an_error(void **unused)
 static void devices_come_from_parallel_config_alone(void **unused)
 {
     (void)unused;
-    ek_train_devices devices;
-    assert_int_equal(ek_train_read_devices(source_path("tests/data/dryrun/train.yaml"), &devices, NULL), EK_OK);
-    assert_int_equal(devices.data_parallel, 2);
-    assert_int_equal(devices.model_parallel, 4);
-    assert_int_equal(devices.context_parallel, 1);
-    assert_int_equal(devices.n_stages, 4);
-    assert_int_equal(devices.n_ranks, 32);
+    ek_job job;
+    const char *path = source_path("tests/data/dryrun/train.yaml");
+    assert_int_equal(ek_job_read_part(path, EK_JOB_DEGREES, NULL, &job, NULL), EK_OK);
+    assert_int_equal(job.parallel.data, 2);
+    assert_int_equal(job.parallel.tensor, 4);
+    assert_int_equal(job.parallel.context, 1);
+    assert_int_equal(job.parallel.pipeline, 4);
+    assert_int_equal(ek_job_devices(&job), 32);
+    ek_job_clear(&job);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 
 #include "evenkeel/sequence.h"
 
-static void read_train(const char *text, ek_train *train)
+static void read_shapes(const char *text, ek_job *job)
 {
     char path[] = "/tmp/ek_train_XXXXXX";
     int fd = mkstemp(path);
@@ -17,7 +17,7 @@ static void read_train(const char *text, ek_train *train)
     fputs(text, file);
     fclose(file);
     ek_error err = {0};
-    ek_status status = ek_train_read(path, train, &err);
+    ek_status status = ek_job_read_part(path, EK_JOB_SHAPES, NULL, job, &err);
     remove(path);
     if (status)
         fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
@@ -55,56 +55,64 @@ static void shapes_are_read_under_every_name(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
-        ek_train t;
+        ek_job t;
         snprintf(
             text, sizeof text,
             "model: {model_config: {hidden_size: 4096, batch_size: 2, %s}}\nparallel_config: {model_parallel: 4}\n",
             cases[i].model);
-        read_train(text, &t);
-        if (t.n_heads != cases[i].heads || t.head_dim != cases[i].head_dim || t.vocab_size != cases[i].vocabulary ||
-            t.intermediate_size != cases[i].intermediate || t.seq_length != cases[i].sequence)
-            fail_msg("%s: heads %d x %d, intermediate %d, vocabulary %d, sequence %d", cases[i].what, t.n_heads,
-                     t.head_dim, t.intermediate_size, t.vocab_size, t.seq_length);
-        assert_int_equal(t.hidden_size, 4096);
-        assert_int_equal(t.batch_size, 2);
-        assert_int_equal(t.model_parallel, 4);
-        assert_int_equal(t.n_stages + t.n_chunks + t.n_micro_batches + t.n_pieces + t.context_parallel, 0);
-        ek_train_clear(&t);
+        read_shapes(text, &t);
+        const ek_job_model *m = &t.model;
+        int head_dim = (m->head_dim + m->value_dim + 1) / 2; /* of a key and a value, as pieces count */
+        if (m->n_heads != cases[i].heads || head_dim != cases[i].head_dim || m->vocab != cases[i].vocabulary ||
+            m->intermediate != cases[i].intermediate || t.parallel.seq_length != cases[i].sequence)
+            fail_msg("%s: heads %d x %d, intermediate %d, vocabulary %d, sequence %d", cases[i].what, m->n_heads,
+                     head_dim, m->intermediate, m->vocab, t.parallel.seq_length);
+        assert_int_equal(m->hidden, 4096);
+        assert_int_equal(t.parallel.batch, 2);
+        assert_int_equal(t.parallel.tensor, 4);
+        assert_int_equal(t.parallel.context, 1);
+        ek_job_clear(&t);
     }
 }
 
 static void a_whole_training_file_is_read(void **state)
 {
     (void)state;
-    ek_train t;
+    ek_job t;
     ek_error err = {0};
-    if (ek_train_read(source_path("tests/data/small_train.yaml"), &t, &err))
+    const char *path = source_path("tests/data/small_train.yaml");
+    if (ek_job_read_part(path, EK_JOB_SHAPES, NULL, &t, &err))
         fail_msg("%d:%d: %s", err.line, err.column, err.message);
-    assert_int_equal(t.batch_size, 3); /* of the runner, through an alias */
-    assert_int_equal(t.seq_length, 16384);
-    assert_int_equal(t.hidden_size, 512);
-    assert_int_equal(t.n_heads, 8);
-    assert_int_equal(t.head_dim, 64);
-    assert_int_equal(t.intermediate_size, 1536); /* 4 x 512 x 2 / 3 = 1365, up to 6 x 256 */
-    assert_int_equal(t.vocab_size, 512);
-    assert_int_equal(t.model_parallel, 2);
-    assert_int_equal(t.n_stages, 6);
-    assert_int_equal(t.n_chunks, 2);
-    assert_int_equal(t.n_micro_batches, 12);
-    assert_int_equal(t.n_pieces, 2);
-    assert_string_equal(t.seq_origin.file, t.path);
-    assert_true(t.seq_origin.line > 1);
-    ek_train_clear(&t);
-    ek_train_clear(&t);
+    assert_int_equal(t.parallel.batch, 3); /* of the runner, through an alias */
+    assert_int_equal(t.parallel.seq_length, 16384);
+    assert_int_equal(t.model.hidden, 512);
+    assert_int_equal(t.model.n_heads, 8);
+    assert_int_equal(t.model.head_dim, 64);
+    assert_int_equal(t.model.value_dim, 64);
+    assert_int_equal(t.model.intermediate, 1536); /* 4 x 512 x 2 / 3 = 1365, up to 6 x 256 */
+    assert_int_equal(t.model.vocab, 512);
+    assert_int_equal(t.parallel.tensor, 2);
+    assert_string_equal(t.path, path);
+    assert_true(t.seq_line > 1 && t.seq_column > 1);
+    ek_job_clear(&t);
+    if (ek_job_read_part(path, EK_JOB_SIZES, NULL, &t, &err))
+        fail_msg("%d:%d: %s", err.line, err.column, err.message);
+    assert_int_equal(t.plan.n_stages, 6);
+    assert_int_equal(t.plan.n_chunks, 2);
+    assert_int_equal(t.parallel.n_micro_batches, 12);
+    assert_int_equal(t.parallel.n_pieces, 2);
+    ek_job_clear(&t);
+    ek_job_clear(&t);
 }
 
 static void outputs_stay_untouched_on_failure(void **state)
 {
     (void)state;
-    ek_train t = {.batch_size = 77};
-    assert_int_equal(ek_train_read(source_path("tests/data/bad/train/no_model.yaml"), &t, NULL), EK_ERR_INPUT);
-    assert_int_equal(ek_train_read("no/such/train.yaml", &t, NULL), EK_ERR_SYSTEM);
-    assert_int_equal(t.batch_size, 77);
+    ek_job t = {.parallel = {.batch = 77}};
+    const char *path = source_path("tests/data/bad/train/no_model.yaml");
+    assert_int_equal(ek_job_read_part(path, EK_JOB_SHAPES, NULL, &t, NULL), EK_ERR_INPUT);
+    assert_int_equal(ek_job_read_part("no/such/train.yaml", EK_JOB_SHAPES, NULL, &t, NULL), EK_ERR_SYSTEM);
+    assert_int_equal(t.parallel.batch, 77);
     assert_null(t.path);
 }
 
@@ -127,12 +135,15 @@ static void published_training_files_are_read(void **state)
             continue;
         char path[2048];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        ek_train t;
+        ek_job t;
         ek_error err = {0};
-        if (ek_train_read(path, &t, &err) == EK_OK) {
+        if (ek_job_read_part(path, EK_JOB_SHAPES, NULL, &t, &err) == EK_OK) {
             n_read++;
-            assert_true(t.seq_length >= 4096 && t.intermediate_size >= t.hidden_size && t.n_stages >= 1);
-            ek_train_clear(&t);
+            assert_true(t.parallel.seq_length >= 4096 && t.model.intermediate >= t.model.hidden);
+            ek_job_clear(&t);
+            assert_int_equal(ek_job_read_part(path, EK_JOB_SIZES, NULL, &t, &err), EK_OK);
+            assert_true(t.plan.n_stages >= 1);
+            ek_job_clear(&t);
         } else {
             n_refused++;
             print_message("# %s:%d:%d: %s\n", entry->d_name, err.line, err.column, err.message);
@@ -159,7 +170,7 @@ static void short_pieces_are_not_cut(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said s = {{0}, 0, 0};
         const ek_listener listener = {say_warning, &s};
-        const ek_train t = {.path = "t", .seq_length = cases[i].tokens, .seq_origin = {"t", 3, 4}};
+        const ek_job t = {.path = "t", .parallel.seq_length = cases[i].tokens, .seq_line = 3, .seq_column = 4};
         int pieces = ek_sequence_pieces(&t, cases[i].wanted, &listener);
         if (pieces != cases[i].pieces || s.n_warnings != cases[i].warnings)
             fail_msg("%d tokens, %d wanted: %d pieces, %s", cases[i].tokens, cases[i].wanted, pieces, s.text);
@@ -171,17 +182,13 @@ static void short_pieces_are_not_cut(void **state)
 
 /* B 1, S 8192, h 1024, H 8, D 128, V 32768, intermediate 4096. kv = 2 x 8 x 8192 x 128 B / t = 16 MB / t; 2BSh = 16 MB;
  * 2BS intermediate = 64 MB; loss = 4 x 8192 x 32768 B / t = 1024 MB / t. */
-static ek_train shapes(int t)
+static ek_job shapes(int t)
 {
-    return (ek_train){.path = "train.yaml",
-                      .batch_size = 1,
-                      .seq_length = 8192,
-                      .hidden_size = 1024,
-                      .n_heads = 8,
-                      .head_dim = 128,
-                      .intermediate_size = 4096,
-                      .vocab_size = 32768,
-                      .model_parallel = t};
+    return (ek_job){
+        .path = "train.yaml",
+        .model =
+            {.hidden = 1024, .n_heads = 8, .head_dim = 128, .value_dim = 128, .intermediate = 4096, .vocab = 32768},
+        .parallel = {.batch = 1, .seq_length = 8192, .tensor = t, .context = 1}};
 }
 
 static ek_layer full_body(void)
@@ -226,7 +233,7 @@ static void a_piece_costs_what_the_formulas_say(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said s = {{0}, 0, 0};
         const ek_listener listener = {say_warning, &s};
-        ek_train t = shapes(cases[i].t);
+        ek_job t = shapes(cases[i].t);
         ek_layer body = full_body();
         ek_layers in = model_of(&body, 1), out;
         int k = cases[i].k;
@@ -252,7 +259,7 @@ static void a_piece_costs_what_the_formulas_say(void **state)
 static void one_piece_is_the_model_itself(void **state)
 {
     (void)state;
-    ek_train t = shapes(1);
+    ek_job t = shapes(1);
     ek_layer body = full_body();
     ek_residual residual = {0, 1, 10, 11};
     ek_layers in = model_of(&body, 1), out;
@@ -269,8 +276,8 @@ static void memory_that_does_not_go_with_the_shapes_is_said(void **state)
     (void)state;
     said s = {{0}, 0, 0};
     const ek_listener listener = {say_warning, &s};
-    ek_train t = shapes(1);
-    t.context_parallel = 4;
+    ek_job t = shapes(1);
+    t.parallel.context = 4;
     ek_layer body = full_body();
     body.modelled[EK_RECOMPUTE_FULL] = false;
     body.activation_mb[EK_RECOMPUTE_BOTH] = 20;
@@ -296,7 +303,7 @@ static void memory_that_does_not_go_with_the_shapes_is_said(void **state)
 static void a_model_with_nothing_but_full_recomputation_is_refused(void **state)
 {
     (void)state;
-    ek_train t = shapes(1);
+    ek_job t = shapes(1);
     ek_layer bodies[2] = {full_body(), full_body()};
     memset(bodies[1].modelled, 0, EK_RECOMPUTE_FULL * sizeof(bool));
     ek_layers in = model_of(bodies, 2), out = {.n_layers = 77};

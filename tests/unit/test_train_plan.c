@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "train/train_plan.h"
+#include "job/mindformers_pipeline.h"
 
 /* Sections around which the cases vary. */
 #define MODEL(lines)    "model:\n  model_config:\n" lines
@@ -69,10 +69,10 @@ static void settings_are_read_as_the_framework_reads_them(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek__config_tree *doc = parse(cases[i].text);
-        ek_train_plan train;
+        ek__mf_pipeline train;
         ek_error err = {0};
         char found[256];
-        if (ek__train_plan_from_config(doc, NULL, &train, &err))
+        if (ek__mf_pipeline_read(doc, NULL, &train, &err))
             fail_msg("%s: %d:%d: %s", cases[i].what, err.line, err.column, err.message);
         int n = train.plan.n_stages * train.plan.n_chunks;
         assert_int_equal(train.plan.n_stages, cases[i].p);
@@ -90,7 +90,7 @@ static void settings_are_read_as_the_framework_reads_them(void **state)
             if (strcmp(found, lists[l].expected) != 0)
                 fail_msg("%s: list %d is %s, not %s", cases[i].what, l, found, lists[l].expected);
         }
-        ek_train_plan_clear(&train);
+        ek__mf_pipeline_clear(&train);
         ek__config_free(doc);
     }
 }
@@ -126,10 +126,10 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek__config_tree *doc = parse(cases[i].text);
-        ek_train_plan train = {.n_layers = 77};
+        ek__mf_pipeline train = {.n_layers = 77};
         ek_error err = {0};
         char found[2048];
-        assert_int_equal(ek__train_plan_from_config(doc, NULL, &train, &err), EK_ERR_INPUT);
+        assert_int_equal(ek__mf_pipeline_read(doc, NULL, &train, &err), EK_ERR_INPUT);
         snprintf(found, sizeof found, "%d:%d: %s", err.line, err.column, err.message);
         if (!strstr(found, cases[i].said))
             fail_msg("case %zu: %s", i, found);
@@ -268,27 +268,28 @@ static void real_files_take_random_plans(void **state)
         char path[2048];
         size_t size, length;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        ek_train_plan sizes;
+        ek_job sizes;
         ek_error err;
-        if (ek_train_sizes_read(path, NULL, &sizes, &err)) {
+        if (ek_job_read_part(path, EK_JOB_SIZES, NULL, &sizes, &err)) {
             assert_non_null(strstr(err.message, "num_layers")); /* a template without a model */
             continue;
         }
+        int n_layers = sizes.model.n_layers + sizes.model.n_prediction_layers;
         char *before = slurp(path, &length);
         for (int i = 0; i < 6; i++) {
             static const int stages[] = {2, 4, 8}, chunks[] = {1, 1, 2, 3};
             ek_plan plan;
             char *text;
-            random_plan(&plan, stages[rand() % 3], chunks[rand() % 4], sizes.n_layers);
-            const ek_train_change change = {.plan = &plan, .n_layers = sizes.n_layers, .n_micro_batches = 5 + i};
+            random_plan(&plan, stages[rand() % 3], chunks[rand() % 4], n_layers);
+            const ek_train_change change = {.plan = &plan, .n_layers = n_layers, .n_micro_batches = 5 + i};
             if (ek_train_apply(path, &change, NULL, &text, &size, &err))
                 fail_msg("%s:%d:%d: %s", path, err.line, err.column, err.message);
             ek__config_tree *doc;
-            ek_train_plan now;
+            ek__mf_pipeline now;
             char *edited = write_temporary(text);
             assert_int_equal(ek__config_read_with_aliases(edited, &doc, &err), EK_OK);
             unlink(edited);
-            if (ek__train_plan_from_config(doc, NULL, &now, &err))
+            if (ek__mf_pipeline_read(doc, NULL, &now, &err))
                 fail_msg("%s after: %d:%d: %s", path, err.line, err.column, err.message);
             size_t bytes = (size_t)(plan.n_stages * plan.n_chunks) * sizeof(int);
             assert_int_equal(now.plan.n_stages, plan.n_stages);
@@ -299,13 +300,13 @@ static void real_files_take_random_plans(void **state)
             assert_memory_equal(now.plan.select, plan.select, bytes);
             assert_memory_equal(now.plan.comm, plan.comm, bytes);
             n_applied++;
-            ek_train_plan_clear(&now);
+            ek__mf_pipeline_clear(&now);
             ek__config_free(doc);
             free(text);
             ek_plan_clear(&plan);
         }
         free(before);
-        ek_train_plan_clear(&sizes);
+        ek_job_clear(&sizes);
     }
     closedir(files);
     print_message("# %d plans applied\n", n_applied);

@@ -1,7 +1,7 @@
 /* Reads which layers and recomputation a training YAML gives every stage, as MindFormers r1.5 reads it. The keys lie in
- * four sections of a file that is otherwise none of our business; a list may be a word, one number a stage, or one list
- * a chunk. */
-#include "train/train_plan.h"
+ * four sections, and nothing else of the file is looked at; a list may be a word, one number a stage, or one list a
+ * chunk. */
+#include "job/mindformers_pipeline.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,16 +17,16 @@ typedef struct reader {
     const ek__node *root, *model;    /* model.model_config */
     const ek__node *parallel_config; /* the degrees */
     const ek__node *pipeline;        /* parallel.pipeline_config, or NULL */
-    ek_train_plan out;
+    ek__mf_pipeline out;
 } reader;
 
-bool ek__is_train(const ek__config_tree *doc)
+bool ek__mf_has_degrees(const ek__config_tree *doc)
 {
     const ek__node *root = ek__config_root(doc);
     return root && root->kind == EK__MAP && ek__get(root, "parallel_config");
 }
 
-bool ek__is_pattern_list(const ek__node *node)
+bool ek__mf_is_pattern_list(const ek__node *node)
 {
     const ek__node *first = node && node->kind == EK__LIST ? node->first : NULL;
     double number; /* with a fraction it is a wrong count, no name */
@@ -34,10 +34,10 @@ bool ek__is_pattern_list(const ek__node *node)
            !ek__node_is_bool(first, NULL);
 }
 
-void ek_train_plan_clear(ek_train_plan *train)
+void ek__mf_pipeline_clear(ek__mf_pipeline *pipeline)
 {
-    ek_plan_clear(&train->plan);
-    *train = (ek_train_plan){0};
+    ek_plan_clear(&pipeline->plan);
+    *pipeline = (ek__mf_pipeline){0};
 }
 
 /* ---- sizes ---- */
@@ -50,7 +50,7 @@ static ek_status read_count(const ek__in *in, const ek__node *map, const char *k
     return node ? ek__int(in, node, 1, max, advice, out) : EK_OK;
 }
 
-ek_status ek__train_layers(const ek__in *in, const ek__node *model_config, int *out)
+ek_status ek__mf_layers(const ek__in *in, const ek__node *model_config, int *layers, int *prediction)
 {
     static const char *const names[] = {"num_layers", "num_hidden_layers"}, *const more[] = {
                                                                                 "mtp_depth",
@@ -63,13 +63,12 @@ ek_status ek__train_layers(const ek__in *in, const ek__node *model_config, int *
     if (status == EK_OK)
         status = ek__int(in, node, 1, EK_MAX_LAYERS, "it is the number of the model's layers", &n);
     for (int i = 0; i < 2 && status == EK_OK && extra == 0; i++) {
-        const ek__node *prediction = ek__get(model_config, more[i]);
-        if (prediction)
-            status =
-                ek__int(in, prediction, 0, EK_MAX_LAYERS - n, "it is the layers of multi-token prediction", &extra);
+        const ek__node *mtp = ek__get(model_config, more[i]);
+        if (mtp)
+            status = ek__int(in, mtp, 0, EK_MAX_LAYERS - n, "it is the layers of multi-token prediction", &extra);
     }
-    if (status == EK_OK)
-        *out = n + extra;
+    *layers = n;
+    *prediction = extra;
     return status;
 }
 
@@ -104,7 +103,7 @@ static ek_status find_sections(reader *r)
 static ek_status read_schedule(reader *r, bool interleave)
 {
     const ek__node *node = r->pipeline ? ek__get(r->pipeline, "pipeline_scheduler") : NULL;
-    ek_train_plan *out = &r->out;
+    ek__mf_pipeline *out = &r->out;
     if (node) {
         ek_status status =
             ek__string(&r->in, node, sizeof out->scheduler, "name the scheduler, for example 1f1b", out->scheduler);
@@ -129,7 +128,9 @@ static ek_status read_sizes(reader *r)
     bool interleave = false;
     const ek__node *node = r->pipeline ? ek__get(r->pipeline, "pipeline_interleave") : NULL;
     r->out.n_micro_batches = r->out.n_pieces = 1;
-    ek_status status = ek__train_layers(&r->in, r->model, &r->out.n_layers);
+    int n_decoder_layers = 0;
+    ek_status status = ek__mf_layers(&r->in, r->model, &n_decoder_layers, &r->out.n_prediction_layers);
+    r->out.n_layers = n_decoder_layers + r->out.n_prediction_layers;
     if (status == EK_OK)
         status = read_count(&r->in, r->parallel_config, "pipeline_stage", EK_MAX_STAGES, "it is the number of stages",
                             &n_stages);
@@ -324,15 +325,15 @@ static ek_status read_recompute(reader *r, const ek__node *config, const char *k
         return EK_OK;
     if (node->kind == EK__MAP)
         return read_patterns(r, node, out);
-    if (!ek__is_pattern_list(node))
+    if (!ek__mf_is_pattern_list(node))
         return read_list(r, node, out);
     /* Patterns alone hold for every layer. */
     memcpy(out, plan->layers, (size_t)(plan->n_stages * plan->n_chunks) * sizeof *out);
     return EK_OK;
 }
 
-ek_status ek__train_sizes_from_config(const ek__config_tree *doc, const ek_listener *listener, ek_train_plan *out,
-                                      ek_error *err)
+ek_status ek__mf_pipeline_sizes(const ek__config_tree *doc, const ek_listener *listener, ek__mf_pipeline *out,
+                                ek_error *err)
 {
     reader r = {.in = {doc, listener, err}, .root = ek__config_root(doc)};
     ek_status status = find_sections(&r);
@@ -341,69 +342,55 @@ ek_status ek__train_sizes_from_config(const ek__config_tree *doc, const ek_liste
     if (status == EK_OK)
         *out = r.out;
     else
-        ek_train_plan_clear(&r.out);
+        ek__mf_pipeline_clear(&r.out);
     return status;
 }
 
-ek_status ek__train_plan_from_config(const ek__config_tree *doc, const ek_listener *listener, ek_train_plan *out,
-                                     ek_error *err)
+static ek_status read_lists(reader *r)
+{
+    const ek__node *recompute = NULL;
+    ek_plan *plan = &r->out.plan;
+    ek_status status = ek__optional_map(&r->in, r->root, "recompute_config", &recompute);
+    if (status == EK_OK)
+        status = read_recompute(r, recompute, "recompute", plan->full);
+    if (status == EK_OK)
+        status = read_recompute(r, recompute, "select_recompute", plan->select);
+    return status ? status : read_recompute(r, recompute, "select_comm_recompute", plan->comm);
+}
+
+ek_status ek__mf_pipeline_read(const ek__config_tree *doc, const ek_listener *listener, ek__mf_pipeline *out,
+                               ek_error *err)
 {
     reader r = {.in = {doc, listener, err}, .root = ek__config_root(doc)};
-    const ek__node *recompute = NULL;
-    ek_plan *plan = &r.out.plan;
     ek_status status = find_sections(&r);
     if (status == EK_OK)
         status = read_sizes(&r);
     if (status == EK_OK)
         status = read_offset(&r);
     if (status == EK_OK)
-        status = ek__optional_map(&r.in, r.root, "recompute_config", &recompute);
+        status = read_lists(&r);
     if (status == EK_OK)
-        status = read_recompute(&r, recompute, "recompute", plan->full);
-    if (status == EK_OK)
-        status = read_recompute(&r, recompute, "select_recompute", plan->select);
-    if (status == EK_OK)
-        status = read_recompute(&r, recompute, "select_comm_recompute", plan->comm);
-    if (status) {
-        ek_train_plan_clear(&r.out);
-        return status;
-    }
-    *out = r.out;
-    return EK_OK;
+        *out = r.out;
+    else
+        ek__mf_pipeline_clear(&r.out);
+    return status;
 }
 
-ek_status ek__train_offset(const ek__in *in, const ek__node *model_config, int n_layers, const ek_plan *plan)
+ek_status ek__mf_offset(const ek__in *in, const ek__node *model_config, int n_layers, const ek_plan *plan)
 {
     /* The plan's arrays are written, the plan itself is not: a shallow copy does. */
     reader r = {.in = *in, .model = model_config, .out = {.plan = *plan, .n_layers = n_layers}};
     return read_offset(&r);
 }
 
-ek_status ek__train_list(const ek__in *in, const ek_plan *plan, const ek__node *node, int *out)
+ek_status ek__mf_list(const ek__in *in, const ek_plan *plan, const ek__node *node, int *out)
 {
     reader r = {.in = *in, .out.plan = *plan};
     return read_list(&r, node, out);
 }
 
-static ek_status read_file(const char *path, const ek_listener *listener,
-                           ek_status (*read)(const ek__config_tree *, const ek_listener *, ek_train_plan *, ek_error *),
-                           ek_train_plan *out, ek_error *err)
+ek_status ek__mf_lists(const ek__in *in, const ek_plan *plan)
 {
-    ek__config_tree *doc;
-    ek_status status = ek__config_read_with_aliases(path, &doc, err);
-    if (status)
-        return status;
-    status = read(doc, listener, out, err);
-    ek__config_free(doc);
-    return status;
-}
-
-ek_status ek_train_plan_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err)
-{
-    return read_file(path, listener, ek__train_plan_from_config, out, err);
-}
-
-ek_status ek_train_sizes_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err)
-{
-    return read_file(path, listener, ek__train_sizes_from_config, out, err);
+    reader r = {.in = *in, .root = ek__config_root(in->doc), .out.plan = *plan};
+    return read_lists(&r);
 }
