@@ -50,7 +50,6 @@ ek_status ek_trace_write_json(const ek_trace_run *run, const ek_trace_view *view
 typedef struct ek_trace_table {
     const char *name; /**< "steps", "layers", ...: of the file NAME.csv */
     const char *what; /**< in a few words */
-    void (*write)(const ek_trace_run *run, const ek_trace_view *view, FILE *out);
 } ek_trace_table;
 enum { EK_N_TRACE_TABLES = 13 };
 /** The first is what `--format csv` prints. */

@@ -3,7 +3,6 @@
  * the busiest ranks, and the details of the busiest one; --rank shows one in full. */
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +59,47 @@ static void print_cut(const char *name, int width, FILE *out)
     snprintf(text, sizeof text, "%.*s...%s", head, name, n > (size_t)tail ? name + n - tail : name);
     ek__print_name(text, out);
     fprintf(out, "%*s", width > ek__columns(text) ? width - ek__columns(text) : 0, "");
+}
+
+/* ---- columns from the figures, times in ms ---- */
+
+typedef struct columns {
+    ek__column column[EK__MAX_COLUMNS];
+    int n;
+} columns;
+
+static columns columns_of(const ek__fields *fields)
+{
+    columns c;
+    c.n = ek__fields_columns(fields, NULL, EK__OF_TEXT, c.column);
+    return c;
+}
+
+static void print_titles(const columns *c, FILE *out)
+{
+    for (int i = 0; i < c->n; i++)
+        fprintf(out, "  %10s", c->column[i].field->text.title);
+}
+
+static ek__digits number_of(const ek__member *f, ek__reading value)
+{
+    return f->kind == EK__KIND_NS      ? ms(value.number)
+           : ek__member_is_whole(f)    ? ek__fixed((double)value.number, 0)
+           : f->kind == EK__KIND_SHARE ? ek__fixed(100 * value.real, 1)
+                                       : ek__fixed(value.real, 2);
+}
+
+static void print_cells(const page *p, const columns *c, const void *record, const ek_trace_rank *rank)
+{
+    const ek__owner of = {.run = p->run, .rank = rank};
+    for (int i = 0; i < c->n; i++) {
+        const ek__member *f = c->column[i].field;
+        ek__reading value = ek__member_value(f, ek__column_record(&c->column[i], record, &of), &of);
+        if (ek__member_is_text(f))
+            fprintf(p->out, "  %10s", value.text ? value.text : "-");
+        else
+            fprintf(p->out, "  %10s", number_of(f, value).text);
+    }
 }
 
 /* ---- the ranks ---- */
@@ -142,7 +182,7 @@ static void print_part(FILE *out, int64_t ns, int64_t span)
         fprintf(out, "  %10s %6s", ms(ns).text, "");
 }
 
-static void print_rank_parts(const page *p, const char *label, const ek_trace_rank *rank)
+static void print_rank_parts(const page *p, const columns *c, const char *label, const ek_trace_rank *rank)
 {
     const ek_trace_breakdown *b = ek__rank_breakdown(rank);
     int64_t step = ek__rank_step(rank);
@@ -155,11 +195,7 @@ static void print_rank_parts(const page *p, const char *label, const ek_trace_ra
     print_part(p->out, b->computing, step);
     print_part(p->out, b->communication_not_overlapped, step);
     print_part(p->out, b->free, step);
-    fprintf(p->out, "  %10s", ms(ek__sum(step, -ek__rank_span(rank))).text);
-    fprintf(p->out, "  %10s", ms(b->overlapped).text);
-    fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait))).text);
-    fprintf(p->out, "  %10s", ms(rank->dispatch.idle).text);
-    fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle))).text);
+    print_cells(p, c, rank, rank);
     fputc('\n', p->out);
 }
 
@@ -195,6 +231,7 @@ static ek_status print_ranks(const page *p, ek_error *err)
 {
     char label[32];
     bool all = p->n <= ALL_RANKS;
+    columns c = columns_of(&ek__trace_rank);
     heading(p, p->detail->n_steps ? "Where a step goes" : "Where the time goes");
     fputs(p->detail->n_steps ? ", means over the steps in ms and % of the step\n" : ", in ms and % of the whole\n",
           p->out);
@@ -207,11 +244,12 @@ static ek_status print_ranks(const page *p, ek_error *err)
         qsort(order, (size_t)p->n, sizeof *order, by_own_work);
         fprintf(p->out, "\nthe %d busiest ranks, which the others wait for; --rank N shows any\n", BUSIEST);
     }
-    fprintf(p->out, "%-9s %5s  %10s  %17s  %17s  %17s  %10s  %10s  %10s  %10s  %10s\n", "", "stage", "step",
-            "computing", "exposed comm.", "free", "outside", "overlapped", "stage wait", "host bound", "data wait");
+    fprintf(p->out, "%-9s %5s  %10s  %17s  %17s  %17s", "", "stage", "step", "computing", "exposed comm.", "free");
+    print_titles(&c, p->out);
+    fputc('\n', p->out);
     for (int i = 0; i < (all ? p->n : BUSIEST); i++) {
         ek__rank_label(p->run, order[i], label, sizeof label);
-        print_rank_parts(p, label, order[i]);
+        print_rank_parts(p, &c, label, order[i]);
     }
     free(order);
     fputs("outside: the step less its device window, first event to last; stage wait is a part of exposed comm.; host "
@@ -223,23 +261,17 @@ static ek_status print_ranks(const page *p, ek_error *err)
 static void print_steps(const page *p)
 {
     const ek_trace_rank *rank = p->detail;
+    columns c = columns_of(&ek__trace_step);
     heading(p, "Steps");
-    fprintf(p->out, " in ms\n%-8s  %10s  %10s  %10s  %10s  %10s  %10s  %10s  %10s  %s\n", "step", "length", "window",
-            "computing", "exposed", "free", "stage wait", "host bound", "data wait", "");
+    fprintf(p->out, " in ms\n%-8s", "step");
+    print_titles(&c, p->out);
+    fputs("  \n", p->out);
     for (int i = 0; i < rank->n_steps; i++) {
         const ek_trace_step *step = &rank->step[i];
         if (!ek__view_shows_step(p->view, step))
             continue;
-        bool begin_to_begin;
         print_cut(step->name[0] ? step->name : "(none)", 8, p->out);
-        fprintf(p->out, "  %10s", ms(ek_trace_step_length(rank, i, &begin_to_begin)).text);
-        fprintf(p->out, "  %10s", ms(step->own.total).text);
-        fprintf(p->out, "  %10s", ms(step->own.computing).text);
-        fprintf(p->out, "  %10s", ms(step->own.communication_not_overlapped).text);
-        fprintf(p->out, "  %10s", ms(step->own.free).text);
-        fprintf(p->out, "  %10s", ms(step->pipeline_wait).text);
-        fprintf(p->out, "  %10s", ms(step->host_bound).text);
-        fprintf(p->out, "  %10s", ms(step->data_loading_idle).text);
+        print_cells(p, &c, step, rank);
         fprintf(p->out, "%s%s\n", step->warm_up ? "  warm-up" : "", step->from_table ? "  from a table" : "");
     }
 }
@@ -251,19 +283,17 @@ static void print_stages(const page *p)
     const ek_trace_run *run = p->run;
     if (run->n_stages < 2)
         return;
+    columns c = columns_of(&ek__trace_stage);
     heading(p, "Stages");
     fprintf(p->out, ", means over their ranks in ms; the slowest computes %s times as long as the fastest\n",
             ek__fixed(run->stage_imbalance, 3).text);
-    fprintf(p->out, "%5s  %5s  %10s  %10s  %10s  %10s  %10s\n", "stage", "ranks", "step", "computing", "exposed",
-            "free", "stage wait");
+    fprintf(p->out, "%5s  %5s", "stage", "ranks");
+    print_titles(&c, p->out);
+    fputc('\n', p->out);
     for (int i = 0; i < run->n_stages; i++) {
-        const ek_trace_stage *stage = &run->stage[i];
-        fprintf(p->out, "%5d  %5d", stage->stage, stage->n_ranks);
-        fprintf(p->out, "  %10s", ms(stage->step_mean).text);
-        fprintf(p->out, "  %10s", ms(stage->computing_mean).text);
-        fprintf(p->out, "  %10s", ms(stage->not_overlapped_mean).text);
-        fprintf(p->out, "  %10s", ms(stage->free_mean).text);
-        fprintf(p->out, "  %10s\n", ms(stage->pipeline_wait_mean).text);
+        fprintf(p->out, "%5d  %5d", run->stage[i].stage, run->stage[i].n_ranks);
+        print_cells(p, &c, &run->stage[i], NULL);
+        fputc('\n', p->out);
     }
 }
 

@@ -115,7 +115,7 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
         put_bottleneck(run, &d->bottleneck[i], i + 1, &x);
     put_missing(d, &x);
     if (run->trace)
-        ek__view_trace_finding_table(run->trace, &x);
+        ek__view_trace_finding_table(run, &x);
     ek__section_end(&x);
     return EK_OK;
 }

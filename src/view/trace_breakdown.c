@@ -66,18 +66,6 @@ static void put_stages(const ek_view_run *run, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-/* "rank 3, step 50": a rank's step, of a run of one rank the step alone. */
-static void step_key(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_step *step, char *text,
-                     size_t room)
-{
-    char name[512];
-    snprintf(name, sizeof name, "step %s%s", step->name[0] ? step->name : "(without a name)",
-             step->average   ? ", the producer's average"
-             : step->warm_up ? ", warm-up"
-                             : "");
-    ek__view_key(run, rank, name, text, room);
-}
-
 typedef void put_step(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x);
 
 /* Every step of every rank, as many as there may be; gives how many are left out. */
@@ -96,7 +84,7 @@ static void put_step_bar(const ek_view_run *run, const ek_trace_rank *rank, cons
     ek__breakdown_parts p = ek__parts_of_breakdown(&step->own);
     const double value[] = {(double)p.computing, (double)p.exposed, (double)p.copies, (double)p.idle};
     char label[600];
-    step_key(run->trace, rank, step, label, sizeof label);
+    ek__step_key(run->trace, rank, step, label, sizeof label);
     ek__bars_bar(x, label, ek__view_trace_group(run, rank), value, 4);
 }
 
@@ -106,7 +94,7 @@ static void put_overlap_bar(const ek_view_run *run, const ek_trace_rank *rank, c
     const double value[] = {(double)ek__known(step->own.communication_not_overlapped),
                             (double)ek__known(step->own.overlapped)};
     char label[600];
-    step_key(run->trace, rank, step, label, sizeof label);
+    ek__step_key(run->trace, rank, step, label, sizeof label);
     ek__bars_bar(x, label, ek__view_trace_group(run, rank), value, 2);
 }
 
@@ -137,194 +125,6 @@ static void put_steps(const ek_view_run *run, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-/* ---- tables ---- */
-
-static const ek__view_column step_column[] = {
-    {"step", "Step", EK__UNIT_TEXT, false},
-    {"stage", "Stage", EK__UNIT_NONE, false},
-    {"length", "Length", EK__UNIT_NS | EK__LESS, false},
-    {"total", "Device window", EK__UNIT_NS | EK__LESS, false},
-    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
-    {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
-    {"exposed", "Exposed communication", EK__UNIT_NS | EK__LESS, false},
-    {"overlapped", "Behind computing", EK__UNIT_NS, false},
-    {"copy_exposed", "Exposed copies", EK__UNIT_NS | EK__LESS, false},
-    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
-    {"stage_wait", "Waiting for a stage", EK__UNIT_NS | EK__LESS, false},
-    {"host_bound", "Idle for the host", EK__UNIT_NS | EK__LESS, false},
-    {"data_wait", "Idle for data", EK__UNIT_NS | EK__LESS, false},
-    {"host_step", "Host's step", EK__UNIT_NS | EK__LESS, false},
-    {"receives", "Receives", EK__UNIT_COUNT, false},
-    {"sends", "Sends", EK__UNIT_COUNT, false},
-    {"source", "From", EK__UNIT_TEXT, false},
-};
-
-static void put_step_row(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x)
-{
-    const ek_trace_breakdown *b = &step->own;
-    bool begin_to_begin;
-    const int64_t times[] = {ek_trace_step_length(rank, (int)(step - rank->step), &begin_to_begin),
-                             b->total,
-                             b->computing,
-                             b->communication,
-                             b->communication_not_overlapped,
-                             b->overlapped,
-                             b->copy_not_overlapped,
-                             b->free,
-                             step->pipeline_wait,
-                             step->host_bound,
-                             step->data_loading_idle,
-                             step->host_step};
-    char key[600];
-    step_key(run->trace, rank, step, key, sizeof key);
-    ek__row_begin(x);
-    ek__cell_text(x, key);
-    ek__view_cell_from(x, rank->stage);
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        ek__cell_int(x, times[i]);
-    ek__cell_int(x, step->n_receives);
-    ek__cell_int(x, step->n_sends);
-    ek__cell_text(x, step->source);
-    ek__row_end(x);
-}
-
-static void put_step_table(const ek_view_run *run, ek__section *x)
-{
-    if (!has_steps(run->trace))
-        return;
-    ek__table_begin(x, "steps", "Steps", step_column, sizeof step_column / sizeof *step_column);
-    each_step(run, put_step_row, EK__VIEW_MAX_ROWS, x);
-    ek__table_end(x, -1, false);
-}
-
-static const ek__view_column stage_column[] = {
-    {"stage", "Stage", EK__UNIT_TEXT, false},
-    {"ranks", "Ranks", EK__UNIT_COUNT, false},
-    {"step", "Step", EK__UNIT_NS | EK__LESS, false},
-    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
-    {"computing_most", "Most of a rank", EK__UNIT_NS | EK__LESS, false},
-    {"exposed", "Exposed communication", EK__UNIT_NS | EK__LESS, false},
-    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
-    {"stage_wait", "Waiting for a stage", EK__UNIT_NS | EK__LESS, false},
-};
-
-static void put_stage_table(const ek_trace_run *run, ek__section *x)
-{
-    if (run->n_stages < 2)
-        return;
-    ek__table_begin(x, "stages", "Means of the stages", stage_column, sizeof stage_column / sizeof *stage_column);
-    for (int i = 0; i < run->n_stages; i++) {
-        const ek_trace_stage *stage = &run->stage[i];
-        char label[32];
-        snprintf(label, sizeof label, "stage %d", stage->stage);
-        ek__row_begin(x);
-        ek__cell_text(x, label);
-        ek__cell_int(x, stage->n_ranks);
-        ek__cell_int(x, stage->step_mean);
-        ek__cell_int(x, stage->computing_mean);
-        ek__cell_int(x, stage->computing_max);
-        ek__cell_int(x, stage->not_overlapped_mean);
-        ek__cell_int(x, stage->free_mean);
-        ek__cell_int(x, stage->pipeline_wait_mean);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
-/* ---- the whole file ---- */
-
-static const ek__view_column device_column[] = {
-    {"what", "What", EK__UNIT_TEXT, false},
-    {"events", "Device events", EK__UNIT_COUNT, false},
-    {"total", "First start to last end", EK__UNIT_NS | EK__LESS, false},
-    {"busy", "Busy", EK__UNIT_NS, false},
-    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
-    {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
-    {"exposed", "Exposed communication", EK__UNIT_NS | EK__LESS, false},
-    {"overlapped", "Behind computing", EK__UNIT_NS, false},
-    {"copy", "Copies", EK__UNIT_NS | EK__LESS, false},
-    {"copy_exposed", "Exposed copies", EK__UNIT_NS | EK__LESS, false},
-    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
-};
-
-static void put_device_row(const ek_trace_run *run, const ek_trace_rank *rank, const char *what,
-                           const ek_trace_breakdown *b, ek__section *x)
-{
-    const int64_t times[] = {
-        b->total,      b->busy, b->computing,           b->communication, b->communication_not_overlapped,
-        b->overlapped, b->copy, b->copy_not_overlapped, b->free};
-    char key[128];
-    if (b->n_events == 0)
-        return;
-    ek__view_key(run, rank, what, key, sizeof key);
-    ek__row_begin(x);
-    ek__cell_text(x, key);
-    ek__cell_int(x, b->n_events);
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        ek__cell_int(x, times[i]);
-    ek__row_end(x);
-}
-
-static void put_device_table(const ek_trace_run *run, ek__section *x)
-{
-    bool any = false;
-    for (int i = 0; i < run->n_ranks; i++)
-        any = any || run->rank[i].device.n_events > 0;
-    if (!any)
-        return;
-    ek__table_begin(x, "device", "The whole file", device_column, sizeof device_column / sizeof *device_column);
-    for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_ROWS / 4; i++) {
-        const ek_trace_rank *rank = &run->rank[i];
-        put_device_row(run, rank, "all of the device", &rank->device, x);
-        put_device_row(run, rank, "launched within the file", &rank->device_linked, x);
-        if (rank->recompute.n_regions > 0) {
-            put_device_row(run, rank, "recomputation", &rank->recompute.recompute, x);
-            put_device_row(run, rank, "all but recomputation", &rank->recompute.rest, x);
-        }
-    }
-    ek__table_end(x, -1, false);
-}
-
-/* ---- rows of the vendor's cluster table ---- */
-
-static const ek__view_column cluster_column[] = {
-    {"row", "Step, rank or stage", EK__UNIT_TEXT, false},
-    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
-    {"exposed", "Communication not overlapped", EK__UNIT_NS | EK__LESS, false},
-    {"overlapped", "Overlapped", EK__UNIT_NS, false},
-    {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
-    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
-    {"stage", "Stage", EK__UNIT_NS | EK__LESS, false},
-    {"bubble", "Bubble", EK__UNIT_NS | EK__LESS, false},
-    {"exclude_receive", "Not overlapped and no receive", EK__UNIT_NS | EK__LESS, false},
-    {"preparing", "Preparing", EK__UNIT_NS | EK__LESS, false},
-    {"source", "From", EK__UNIT_TEXT, false},
-};
-
-static void put_cluster_table(const ek_trace_run *run, ek__section *x)
-{
-    if (run->n_cluster_rows == 0)
-        return;
-    ek__table_begin(x, "cluster", "Steps by the columns of the producer's cluster table", cluster_column,
-                    sizeof cluster_column / sizeof *cluster_column);
-    for (int i = 0; i < run->n_cluster_rows && i < EK__VIEW_MAX_ROWS; i++) {
-        const ek_trace_cluster_row *row = &run->cluster_row[i];
-        const int64_t times[] = {row->computing, row->not_overlapped, row->overlapped, row->communication,
-                                 row->free,      row->stage,          row->bubble,     row->exclude_receive,
-                                 row->preparing};
-        char key[512];
-        snprintf(key, sizeof key, "step %s, %s %s", row->step ? row->step : "", row->type ? row->type : "",
-                 row->index ? row->index : "");
-        ek__row_begin(x);
-        ek__cell_text(x, key);
-        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-            ek__cell_int(x, times[k]);
-        ek__cell_text(x, row->computed ? "the ranks' files" : "cluster_step_trace_time.csv");
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
 /* ---- the tab ---- */
 
 static void put_notes(const ek_trace_run *run, ek__section *x)
@@ -353,9 +153,6 @@ void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s)
         put_ranks(run, &x);
     put_stages(run, &x);
     put_steps(run, &x);
-    put_step_table(run, &x);
-    put_stage_table(run->trace, &x);
-    put_device_table(run->trace, &x);
-    put_cluster_table(run->trace, &x);
+    ek__view_tables(run, "breakdown", NULL, &x);
     ek__section_end(&x);
 }

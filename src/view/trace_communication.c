@@ -129,88 +129,6 @@ static void put_matrices(const ek_trace_run *run, const int *rank, int n, ek__se
     }
 }
 
-/* ---- collectives ---- */
-
-static const ek__view_column sum_column[] = {
-    {"collective", "Collective, by kind and size", EK__UNIT_TEXT, false},
-    {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"group", "Group", EK__UNIT_TEXT, false},
-    {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
-    {"exposed", "Exposed", EK__UNIT_NS | EK__LESS, false},
-    {"mb", "Size of one", EK__UNIT_MB, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
-};
-
-static void put_sums(const ek_trace_run *run, ek__section *x)
-{
-    int n = 0;
-    for (int i = 0; i < run->n_ranks; i++)
-        n += run->rank[i].communication.n_sums > 0;
-    if (n == 0)
-        return;
-    n = 0;
-    ek__table_begin(x, "collectives", "Collectives, summed by kind, group and size", sum_column,
-                    sizeof sum_column / sizeof *sum_column);
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int k = 0; k < run->rank[i].communication.n_sums && n++ < EK__VIEW_MAX_ROWS; k++) {
-            const ek_trace_collective_sum *sum = &run->rank[i].communication.sum[k];
-            ek__row_begin(x);
-            ek__cell_text(x, sum->key);
-            ek__view_cell_rank(x, run, &run->rank[i]);
-            ek__cell_text(x, sum->group);
-            ek__cell_int(x, sum->count);
-            ek__cell_int(x, sum->total);
-            ek__cell_int(x, sum->exposed);
-            ek__cell_real(x, sum->bytes >= 0 ? (double)sum->bytes / 1048576 : NAN);
-            ek__cell_real(x, sum->bandwidth_gbps);
-            ek__row_end(x);
-        }
-    ek__table_end(x, 5, true);
-}
-
-static const ek__view_column comm_column[] = {
-    {"operator", "Step, operator and group", EK__UNIT_TEXT, false},
-    {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"kind", "Kind", EK__UNIT_TEXT, false},
-    {"count", "Times", EK__UNIT_COUNT, false},
-    {"elapse", "Elapsed", EK__UNIT_NS | EK__LESS, false},
-    {"transit", "In transit", EK__UNIT_NS, false},
-    {"wait", "Waiting", EK__UNIT_NS | EK__LESS, false},
-    {"idle", "Idle", EK__UNIT_NS | EK__LESS, false},
-    {"synchronization", "Synchronization", EK__UNIT_NS | EK__LESS, false},
-    {"mb", "Size", EK__UNIT_MB, false},
-};
-
-static void put_comm_sums(const ek_trace_run *run, ek__section *x)
-{
-    int n = 0;
-    for (int i = 0; i < run->n_ranks; i++)
-        n += run->rank[i].communication.n_comm_sums > 0;
-    if (n == 0)
-        return;
-    n = 0;
-    ek__table_begin(x, "communication-json", "communication.json, summed by operator and group", comm_column,
-                    sizeof comm_column / sizeof *comm_column);
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int k = 0; k < run->rank[i].communication.n_comm_sums && n++ < EK__VIEW_MAX_ROWS; k++) {
-            const ek_trace_comm_sum *sum = &run->rank[i].communication.comm_sum[k];
-            const double ms[] = {sum->elapse_ms, sum->transit_ms, sum->wait_ms, sum->idle_ms, sum->synchronization_ms};
-            char name[EK__VIEW_KEY_SIZE];
-            snprintf(name, sizeof name, "%s, %s", sum->step, sum->key);
-            ek__row_begin(x);
-            ek__cell_text(x, name);
-            ek__view_cell_rank(x, run, &run->rank[i]);
-            ek__cell_text(x, sum->p2p ? "point to point" : "collective");
-            ek__cell_int(x, sum->count);
-            for (size_t t = 0; t < sizeof ms / sizeof *ms; t++)
-                ek__cell_real(x, 1e6 * ms[t]);
-            ek__cell_real(x, sum->size_mb);
-            ek__row_end(x);
-        }
-    ek__table_end(x, 4, true);
-}
-
 /* ---- the most exposed ones ---- */
 
 typedef struct exposed {
@@ -236,206 +154,21 @@ static int find_exposed(const ek_trace_run *run, exposed list[N_EXPOSED])
     return n;
 }
 
-static const ek__view_column exposed_column[] = {
-    {"number", "No.", EK__UNIT_TEXT, false},
-    {"name", "Collective", EK__UNIT_TEXT, true},
-    {"group", "Group", EK__UNIT_TEXT, false},
-    {"step", "Step", EK__UNIT_TEXT, false},
-    {"at", "At", EK__UNIT_NS, false},
-    {"duration", "Took", EK__UNIT_NS | EK__LESS, false},
-    {"exposed", "Exposed", EK__UNIT_NS | EK__LESS, false},
-};
-
-static void put_exposed(const ek_view_run *run, ek__section *x)
+static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
 {
+    if (rows->fields != &ek__trace_collective)
+        return false;
     exposed list[N_EXPOSED];
     int n = find_exposed(run->trace, list);
     if (n == 0)
-        return;
-    ek__table_begin(x, "exposed", "Single collectives, most exposed first", exposed_column,
-                    sizeof exposed_column / sizeof *exposed_column);
+        return true;
+    ek__view_table t = ek__view_table_begin(rows, NULL, NULL, x);
     for (int i = 0; i < n; i++) {
-        const ek_trace_collective *one = list[i].one;
-        bool inside = one->step >= 0 && one->step < list[i].rank->n_steps;
-        double at = NAN;
-        char number[16], key[64];
-        snprintf(number, sizeof number, "%d", i + 1);
-        ek__view_key(run->trace, list[i].rank, number, key, sizeof key);
-        ek__row_begin(x);
-        ek__cell_text(x, key);
-        ek__cell_text(x, one->name);
-        ek__cell_text(x, one->group);
-        ek__cell_text(x, inside ? list[i].rank->step[one->step].name : NULL);
-        ek__cell_real(x, ek__view_trace_at(run, list[i].rank, one->start, &at) ? at : NAN);
-        ek__cell_int(x, one->duration);
-        ek__cell_int(x, one->exposed);
-        ek__row_end(x);
+        const ek__owner of = {.run = run->trace, .rank = list[i].rank};
+        ek__view_table_row(run, &t, list[i].one, &of, i + 1, x);
     }
-    ek__table_end(x, 6, true);
-}
-
-/* ---- links ---- */
-
-static const ek__view_column transport_column[] = {
-    {"transport", "Transport", EK__UNIT_TEXT, false},
-    {"links", "Links", EK__UNIT_COUNT, false},
-    {"ranked", "That moved 1 MB or more", EK__UNIT_COUNT, false},
-    {"slow", "20 % below the mean", EK__UNIT_COUNT | EK__LESS, false},
-    {"mb", "Moved", EK__UNIT_MB, false},
-    {"mean", "Mean bandwidth", EK__UNIT_GBPS | EK__MORE, false},
-    {"gap", "Fastest less slowest, of the mean", EK__UNIT_PERCENT | EK__LESS, false},
-    {"slowest", "Slowest", EK__UNIT_TEXT, false},
-    {"slowest_gbps", "Its bandwidth", EK__UNIT_GBPS | EK__MORE, false},
-    {"fastest", "Fastest", EK__UNIT_TEXT, false},
-    {"fastest_gbps", "Its bandwidth", EK__UNIT_GBPS | EK__MORE, false},
-};
-
-static void put_transports(const ek_trace_run *run, ek__section *x)
-{
-    if (run->n_transports == 0)
-        return;
-    ek__table_begin(x, "transports", "What carries it, over all ranks", transport_column,
-                    sizeof transport_column / sizeof *transport_column);
-    for (int i = 0; i < run->n_transports; i++) {
-        const ek_trace_run_transport *t = &run->transport[i];
-        ek__row_begin(x);
-        ek__cell_text(x, t->name);
-        ek__cell_int(x, t->n_links);
-        ek__cell_int(x, t->n_ranked);
-        ek__cell_int(x, t->n_slow);
-        ek__cell_real(x, t->total_size_mb);
-        ek__cell_real(x, t->mean_gbps);
-        ek__cell_real(x, 100 * t->gap);
-        ek__cell_text(x, t->slowest.name);
-        ek__cell_real(x, t->slowest.name ? t->slowest.bandwidth_gbps : NAN);
-        ek__cell_text(x, t->fastest.name);
-        ek__cell_real(x, t->fastest.name ? t->fastest.bandwidth_gbps : NAN);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
-static const ek__view_column slow_column[] = {
-    {"link", "Slow link", EK__UNIT_TEXT, false},
-    {"transport", "Transport", EK__UNIT_TEXT, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
-    {"mean", "Mean of its transport", EK__UNIT_GBPS | EK__MORE, false},
-};
-
-static void put_slow_links(const ek_trace_run *run, ek__section *x)
-{
-    if (run->n_slow_links == 0)
-        return;
-    ek__table_begin(x, "slow-links", "Links 20 % or more below the mean of their transport", slow_column,
-                    sizeof slow_column / sizeof *slow_column);
-    for (int i = 0; i < run->n_slow_links && i < EK__VIEW_MAX_ROWS; i++) {
-        ek__row_begin(x);
-        ek__cell_text(x, run->slow_link[i].name);
-        ek__cell_text(x, run->slow_link[i].transport);
-        ek__cell_real(x, run->slow_link[i].bandwidth_gbps);
-        ek__cell_real(x, run->slow_link[i].mean_gbps);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
-static const ek__view_column link_column[] = {
-    {"link", "Link", EK__UNIT_TEXT, false},
-    {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"transport", "Transport", EK__UNIT_TEXT, false},
-    {"mb", "Moved", EK__UNIT_MB, false},
-    {"time", "Time", EK__UNIT_NS | EK__LESS, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
-    {"slow", "20 % below the mean", EK__UNIT_TEXT, false},
-};
-
-static void put_links(const ek_trace_run *run, ek__section *x)
-{
-    int n = 0;
-    for (int i = 0; i < run->n_ranks; i++)
-        n += run->rank[i].communication.n_links > 0;
-    if (n == 0)
-        return;
-    n = 0;
-    ek__table_begin(x, "links", "Links", link_column, sizeof link_column / sizeof *link_column);
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int k = 0; k < run->rank[i].communication.n_links && n++ < EK__VIEW_MAX_ROWS; k++) {
-            const ek_trace_link *link = &run->rank[i].communication.link[k];
-            char name[EK__VIEW_KEY_SIZE];
-            snprintf(name, sizeof name, "%s, %s", link->link, link->transport ? link->transport : "");
-            ek__row_begin(x);
-            ek__cell_text(x, name);
-            ek__view_cell_rank(x, run, &run->rank[i]);
-            ek__cell_text(x, link->transport);
-            ek__cell_real(x, link->size_mb);
-            ek__cell_real(x, 1e6 * link->time_ms);
-            ek__cell_real(x, link->bandwidth_gbps);
-            ek__cell_text(x, link->slow ? "slow" : NULL);
-            ek__row_end(x);
-        }
-    ek__table_end(x, -1, false);
-}
-
-/* ---- who talks to whom ---- */
-
-static const ek__view_column pair_column[] = {
-    {"pair", "From, to and group", EK__UNIT_TEXT, false},
-    {"transfers", "Transfers", EK__UNIT_COUNT, false},
-    {"from_wait", "The sender waited", EK__UNIT_NS | EK__LESS, false},
-    {"to_wait", "The receiver waited", EK__UNIT_NS | EK__LESS, false},
-};
-
-static void put_pairs(const ek_trace_run *run, ek__section *x)
-{
-    if (run->n_pairs == 0)
-        return;
-    ek__table_begin(x, "pairs", "Transfers between stages", pair_column, sizeof pair_column / sizeof *pair_column);
-    for (int i = 0; i < run->n_pairs && i < EK__VIEW_MAX_ROWS; i++) {
-        const ek_trace_pair *pair = &run->pair[i];
-        char key[512];
-        char from[64], to[64];
-        ek__rank_label(run, &run->rank[pair->from_at], from, sizeof from);
-        ek__rank_label(run, &run->rank[pair->to_at], to, sizeof to);
-        snprintf(key, sizeof key, "%s to %s%s%s", from, to, pair->group ? ", " : "", pair->group ? pair->group : "");
-        ek__row_begin(x);
-        ek__cell_text(x, key);
-        ek__cell_int(x, pair->n);
-        ek__cell_int(x, pair->from_wait);
-        ek__cell_int(x, pair->to_wait);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
-static const ek__view_column group_column[] = {
-    {"group", "Group", EK__UNIT_TEXT, false},
-    {"purpose", "Of", EK__UNIT_TEXT, false},
-    {"size", "Ranks", EK__UNIT_COUNT, false},
-    {"ranks", "Which", EK__UNIT_TEXT, false},
-};
-
-static void put_groups(const ek_trace_topology *t, ek__section *x)
-{
-    if (t->n_groups == 0)
-        return;
-    ek__table_begin(x, "groups", "Groups of ranks", group_column, sizeof group_column / sizeof *group_column);
-    for (int i = 0; i < t->n_groups && i < EK__VIEW_MAX_ROWS; i++) {
-        const ek_trace_group *group = &t->group[i];
-        char key[1024], list[1024] = "";
-        size_t used = 0;
-        for (int k = 0; k < group->n_ranks && used + 32 < sizeof list; k++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", k ? ", " : "", group->rank[k]);
-        if (used + 32 >= sizeof list)
-            snprintf(list + used, sizeof list - used, ", ...");
-        snprintf(key, sizeof key, "%.256s %.256s: %.400s", group->name, group->key, list);
-        ek__row_begin(x);
-        ek__cell_text(x, key);
-        ek__cell_text(x, group->name);
-        ek__cell_int(x, group->n_ranks);
-        ek__cell_text(x, list);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
+    ek__view_table_end(&t, x);
+    return true;
 }
 
 /* ---- the tab ---- */
@@ -477,14 +210,7 @@ ek_status ek__view_trace_communication(const ek_view_run *run, ek__stream *s, ek
     ek__section x = ek__section_begin(s, "communication");
     put_notes(trace, &x);
     put_matrices(trace, rank, n, &x);
-    put_sums(trace, &x);
-    put_exposed(run, &x);
-    put_comm_sums(trace, &x);
-    put_transports(trace, &x);
-    put_slow_links(trace, &x);
-    put_pairs(trace, &x);
-    put_links(trace, &x);
-    put_groups(&trace->topology, &x);
+    ek__view_tables(run, "communication", put_table, &x);
     ek__section_end(&x);
     free(rank);
     return EK_OK;

@@ -28,33 +28,10 @@ static void put_finding(const ek_view_run *run, const ek_trace_finding *finding,
     ek__finding_end(x);
 }
 
-static const ek__view_column finding_column[] = {
-    {"finding", "Kind", EK__UNIT_TEXT, false},
-    {"rank", "Rank", EK__UNIT_NONE, false},
-    {"gain", "At most to win, of a step", EK__UNIT_NS, false},
-    {"share", "Share of the step", EK__UNIT_PERCENT, false},
-    {"text", "What the trace alone shows", EK__UNIT_TEXT, false},
-    {"advice", "What to do", EK__UNIT_TEXT, false},
-};
-
-void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x)
+void ek__view_trace_finding_table(const ek_view_run *run, ek__section *x)
 {
-    if (run->n_findings == 0)
-        return;
-    ek__table_begin(x, "trace-findings", "Findings of the trace", finding_column,
-                    sizeof finding_column / sizeof *finding_column);
-    for (int i = 0; i < run->n_findings; i++) {
-        const ek_trace_finding *finding = &run->finding[i];
-        ek__row_begin(x);
-        ek__cell_text(x, finding->id);
-        ek__view_cell_from(x, finding->rank);
-        ek__cell_int(x, finding->gain_ns);
-        ek__cell_real(x, 100 * finding->share);
-        ek__cell_text(x, finding->text);
-        ek__cell_text(x, finding->advice);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
+    if (run->trace->n_findings > 0)
+        ek__view_rows(run, ek__view_find_rows("findings", "trace-findings"), NULL, NULL, -1, x);
 }
 
 void ek__view_trace_findings(const ek_view_run *run, ek__stream *s)

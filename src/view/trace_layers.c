@@ -45,92 +45,6 @@ static void put_bars(const ek_view_run *run, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-static const ek__view_column layer_column[] = {
-    {"layer", "Layer", EK__UNIT_TEXT, false},
-    {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"stage", "Stage", EK__UNIT_NONE, false},
-    {"role", "Place", EK__UNIT_TEXT, false},
-    {"kind", "Kind", EK__UNIT_TEXT, false},
-    {"forward_mean", "Forward, mean", EK__UNIT_NS | EK__LESS, false},
-    {"forward_median", "Forward, median", EK__UNIT_NS | EK__LESS, false},
-    {"forward_n", "Forward passes", EK__UNIT_COUNT, false},
-    {"recompute_mean", "Recompute, mean", EK__UNIT_NS | EK__LESS, false},
-    {"recompute_median", "Recompute, median", EK__UNIT_NS | EK__LESS, false},
-    {"recompute_n", "Recomputations", EK__UNIT_COUNT, false},
-    {"backward_mean", "Backward, mean", EK__UNIT_NS | EK__LESS, false},
-    {"backward_median", "Backward, median", EK__UNIT_NS | EK__LESS, false},
-    {"backward_n", "Backward passes", EK__UNIT_COUNT, false},
-};
-
-static void put_layer_row(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_layer *layer,
-                          ek__section *x)
-{
-    const ek_trace_pass *pass[] = {&layer->forward, &layer->recompute, &layer->backward};
-    ek__row_begin(x);
-    ek__cell_text(x, layer->name);
-    ek__view_cell_rank(x, run, rank);
-    ek__view_cell_from(x, rank->stage);
-    ek__cell_text(x, ek_trace_role_name[layer->role]);
-    ek__cell_text(x, layer->kind);
-    for (int i = 0; i < 3; i++) {
-        ek__cell_real(x, pass[i]->n ? pass[i]->wall_mean : NAN);
-        ek__cell_real(x, pass[i]->n ? pass[i]->wall_median : NAN);
-        ek__cell_int(x, pass[i]->n);
-    }
-    ek__row_end(x);
-}
-
-static const ek__view_column pass_column[] = {
-    {"pass", "Pass of a layer", EK__UNIT_TEXT, false},
-    {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"n", "Times", EK__UNIT_COUNT, false},
-    {"mean", "Mean", EK__UNIT_NS | EK__LESS, false},
-    {"median", "Median", EK__UNIT_NS | EK__LESS, false},
-    {"least", "Shortest", EK__UNIT_NS | EK__LESS, false},
-    {"most", "Longest", EK__UNIT_NS | EK__LESS, false},
-    {"deviation", "Standard deviation", EK__UNIT_NS, false},
-    {"busy_mean", "Busy, mean", EK__UNIT_NS | EK__LESS, false},
-    {"busy_median", "Busy, median", EK__UNIT_NS | EK__LESS, false},
-};
-
-static void put_pass_row(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_layer *layer,
-                         const char *what, const ek_trace_pass *pass, ek__section *x)
-{
-    const double times[] = {pass->wall_mean,      pass->wall_median, pass->wall_min,   pass->wall_max,
-                            pass->wall_deviation, pass->busy_mean,   pass->busy_median};
-    char name[EK__VIEW_KEY_SIZE];
-    if (pass->n == 0)
-        return;
-    snprintf(name, sizeof name, "%s, %s", layer->name, what);
-    ek__row_begin(x);
-    ek__cell_text(x, name);
-    ek__view_cell_rank(x, run, rank);
-    ek__cell_int(x, pass->n);
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        ek__cell_real(x, times[i]);
-    ek__row_end(x);
-}
-
-static void put_tables(const ek_trace_run *run, ek__section *x)
-{
-    int n = 0;
-    ek__table_begin(x, "layers", "Layers, one micro-batch", layer_column, sizeof layer_column / sizeof *layer_column);
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int k = 0; k < run->rank[i].layers.n && n++ < EK__VIEW_MAX_ROWS; k++)
-            put_layer_row(run, &run->rank[i], &run->rank[i].layers.layer[k], x);
-    ek__table_end(x, -1, false);
-    n = 0;
-    ek__table_begin(x, "passes", "Passes, with their spread", pass_column, sizeof pass_column / sizeof *pass_column);
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int k = 0; k < run->rank[i].layers.n && n++ < EK__VIEW_MAX_ROWS / 3; k++) {
-            const ek_trace_layer *layer = &run->rank[i].layers.layer[k];
-            put_pass_row(run, &run->rank[i], layer, "forward", &layer->forward, x);
-            put_pass_row(run, &run->rank[i], layer, "recompute", &layer->recompute, x);
-            put_pass_row(run, &run->rank[i], layer, "backward", &layer->backward, x);
-        }
-    ek__table_end(x, -1, false);
-}
-
 static void put_sources(const ek_trace_run *run, ek__section *x)
 {
     for (int i = 0; i < run->n_ranks; i++) {
@@ -150,6 +64,13 @@ static void put_sources(const ek_trace_run *run, ek__section *x)
     }
 }
 
+/* Beside bars, both tables are there, also without rows. */
+static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
+{
+    ek__view_rows(run, rows, NULL, NULL, -1, x);
+    return true;
+}
+
 void ek__view_trace_layers(const ek_view_run *run, ek__stream *s)
 {
     ek__section x = ek__section_begin(s, "layers");
@@ -165,7 +86,7 @@ void ek__view_trace_layers(const ek_view_run *run, ek__stream *s)
     ek__view_note_rest(&x, n - EK__VIEW_MAX_ROWS / 3, "layers", "evenkeel trace --csv DIR has all");
     if (n > 0) {
         put_bars(run, &x);
-        put_tables(run->trace, &x);
+        ek__view_tables(run, "layers", put_table, &x);
     }
     ek__section_end(&x);
 }

@@ -1,4 +1,4 @@
-/* Names of ranks, and where in the timeline something of a rank stands: the index has a group for every trace file,
+/* Where in the timeline something of a rank stands: the index has a group for every trace file,
  * found by the path that the rank's events were read from, or by the rank's number. */
 #include "view/trace_sections.h"
 
@@ -11,43 +11,11 @@
 
 enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/analyse/memory_curve.h thins to fewer */
 
-/* "rank 3"; traces that all say they are of one rank are told apart by their place in the run. */
-static void name_rank(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
-{
-    int at = (int)(rank - run->rank), n;
-    bool twin = rank->rank >= 0 &&
-                ((at > 0 && rank[-1].rank == rank->rank) || (at + 1 < run->n_ranks && rank[1].rank == rank->rank));
-    ek__rank_label(run, rank, text, room);
-    n = (int)strlen(text);
-    if (twin)
-        snprintf(text + n, room - (size_t)n, " (trace %d)", at);
-}
-
-void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char *name, char *text, size_t room)
-{
-    char label[64];
-    name_rank(run, rank, label, sizeof label);
-    if (run->n_ranks > 1)
-        snprintf(text, room, "%s: %s", label, name ? name : "");
-    else
-        snprintf(text, room, "%s", name ? name : "");
-}
-
 void ek__view_cell_rank(ek__section *x, const ek_trace_run *run, const ek_trace_rank *rank)
 {
     char label[64];
-    name_rank(run, rank, label, sizeof label);
+    ek__view_rank_name(run, rank, label, sizeof label);
     ek__cell_text(x, label);
-}
-
-void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
-{
-    char label[64];
-    name_rank(run, rank, label, sizeof label);
-    if (rank->stage >= 0)
-        snprintf(text, room, "%s, stage %d", label, rank->stage);
-    else
-        snprintf(text, room, "%s", label);
 }
 
 void ek__view_cell_from(ek__section *x, int64_t value)

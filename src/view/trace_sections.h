@@ -6,9 +6,6 @@
 #include "report/trace_internal.h"
 #include "view/view.h"
 
-/** Rows of a table, bars of a chart and ranks with tables of their own that a page gets; a note tells of the rest. */
-enum { EK__VIEW_MAX_ROWS = 20000, EK__VIEW_MAX_BARS = 4096, EK__VIEW_MAX_RANKS = 16, EK__VIEW_KEY_SIZE = 4096 };
-
 void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_layers(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_operators(const ek_view_run *run, ek__stream *s);
@@ -19,16 +16,36 @@ void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_files(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_findings(const ek_view_run *run, ek__stream *s);
 /** The same as a table of a section, where a diagnosis has the findings. */
-void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x);
+void ek__view_trace_finding_table(const ek_view_run *run, ek__section *x);
+
+/* ---- tables ---- */
+
+/** A table that is open. */
+typedef struct ek__view_table {
+    const ek__rows *rows;
+    ek__column column[EK__MAX_COLUMNS];
+    int n_columns;
+} ek__view_table;
+/** @param id, title  in place of the description's; NULL */
+ek__view_table ek__view_table_begin(const ek__rows *rows, const char *id, const char *title, ek__section *x);
+/** A row. `number`: from 1 on, of tables whose first column is one. */
+void ek__view_table_row(const ek_view_run *run, const ek__view_table *t, const void *record, const ek__owner *of,
+                        int number, ek__section *x);
+void ek__view_table_end(const ek__view_table *t, ek__section *x);
+/** A table with a row for every entry; of one rank alone where `only_rank` is its index, else -1. */
+void ek__view_rows(const ek_view_run *run, const ek__rows *rows, const char *id, const char *title, int only_rank,
+                   ek__section *x);
+const ek__rows *ek__view_find_rows(const char *section, const char *id);
+
+/** Writes a table that is no plain list; false: it is one. */
+typedef bool ek__view_own_table(const ek_view_run *run, const ek__rows *rows, ek__section *x);
+/** The tables of a section that have rows, in order. `own`: asked first; NULL. */
+void ek__view_tables(const ek_view_run *run, const char *section, ek__view_own_table *own, ek__section *x);
 
 /* ---- names ---- */
 
-/** What rows are told apart by: "rank 3: NAME", of a run of one rank NAME alone. */
-void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char *name, char *text, size_t room);
 /** "rank 3" as a cell: of a column "rank", so that the names beside it are those of the events. */
 void ek__view_cell_rank(ek__section *x, const ek_trace_run *run, const ek_trace_rank *rank);
-/** "rank 3"; with a stage "rank 3, stage 1". */
-void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room);
 /** A number that may be missing as a cell: empty below 0. */
 void ek__view_cell_from(ek__section *x, int64_t value);
 /** A note on what a page does not hold. `where`: the command that shows it. */

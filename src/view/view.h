@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "evenkeel/view.h"
+#include "figures/figures.h"
 #include "report/json_stream.h"
 
 /* ---- columns of numbers ---- */
@@ -74,22 +75,6 @@ void ek__timeline_free(ek__view_timeline *t);
 
 /* ---- sections ---- */
 
-/** What a number in a table or chart is; the page formats it. */
-typedef enum ek__view_unit {
-    EK__UNIT_NONE,
-    EK__UNIT_NS,
-    EK__UNIT_TIME, /**< of a model without a unit */
-    EK__UNIT_MB,
-    EK__UNIT_PERCENT,
-    EK__UNIT_COUNT,
-    EK__UNIT_GBPS,
-    EK__UNIT_TEXT,
-    EK__N_UNITS,
-    /* Added to the unit of a figure: which way is better when two runs are compared; without, neither is known to be.
-     */
-    EK__LESS = 16,
-    EK__MORE = 32,
-} ek__view_unit;
 /** "", "ns", "time", "MB", "%", "count", "GB/s", "text". */
 extern const char *const ek__view_unit_name[EK__N_UNITS];
 

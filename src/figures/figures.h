@@ -1,0 +1,207 @@
+/* figures/figures.h - one description of a result's figures, which every writer walks: JSON (report/fields_json.c), CSV
+ * (report/trace_csv.c), the page (view/trace_tables.c), tables of the summary (report/trace_text.c) and the
+ * documentation (tests/unit/test_figures.c).
+ *
+ * A figure is a row of an array of ek__member, in the order of the JSON: its key, where its value is, one sentence of
+ * documentation, and its columns in CSV, page and summary where it has some. The rows of one struct are an ek__fields.
+ * A table of CSV and page, with a row for every struct of a list, is an ek__rows.
+ *
+ * To add a figure: a row in src/figures/trace_*.c, written with the macros of figures/rows.h; then EK_WRITE_DOCS=1 with
+ * the test `figures`. To add a struct of figures that every rank has: an array of rows, an OBJECT in the fields of the
+ * rank (trace_run.c), with CSV(1) and PRINT(1) where its columns go into ranks.csv and the table of ranks, and an
+ * ek__rows for a table of the page. */
+#ifndef EK_FIGURES_FIGURES_H
+#define EK_FIGURES_FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "evenkeel/trace.h"
+
+/* ---- units of the page ---- */
+
+/** What a number in a table or chart is; the page formats it. */
+typedef enum ek__view_unit {
+    EK__UNIT_NONE,
+    EK__UNIT_NS,
+    EK__UNIT_TIME, /**< of a model without a unit */
+    EK__UNIT_MB,
+    EK__UNIT_PERCENT,
+    EK__UNIT_COUNT,
+    EK__UNIT_GBPS,
+    EK__UNIT_TEXT,
+    EK__N_UNITS,
+    /* Added to the unit of a figure: which way is better when two runs are compared; without, neither is known to be.
+     */
+    EK__LESS = 16,
+    EK__MORE = 32,
+} ek__view_unit;
+
+/** Rows of a table, bars of a chart and ranks with tables of their own that a page gets; a note tells of the rest. */
+enum { EK__VIEW_MAX_ROWS = 20000, EK__VIEW_MAX_BARS = 4096, EK__VIEW_MAX_RANKS = 16, EK__VIEW_MAX_BALLOTS = 1000 };
+enum { EK__VIEW_KEY_SIZE = 4096 }; /* of a composed text */
+
+/* ---- fields ---- */
+
+/** What a member is, and so how each writer prints it. */
+typedef enum ek__kind {
+    EK__KIND_TEXT,
+    EK__KIND_WORD,   /**< an enum; JSON has its word */
+    EK__KIND_FLAG,   /**< JSON true and false, null below 0; CSV 1 and 0; the page two words */
+    EK__KIND_COUNT,  /**< int or int64_t; INT64_MIN: unknown */
+    EK__KIND_NUMBER, /**< a rank, stage or index: unknown below 0 */
+    EK__KIND_SIZE,   /**< of a group or a queue: unknown below 1 */
+    EK__KIND_BYTES,  /**< the page has MB */
+    EK__KIND_NS,     /**< int64_t nanoseconds; JSON and CSV have microseconds */
+    EK__KIND_NS_MS,  /**< the same; JSON has milliseconds */
+    EK__KIND_MEAN,   /**< double nanoseconds; JSON and CSV have microseconds */
+    EK__KIND_MS,     /**< double milliseconds */
+    EK__KIND_MS_6,   /**< the same, with six decimals in JSON */
+    EK__KIND_REAL,
+    EK__KIND_SHARE,   /**< of 1; the page has percent */
+    EK__KIND_PERCENT, /**< of 100 */
+    EK__KIND_MB,
+    EK__KIND_KB, /**< the page has MB */
+    EK__KIND_GBPS,
+    EK__KIND_JSON,   /**< text that is JSON already */
+    EK__KIND_PARTS,  /**< the fields of a struct, as if they stood here */
+    EK__KIND_OBJECT, /**< a struct as an object; null where its fields say so */
+    EK__KIND_LIST,   /**< [n] structs as a list of objects */
+    EK__KIND_MAP,    /**< [n] structs as an object by their first member, a text */
+    EK__KIND_OWN,    /**< the JSON writer has a function for it */
+} ek__kind;
+
+/** What a record belongs to. */
+typedef struct ek__owner {
+    const ek_trace_run *run;
+    const ek_trace_rank *rank;
+    const void *parent; /**< of a pass: its layer */
+} ek__owner;
+
+/** A value by its kind: texts in `text`, times and counts in `number` (INT64_MIN: unknown), others in `real` (NAN). */
+typedef union ek__reading {
+    const char *text;
+    int64_t number;
+    double real;
+} ek__reading;
+
+typedef struct ek__fields ek__fields;
+
+typedef struct ek__member {
+    const char *key; /**< in JSON; NULL: a column only, of a figure that another field has in JSON */
+    ek__kind kind;
+    size_t size, at;   /**< bytes of the member; its offset. PARTS, OBJECT, LIST: the struct's or the pointer's */
+    const char *about; /**< a sentence for the documentation */
+    /** A column: `at` says which one, from 1 on, several tables of one struct sharing the count; 0: none. */
+    struct {
+        int at;
+        const char *name; /**< NULL: the key */
+    } csv;
+    struct {
+        int at;
+        const char *name, *title;
+        int flags; /**< EK__LESS, EK__MORE, EK__SEARCH, EK__PLACE */
+    } page;
+    struct {
+        int at;
+        const char *title;
+    } text;
+    size_t n_at;              /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
+    const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true */
+    const ek__fields *fields; /**< of PARTS, OBJECT, LIST, MAP, OWN */
+    ek__reading (*get)(const void *record, const ek__owner *of); /**< in place of the member */
+    /** OBJECT: the struct, in place of the member; NULL: JSON has null. */
+    const void *(*find)(const void *record, const ek__owner *of);
+    bool (*shown)(const void *record, const ek__owner *of); /**< LIST: entries that are; NULL: all */
+    /** TEXT: put together, in place of the member. MAP: what an entry is called. */
+    void (*compose)(const void *record, const ek__owner *of, char *text, size_t room);
+    const char *own; /**< OWN: what it is in JSON: "list", "object", "integer or null", ... */
+    int most;        /**< LIST: entries that are written; 0: all */
+    bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
+    bool lines;      /**< LIST, MAP: a line for every entry */
+    bool left_out;   /**< OBJECT: not there, in place of null */
+} ek__member;
+
+/** Flags of a column of the page, with EK__LESS and EK__MORE. */
+enum {
+    EK__SEARCH = 64, /**< texts are names of events: the page offers to look for them */
+    EK__PLACE = 128, /**< a time of the rank's clock, shown as a place in the timeline */
+};
+
+/** The fields of one struct. */
+struct ek__fields {
+    const char *path;  /**< where they are in the JSON, for the documentation */
+    const char *about; /**< a sentence or two for the documentation; NULL */
+    const ek__member *field;
+    int n;
+    size_t size;                       /**< of the struct */
+    bool lines;                        /**< a line for every member */
+    bool (*known)(const void *record); /**< where it does not hold, JSON has null; NULL: it always does */
+};
+
+/** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
+ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
+/** Is it a text, a whole number, or else a real one? */
+bool ek__member_is_text(const ek__member *f);
+bool ek__member_is_whole(const ek__member *f);
+/** The struct of PARTS and OBJECT, the first of LIST and MAP. */
+const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of);
+/** How many structs a LIST or MAP has. */
+int ek__member_count(const ek__member *f, const void *record);
+
+/* ---- columns ---- */
+
+/** A writer that has columns. */
+typedef enum ek__columns_of { EK__OF_CSV, EK__OF_PAGE, EK__OF_TEXT } ek__columns_of;
+
+/** A column: a field, and the path to its record. */
+typedef struct ek__column {
+    const ek__member *field;
+    const ek__member *part[2]; /**< PARTS or OBJECT around it, outermost first; NULL */
+    int at;
+} ek__column;
+enum { EK__MAX_COLUMNS = 48 };
+
+/** Columns of one writer in order, of fields and of `also` (NULL: none) together; PARTS and those OBJECTs that have a
+ *  column themselves are opened. @return how many */
+int ek__fields_columns(const ek__fields *fields, const ek__fields *also, ek__columns_of which,
+                       ek__column out[EK__MAX_COLUMNS]);
+/** The record that a column's field is of. */
+const void *ek__column_record(const ek__column *c, const void *record, const ek__owner *of);
+
+/* ---- tables of rows ---- */
+
+/** What stands in the first column of the page where no field does. */
+typedef enum ek__row_key {
+    EK__KEY_FIELD,
+    EK__KEY_NUMBER, /**< "rank 3: 7", the row's number within its rank */
+    EK__KEY_RANK,   /**< "rank 3, stage 1" */
+} ek__row_key;
+
+/** A table with a row for every struct of a list of the run or of every rank, or for every rank. */
+typedef struct ek__rows {
+    const char *csv;                  /**< the file's name; NULL: none */
+    const char *section, *id, *title; /**< on the page; NULL: none */
+    const char *key, *key_title;      /**< the first column by `first`; NULL with EK__KEY_FIELD */
+    ek__row_key first;
+    int rank_column;  /**< the page has the rank in this column, from 1 on; 0: not */
+    int stage_column; /**< the same of its stage */
+    bool of_run;
+    bool inner;                      /**< the struct lies within the rank, at `at` */
+    const ek__fields *fields, *also; /**< also: more columns of the same struct; NULL */
+    size_t n_at, at;                 /**< offsets of the int count and the pointer in ek_trace_run or ek_trace_rank */
+    /** In place of both: entry `i` of a rank, which may set owner->parent. NULL: not shown, and none with *end. */
+    const void *(*item)(const ek_trace_rank *rank, int i, ek__owner *of, bool *end);
+    bool (*shown)(const void *record); /**< NULL: all are */
+    int least;                         /**< entries without which the page has no table; 0: one */
+    int most;                          /**< entries at most on the page; 0: EK__VIEW_MAX_ROWS rows */
+    int most_ranks;                    /**< ranks that have rows on the page; 0: all */
+    int sort;                          /**< column by which the page sorts, falling; 0: none */
+} ek__rows;
+
+/** Entry `i` of a rank, or of the run, with its owner; NULL: one that is not shown. *end: there is none any more. */
+const void *ek__rows_entry(const ek__rows *t, int i, ek__owner *of, bool *end);
+
+#endif

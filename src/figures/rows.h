@@ -1,0 +1,116 @@
+/* figures/rows.h - the macros that rows of figures are written with, for members of the struct EK__T: a kind with its
+ * member, whose type is checked, then the sentence of documentation, then the columns. */
+#ifndef EK_FIGURES_ROWS_H
+#define EK_FIGURES_ROWS_H
+
+#include "figures/figures.h"
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): names of members and functions */
+#define EK__AT(m)            offsetof(EK__T, m)
+#define EK__OF_TYPE(type, m) .size = _Generic(((EK__T *)0)->m, type : sizeof(type)), .at = EK__AT(m)
+#define EK__WHOLE(m)         .size = _Generic(((EK__T *)0)->m, int : sizeof(int), int64_t : sizeof(int64_t)), .at = EK__AT(m)
+
+#define TEXT(m)    EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
+#define FLAG(m)    EK__KIND_FLAG, EK__OF_TYPE(bool, m)
+#define COUNT(m)   EK__KIND_COUNT, EK__WHOLE(m)
+#define NUMBER(m)  EK__KIND_NUMBER, EK__WHOLE(m)
+#define SIZE(m)    EK__KIND_SIZE, EK__WHOLE(m)
+#define BYTES(m)   EK__KIND_BYTES, EK__OF_TYPE(int64_t, m)
+#define NS(m)      EK__KIND_NS, EK__OF_TYPE(int64_t, m)
+#define NS_MS(m)   EK__KIND_NS_MS, EK__OF_TYPE(int64_t, m)
+#define MEAN(m)    EK__KIND_MEAN, EK__OF_TYPE(double, m)
+#define MS(m)      EK__KIND_MS, EK__OF_TYPE(double, m)
+#define MS_6(m)    EK__KIND_MS_6, EK__OF_TYPE(double, m)
+#define REAL(m)    EK__KIND_REAL, EK__OF_TYPE(double, m)
+#define SHARE(m)   EK__KIND_SHARE, EK__OF_TYPE(double, m)
+#define PERCENT(m) EK__KIND_PERCENT, EK__OF_TYPE(double, m)
+#define MB(m)      EK__KIND_MB, EK__OF_TYPE(double, m)
+#define KB(m)      EK__KIND_KB, EK__OF_TYPE(double, m)
+#define GBPS(m)    EK__KIND_GBPS, EK__OF_TYPE(double, m)
+#define JSON(m)    EK__KIND_JSON, EK__OF_TYPE(const char *, m)
+/** An enum with the words of its values. */
+#define WORD(m, words) EK__KIND_WORD, .word = (words), .size = sizeof(((EK__T *)0)->m), .at = EK__AT(m)
+/** What a flag is called on the page. */
+#define WORDS(no, yes)                                                                                                 \
+    .word = (const char *const[])                                                                                      \
+    {                                                                                                                  \
+        no, yes                                                                                                        \
+    }
+/** A value of a kind that a function has. */
+#define GET(kind_, function) EK__KIND_##kind_, .get = (function), .at = 0
+/** A text that a function puts together. */
+#define COMPOSE(function) EK__KIND_TEXT, .compose = (function), .at = 0
+/** A mean of a member of a pass, unknown where the pass has none; the same in the pass itself. */
+#define PASS(of, m)  EK__KIND_MEAN, .counted = true, .n_at = EK__AT(of.n), EK__OF_TYPE(double, of.m)
+#define OF_PASS(m)   EK__KIND_MEAN, .counted = true, .n_at = EK__AT(n), EK__OF_TYPE(double, m)
+#define PARTS(m, f)  EK__KIND_PARTS, .fields = &(f), .at = EK__AT(m)
+#define OBJECT(m, f) EK__KIND_OBJECT, .fields = &(f), .at = EK__AT(m)
+/** One that a function finds: NULL for null. */
+#define FOUND(function, f) EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+/** The same of members of this very struct. */
+#define MORE(f)             EK__KIND_PARTS, .fields = &(f), .at = 0
+#define HERE(f)             EK__KIND_OBJECT, .fields = &(f), .at = 0
+#define LIST(n, m, f)       EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
+#define SHORT_LIST(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
+#define MAP(n, m, f)        EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
+#define SHORT_MAP(n, m, f)  EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
+/** `type_`: what it is in the JSON; with the fields of its objects. */
+#define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
+#define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
+
+/** The function of GET: a member of ek__reading, from the record `it` and its owner `of`. */
+#define GETTER(name, member, value)                                                                                    \
+    static ek__reading name(const void *record, const ek__owner *of)                                                   \
+    {                                                                                                                  \
+        const EK__T *it = record;                                                                                      \
+        (void)it;                                                                                                      \
+        (void)of;                                                                                                      \
+        return (ek__reading){.member = (value)};                                                                       \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
+/** The function of COMPOSE: a statement that fills `text` from the same; or a format and its arguments, of at most
+ *  `most` bytes. */
+#define WRITER(name, statement)                                                                                        \
+    static void name(const void *record, const ek__owner *of, char *text, size_t room)                                 \
+    {                                                                                                                  \
+        const EK__T *it = record;                                                                                      \
+        (void)it;                                                                                                      \
+        (void)of;                                                                                                      \
+        statement;                                                                                                     \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
+#define COMPOSER(name, most, ...) WRITER(name, snprintf(text, room < (most) ? room : (most), __VA_ARGS__))
+
+/** The function of fields that are not always known, or of rows that are not always shown. */
+#define PREDICATE(name, value)                                                                                         \
+    static bool name(const void *record)                                                                               \
+    {                                                                                                                  \
+        const EK__T *it = record;                                                                                      \
+        return (value);                                                                                                \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
+/** The function of FOUND. */
+#define FINDER(name, value)                                                                                            \
+    static const void *name(const void *record, const ek__owner *of)                                                   \
+    {                                                                                                                  \
+        const EK__T *it = record;                                                                                      \
+        (void)of;                                                                                                      \
+        return (value);                                                                                                \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
+
+#define CSV(...)   .csv = {.at = __VA_ARGS__}
+#define PAGE(...)  .page = {.at = __VA_ARGS__}
+#define PRINT(...) .text = {.at = __VA_ARGS__}
+
+/** The fields of struct EK__T. */
+#define FIELDS(array, path_, about_)                                                                                   \
+    .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)
+
+/** A table's rows: a list of every rank, a list of the run, one struct of every rank. */
+#define RANK_LIST(n, m) .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
+#define RUN_LIST(n, m)  .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
+#define RANK_STRUCT(m)  .inner = true, .at = offsetof(ek_trace_rank, m)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+#endif

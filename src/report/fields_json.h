@@ -1,0 +1,31 @@
+/* report/fields_json.h - the JSON of a result from the description of its figures. */
+#ifndef EK_REPORT_FIELDS_JSON_H
+#define EK_REPORT_FIELDS_JSON_H
+
+#include "base/error.h"
+#include "figures/figures.h"
+#include "report/json_stream.h"
+
+typedef struct ek__json_walk ek__json_walk;
+
+/** Writes a field of kind EK__KIND_OWN. EK_OK or EK_ERR_MEMORY. */
+typedef struct ek__own_field {
+    const char *path; /**< of its fields, and its key: "topology.groups_by_name" */
+    ek_status (*write)(ek__json_walk *w, const char *key, const void *record);
+} ek__own_field;
+
+struct ek__json_walk {
+    ek__stream *s;
+    ek__owner of;
+    const ek__own_field *own; /**< [n_own] */
+    int n_own;
+    void *user; /**< of the functions of `own` */
+    ek_error *err;
+};
+
+/** The fields of a record as members of the object that is open. */
+ek_status ek__put_fields(ek__json_walk *w, const ek__fields *fields, const void *record);
+/** The same as an object of its own; null where the fields are not known. `key` is NULL inside lists. */
+ek_status ek__put_record(ek__json_walk *w, const char *key, const ek__fields *fields, const void *record);
+
+#endif
