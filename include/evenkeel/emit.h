@@ -75,7 +75,8 @@ typedef struct ek_train_change {
  * select_comm_recompute name patterns, each gets the plan's list.
  *
  * @param listener  told where the plan and the file do not go together fully
- * @param text      the new text of `size` bytes, to be freed
+ * @param text      out: the new text, to be freed
+ * @param size      out: bytes of it
  * @return EK_OK; EK_ERR_INPUT with the place: another number of layers, swap, or a value that cannot be changed alone;
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */

@@ -388,7 +388,7 @@ typedef enum ek_job_part {
  *
  * @param out  the part is as in the whole job; with SIZES the plan has its stages and chunks, but perhaps no layers.
  *             Everything else is unspecified. ek_job_clear() frees it
- * @return as ek_job_read(); for DEGREES EK_ERR_INPUT also for more than 2^24 devices
+ * @return as ek_job_read(); for DEGREES EK_ERR_INPUT also for more than 2^24 devices. O(file size)
  */
 ek_status ek_job_read_part(const char *path, ek_job_part part, const ek_listener *listener, ek_job *out, ek_error *err);
 /** Devices of the run: data x tensor x pipeline x context. */

@@ -68,12 +68,6 @@ bool ek__op_in_compute_type(const ek__op *op)
     return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
 }
 
-bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter)
-{
-    return job->run.fp8 != EK_FP8_NONE && parameter->rows > 0 && !parameter->table && !parameter->tied &&
-           !parameter->end;
-}
-
 /* Copies of weights that are cut are made anew for each pass. */
 static bool keeps_8_bits(const ek_job *job, const ek__parameter *parameter)
 {

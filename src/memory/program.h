@@ -168,9 +168,6 @@ ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *j
 bool ek__op_in_compute_type(const ek__op *op);
 /* Ranks that a parameter would be cut over, at least 1; 1: it stays whole. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
-/* Is it a matrix of a linear layer that the job multiplies with in 8 bits? Tables, heads, routers, norms and biases are
- * not. */
-bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter);
 /* Bytes of an element as a weight is stored, and of its copies in 8 bits that stay besides (rules.fp8_copies). */
 int ek__stored_bytes(const ek_job *job, const ek__parameter *parameter);
 int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter);

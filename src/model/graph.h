@@ -159,4 +159,8 @@ void ek__op_out(ek__graph *graph, ek__op *op, int tensor);
 /* The operator's gradient reads a tensor of the graph. */
 void ek__op_need(ek__graph *graph, ek__op *op, int tensor);
 
+/* Is it a matrix of a linear layer that the job multiplies with in 8 bits? Tables, heads, routers, norms and biases are
+ * not. */
+bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter);
+
 #endif

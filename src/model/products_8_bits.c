@@ -12,9 +12,14 @@
 #include <assert.h>
 
 #include "job/job_internal.h"
-#include "memory/program.h"
 #include "model/graph.h"
 #include "model/layer.h"
+
+bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->run.fp8 != EK_FP8_NONE && parameter->rows > 0 && !parameter->table && !parameter->tied &&
+           !parameter->end;
+}
 
 typedef struct change {
     const ek_job *job;
