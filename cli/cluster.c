@@ -408,6 +408,31 @@ void cli_stages_options(const cli_stages *stages, const cli_cluster *cluster, ek
     memcpy(options->forbidden, cluster->forbidden, sizeof options->forbidden);
 }
 
+ek_status cli_cluster_fill(const void *user, const ek_shape *shape, ek_balance_options *options, void **own,
+                           ek_error *err)
+{
+    const cli_cluster *cluster = user;
+    cli_stages *stages = malloc(sizeof *stages);
+    if (!stages) {
+        fail(err, "out of memory");
+        return EK_ERR_MEMORY;
+    }
+    if (!cli_cluster_lay_out(cluster, &options->comm, shape, stages, err)) {
+        free(stages);
+        return EK_ERR_INPUT;
+    }
+    cli_stages_options(stages, cluster, options);
+    *own = stages;
+    return EK_OK;
+}
+
+void cli_cluster_release(void *own)
+{
+    if (own)
+        cli_stages_clear(own);
+    free(own);
+}
+
 void cli_stages_report(const cli_stages *stages, const cli_cluster *cluster, int n_stages, ek_report *report)
 {
     report->stage_memory_mb = stages->memory_mb;

@@ -43,6 +43,11 @@ void cli_stages_clear(cli_stages *stages);
 /** Enter the limits, edges, speeds, costs and choices into options, which borrow them. */
 void cli_stages_options(const cli_stages *stages, const cli_cluster *cluster, ek_balance_options *options);
 
+/** For ek_balance_lists, whose user is a cli_cluster: its lists laid out for the shape, as cli_stages in *own. */
+ek_status cli_cluster_fill(const void *cluster, const ek_shape *shape, ek_balance_options *options, void **own,
+                           ek_error *err);
+void cli_cluster_release(void *own);
+
 /** Enter what there is into a report, which borrows it; also the largest of the stages' limits. */
 void cli_stages_report(const cli_stages *stages, const cli_cluster *cluster, int n_stages, ek_report *report);
 

@@ -172,7 +172,7 @@ static const cli_spec spec = {
 };
 
 /* The even split without recomputation, and with as much as the model knows. */
-static bool add_naive(command *c, const ek_layers *layers, cli_cases *cases)
+static bool add_naive(command *c, const ek_layers *layers, ek_cases *cases)
 {
     static const ek_recompute most[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_COMM, EK_RECOMPUTE_SELECT};
     const struct {
@@ -237,7 +237,7 @@ static bool take_today(command *c)
 }
 
 /* The gain over today's plan, which is the last case. */
-static void say_gain(const command *c, const cli_cases *cases, double limit)
+static void say_gain(const command *c, const ek_cases *cases, double limit)
 {
     const ek_timeline *now = &cases->timelines[cases->n - 1], *best = &cases->timelines[0];
     int stage;
@@ -268,13 +268,13 @@ static void say_more_time(const command *c, const ek_balance_result *result)
 }
 
 /* The one schedule and interleave that were asked for, as a choice among one. */
-static bool balance_one(command *c, const ek_layers *layers, cli_choice *out)
+static bool balance_one(command *c, const ek_layers *layers, ek_choice *out)
 {
     const cli_model *model = &c->model;
     ek_error err;
     ek_shape shape = cli_model_shape(model, model->n_stages, model->n_chunks, model->n_micro_batches);
-    *out = (cli_choice){.schedule = cli_model_schedule(model, model->n_chunks, model->less_memory),
-                        .n_chunks = model->n_chunks};
+    *out = (ek_choice){.schedule = cli_model_schedule(model, model->n_chunks, model->less_memory),
+                       .n_chunks = model->n_chunks};
     ek_status status = cli_search_run(&c->search, layers, out->schedule, &shape, &model->comm,
                                       cli_search_left(&c->search), &out->order, &out->result, &err);
     if (status)
@@ -310,8 +310,8 @@ static bool print_answer(const command *c, ek_report *report, const ek_order *or
 
 static int run_model(command *c, const ek_layers *layers)
 {
-    static cli_cases cases; /* too large for the stack */
-    cli_choice choice;
+    static ek_cases cases; /* too large for the stack */
+    ek_choice choice;
     int code = EXIT_WRONG;
     bool open = c->open.schedules || c->open.chunks;
     if (!(open ? cli_choose(&c->open, &c->model, layers, &c->search, &choice) : balance_one(c, layers, &choice)))
@@ -363,19 +363,19 @@ static int run_model(command *c, const ek_layers *layers)
                   ceil(result->smallest_limit_mb), result->bottleneck_stage);
     code = feasible ? EXIT_DONE : EXIT_NO;
 done:
-    cli_cases_clear(&cases);
+    ek_cases_clear(&cases);
     cli_stages_clear(&stages);
-    cli_choice_clear(&choice);
+    ek_choice_clear(&choice);
     return code;
 }
 
 /* As the original: without a search, the given plans alone. */
 static int run_manual(const command *c, const ek_layers *layers)
 {
-    static cli_cases cases;
+    static ek_cases cases;
     bool fine = cli_cases_add_file(&cases, &c->model, layers, false, c->manual, &cli_listener) &&
                 cli_cases_report(&cases, &c->model, layers, c->search.options.memory_limit_mb);
-    cli_cases_clear(&cases);
+    ek_cases_clear(&cases);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
 

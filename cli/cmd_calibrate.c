@@ -13,7 +13,7 @@
 #include "options.h"
 #include "page.h"
 #include "progress.h"
-#include "run_files.h"
+#include "run_read.h"
 #include "warnings.h"
 
 enum { MAX_SOURCES = 1024 };
@@ -22,10 +22,11 @@ typedef struct command {
     const char *output, *start, *name, *format, *svg, *html;
     const char *operand[MAX_SOURCES];
     double holdout;
-    cli_run_files files; /* of folders */
+    ek_run_files files; /* of folders */
     int n;
-    const char *path[MAX_SOURCES + CLI_MAX_RUN_FILES];
+    const char *path[MAX_SOURCES + EK_MAX_RUN_FILES];
     ek_device device;
+    bool owns_device; /* read from a file: its tables are ours */
 } command;
 
 static const cli_option options[] = {
@@ -96,16 +97,16 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static bool is_source(const cli_run_file *file)
+static bool is_source(const ek_run_file *file)
 {
-    return file->kind == CLI_RUN_CONFIG || file->kind == CLI_RUN_LOG || file->kind == CLI_RUN_TRACE;
+    return file->kind == EK_RUN_CONFIG || file->kind == EK_RUN_LOG || file->kind == EK_RUN_TRACE;
 }
 
 /* Of what a run left, its settings, its log and its profile. */
 static bool take_folder(command *c, const char *path)
 {
     int first = c->files.n, n = 0;
-    if (!cli_run_take(&c->files, path, CLI_RUN_UNKNOWN))
+    if (!cli_run_take(&c->files, path, EK_RUN_UNKNOWN))
         return false;
     for (int i = first; i < c->files.n; i++)
         n += is_source(&c->files.file[i]);
@@ -179,7 +180,7 @@ static bool write_all(const command *c, ek_calibration *calibration)
 static bool find_start(command *c)
 {
     ek_error err;
-    if (!c->start || cli_find_device(c->start, &cli_listener, &c->device, &err) == EK_OK)
+    if (!c->start || ek_device_open(c->start, &cli_listener, &c->device, &c->owns_device, &err) == EK_OK)
         return true;
     cli_error(&err, "%s", err.message);
     return false;
@@ -248,9 +249,9 @@ static int run(int argc, char **argv)
         code = EXIT_DONE;
     else if (parsed == CLI_OK)
         code = answer(c) ? EXIT_DONE : EXIT_WRONG;
-    if (c->start && !ek_device_find(c->start))
+    if (c->owns_device)
         ek_device_clear(&c->device);
-    cli_run_clear(&c->files);
+    ek_run_files_clear(&c->files);
     free(c);
     return code;
 }

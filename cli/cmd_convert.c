@@ -213,7 +213,7 @@ static int apply(const command *c, const ek_emission *emission)
 /* @param layers  the model, or NULL */
 static int convert(const command *c, const ek_strategy *s, const ek_layers *layers)
 {
-    static cli_cases cases; /* too large for the stack */
+    static ek_cases cases; /* too large for the stack */
     cli_model model;
     if (!complete_options(c, s, &model))
         return EXIT_WRONG;
@@ -234,11 +234,12 @@ static int convert(const command *c, const ek_strategy *s, const ek_layers *laye
         fine = cli_cases_add(&cases, &model, layers, s->name, NULL, &s->plan, model.n_micro_batches, model.less_memory);
         emission.order = cases.order;
         emission.comm = &cases.timelines[0].comm;
-        emission.stage_memory_mb = cases.stages[0].memory_mb;
+        if (fine)
+            emission.stage_memory_mb = ((const cli_stages *)cases.own[0])->memory_mb;
     }
     ek_telling told = EK_TELLS_PLAN;
     fine = fine && cli_emit(c->emitter, &emission, model.output, &told);
-    cli_cases_clear(&cases);
+    ek_cases_clear(&cases);
     return !fine ? EXIT_WRONG : told == EK_TELLS_LAYERS ? EXIT_NO : EXIT_DONE;
 }
 

@@ -13,7 +13,6 @@
 #include "memory.h"
 #include "options.h"
 #include "page.h"
-#include "prediction.h"
 #include "run_read.h"
 #include "search.h"
 #include "timeline.h"
@@ -22,7 +21,7 @@ enum { MAX_SOURCES = 256 };
 
 typedef struct command {
     const char *source[MAX_SOURCES];
-    cli_run_files files;
+    ek_run_files files;
     cli_job_options job;
     ek_diagnose_options options;
     const char *device, *output, *html;
@@ -35,12 +34,12 @@ static bool take_file(const cli_option *option, const char *text, void *place)
 {
     static const struct {
         const char *name;
-        cli_run_kind kind;
-    } kinds[] = {{"trace", CLI_RUN_TRACE},
-                 {"config", CLI_RUN_CONFIG},
-                 {"dryrun", CLI_RUN_DRY_RUN},
-                 {"ir", CLI_RUN_IR},
-                 {"log", CLI_RUN_LOG}};
+        ek_run_kind kind;
+    } kinds[] = {{"trace", EK_RUN_TRACE},
+                 {"config", EK_RUN_CONFIG},
+                 {"dryrun", EK_RUN_DRY_RUN},
+                 {"ir", EK_RUN_IR},
+                 {"log", EK_RUN_LOG}};
     size_t i = 0;
     while (!cli_is(option, kinds[i].name))
         i++;
@@ -131,7 +130,7 @@ static bool take_sources(command *c)
             cli_error(NULL, "a run cannot be read from standard input; give its folder or files");
             return false;
         }
-        if (!cli_run_take(&c->files, c->source[i], CLI_RUN_UNKNOWN))
+        if (!cli_run_take(&c->files, c->source[i], EK_RUN_UNKNOWN))
             return false;
     }
     return true;
@@ -181,17 +180,17 @@ static ek_status write_report(const void *user, FILE *out, ek_error *err)
 typedef struct more {
     ek_trace_index *index;
     bool has_memory;
-    cli_prediction memory;
+    ek_prediction memory;
 } more;
 
 /* A page without its timeline is still worth having. */
-static bool open_timeline(const command *c, const cli_run_evidence *f, more *m)
+static bool open_timeline(const command *c, const ek_run_evidence *f, more *m)
 {
-    const char *path[CLI_MAX_RUN_FILES];
+    const char *path[EK_MAX_RUN_FILES];
     int n = 0;
-    int64_t bytes = cli_timeline_bytes(&f->trace);
+    int64_t bytes = ek_view_event_bytes(&f->trace);
     for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_TRACE)
+        if (c->files.file[i].kind == EK_RUN_TRACE)
             path[n++] = c->files.file[i].path;
     if (bytes > EK_VIEW_MAX_TRACE_BYTES) {
         cli_note("the page has no timeline: the traces have %lld MB of events, and a page holds up to %d MB; "
@@ -202,22 +201,22 @@ static bool open_timeline(const command *c, const cli_run_evidence *f, more *m)
     return cli_timeline_open(path, n, &f->trace, c->options.n_threads, &m->index);
 }
 
-static void predict_memory(const command *c, const cli_run_evidence *f, more *m)
+static void predict_memory(const command *c, const ek_run_evidence *f, more *m)
 {
     ek_error err;
-    m->has_memory = cli_prediction_make(&f->job, f->input.device, &m->memory, &err) == EK_OK;
+    m->has_memory = ek_prediction_of(&f->job, f->input.device, &m->memory, &err) == EK_OK;
     if (!m->has_memory && !c->quiet)
         cli_note("the page has no prediction of memory: %s", err.message);
 }
 
-static bool write_page(const command *c, const cli_run_evidence *f, const ek_diagnosis *d, const char *path)
+static bool write_page(const command *c, const ek_run_evidence *f, const ek_diagnosis *d, const char *path)
 {
     char name[256], title[300];
     more m = {0};
     bool fine = !f->input.trace || open_timeline(c, f, &m);
     if (fine && f->input.job)
         predict_memory(c, f, &m);
-    cli_timeline_name(c->source[0] ? c->source[0] : c->files.file[0].path, name, sizeof name);
+    ek_view_name_of(c->source[0] ? c->source[0] : c->files.file[0].path, name, sizeof name);
     snprintf(title, sizeof title, "Diagnosis of %s", name);
     const ek_view_run run = {.name = name,
                              .memory = m.has_memory ? &m.memory.report : NULL,
@@ -226,13 +225,13 @@ static bool write_page(const command *c, const cli_run_evidence *f, const ek_dia
                              .diagnosis = d};
     fine = fine && cli_write_page(path, title, &run, 1);
     ek_trace_index_close(m.index);
-    cli_prediction_clear(&m.memory);
+    ek_prediction_clear(&m.memory);
     return fine;
 }
 
 /* ---- all of it ---- */
 
-static bool print(const command *c, const cli_run_evidence *f, const ek_diagnosis *d)
+static bool print(const command *c, const ek_run_evidence *f, const ek_diagnosis *d)
 {
     ek_error err = {0};
     const report r = {d, formats[c->format].write};
@@ -244,7 +243,7 @@ static bool print(const command *c, const cli_run_evidence *f, const ek_diagnosi
     return r.write ? cli_write_output(path, write_report, &r) : write_page(c, f, d, path);
 }
 
-static int answer(const command *c, const cli_run_evidence *f, ek_diagnosis *d)
+static int answer(const command *c, const ek_run_evidence *f, ek_diagnosis *d)
 {
     int all = d->n_bottlenecks;
     if (c->top > 0 && c->top < all)
@@ -259,7 +258,7 @@ static bool has_anything(const ek_run_input *input)
     return input->trace || input->job || input->dry_runs || input->n_ir > 0 || input->log;
 }
 
-static int diagnose(command *c, cli_run_evidence *f)
+static int diagnose(command *c, ek_run_evidence *f)
 {
     ek_diagnosis diagnosis;
     ek_error err;
@@ -280,7 +279,7 @@ static int diagnose(command *c, cli_run_evidence *f)
     return code;
 }
 
-static bool read_run(command *c, cli_run_evidence *f)
+static bool read_run(command *c, ek_run_evidence *f)
 {
     const cli_run_reading how = {.files = &c->files,
                                  .job = &c->job,
@@ -309,7 +308,7 @@ static bool check(const command *c)
 static int run(int argc, char **argv)
 {
     command c = {0};
-    cli_run_evidence *f = calloc(1, sizeof *f);
+    ek_run_evidence *f = calloc(1, sizeof *f);
     int code = EXIT_WRONG;
     cli_job_options_init(&c.job);
     int parsed = f ? cli_parse(&spec, argc, argv, &c, c.source) : CLI_WRONG;
@@ -320,9 +319,9 @@ static int run(int argc, char **argv)
     else if (parsed == CLI_OK && check(&c) && take_sources(&c) && read_run(&c, f))
         code = diagnose(&c, f);
     if (f)
-        cli_run_evidence_clear(f);
+        ek_run_evidence_clear(f);
     free(f);
-    cli_run_clear(&c.files);
+    ek_run_files_clear(&c.files);
     return code;
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "evenkeel/evenkeel.h"
@@ -17,7 +16,6 @@
 #include "options.h"
 #include "page.h"
 #include "progress.h"
-#include "run_files.h"
 #include "warnings.h"
 
 typedef struct command {
@@ -75,8 +73,6 @@ typedef struct found {
     bool owns_device; /* read from a file: its tables are ours */
     ek_estimate estimate;
     ek_memory_course course;
-    ek_train_log log;
-    ek_trace_run trace;
     ek_against against;
 } found;
 
@@ -84,8 +80,6 @@ static void clear_found(found *f)
 {
     ek_memory_course_clear(&f->course);
     ek_estimate_clear(&f->estimate);
-    ek_train_log_clear(&f->log);
-    ek_trace_run_clear(&f->trace);
     if (f->owns_device)
         ek_device_clear(&f->device);
     ek_job_clear(&f->job);
@@ -120,54 +114,29 @@ static bool find_device(const command *c, found *f)
     ek_error err;
     const ek_listener listener = {cli_take_warning, &f->warnings};
     ek_status status = c->cluster ? ek_device_read(c->cluster, &listener, &f->device, &err)
-                                  : cli_find_device(c->device, &listener, &f->device, &err);
-    f->owns_device = status == EK_OK && (c->cluster || !ek_device_find(c->device));
+                                  : ek_device_open(c->device, &listener, &f->device, &f->owns_device, &err);
+    f->owns_device = status == EK_OK && (c->cluster || f->owns_device);
     return cli_said(&f->spool, status, &err);
 }
 
 /* ---- the measured run ---- */
 
-static bool compare_log(const command *c, found *f)
+static bool compare(const command *c, found *f)
 {
     ek_error err;
-    const ek_listener *listener = c->quiet ? NULL : &cli_listener;
-    if (!cli_said(&f->spool, ek_train_log_read(c->against, listener, &f->log, &err), &err))
-        return false;
-    ek_train_log_time(&f->log, &f->job);
-    return cli_said(&f->spool, ek_estimate_against_log(&f->estimate, &f->log, &f->against, &err), &err);
-}
-
-static bool compare_trace(const command *c, found *f)
-{
-    ek_error err;
+    if (!c->against)
+        return true;
+    if (cli_on_stdout(c->against) || !ek_run_is_trace(c->against)) {
+        const ek_listener *listener = c->quiet ? NULL : &cli_listener;
+        return cli_said(&f->spool, ek_run_against(&f->estimate, c->against, NULL, listener, &f->against, &err), &err);
+    }
     ek_trace_options how = {0};
     cli_progress progress;
     cli_progress_begin_trace(&progress, &how);
-    ek_status status = ek_trace_run_read(&c->against, 1, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
+    ek_status status =
+        ek_run_against(&f->estimate, c->against, &how, c->quiet ? NULL : &progress.listener, &f->against, &err);
     cli_progress_end(&progress);
-    return cli_said(&f->spool, status, &err) &&
-           cli_said(&f->spool, ek_estimate_against_trace(&f->estimate, &f->trace, &f->against, &err), &err);
-}
-
-/* A folder is of traces; a file is what is in it. */
-static bool is_trace(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && (S_ISDIR(info.st_mode) || cli_run_kind_of(path) == CLI_RUN_TRACE);
-}
-
-static bool compare(const command *c, found *f)
-{
-    if (!c->against)
-        return true;
-    if (cli_on_stdout(c->against))
-        return compare_log(c, f);
-    if (access(c->against, F_OK) != 0) {
-        cli_error(NULL, "'%s' is not there; --against takes a training log, or a profiler trace's file or folder",
-                  c->against);
-        return false;
-    }
-    return is_trace(c->against) ? compare_trace(c, f) : compare_log(c, f);
+    return cli_said(&f->spool, status, &err);
 }
 
 /* ---- output ---- */

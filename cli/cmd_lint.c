@@ -9,7 +9,6 @@
 #include "cmd.h"
 #include "files.h"
 #include "job_options.h"
-#include "lint_files.h"
 #include "options.h"
 
 enum { MAX_PATHS = 4096, MAX_IDS = 256, MAX_DEVICES = 1 << 24, MAX_LIST = 8192 };
@@ -26,6 +25,7 @@ typedef struct command {
     const char *path[MAX_PATHS];
     ids only, off;
     ek_device device;
+    bool owns_device; /* read from a file: its tables are ours */
     ek_lint_options options;
     ek_lint_level counts; /* from this level on */
     const char *format, *explain;
@@ -57,7 +57,7 @@ static bool take_device(const cli_option *option, const char *text, void *place)
     command *c = place;
     ek_error err;
     (void)option;
-    if (cli_find_device(text, &cli_listener, &c->device, &err)) {
+    if (ek_device_open(text, &cli_listener, &c->device, &c->owns_device, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
@@ -170,7 +170,7 @@ static bool print(const command *c, const ek_lint *lint)
     return cli_printed(status, &err);
 }
 
-static int run_files(command *c, const cli_lint_files *files)
+static int run_files(command *c, const ek_lint_files *files)
 {
     ek_lint lint;
     ek_error err;
@@ -193,6 +193,15 @@ static int run_files(command *c, const cli_lint_files *files)
     return code;
 }
 
+static bool add_file(ek_lint_files *files, const char *path)
+{
+    ek_error err;
+    if (ek_lint_files_add(files, path, &cli_notes, &err) == EK_OK)
+        return true;
+    cli_error(NULL, "%s", err.message);
+    return false;
+}
+
 static int run(int argc, char **argv)
 {
     static command c; /* too large for the stack */
@@ -208,16 +217,18 @@ static int run(int argc, char **argv)
         cli_error(NULL, "no files: give training files, scripts or a folder, for example `evenkeel lint train.yaml`");
         return EXIT_WRONG;
     }
-    cli_lint_files files = {0};
+    ek_lint_files files = {0};
     int code = EXIT_DONE;
     for (int i = 0; i < MAX_PATHS && c.path[i] && code == EXIT_DONE; i++)
-        code = cli_lint_files_add(&files, c.path[i]) ? EXIT_DONE : EXIT_WRONG;
+        code = add_file(&files, c.path[i]) ? EXIT_DONE : EXIT_WRONG;
     if (code == EXIT_DONE && files.n == 0) {
         cli_error(NULL, "no *.yaml, *.yml, *.sh, *.bash, *.env or *.py below %s", c.path[0]);
         code = EXIT_WRONG;
     }
     code = code == EXIT_DONE ? run_files(&c, &files) : code;
-    cli_lint_files_clear(&files);
+    ek_lint_files_clear(&files);
+    if (c.owns_device)
+        ek_device_clear(&c.device);
     return code;
 }
 

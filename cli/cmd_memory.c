@@ -195,13 +195,14 @@ typedef struct found {
     ek_memory memory, literal;
     bool has_literal, has_device;
     ek_device device;
+    bool owns_device; /* read from a file: its tables are ours */
     int n_times, n_measures, n_kept, n_assumptions;
     ek_memory_assumption assumption[EK_MAX_ASSUMPTIONS];
-    ek_memory_time time[CLI_MAX_MEMORY_TIMES];
+    ek_memory_time time[EK_MAX_MEMORY_TIMES];
     ek_mitigation measure[EK_MAX_MEASURES];
     ek_kept kept[EK_MAX_KEPT];
     ek_recompute_set_list worth;
-    cli_peaks peaks;
+    ek_measured_peaks peaks;
     ek_memory_fit_result fit;
     ek_memory_error judged;
     double *predicted_mb;
@@ -221,7 +222,9 @@ static void clear_found(found *f)
     for (int i = 0; i < f->n_kept; i++)
         ek_kept_clear(&f->kept[i]);
     ek_recompute_set_list_clear(&f->worth);
-    cli_peaks_clear(&f->peaks);
+    if (f->owns_device)
+        ek_device_clear(&f->device);
+    ek_measured_peaks_clear(&f->peaks);
     free(f->predicted_mb);
 }
 
@@ -252,7 +255,8 @@ static bool find_device(const command *c, found *f)
     ek_error err;
     const ek_listener listener = {cli_take_warning, &f->warnings};
     f->has_device = c->device != NULL;
-    return !c->device || cli_said(&f->spool, cli_find_device(c->device, &listener, &f->device, &err), &err);
+    return !c->device ||
+           cli_said(&f->spool, ek_device_open(c->device, &listener, &f->device, &f->owns_device, &err), &err);
 }
 
 /* Both readings of the file have the same limit. */
@@ -355,7 +359,7 @@ static bool find_more(const command *c, found *f)
         return false;
     if (c->tensors && device && !cli_said(&f->spool, ek_recompute_sets(&f->job, device, 2, &f->worth, &err), &err))
         return false;
-    return !device || cli_said(&f->spool, cli_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
+    return !device || cli_said(&f->spool, ek_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
 }
 
 /* ---- output ---- */
@@ -383,7 +387,7 @@ static bool write_files(const command *c, const found *f, const ek_memory_report
         return false;
     if (c->log_dir && !cli_memory_logs(c->log_dir, &f->job, &f->memory, device_mb))
         return false;
-    const cli_layer_times times = {f->has_device ? &f->device : NULL, c->trace, c->times};
+    const ek_job_layer_times times = {f->has_device ? &f->device : NULL, c->trace, c->times};
     return !c->layers || cli_memory_layers(c->layers, &f->job, &times);
 }
 

@@ -13,7 +13,7 @@
 #include "job_options.h"
 #include "options.h"
 #include "progress.h"
-#include "run_files.h"
+#include "run_read.h"
 
 enum { MAX_PATHS = 1024 };
 
@@ -121,6 +121,7 @@ static const cli_spec spec = {
 typedef struct found {
     ek_job job;
     ek_device device;
+    bool owns_device; /* read from a file: its tables are ours */
     ek_train_log log;
     ek_train_log_summary summary;
     bool has_job, has_log, has_summary, log_batch, log_devices, log_length;
@@ -131,7 +132,7 @@ typedef struct found {
     int n_trace_steps;
     char trace_step[EK_TRACE_STEP_WORDS];
     const char *source;
-    cli_run_files files; /* of folders */
+    ek_run_files files; /* of folders */
 } found;
 
 /* ---- files ---- */
@@ -179,17 +180,17 @@ static bool take_folder(command *c, found *f, const char *path)
 {
     int first = f->files.n;
     bool has_log = f->has_log, has_trace = false;
-    if (!cli_run_take(&f->files, path, CLI_RUN_UNKNOWN))
+    if (!cli_run_take(&f->files, path, EK_RUN_UNKNOWN))
         return false;
-    const cli_run_file *file = f->files.file;
+    const ek_run_file *file = f->files.file;
     for (int i = first; i < f->files.n; i++) {
-        has_log = has_log || file[i].kind == CLI_RUN_LOG;
-        has_trace = has_trace || file[i].kind == CLI_RUN_TRACE;
+        has_log = has_log || file[i].kind == EK_RUN_LOG;
+        has_trace = has_trace || file[i].kind == EK_RUN_TRACE;
     }
     ek_error err;
     for (int i = first; i < f->files.n; i++)
-        if ((file[i].kind == CLI_RUN_CONFIG && !read_job(c, f, file[i].path)) ||
-            (file[i].kind == CLI_RUN_LOG && !read_log(f, file[i].path, &err) && !said(EK_ERR_INPUT, &err)))
+        if ((file[i].kind == EK_RUN_CONFIG && !read_job(c, f, file[i].path)) ||
+            (file[i].kind == EK_RUN_LOG && !read_log(f, file[i].path, &err) && !said(EK_ERR_INPUT, &err)))
             return false;
     bool needs_trace = !has_log && (has_trace || f->files.n == first); /* whose tables may be all there is */
     return !needs_trace || add_trace(c, path);
@@ -198,10 +199,10 @@ static bool take_folder(command *c, found *f, const char *path)
 /* Neither a log nor a good model file. @param why  what is wrong with it as a model file */
 static bool take_other(command *c, const char *path, const ek_error *why)
 {
-    cli_run_kind kind = cli_run_kind_of(path);
-    if (kind == CLI_RUN_CONFIG)
+    ek_run_kind kind = ek_run_kind_of(path);
+    if (kind == EK_RUN_CONFIG)
         return said(EK_ERR_INPUT, why);
-    if (kind == CLI_RUN_TRACE)
+    if (kind == EK_RUN_TRACE)
         return add_trace(c, path);
     cli_error(NULL,
               "'%s' is neither a log with lines of steps, nor a model file, nor a trace; a log must be of a rank that "
@@ -387,7 +388,7 @@ static bool find_device(command *c, found *f)
     ek_error err;
     if (!c->device)
         return true;
-    if (!said(cli_find_device(c->device, &cli_listener, &f->device, &err), &err))
+    if (!said(ek_device_open(c->device, &cli_listener, &f->device, &f->owns_device, &err), &err))
         return false;
     c->input.device = &f->device;
     return true;
@@ -470,7 +471,9 @@ static int run(int argc, char **argv)
         if (f->has_prediction)
             ek_metrics_prediction_clear(&f->predicted);
         ek_train_log_clear(&f->log);
-        cli_run_clear(&f->files);
+        if (f->owns_device)
+            ek_device_clear(&f->device);
+        ek_run_files_clear(&f->files);
     }
     free(c);
     free(f);

@@ -212,8 +212,8 @@ static bool find_device(const command *c, found *f)
     ek_error err;
     const ek_listener listener = {cli_take_warning, &f->warnings};
     ek_status status = c->cluster ? ek_device_read(c->cluster, &listener, &f->device, &err)
-                                  : cli_find_device(c->device, &listener, &f->device, &err);
-    f->owns_device = status == EK_OK && (c->cluster || !ek_device_find(c->device));
+                                  : ek_device_open(c->device, &listener, &f->device, &f->owns_device, &err);
+    f->owns_device = status == EK_OK && (c->cluster || f->owns_device);
     return cli_said(&f->spool, status, &err);
 }
 

@@ -56,7 +56,7 @@ static const cli_spec spec = {
 
 static int run(int argc, char **argv)
 {
-    static cli_cases cases; /* too large for the stack */
+    static ek_cases cases; /* too large for the stack */
     command c = {0};
     const char *plan = NULL;
     cli_model_init(&c.model);
@@ -80,7 +80,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     bool fine = cli_cases_add_file(&cases, &c.model, &layers, true, plan, &cli_listener) &&
                 cli_cases_report(&cases, &c.model, &layers, c.model.memory_given ? c.model.memory_mb : 0);
-    cli_cases_clear(&cases);
+    ek_cases_clear(&cases);
     ek_layers_clear(&layers);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }

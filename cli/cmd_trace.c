@@ -241,7 +241,7 @@ static bool write_page(const command *c, const ek_trace_run *run)
     ek_trace_index *index;
     if (!cli_timeline_open(c->path, c->n_paths, run, c->options.n_threads, &index))
         return false;
-    cli_timeline_name(c->path[0], name, sizeof name);
+    ek_view_name_of(c->path[0], name, sizeof name);
     snprintf(title, sizeof title, "Trace of %s", name);
     const ek_view_run shown = {.name = name, .trace = run, .index = index};
     bool fine = cli_write_page(c->html, title, &shown, 1);

@@ -10,9 +10,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
-#include "page.h"
 #include "search.h"
-#include "timeline.h"
 #include "view_runs.h"
 #include "view_serve.h"
 
@@ -21,7 +19,7 @@ enum { MAX_SOURCES = 4096, MAX_PORT = 65535 };
 typedef struct command {
     const char *source[MAX_SOURCES];
     cli_view_how how;
-    cli_view_set first, second;
+    ek_view_files first, second;
     const char *output;
     cli_serve_options serving;
     bool serve, compares;
@@ -33,7 +31,7 @@ static bool take_against(const cli_option *option, const char *text, void *place
     command *c = place;
     (void)option;
     c->second.given = c->second.given ? c->second.given : text;
-    return cli_run_take(&c->second.files, text, CLI_RUN_UNKNOWN);
+    return cli_run_take(&c->second.files, text, EK_RUN_UNKNOWN);
 }
 
 static const cli_option options[] = {
@@ -115,18 +113,15 @@ static bool take_sources(command *c)
             cli_error(NULL, "a run cannot be read from standard input; give its folder or files");
             return false;
         }
-        if (!cli_run_take(&c->first.files, c->source[i], CLI_RUN_UNKNOWN))
+        if (!cli_run_take(&c->first.files, c->source[i], EK_RUN_UNKNOWN))
             return false;
     }
     return true;
 }
 
-static bool has_kind(const cli_view_set *set, cli_run_kind kind)
+static bool has_kind(const ek_view_files *set, ek_run_kind kind)
 {
-    for (int i = 0; i < set->files.n; i++)
-        if (set->files.file[i].kind == kind)
-            return true;
-    return false;
+    return ek_run_files_first(&set->files, kind) != NULL;
 }
 
 static bool check(const command *c)
@@ -149,11 +144,11 @@ static bool check(const command *c)
 /* What --serve shows is events of traces; plans have no more than a page holds. */
 static bool check_served(const command *c)
 {
-    if (!has_kind(&c->first, CLI_RUN_TRACE))
+    if (!has_kind(&c->first, EK_RUN_TRACE))
         cli_error(NULL, "there is no trace to serve; without --serve what there is becomes a page");
-    else if (c->compares && !has_kind(&c->second, CLI_RUN_TRACE))
+    else if (c->compares && !has_kind(&c->second, EK_RUN_TRACE))
         cli_error(NULL, "what --against names has no trace to compare with");
-    else if (has_kind(&c->first, CLI_RUN_PLAN) || has_kind(&c->second, CLI_RUN_PLAN))
+    else if (has_kind(&c->first, EK_RUN_PLAN) || has_kind(&c->second, EK_RUN_PLAN))
         cli_error(NULL, "--serve shows traces; leave the plans out, or make a page of them without --serve");
     else
         return true;
@@ -178,7 +173,7 @@ static bool is_page(const char *path)
 static void name_page(const char *path, char *name, size_t size)
 {
     static const char *const endings[] = {".gz", ".json", ".yaml", ".yml", ".sh", ".html"};
-    cli_timeline_name(path, name, size);
+    ek_view_name_of(path, name, size);
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t length = strlen(endings[i]);
@@ -215,9 +210,21 @@ static bool tell_page(const command *c, const char *path, bool replaces)
     return cli_printed(EK_OK, &err);
 }
 
-static bool read_set(const command *c, const cli_view_set *other, cli_view_set *set)
+static bool read_set(const command *c, const ek_view_files *other, ek_view_files *set)
 {
     return cli_view_read(&c->how, other, set) && !cli_interrupted;
+}
+
+typedef struct page {
+    const command *command;
+    const ek_view_files *second;
+} page;
+
+static ek_status write_page(const void *user, FILE *out, ek_error *err)
+{
+    const page *p = user;
+    const command *c = p->command;
+    return ek_view_files_write(&c->first, p->second, c->serving.title, out, err);
 }
 
 static int make_page(command *c)
@@ -227,22 +234,8 @@ static int make_page(command *c)
     if (!choose_output(c, path, sizeof path, &replaces) || !read_set(c, NULL, &c->first) ||
         (c->compares && !read_set(c, &c->first, &c->second)))
         return EXIT_WRONG;
-    int n = c->first.n_runs + c->second.n_runs;
-    ek_view_run *run = calloc((size_t)n, sizeof *run);
-    if (!run) {
-        cli_error(NULL, "out of memory");
-        return EXIT_WRONG;
-    }
-    /* The first run is compared with the second: of two sets, the first one of each. */
-    int k = 0;
-    run[k++] = c->first.run[0];
-    for (int i = 0; i < c->second.n_runs; i++)
-        run[k++] = c->second.run[i];
-    for (int i = 1; i < c->first.n_runs; i++)
-        run[k++] = c->first.run[i];
-    bool fine =
-        cli_write_page(path, c->serving.title ? c->serving.title : run[0].name, run, n) && tell_page(c, path, replaces);
-    free(run);
+    const page whole = {c, c->compares ? &c->second : NULL};
+    bool fine = cli_write_output(path, write_page, &whole) && tell_page(c, path, replaces);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
 
@@ -294,8 +287,8 @@ static int run(int argc, char **argv)
         code = EXIT_DONE;
     else if (parsed == CLI_OK && check(c) && take_sources(c) && (!c->serve || check_served(c)))
         code = run_command(c);
-    cli_view_clear(&c->second);
-    cli_view_clear(&c->first);
+    ek_view_files_clear(&c->second);
+    ek_view_files_clear(&c->first);
     free(c);
     return code;
 }

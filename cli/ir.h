@@ -20,11 +20,6 @@ typedef struct cli_ir {
 bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quiet, cli_ir *out);
 void cli_ir_clear(cli_ir *graph);
 
-/** Which file of a folder shows the graph after all passes of the compiler: the last *validate*.ir by the number at the
- *  end of its name, else the last *execute*.ir, else the last .ir. A folder whose one rank_N folder holds them will do.
- *  A path that is no folder stays. False after a message. */
-bool cli_ir_choose_file(const char *path, char *out, size_t size);
-
 /** `evenkeel ir diff`: argv[0] is "diff". @return an exit code. */
 int cli_ir_difference(int argc, char **argv);
 

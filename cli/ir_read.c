@@ -1,144 +1,9 @@
-/* Which file of a folder of graphs is meant, and reading it under a progress bar. A compiler's passes write one file
- * each, numbered in order; what the device runs stands in the last one before the back end. */
-#include <dirent.h>
-#include <errno.h>
+/* Reading a graph under a progress bar. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "ir.h"
 #include "progress.h"
-
-/* ---- folders ---- */
-
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-static bool is_file(const char *folder, const char *name)
-{
-    char path[4200];
-    struct stat about;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && stat(path, &about) == 0 &&
-           S_ISREG(about.st_mode);
-}
-
-typedef struct candidate {
-    char name[256];
-    int pass; /* 2 validate, 1 execute, 0 another */
-    long number;
-} candidate;
-
-/* The number before ".ir", by which the passes are in order; -1 without one. */
-static candidate judge(const char *name)
-{
-    candidate c = {.number = -1};
-    size_t end = strlen(name) - strlen(".ir"), at = end;
-    snprintf(c.name, sizeof c.name, "%s", name);
-    c.pass = strstr(name, "validate") ? 2 : strstr(name, "execute") ? 1 : 0;
-    while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9' && end - at < 18)
-        at--;
-    if (at < end)
-        c.number = strtol(name + at, NULL, 10);
-    return c;
-}
-
-static bool better(const candidate *a, const candidate *b)
-{
-    if (!b->name[0] || a->pass != b->pass)
-        return !b->name[0] || a->pass > b->pass;
-    return a->number != b->number ? a->number > b->number : strcmp(a->name, b->name) > 0;
-}
-
-static bool ends_in_ir(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 3 && strcmp(name + n - 3, ".ir") == 0;
-}
-
-typedef struct content {
-    candidate best;
-    int n_files, n_ranks;
-    char rank[256]; /* the first by name of the folders rank_N */
-} content;
-
-static bool list(const char *path, content *out)
-{
-    *out = (content){0};
-    DIR *folder = opendir(path);
-    if (!folder) {
-        ek_error err = {.status = EK_ERR_SYSTEM};
-        snprintf(err.file, sizeof err.file, "%.500s", path);
-        cli_error(&err, "cannot be opened: %s", strerror(errno));
-        return false;
-    }
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        char below[4200];
-        if (strncmp(entry->d_name, "rank_", 5) == 0 &&
-            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) < (int)sizeof below && is_folder(below)) {
-            if (out->n_ranks++ == 0 || strcmp(entry->d_name, out->rank) < 0)
-                snprintf(out->rank, sizeof out->rank, "%s", entry->d_name);
-        }
-        if (!ends_in_ir(entry->d_name) || !is_file(path, entry->d_name))
-            continue;
-        const candidate c = judge(entry->d_name);
-        out->n_files++;
-        if (better(&c, &out->best))
-            out->best = c;
-    }
-    closedir(folder);
-    return true;
-}
-
-static bool none(const char *path, const content *found)
-{
-    ek_error err = {.status = EK_ERR_INPUT};
-    snprintf(err.file, sizeof err.file, "%.500s", path);
-    if (found->n_ranks > 1)
-        cli_error(&err, "holds the graphs of %d ranks; give one of their folders, for example '%s/%s'", found->n_ranks,
-                  path, found->rank);
-    else
-        cli_error(&err, "holds no .ir file; MindSpore writes them when the training is started with "
-                        "MS_DEV_SAVE_GRAPHS=2 (and MS_DEV_SAVE_GRAPHS_PATH=FOLDER), or with `save_graphs: True` under "
-                        "`context` of the training YAML");
-    return false;
-}
-
-bool cli_ir_choose_file(const char *path, char *out, size_t size)
-{
-    char folder[4200];
-    content found;
-    if (strcmp(path, "-") == 0 || !is_folder(path))
-        return snprintf(out, size, "%s", path) < (int)size;
-    snprintf(folder, sizeof folder, "%s", path);
-    for (size_t n = strlen(folder); n > 1 && folder[n - 1] == '/';)
-        folder[--n] = '\0';
-    if (!list(folder, &found))
-        return false;
-    if (found.n_files == 0 && found.n_ranks == 1) {
-        size_t used = strlen(folder);
-        snprintf(folder + used, sizeof folder - used, "/%s", found.rank);
-        if (!list(folder, &found))
-            return false;
-    }
-    if (found.n_files == 0)
-        return none(folder, &found);
-    if (snprintf(out, size, "%s/%s", folder, found.best.name) >= (int)size) {
-        cli_error(NULL, "the path of '%s' is too long", found.best.name);
-        return false;
-    }
-    static const char *const why[] = {"the one with the highest number; none is of the pass validate or execute",
-                                      "the last of the pass execute; none is of the pass validate",
-                                      "the last of the pass validate"};
-    cli_note("reading '%s' of %d .ir file%s: %s", out, found.n_files, found.n_files == 1 ? "" : "s",
-             why[found.best.pass]);
-    return true;
-}
-
-/* ---- reading ---- */
 
 bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quiet, cli_ir *out)
 {
@@ -146,8 +11,10 @@ bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quie
     cli_progress progress;
     ek_error err;
     *out = (cli_ir){0};
-    if (!cli_ir_choose_file(path, chosen, sizeof chosen))
+    if (ek_ir_choose_file(path, chosen, sizeof chosen, &cli_notes, &err)) {
+        cli_error(&err, "%s", err.message);
         return false;
+    }
     const ek_ir_options reading = {cli_progress_show, &progress, &progress.interrupted};
     cli_progress_begin(&progress);
     ek_status status = ek_ir_read(chosen, &reading, quiet ? NULL : &progress.listener, &out->ir, &err);

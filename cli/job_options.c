@@ -109,24 +109,3 @@ bool cli_read_job(const char *source, const ek_job_overrides *overrides, cli_spo
     ek_memory_lint(out, &listener);
     return true;
 }
-
-ek_status cli_find_device(const char *name, const ek_listener *listener, ek_device *out, ek_error *err)
-{
-    char all[512] = "";
-    int n;
-    const ek_device *known = ek_devices(&n), *device = ek_device_find(name);
-    if (device) {
-        *out = *device;
-        return EK_OK;
-    }
-    if (strcmp(name, "-") != 0 && access(name, F_OK) == 0)
-        return ek_device_read(name, listener, out, err);
-    for (int i = 0; i < n; i++) {
-        size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known[i].name);
-    }
-    *err = (ek_error){.status = EK_ERR_INPUT};
-    snprintf(err->message, sizeof err->message, "no device is called '%.256s', and there is no such file; there are %s",
-             name, all);
-    return EK_ERR_INPUT;
-}

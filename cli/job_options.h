@@ -35,7 +35,5 @@ bool cli_said(const cli_spool *spool, ek_status status, ek_error *err);
  * after a message. */
 bool cli_read_job(const char *source, const ek_job_overrides *overrides, cli_spool *spool, cli_warnings *warnings,
                   ek_job *out);
-/** A shipped device by name, or one of a file. @return EK_OK, or what is wrong with the name or the file */
-ek_status cli_find_device(const char *name, const ek_listener *listener, ek_device *out, ek_error *err);
 
 #endif

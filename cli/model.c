@@ -1,9 +1,7 @@
 /* The shared options: one meaning of -s, --init, --time and the rest for every command. */
 #include "model.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -187,91 +185,6 @@ const cli_option cli_output_rows[] = {
 };
 /* clang-format on */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-/* A launch script, or a config.json, in the model's place. @return false without a word when it is no such job */
-static bool say_job(const char *path)
-{
-    ek_error err = {.file = ""};
-    ek_job job;
-    if (strcmp(path, "-") == 0 || ek_job_read(path, NULL, NULL, &job, NULL))
-        return false;
-    ek_job_clear(&job);
-    snprintf(err.file, sizeof err.file, "%s", path);
-    cli_error(&err,
-              "this says how a job is trained, not what its layers take; `evenkeel memory %s --layers-out "
-              "layers.json` makes a model for `--layers layers.json` from it",
-              path);
-    return true;
-}
-
-/* One note for each sentence; cuts them at their line breaks. */
-static void tell_notes(char *notes)
-{
-    for (char *line = notes, *end; line && (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        cli_note("%s", line);
-    }
-}
-
-static bool load_init(cli_model *model, const char *path, const ek_times *times, ek_layers *layers)
-{
-    ek_error err;
-    ek_dryrun init;
-    if (ek_dryrun_read(path, &cli_listener, &init, &err)) {
-        /* The reader knows a training YAML itself. */
-        if (ends_with(path, ".yaml") || ends_with(path, ".yml") || !say_job(path))
-            cli_error(&err, "%s", err.message);
-        return false;
-    }
-    char *notes = NULL;
-    ek_status status = EK_OK;
-    if (ek_dryrun_wants_profiles(&init, times))
-        status = ek_dryrun_read_profiles(&init, model->sapp_compatible, &cli_listener, &notes, &err);
-    if (status == EK_OK)
-        status = ek_dryrun_decompose(&init, model->name, times, model->sapp_compatible, layers, &err);
-    if (status)
-        cli_error(&err, "%s", err.message);
-    else
-        tell_notes(notes);
-    if (status == EK_OK && model->sapp_compatible && layers->const_mb != 0)
-        cli_note("--sapp-compatible: head and tail hold the constant of %g MB too, so the first and the last stage are "
-                 "shown with %g MB %s than they hold",
-                 layers->const_mb, fabs(layers->const_mb), layers->const_mb > 0 ? "more" : "less");
-    free(notes);
-    model->dry_run_stages = init.n_stages;
-    model->run = init.run;
-    ek_dryrun_clear(&init);
-    return status == EK_OK;
-}
-
-/* The pipeline of an init file whose layers are given beside it. */
-static bool load_run(cli_model *model)
-{
-    ek_error err;
-    if (ek_dryrun_read_run(model->init, &cli_listener, &model->run, &err)) {
-        cli_error(&err, "%s", err.message);
-        return false;
-    }
-    return true;
-}
-
-static bool load_layers(const char *path, const ek_times *times, ek_layers *layers)
-{
-    ek_error err;
-    if (say_job(path)) /* before a reader of layers warns of every key */
-        return false;
-    if (ek_layers_read(path, times, &cli_listener, layers, &err)) {
-        cli_error(&err, "%s", err.message);
-        return false;
-    }
-    return true;
-}
-
 /* DIR/NAME.json of -lf and -m; false when the name would leave the folder. */
 static bool layer_path(const cli_model *model, char *path, size_t size)
 {
@@ -292,6 +205,30 @@ static ek_status write_layers(const void *layers, FILE *out, ek_error *err)
     return ek_layers_write(layers, out, err);
 }
 
+/* Read from one of the files, or both; the rest of the model stays as given. */
+static bool read_model(cli_model *model, const char *init, const char *file, const ek_times *times, ek_layers *layers)
+{
+    const ek_model_files files = {
+        .init = init, .layers = file, .name = model->name, .times = times, .sapp_compatible = model->sapp_compatible};
+    ek_file_model read;
+    ek_error err;
+    if (ek_model_files_read(&files, &cli_listener, &cli_notes, &read, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    *layers = read.layers;
+    if (init)
+        model->run = read.run;
+    model->dry_run_stages = read.dry_run_stages;
+    return true;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
 {
     ek_times times;
@@ -303,7 +240,7 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
     const ek_times *given = model->times ? &times : NULL;
     int sources = (model->init != NULL) + (model->layers != NULL) + (operand != NULL);
     if (sources == 2 && model->init && model->layers) /* as the original's library: pipeline here, layers there */
-        return load_run(model) && load_layers(model->layers, given, layers);
+        return read_model(model, model->init, model->layers, given, layers);
     if (sources > 1) {
         cli_error(NULL,
                   "the model is given more than once: use one of --init FILE, --layers FILE and a positional file");
@@ -320,11 +257,11 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
                       model->name_given ? "' (-m names a file in the folder of -lf, which is 'layers')" : "");
             return false;
         }
-        return load_layers(path, given, layers);
+        return read_model(model, NULL, path, given, layers);
     }
     if (model->layers || (operand && ends_with(operand, ".json")))
-        return load_layers(model->layers ? model->layers : operand, given, layers);
-    if (!load_init(model, model->init ? model->init : operand, given, layers))
+        return read_model(model, NULL, model->layers ? model->layers : operand, given, layers);
+    if (!read_model(model, model->init ? model->init : operand, NULL, given, layers))
         return false;
     if (!model->layer_folder)
         return true;
@@ -408,25 +345,15 @@ static bool count_transient(ek_layers *layers)
     return true;
 }
 
-/* What every stage holds besides: of -mc and of the init file, on top of a constant that the layers have. */
-static void add_constant(const cli_model *model, ek_layers *layers)
-{
-    double besides = model->constant_mb + model->run.constant_mb;
-    if (besides > 0 && layers->const_mb != 0)
-        cli_note("the layers have a constant of %g MB on every stage; %s %g MB come on top", layers->const_mb,
-                 model->constant_mb > 0 ? "-mc" : "constant_memory", besides);
-    layers->const_mb += besides;
-}
-
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
 {
     if (model->n_pieces > 1 && !check_pieces(model))
         return false;
     if (!load_model(model, operand, layers))
         return false;
+    ek_layers_add_constant(layers, model->constant_mb, model->run.constant_mb, &cli_notes);
     if (model->constant_mb > 0) /* the command line wins */
         model->run.constant_mb = 0;
-    add_constant(model, layers);
     if (!model->p2p_given)
         model->comm.p2p_time = model->run.p2p_time;
     if ((model->n_pieces == 1 || cut_into_pieces(model, layers)) &&
@@ -478,13 +405,17 @@ ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int
                       .n_pieces = model->n_pieces};
 }
 
+ek_status cli_model_fill(const void *user, const ek_shape *shape, ek_balance_options *options, void **own,
+                         ek_error *err)
+{
+    const cli_model *model = user;
+    options->activation_limit = cli_activation_limit(model, shape->n_stages);
+    return cli_cluster_fill(&model->cluster, shape, options, own, err);
+}
+
 const ek_schedule *cli_model_schedule(const cli_model *model, int n_chunks, int less_memory)
 {
-    const ek_schedule *given = model->schedule;
-    bool another_plan = model->n_chunks && n_chunks != model->n_chunks;
-    if (given && !(another_plan && (n_chunks < given->min_chunks || n_chunks > given->max_chunks)))
-        return given;
-    if (model->n_pieces > 1)
-        return ek_schedule_of(EK_SCHEDULE_SEQUENCE, EK_PLACE_WRAP);
-    return ek_schedule_default(n_chunks, less_memory == 1);
+    const ek_case_options options = {
+        .schedule = model->schedule, .n_chunks = model->n_chunks, .n_pieces = model->n_pieces};
+    return ek_case_schedule(&options, n_chunks, less_memory);
 }

@@ -61,6 +61,11 @@ bool cli_model_shapes(const cli_model *model, ek_job *out);
  *  `open`, or a schedule is given), the order and the memory limit; a note names them. */
 void cli_model_take_run(cli_model *model, bool open);
 
+/** For ek_balance_lists, whose user is a cli_model: its cluster and --activation-limit for the shape. Released by
+ *  cli_cluster_release(). */
+ek_status cli_model_fill(const void *model, const ek_shape *shape, ek_balance_options *options, void **own,
+                         ek_error *err);
+
 /** Size of a pipeline in the pieces that -seq cuts micro-batches into. */
 ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int n_micro_batches);
 

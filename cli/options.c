@@ -91,6 +91,14 @@ static void print_warning(void *user, const ek_error *warning)
 
 const ek_listener cli_listener = {print_warning, NULL};
 
+static void print_note(void *user, const ek_error *note)
+{
+    (void)user;
+    cli_note("%s", note->message);
+}
+
+const ek_listener cli_notes = {print_note, NULL};
+
 static int edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(b);

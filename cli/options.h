@@ -156,6 +156,8 @@ void cli_error(const ek_error *err, const char *format, ...) __attribute__((form
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Prints warnings of the library. */
 extern const ek_listener cli_listener;
+/** Prints what the library has to note, as cli_note() does. */
+extern const ek_listener cli_notes;
 
 /** The nearest of `names` by edit distance, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int n);

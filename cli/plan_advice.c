@@ -55,10 +55,10 @@ static bool find_start(const cli_plan_command *c, const cli_plan *f, ek_device *
                   f->device.name);
         return false;
     }
-    *owned = cli_find_device(c->start, &cli_listener, out, &err) == EK_OK;
-    if (!*owned)
-        cli_error(&err, "%s", err.message);
-    return *owned;
+    if (ek_device_open(c->start, &cli_listener, out, owned, &err) == EK_OK)
+        return true;
+    cli_error(&err, "%s", err.message);
+    return false;
 }
 
 /* The runs are read before the search: a table that is wrong is said at once. */

@@ -45,10 +45,23 @@ static void say_warning(void *user, const ek_error *warning)
     cli_listener.warn(cli_listener.user, warning);
 }
 
-void cli_progress_begin(cli_progress *progress)
+static void say_note(void *user, const ek_error *note)
+{
+    wipe(user);
+    cli_notes.warn(cli_notes.user, note);
+}
+
+void cli_progress_init(cli_progress *progress)
 {
     *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
     progress->listener = (ek_listener){say_warning, progress};
+    progress->notes = (ek_listener){say_note, progress};
+}
+
+void cli_progress_begin(cli_progress *progress)
+{
+    cli_progress_init(progress);
+    progress->catches = true;
     cli_interrupt_sets(&progress->interrupted);
     cli_catch_interrupt();
 }
@@ -65,5 +78,6 @@ void cli_progress_end(cli_progress *progress)
 {
     cli_release_interrupt();
     cli_interrupt_sets(NULL);
+    progress->catches = false;
     wipe(progress);
 }

@@ -7,10 +7,14 @@
 
 typedef struct cli_progress {
     bool interrupted, terminal, shown;
+    bool catches; /**< Ctrl-C: between begin and end */
     double last;
     ek_listener listener; /**< for the work: prints warnings beside the bar */
+    ek_listener notes;    /**< the same for notes */
 } cli_progress;
 
+/** For work that may begin later: its listeners alone. */
+void cli_progress_init(cli_progress *progress);
 /** Begin: Ctrl-C is caught from here on. The work gets cli_progress_show() with `progress` as its user, and
  *  &progress->interrupted. */
 void cli_progress_begin(cli_progress *progress);

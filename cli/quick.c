@@ -63,7 +63,7 @@ static ek_status search_too(const cli_model *model, const ek_layers *layers, cli
 static bool write_pictures(cli_model *model, const ek_layers *layers, const cli_search *search,
                            const ek_quick_report *quick)
 {
-    static cli_cases cases; /* too large for the stack */
+    static ek_cases cases; /* too large for the stack */
     int m = quick->quick->n_micro_batches;
     bool fine = cli_cases_add(&cases, model, layers, "quick", NULL, &quick->quick->step[EK_QUICK_MOVED].plan, m, -1) &&
                 (quick->search->status == EK_BALANCE_INFEASIBLE ||
@@ -72,7 +72,7 @@ static bool write_pictures(cli_model *model, const ek_layers *layers, const cli_
         .layers = layers, .memory_limit_mb = search->options.memory_limit_mb, .n_cases = cases.n, .cases = cases.cases};
     model->no_default_folder = true;
     fine = fine && cli_write_pictures(model, &report, cases.file_names);
-    cli_cases_clear(&cases);
+    ek_cases_clear(&cases);
     return fine;
 }
 

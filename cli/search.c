@@ -98,24 +98,36 @@ void cli_search_wipe(cli_search *search)
     search->shown = false;
 }
 
+ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm)
+{
+    ek_balance_options options = search->options;
+    options.comm = *comm;
+    options.interrupt = &cli_interrupted;
+    options.user = search;
+    options.progress = search->terminal ? show_progress : NULL;
+    options.time_limit = cli_search_left(search);
+    return options;
+}
+
+void cli_search_end(cli_search *search)
+{
+    cli_release_interrupt();
+    cli_search_wipe(search);
+}
+
 ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_schedule *schedule,
                          const ek_shape *shape, const ek_comm *comm, double seconds, ek_order **order,
                          ek_balance_result *result, ek_error *err)
 {
-    ek_balance_options wanted = search->options;
-    cli_stages stages;
-    wanted.comm = *comm;
-    if (!cli_cluster_lay_out(&search->cluster, comm, shape, &stages, err))
-        return EK_ERR_INPUT;
-    cli_stages_options(&stages, &search->cluster, &wanted);
-    wanted.interrupt = &cli_interrupted;
-    wanted.user = search;
-    wanted.progress = search->terminal ? show_progress : NULL;
+    ek_balance_options wanted = cli_search_options(search, comm);
+    void *lists;
     wanted.time_limit = search->run_limit = seconds;
+    ek_status status = cli_cluster_fill(&search->cluster, shape, &wanted, &lists, err);
+    if (status)
+        return status;
     cli_catch_interrupt();
-    ek_status status = ek_balance_arranged(layers, schedule, shape, &wanted, order, result, err);
-    cli_release_interrupt();
-    cli_search_wipe(search);
-    cli_stages_clear(&stages);
+    status = ek_balance_arranged(layers, schedule, shape, &wanted, order, result, err);
+    cli_search_end(search);
+    cli_cluster_release(lists);
     return status;
 }

@@ -38,6 +38,11 @@ void cli_release_ends(void);
 /** Set by a caught Ctrl-C, or another signal that is caught. */
 extern volatile int cli_interrupted;
 
+/** The options of a run with all of the time that is left, the progress line and Ctrl-C; without lists by stage. */
+ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm);
+/** After a run: give Ctrl-C back and wipe the progress line. */
+void cli_search_end(cli_search *search);
+
 /** Balance with all of `seconds`, Ctrl-C caught. As ek_balance_arranged(). */
 ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_schedule *schedule,
                          const ek_shape *shape, const ek_comm *comm, double seconds, ek_order **order,

@@ -80,7 +80,7 @@ static uint64_t mix_path(uint64_t hash, const char *path, const struct stat *own
     return hash;
 }
 
-static uint64_t mix_set(uint64_t hash, const cli_view_set *set, const struct stat *own, bool content)
+static uint64_t mix_set(uint64_t hash, const ek_view_files *set, const struct stat *own, bool content)
 {
     for (int i = 0; i < set->files.n; i++) {
         const char *path = set->files.file[i].path;
@@ -94,7 +94,7 @@ static uint64_t mix_set(uint64_t hash, const cli_view_set *set, const struct sta
 
 /* The name tells what was asked for, the key what was there. */
 static void name_kept(cli_document *document, const cli_view_how *how, const char *title, const char *folder,
-                      const cli_view_set *first, const cli_view_set *second)
+                      const ek_view_files *first, const ek_view_files *second)
 {
     struct stat own = {0};
     uint64_t asked = mix_text(UINT64_C(0xcbf29ce484222325), EK_VERSION);
@@ -218,8 +218,8 @@ static void become_child(pid_t parent)
     }
 }
 
-static bool write_document(const cli_view_how *how, const char *title, FILE *out, cli_view_set *first,
-                           cli_view_set *second)
+static bool write_document(const cli_view_how *how, const char *title, FILE *out, ek_view_files *first,
+                           ek_view_files *second)
 {
     ek_error err;
     ek_view_run run[2];
@@ -235,7 +235,7 @@ static bool write_document(const cli_view_how *how, const char *title, FILE *out
 }
 
 bool cli_document_begin(cli_document *document, const cli_view_how *how, const char *title, const char *folder,
-                        cli_view_set *first, cli_view_set *second)
+                        ek_view_files *first, ek_view_files *second)
 {
     *document = (cli_document){.file = -1};
     if (folder)

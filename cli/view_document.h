@@ -29,7 +29,7 @@ typedef struct cli_document {
  * @return false after a message
  */
 bool cli_document_begin(cli_document *document, const cli_view_how *how, const char *title, const char *folder,
-                        cli_view_set *first, cli_view_set *second);
+                        ek_view_files *first, ek_view_files *second);
 /** Look after the child: take what it made, and keep it for the next time. After a SIGCHLD. */
 void cli_document_check(cli_document *document);
 /** End the child and let go of everything. */

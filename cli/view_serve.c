@@ -76,13 +76,13 @@ static int serve(const cli_view_how *how, const ek_serve_options *options, const
     return printed ? EXIT_DONE : EXIT_WRONG;
 }
 
-static bool open_index(const cli_view_how *how, cli_view_set *set, ek_trace_index_made *made)
+static bool open_index(const cli_view_how *how, ek_view_files *set, ek_trace_index_made *made)
 {
-    const char *path[CLI_MAX_RUN_FILES];
-    int n = cli_view_traces(set, path);
+    const char *path[EK_MAX_RUN_FILES];
+    int n = ek_run_files_of(&set->files, EK_RUN_TRACE, path);
     ek_error err;
     cli_progress progress;
-    cli_timeline_name(set->given, set->name, sizeof set->name);
+    ek_view_name_of(set->given, set->name, sizeof set->name);
     cli_progress_begin(&progress);
     const ek_trace_index_options options = {.folder = how->index_folder,
                                             .fresh = how->fresh,
@@ -108,7 +108,8 @@ static void say_indexed(const cli_view_how *how, const ek_trace_index_made *made
              made->folder);
 }
 
-int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cli_view_set *first, cli_view_set *second)
+int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, ek_view_files *first,
+                   ek_view_files *second)
 {
     ek_trace_index_made made, made_second;
     cli_document document;

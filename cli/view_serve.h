@@ -13,7 +13,7 @@ typedef struct cli_serve_options {
 /** Serve the traces of `first` until a signal ends it; `second` is what its figures are compared with, and may be
  * empty.
  *  @return an exit code */
-int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cli_view_set *first,
-                   cli_view_set *second);
+int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, ek_view_files *first,
+                   ek_view_files *second);
 
 #endif

@@ -72,6 +72,19 @@ typedef struct ek_balance_options {
     const volatile int *interrupt;
 } ek_balance_options;
 
+/** Options that depend on the size of the pipeline, for functions that balance pipelines of several sizes: limits,
+ *  speeds and transfer times by stage, factors by micro-batch, activation_limit. */
+typedef struct ek_balance_lists {
+    /**
+     * Enter what holds for a shape into `options`, which has everything else already.
+     * @param own  out: what release() gets after the search
+     * @return EK_OK, or what is wrong, with `err` filled and nothing to release
+     */
+    ek_status (*fill)(const void *user, const ek_shape *shape, ek_balance_options *options, void **own, ek_error *err);
+    void (*release)(void *own);
+    const void *user; /**< of fill() */
+} ek_balance_lists;
+
 typedef struct ek_balance_result {
     ek_balance_status status;
     ek_plan plan;     /**< of the best plan; empty when infeasible */

@@ -211,6 +211,13 @@ const ek_device *ek_device_find(const char *name);
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
+/**
+ * A shipped device by name, or one of a file where no device is called so.
+ *
+ * @param owns  out: it is of a file, and ek_device_clear() frees its tables
+ * @return EK_OK; EK_ERR_INPUT with all names where there is no such file either; as ek_device_read(). O(file size).
+ */
+ek_status ek_device_open(const char *name, const ek_listener *listener, ek_device *out, bool *owns, ek_error *err);
 /** Free the tables of a device that ek_device_read() made. */
 void ek_device_clear(ek_device *device);
 /**

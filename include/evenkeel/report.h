@@ -11,75 +11,17 @@
 #include <stdio.h>
 
 #include "evenkeel/balance.h"
+#include "evenkeel/cases.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/quick.h"
+#include "evenkeel/ranking.h"
+#include "evenkeel/sweep.h"
 #include "evenkeel/uniform.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** One plan with its simulation, under a name. All borrowed. */
-typedef struct ek_case {
-    const char *name; /**< of the strategy: "result", "naive_no_recomp", "manual1", ... */
-    const ek_plan *plan;
-    const ek_timeline *timeline;
-} ek_case;
-
-/** The answer for one schedule and interleave, of several that were tried. */
-typedef struct ek_ranked {
-    const ek_schedule *schedule;
-    int n_chunks;
-    ek_balance_status status;
-    double step_time; /**< simulated; INFINITY when nothing fits */
-    double peak_memory_mb;
-    int peak_stage;
-    double lower_bound;       /**< on the step; NAN when there is none */
-    double smallest_limit_mb; /**< when nothing fits */
-} ek_ranked;
-
-/** A schedule or interleave that was not tried, and why. */
-typedef struct ek_skipped {
-    char name[EK_NAME_SIZE];
-    char reason[200];
-} ek_skipped;
-
-/** What was tried, shortest step first. */
-typedef struct ek_ranking {
-    int n, n_skipped;
-    ek_ranked *ranked;   /**< [n] */
-    ek_skipped *skipped; /**< [n_skipped] */
-} ek_ranking;
-
-/** The answer for one value of a sweep. */
-typedef struct ek_sweep_row {
-    double value;
-    double step_time; /**< simulated; INFINITY when nothing fits */
-    double peak_memory_mb;
-    double lower_bound;       /**< on the step; NAN when there is none */
-    double smallest_limit_mb; /**< when nothing fits; NAN when not known */
-    ek_plan plan;             /**< empty when nothing fits */
-    ek_balance_status status;
-    int peak_stage;
-    int n_micro_batches;  /**< of the step */
-    char impossible[200]; /**< why the value was not searched; empty when it was */
-} ek_sweep_row;
-
-/** What is swept. */
-typedef struct ek_sweep_key {
-    const char *name;  /**< as given to --sweep: mem, i, mb, s, seq */
-    const char *title; /**< for people, with the unit */
-} ek_sweep_key;
-
-/** Best plans over one swept value, everything else equal. */
-typedef struct ek_sweep {
-    const ek_layers *layers;
-    const ek_sweep_key *key;
-    const char *pipeline; /**< the rest of the shape, for people */
-    int n;
-    ek_sweep_row *row; /**< [n] */
-} ek_sweep;
 
 /** Quick tuning, and what the search finds under the same rules. All borrowed. */
 typedef struct ek_quick_report {

@@ -144,6 +144,9 @@ const ek_schedule *ek_schedule_of(ek_schedule_family family, ek_placement placem
 /** The original's choice: 1f1b for one chunk, else interleaved or interleaved-less-memory. O(schedules). */
 const ek_schedule *ek_schedule_default(int n_chunks, int less_memory);
 
+/** The schedule where none is given: `sequence` for more than one sequence piece, else ek_schedule_default(). */
+const ek_schedule *ek_schedule_for(int n_chunks, int n_pieces, bool less_memory);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "cost/cost_internal.h"
@@ -63,4 +64,28 @@ const ek_device *ek_device_find(const char *name)
         if (strcasecmp(name, devices[i].name) == 0)
             return &devices[i];
     return NULL;
+}
+
+ek_status ek_device_open(const char *name, const ek_listener *listener, ek_device *out, bool *owns, ek_error *err)
+{
+    char all[512] = "";
+    int n;
+    const ek_device *known = ek_devices(&n), *device = ek_device_find(name);
+    if (device) {
+        *out = *device;
+        *owns = false;
+        return EK_OK;
+    }
+    if (strcmp(name, "-") != 0 && access(name, F_OK) == 0) {
+        ek_status status = ek_device_read(name, listener, out, err);
+        if (status == EK_OK)
+            *owns = true;
+        return status;
+    }
+    for (int i = 0; i < n; i++) {
+        size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known[i].name);
+    }
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "no device is called '%.256s', and there is no such file; there are %s", name, all);
 }

@@ -29,6 +29,12 @@ const ek_schedule *ek_schedule_default(int n_chunks, int less_memory)
     return less_memory ? &ek__schedule_interleaved_less_memory : &ek__schedule_interleaved;
 }
 
+const ek_schedule *ek_schedule_for(int n_chunks, int n_pieces, bool less_memory)
+{
+    return n_pieces > 1 ? ek_schedule_of(EK_SCHEDULE_SEQUENCE, EK_PLACE_WRAP)
+                        : ek_schedule_default(n_chunks, less_memory);
+}
+
 size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape *shape)
 {
     return (schedule->splits_backward ? 3 : 2) * (size_t)shape->n_chunks * (size_t)shape->n_micro_batches;

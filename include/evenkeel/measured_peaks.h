@@ -1,0 +1,52 @@
+/* evenkeel/measured_peaks.h - measured peaks of stages, from logs or from a list, to calibrate a prediction with.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
+#ifndef EVENKEEL_MEASURED_PEAKS_H
+#define EVENKEEL_MEASURED_PEAKS_H
+
+#include <stdbool.h>
+
+#include "evenkeel/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Memory as people write it ("56000", "58GB", "47.7 GiB"), in MB; a number alone is MB, and a GB is 1024 of them. NAN
+ *  for anything else. O(length). */
+double ek_memory_amount_mb(const char *text);
+
+/** Measured peaks of stages. */
+typedef struct ek_measured_peaks {
+    char *name; /**< of the source, for messages */
+    int n;
+    ek_memory_peak *peak; /**< [n] each stage once */
+    bool *fitted;         /**< [n] to be fitted to, all at first; the others judge */
+    int n_fitted;
+} ek_measured_peaks;
+
+/**
+ * Read peaks from the logs of a dry run or of a real run (a folder or a listing, as ek_collection_read() takes them),
+ * or from a list of lines `stage,mb`, with or without a heading. A file is a list when the first line that is no
+ * comment begins with a stage's number, or is a heading that has a column "stage".
+ *
+ * @param name      what messages call the source; NULL: `path`
+ * @param n_stages  of the job: peaks of other stages are refused
+ * @param actual    with fragments, else without: of logs which of their peaks, of lists which column
+ * @param warnings  receives warnings of ek_collection_read(); may be NULL
+ * @param notes     receives a note on logs without such a peak; may be NULL
+ * @param out       ek_measured_peaks_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT with the place for a line that is no peak, a stage that has two, a stage that the job has
+ *         not, and a source without peaks; as ek_collection_read() for logs; EK_ERR_MEMORY. O(bytes + peaks^2).
+ */
+ek_status ek_measured_peaks_read(const char *path, const char *name, int n_stages, bool actual,
+                                 const ek_listener *warnings, const ek_listener *notes, ek_measured_peaks *out,
+                                 ek_error *err);
+/** Free the name and the peaks; then as zeroed. */
+void ek_measured_peaks_clear(ek_measured_peaks *peaks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+/* evenkeel/view_files.h - from files of any kind to the runs of a page: traces with their figures and findings, plans
+ * with their simulations, predictions of memory.
+ *
+ * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * several threads at once, on the same objects where these are const. */
+#ifndef EVENKEEL_VIEW_FILES_H
+#define EVENKEEL_VIEW_FILES_H
+
+#include "evenkeel/cases.h"
+#include "evenkeel/model_files.h"
+#include "evenkeel/prediction.h"
+#include "evenkeel/run.h"
+#include "evenkeel/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- events of traces for a page ---- */
+
+/** Bytes of the files with events that were read of a run, as they lie on the disk. O(files). */
+int64_t ek_view_event_bytes(const ek_trace_run *run);
+
+/** May a page hold traces of so many bytes? @return EK_OK; EK_ERR_INPUT above EK_VIEW_MAX_TRACE_BYTES, saying what else
+ *  shows them. O(1). */
+ek_status ek_view_check_bytes(int64_t bytes, ek_error *err);
+
+/**
+ * Index the events of the files that a run was read from, in a folder that goes with the index.
+ *
+ * @param path     [n_paths] what the run was read from
+ * @param options  threads, progress and interrupt count; nothing is kept
+ * @param out      NULL where the run has tables only; ek_trace_index_close() it
+ * @return as ek_trace_index_open(); EK_ERR_INPUT where the traces are larger than a page may hold, packed or unpacked.
+ *         Cost: that of ek_trace_index_open().
+ */
+ek_status ek_view_index_open(const char *const *path, int n_paths, const ek_trace_run *run,
+                             const ek_trace_index_options *options, ek_trace_index **out, ek_error *err);
+
+/** The name of a page's run from a path: its last part; "run" where that says nothing. O(length). */
+void ek_view_name_of(const char *path, char *name, size_t room);
+
+/* ---- runs from files ---- */
+
+enum { EK_MAX_VIEW_RUNS = EK_MAX_CASES + 2 };
+
+/** How files become runs. All pointers are borrowed for the call. */
+typedef struct ek_view_reading {
+    ek_run_reading run;               /**< of training runs; its files are those of the set */
+    const ek_listener *plan_warnings; /**< receives warnings of the readers of plans and models; may be NULL */
+    ek_model_files model; /**< of plans: files that are named for it, else those beside the plans are taken */
+    const char *times;    /**< of that model, as ek_times_parse() takes them; NULL */
+    ek_case_options plans;
+    bool p2p_given;                /**< plans.comm has a time that was given; else that of the init file counts */
+    const volatile int *interrupt; /**< set from outside: ends the search of the diagnosis; may be NULL */
+} ek_view_reading;
+
+/** Files, and the runs they became. Zeroed to begin with, but for the members below; stays where it is, since its parts
+ *  point at one another. */
+typedef struct ek_view_files {
+    const char *given;     /**< set by the caller: the first path, for the name; NULL: "run" */
+    ek_run_files files;    /**< filled by the caller with ek_run_files_add(), `models` set */
+    ek_trace_index *index; /**< of the traces; set by the caller for a page that is served, else NULL */
+    ek_run_evidence evidence;
+    ek_prediction memory;
+    ek_diagnosis diagnosis;
+    ek_layers layers;
+    ek_cases cases;
+    ek_report report;
+    char name[EK_NAME_SIZE]; /**< of what is no plan */
+    int n_runs;
+    ek_view_run run[EK_MAX_VIEW_RUNS]; /**< [n_runs] */
+} ek_view_files;
+
+/**
+ * Read all files of a set and fill its runs. Traces alone, or settings alone, become a run by themselves; with anything
+ * else beside them there is a diagnosis too. Every plan becomes a run with its simulation.
+ *
+ * @param how    NULL: as usual
+ * @param other  whose layer or init file serves plans that come without one; NULL
+ * @param set    ek_view_files_clear() frees it, also after a failure
+ * @return EK_OK with at least one run; EK_ERR_INPUT where nothing can be looked at, for a plan without a model or a
+ *         model without a plan, and where traces are larger than a page may hold; as ek_run_read(), ek_diagnose(),
+ *         ek_prediction_of(), ek_model_files_read() and ek_cases_add_file().
+ *         Cost: the sum of theirs.
+ */
+ek_status ek_view_files_read(const ek_view_reading *how, const ek_view_files *other, ek_view_files *set, ek_error *err);
+/** Free all that was read, the index too. */
+void ek_view_files_clear(ek_view_files *set);
+
+/* ---- the page ---- */
+
+/**
+ * ek_view_write_html() for runs whose names may be the same: later ones get a number.
+ * @param title  of the page
+ * @param run    [n_runs], at least 1; borrowed
+ * @return as ek_view_write_html(); EK_ERR_MEMORY. O(n_runs^2) besides what ek_view_write_html() takes.
+ */
+ek_status ek_view_page_write(const char *title, const ek_view_run *run, int n_runs, FILE *out, ek_error *err);
+
+/**
+ * The page of one set, or of two that are compared: the first run of each beside each other, then the others.
+ * @param title   NULL: the name of the first run
+ * @param second  NULL: one set
+ * @return as ek_view_page_write(). Cost: the same.
+ */
+ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *second, const char *title, FILE *out,
+                              ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

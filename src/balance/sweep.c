@@ -1,0 +1,354 @@
+/* A sweep: one balance for each value on a pool of threads, and what one answer says about its neighbours. A larger
+ * memory limit can only help, so a plan that fits a value is offered to every value it fits, and a bound that holds for
+ * a limit holds for the smaller ones: the rows are monotone whatever the clock did to each. */
+#include "evenkeel/sweep.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "evenkeel/sequence.h"
+
+#include "base/error.h"
+
+enum { MOST_THREADS = 256 };
+
+const ek_swept_quantity ek_swept_quantities[EK_N_SWEPT] = {
+    {{"mem", "memory limit of a stage, MB"}, NULL, 1, 1e9, false},
+    {{"i", "chunks per stage"}, "chunk per stage", 1, EK_MAX_CHUNKS, true},
+    {{"mb", "micro-batches"}, "micro-batch", 1, EK_MAX_MICRO_BATCHES, true},
+    {{"s", "stages"}, "stage", 1, EK_MAX_STAGES, true},
+    {{"seq", "sequence pieces of a micro-batch"}, NULL, 1, 1024, true},
+};
+
+/* The rows that threads take one by one, and what they share. */
+typedef struct sweeper {
+    const ek_sweep_input *input;
+    int n;
+    ek_sweep_row *row;                     /* [n] */
+    ek_layers pieces[EK_MAX_SWEEP_VALUES]; /* cut for the value, when pieces are swept */
+    ek_balance_options options;            /* of one value */
+    int workers;
+    double start;
+    atomic_int next, done;
+} sweeper;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- one value ---- */
+
+/* The shape with one of its sizes replaced by a value; micro-batches are whole ones. */
+static ek_shape shape_at(const ek_sweep_input *in, double value)
+{
+    ek_shape shape = {.n_stages = in->n_stages,
+                      .n_chunks = in->n_chunks,
+                      .n_micro_batches = in->n_micro_batches,
+                      .n_pieces = in->n_pieces > 1 ? in->n_pieces : 1};
+    int whole = (int)value;
+    switch (in->swept) {
+    case EK_SWEPT_CHUNKS:
+        shape.n_chunks = whole;
+        break;
+    case EK_SWEPT_MICRO_BATCHES:
+        shape.n_micro_batches = whole;
+        break;
+    case EK_SWEPT_STAGES:
+        shape.n_stages = whole;
+        break;
+    case EK_SWEPT_PIECES:
+        shape.n_pieces = whole;
+        break;
+    default:
+        break;
+    }
+    return shape;
+}
+
+static const ek_schedule *schedule_at(const ek_sweep_input *in, const ek_shape *shape)
+{
+    return in->schedule ? in->schedule : ek_schedule_for(shape->n_chunks, shape->n_pieces, in->less_memory);
+}
+
+/* An answer as a row, which takes the plan over. */
+static ek_status take_answer(ek_sweep_row *row, const ek_layers *layers, const ek_order *order, const ek_comm *comm,
+                             ek_balance_result *result, ek_error *err)
+{
+    ek_timeline timeline;
+    row->status = result->status;
+    row->smallest_limit_mb = result->smallest_limit_mb;
+    if (result->status == EK_BALANCE_INFEASIBLE)
+        return EK_OK;
+    ek_status status = ek_simulate(order, &result->plan, layers, comm, &timeline, err);
+    if (status)
+        return status;
+    row->step_time = timeline.step_time;
+    row->lower_bound = result->lower_bound > 0 ? result->lower_bound : NAN;
+    row->peak_memory_mb = ek_timeline_peak(&timeline, &row->peak_stage);
+    row->plan = result->plan;
+    result->plan = (ek_plan){0};
+    ek_timeline_clear(&timeline);
+    return EK_OK;
+}
+
+static void run_value(sweeper *s, int i)
+{
+    const ek_sweep_input *in = s->input;
+    ek_sweep_row *row = &s->row[i];
+    const ek_layers *layers = in->swept == EK_SWEPT_PIECES ? &s->pieces[i] : in->layers;
+    ek_shape shape = shape_at(in, row->value);
+    const ek_schedule *schedule = schedule_at(in, &shape);
+    ek_balance_options options = s->options;
+    ek_order *order = NULL;
+    ek_balance_result result = {0};
+    ek_error err;
+    void *own = NULL;
+    row->n_micro_batches = shape.n_micro_batches;
+    shape.n_micro_batches *= shape.n_pieces;
+    if (in->swept == EK_SWEPT_MEMORY)
+        options.memory_limit_mb = row->value;
+    /* A fair share of what is left: what the values before did not need is divided too. */
+    double left = fmax(in->options.time_limit - (now() - s->start), 0.001);
+    options.time_limit = fmin(left, left * s->workers / (s->n - i));
+    ek_status status = in->lists ? in->lists->fill(in->lists->user, &shape, &options, &own, &err) : EK_OK;
+    bool filled = in->lists && status == EK_OK;
+    if (status == EK_OK)
+        status = ek_balance_arranged(layers, schedule, &shape, &options, &order, &result, &err);
+    if (status == EK_OK)
+        status = take_answer(row, layers, order, &options.comm, &result, &err);
+    if (status)
+        snprintf(row->impossible, sizeof row->impossible, "%.199s", err.message);
+    ek_balance_result_clear(&result);
+    ek_order_free(order);
+    if (filled)
+        in->lists->release(own);
+}
+
+/* ---- all values ---- */
+
+static void *work(void *user)
+{
+    sweeper *s = user;
+    const volatile int *interrupt = s->options.interrupt;
+    for (int i; (i = atomic_fetch_add(&s->next, 1)) < s->n;) {
+        if (interrupt && *interrupt)
+            snprintf(s->row[i].impossible, sizeof s->row[i].impossible, "interrupted before it was searched");
+        else
+            run_value(s, i);
+        atomic_fetch_add(&s->done, 1);
+    }
+    return NULL;
+}
+
+static void watch(sweeper *s)
+{
+    const struct timespec tick = {.tv_nsec = 125000000};
+    while (s->input->progress && atomic_load(&s->done) < s->n) {
+        s->input->progress(s->input->user, atomic_load(&s->done), s->n);
+        nanosleep(&tick, NULL);
+    }
+}
+
+/* Values side by side, one thread each when there are more values than threads. */
+static ek_status run_values(sweeper *s, ek_error *err)
+{
+    const ek_balance_options *given = &s->input->options;
+    pthread_t thread[MOST_THREADS];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = given->n_threads > 0 ? given->n_threads : cores > 0 ? (int)cores : 1, started = 0, why = 0;
+    assert(s->n > 0);
+    /* CBC, which the solver `milp` calls, solves one model at a time. */
+    bool alone = given->solver && strcmp(given->solver, "milp") == 0;
+    int workers = alone ? 1 : threads < s->n ? threads : s->n;
+    s->workers = workers < MOST_THREADS ? workers : MOST_THREADS;
+    s->options = *given;
+    s->options.progress = NULL;
+    s->options.n_threads = threads > s->workers ? threads / s->workers : 1;
+    while (started < s->workers && (why = pthread_create(&thread[started], NULL, work, s)) == 0)
+        started++;
+    if (started == 0)
+        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot start a thread: %s", strerror(why));
+    watch(s);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    return EK_OK;
+}
+
+/* For each limit the row with the best plan that fits it; bounds of larger limits hold for smaller ones. */
+static void find_best(sweeper *s, int *from)
+{
+    for (int i = 0; i < s->n; i++) {
+        from[i] = i;
+        for (int j = 0; j < s->n; j++) {
+            const ek_sweep_row *best = &s->row[from[i]], *other = &s->row[j];
+            if (other->plan.n_stages > 0 && other->peak_memory_mb <= s->row[i].value * (1 + 1e-9) &&
+                other->step_time < best->step_time)
+                from[i] = j;
+            if (j > i && other->lower_bound > s->row[i].lower_bound)
+                s->row[i].lower_bound = other->lower_bound;
+        }
+    }
+}
+
+/* Every limit takes the best plan that fits it, and the strictest bound. */
+static ek_status share_plans(sweeper *s, ek_error *err)
+{
+    int from[EK_MAX_SWEEP_VALUES] = {0};
+    find_best(s, from);
+    /* From a copy: what a row gives away may be replaced itself. */
+    ek_sweep_row *given = ek__alloc((size_t)s->n, sizeof *given);
+    if (!given)
+        return ek__no_memory(err);
+    memcpy(given, s->row, (size_t)s->n * sizeof *given);
+    ek_status status = EK_OK;
+    for (int i = 0; i < s->n; i++) {
+        const ek_sweep_row *best = &given[from[i]];
+        ek_sweep_row *row = &s->row[i];
+        if (from[i] == i)
+            continue;
+        row->plan = (ek_plan){0}; /* `given` frees it */
+        if (status == EK_OK)
+            status = ek_plan_copy(&best->plan, &row->plan, err);
+        row->step_time = best->step_time;
+        row->peak_memory_mb = best->peak_memory_mb;
+        row->peak_stage = best->peak_stage;
+        /* A proof for a larger limit covers the smaller one. */
+        row->status = from[i] > i && best->status == EK_BALANCE_OPTIMAL ? EK_BALANCE_OPTIMAL : EK_BALANCE_FEASIBLE;
+    }
+    for (int i = 0; i < s->n; i++)
+        if (from[i] != i)
+            ek_plan_clear(&given[i].plan);
+    free(given);
+    return status;
+}
+
+/* ---- before and after ---- */
+
+/* Too short pieces become fewer: those values are one. */
+static ek_status cut_pieces(sweeper *s, ek_error *err)
+{
+    const ek_sweep_input *in = s->input;
+    int kept = 0;
+    for (int i = 0; i < s->n; i++) {
+        int k = ek_sequence_pieces(in->job, (int)s->row[i].value, in->listener);
+        if (kept > 0 && s->row[kept - 1].value >= k)
+            continue;
+        ek_status status = ek_layers_split_sequence(in->layers, in->job, k, in->listener, &s->pieces[kept], err);
+        if (status)
+            return status;
+        s->row[kept++].value = k;
+    }
+    s->n = kept;
+    return EK_OK;
+}
+
+/* "16 stages, 3 chunks per stage, 16 micro-batches, 1f1b, limit 56 000 MB" without what is swept. */
+static void describe(const ek_sweep_input *in, char *text, size_t size)
+{
+    const ek_shape shape = shape_at(in, 0);
+    const int value[EK_N_SWEPT] = {[EK_SWEPT_CHUNKS] = shape.n_chunks,
+                                   [EK_SWEPT_MICRO_BATCHES] = shape.n_micro_batches,
+                                   [EK_SWEPT_STAGES] = shape.n_stages,
+                                   [EK_SWEPT_PIECES] = shape.n_pieces};
+    static const ek_swept shown[] = {EK_SWEPT_STAGES, EK_SWEPT_CHUNKS, EK_SWEPT_MICRO_BATCHES, EK_SWEPT_PIECES};
+    int n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < 4; i++) {
+        const ek_swept_quantity *q = &ek_swept_quantities[shown[i]];
+        int v = value[shown[i]];
+        if (shown[i] != in->swept && (shown[i] != EK_SWEPT_PIECES || v > 1))
+            n += snprintf(text + n, size - (size_t)n, "%s%d %s", n ? ", " : "", v, v == 1 ? q->one : q->key.title);
+    }
+    if (in->swept != EK_SWEPT_CHUNKS && in->swept != EK_SWEPT_PIECES)
+        n += snprintf(text + n, size - (size_t)n, ", %s", schedule_at(in, &shape)->name);
+    if (in->swept != EK_SWEPT_MEMORY)
+        snprintf(text + n, size - (size_t)n, ", limit %.6g MB", in->options.memory_limit_mb);
+}
+
+static ek_status check(const ek_sweep_input *in, ek_error *err)
+{
+    const ek_swept_quantity *q = &ek_swept_quantities[in->swept];
+    if (in->n < 1 || in->n > EK_MAX_SWEEP_VALUES)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "a sweep has 1 to %d values (got %d)", EK_MAX_SWEEP_VALUES,
+                        in->n);
+    for (int i = 0; i < in->n; i++) {
+        double value = in->value[i];
+        if (!(value >= q->least && value <= q->most) || (q->whole && value != floor(value)))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "a value of %s must be a %snumber from %g to %g (got %g)",
+                            q->key.name, q->whole ? "whole " : "", q->least, q->most, value);
+        if (i > 0 && !(value > in->value[i - 1]))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the values of a sweep must be ascending (got %g after %g)",
+                            value, in->value[i - 1]);
+    }
+    if (in->swept == EK_SWEPT_PIECES && !in->job)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "a sweep over sequence pieces needs the model's shapes");
+    return EK_OK;
+}
+
+static ek_status run(sweeper *s, ek_error *err)
+{
+    const ek_sweep_input *in = s->input;
+    for (int i = 0; i < in->n; i++)
+        s->row[i] =
+            (ek_sweep_row){.value = in->value[i], .step_time = INFINITY, .lower_bound = NAN, .smallest_limit_mb = NAN};
+    ek_status status = in->swept == EK_SWEPT_PIECES ? cut_pieces(s, err) : EK_OK;
+    if (status == EK_OK)
+        status = run_values(s, err);
+    if (status == EK_OK && in->swept == EK_SWEPT_MEMORY)
+        status = share_plans(s, err);
+    return status;
+}
+
+ek_status ek_sweep_run(const ek_sweep_input *input, ek_sweep *out, ek_error *err)
+{
+    enum { PIPELINE = 256 };
+    assert(input->layers && input->options.time_limit > 0);
+    assert((int)input->swept >= 0 && (int)input->swept < EK_N_SWEPT);
+    ek_status status = check(input, err);
+    if (status)
+        return status;
+    ek_sweep sweep = {.layers = input->layers, .key = &ek_swept_quantities[input->swept].key};
+    sweeper *s = ek__alloc(1, sizeof *s);
+    sweep.pipeline = ek__alloc(PIPELINE, 1);
+    sweep.row = ek__alloc((size_t)input->n, sizeof *sweep.row);
+    if (!s || !sweep.pipeline || !sweep.row) {
+        free(s);
+        ek_sweep_clear(&sweep);
+        return ek__no_memory(err);
+    }
+    s->input = input;
+    s->start = now();
+    s->n = sweep.n = input->n;
+    s->row = sweep.row;
+    describe(input, sweep.pipeline, PIPELINE);
+    status = run(s, err);
+    sweep.n = s->n;
+    for (int i = 0; i < input->n; i++)
+        ek_layers_clear(&s->pieces[i]);
+    free(s);
+    if (status == EK_OK)
+        *out = sweep;
+    else
+        ek_sweep_clear(&sweep);
+    return status;
+}
+
+void ek_sweep_clear(ek_sweep *sweep)
+{
+    for (int i = 0; i < sweep->n; i++)
+        ek_plan_clear(&sweep->row[i].plan);
+    free(sweep->row);
+    free(sweep->pipeline);
+    *sweep = (ek_sweep){0};
+}

@@ -1,0 +1,208 @@
+/* Recognition of a run's files: traces, graphs and settings by their first bytes; logs are searched for the
+ * lines that only they have, since those may come late. Names count only where the content is packed (.gz) or where a
+ * table says nothing else. */
+#include "run/kind.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD = 1 << 16, CHUNK = 1 << 20, OVERLAP = 64 };
+static const long long most_searched = 1LL << 28; /* bytes of a log that are searched for its lines */
+
+const char *const ek_run_kind_name[EK_N_RUN_KINDS] = {"trace", "settings",   "dry run",   "graph", "training log",
+                                                      "plan",  "layer file", "init file", "answer"};
+
+static const char *find(const char *text, size_t size, const char *needle)
+{
+    size_t n = strlen(needle);
+    for (const char *end = text + size, *at = text; (size_t)(end - at) >= n; at++) {
+        at = memchr(at, needle[0], (size_t)(end - at) - n + 1);
+        if (!at || memcmp(at, needle, n) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+static bool has(const char *text, size_t size, const char *needle)
+{
+    return find(text, size, needle) != NULL;
+}
+
+static bool has_any(const char *text, size_t size, const char *const *needle)
+{
+    for (; *needle; needle++)
+        if (has(text, size, *needle))
+            return true;
+    return false;
+}
+
+static ek_run_kind kind_of_json(const char *text, size_t size)
+{
+    static const char *const events[] = {"\"traceEvents\"", "\"ph\"", "\"schemaVersion\"", "\"dur\"", NULL};
+    static const char *const model[] = {"\"hidden_size\"", "\"num_hidden_layers\"", "\"n_embd\"", "\"n_layer\"", NULL};
+    static const char *const answer[] = {"\"bottlenecks\"", "\"fullest_stage\"", "\"sweep\"", "\"producer\"", NULL};
+    if (has(text, size, "\"layers_description\""))
+        return EK_RUN_LAYERS;
+    if (has(text, size, "\"version\"") && has_any(text, size, answer))
+        return EK_RUN_ANSWER;
+    if (has_any(text, size, events))
+        return EK_RUN_TRACE;
+    return has_any(text, size, model) ? EK_RUN_CONFIG : EK_RUN_UNKNOWN;
+}
+
+/* What the balancer reads: keys that nothing else has. Its comments may speak of anything. */
+static ek_run_kind kind_of_model(const char *text, size_t size)
+{
+    if (has(text, size, "layers_description"))
+        return EK_RUN_LAYERS;
+    return has(text, size, "pipeline_num") && has(text, size, "recompute_config") ? EK_RUN_INIT : EK_RUN_UNKNOWN;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Does `at` begin with a key of a mapping, in YAML or JSON: NAME:, "NAME" :? `name` of NULL: any. */
+static bool begins_with_key(const char *at, const char *end, const char *name)
+{
+    char quote = at < end && (*at == '"' || *at == '\'') ? *at++ : '\0';
+    const char *from = at;
+    while (at < end && (isalnum((unsigned char)*at) || strchr("_-. ", *at)) && *at && (quote || *at != ' '))
+        at++;
+    size_t n = (size_t)(at - from);
+    if (n == 0 || (name && (n != strlen(name) || memcmp(from, name, n) != 0)) ||
+        (quote && (at == end || *at++ != quote)))
+        return false;
+    while (at < end && is_blank(*at))
+        at++;
+    return at < end && *at == ':' && (quote || at + 1 == end || isspace((unsigned char)at[1]));
+}
+
+/* A key follows an opening brace or a comma, or is first in its line. */
+static bool has_key(const char *text, size_t size, const char *name)
+{
+    bool first = true;
+    for (const char *at = text, *end = text + size; at < end; at++) {
+        if (first && begins_with_key(at, end, name))
+            return true;
+        first = *at == '\n' || *at == '{' || *at == ',' || (first && (is_blank(*at) || *at == '-'));
+    }
+    return false;
+}
+
+/* Prose that shows a plan is none: behind comments a mapping or a list begins. */
+static bool is_structured(const char *text, size_t size)
+{
+    const char *at = text, *end = text + size;
+    while (at < end && (isspace((unsigned char)*at) || *at == '#' || (end - at > 3 && memcmp(at, "---", 3) == 0))) {
+        const char *line = isspace((unsigned char)*at) ? NULL : memchr(at, '\n', (size_t)(end - at));
+        at = isspace((unsigned char)*at) ? at + 1 : line ? line : end;
+    }
+    return at < end && (*at == '{' || *at == '[' || (*at == '-' && at + 1 < end && isspace((unsigned char)at[1])) ||
+                        begins_with_key(at, end, NULL));
+}
+
+/* What it writes, in YAML or JSON: plans have their lists, and none of a job's keys. */
+static bool is_plan(const char *text, size_t size)
+{
+    return is_structured(text, size) && has_key(text, size, "recompute") &&
+           (has_key(text, size, "offset") || has_key(text, size, "layers"));
+}
+
+/* What lines of steps have. */
+static const char *const steps_of_logs[] = {"per_step_time:", "elapsed time per iteration", "tps: ", NULL};
+
+static ek_run_kind kind_of_text(const char *text, size_t size)
+{
+    static const char *const graph[] = {"# IR entry", "#IR entry", "subgraph attr:", "PrimFunc_", NULL};
+    static const char *const peaks[] = {"peak memory usage", NULL};
+    static const char *const settings[] = {"parallel_config:",
+                                           "model_config:",
+                                           "--num-layers",
+                                           "--hidden-size",
+                                           "model_parallel:",
+                                           "\n[parallelism]",
+                                           NULL};
+    if (has_any(text, size, graph))
+        return EK_RUN_IR;
+    if (has_any(text, size, steps_of_logs))
+        return EK_RUN_LOG;
+    ek_run_kind model = kind_of_model(text, size);
+    if (model != EK_RUN_UNKNOWN)
+        return model;
+    if (has_any(text, size, peaks))
+        return EK_RUN_DRY_RUN;
+    if (has_any(text, size, settings))
+        return EK_RUN_CONFIG;
+    return is_plan(text, size) ? EK_RUN_PLAN : EK_RUN_UNKNOWN;
+}
+
+/* Logs print steps and peaks long after they began. A run's own log may print peaks too: steps count more. */
+static ek_run_kind search_log(FILE *file)
+{
+    char *text = malloc(CHUNK + OVERLAP);
+    size_t kept = 0, n;
+    long long searched = 0;
+    ek_run_kind kind = EK_RUN_UNKNOWN;
+    while (text && kind != EK_RUN_LOG && searched < most_searched && (n = fread(text + kept, 1, CHUNK, file)) > 0) {
+        size_t size = kept + n;
+        if (has_any(text, size, steps_of_logs))
+            kind = EK_RUN_LOG;
+        else if (has(text, size, "peak memory usage"))
+            kind = EK_RUN_DRY_RUN;
+        kept = size < OVERLAP ? size : OVERLAP;
+        memmove(text, text + size - kept, kept);
+        searched += (long long)n;
+    }
+    free(text);
+    return kind;
+}
+
+static bool is_packed_trace(const char *path)
+{
+    return fnmatch("*.json.gz", path, 0) == 0 || fnmatch("*trace*.gz", path, 0) == 0;
+}
+
+bool ek__is_profiler_table(const char *path)
+{
+    static const char *const patterns[] = {"*step_trace*.csv",   "*kernel_details*.csv", "*op_summary*.csv",
+                                           "*op_statistic*.csv", "*memory_record*.csv",  "*memory_block*.csv"};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        if (fnmatch(patterns[i], path, 0) == 0)
+            return true;
+    return false;
+}
+
+ek_run_kind ek_run_kind_of(const char *path)
+{
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    if (is_packed_trace(path) || ek__is_profiler_table(path))
+        return EK_RUN_TRACE;
+    FILE *file = fopen(path, "rb");
+    char *text = malloc(HEAD);
+    size_t size = file && text ? fread(text, 1, HEAD, file) : 0, at = 0;
+    if (size >= sizeof mark && memcmp(text, mark, sizeof mark) == 0)
+        at = sizeof mark;
+    while (at < size && isspace((unsigned char)text[at]))
+        at++;
+    ek_run_kind kind = EK_RUN_UNKNOWN;
+    if (at < size && (text[at] == '{' || text[at] == '['))
+        kind = kind_of_json(text + at, size - at);
+    if (at < size && kind == EK_RUN_UNKNOWN)
+        kind = kind_of_text(text + at, size - at);
+    /* A launcher's log begins with the settings it was given. */
+    if (file && size == HEAD &&
+        (kind == EK_RUN_UNKNOWN || kind == EK_RUN_CONFIG || kind == EK_RUN_DRY_RUN || kind == EK_RUN_PLAN)) {
+        rewind(file);
+        ek_run_kind later = search_log(file);
+        kind = later != EK_RUN_UNKNOWN ? later : kind;
+    }
+    free(text);
+    if (file)
+        fclose(file);
+    return kind;
+}

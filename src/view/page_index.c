@@ -1,0 +1,61 @@
+/* The events of a run's traces for one page. Traces that are small enough are indexed in a folder that goes with the
+ * index; larger ones are refused before any of that work, and once more by their size when unpacked. */
+#include <stdio.h>
+#include <string.h>
+
+#include "evenkeel/view_files.h"
+
+#include "base/error.h"
+
+int64_t ek_view_event_bytes(const ek_trace_run *run)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        for (int k = 0; k < run->rank[i].n_sources; k++)
+            if (strcmp(run->rank[i].source[k].type, "trace") == 0)
+                bytes += run->rank[i].source[k].bytes;
+    return bytes;
+}
+
+ek_status ek_view_check_bytes(int64_t bytes, ek_error *err)
+{
+    if (bytes <= EK_VIEW_MAX_TRACE_BYTES)
+        return EK_OK;
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "the traces have %lld MB of events, and a page holds up to %d MB; look at them with `evenkeel view "
+                    "--serve`, or cut out a part with `evenkeel trace cut`",
+                    (long long)(bytes >> 20), EK_VIEW_MAX_TRACE_BYTES >> 20);
+}
+
+ek_status ek_view_index_open(const char *const *path, int n_paths, const ek_trace_run *run,
+                             const ek_trace_index_options *options, ek_trace_index **out, ek_error *err)
+{
+    int64_t bytes = ek_view_event_bytes(run);
+    ek_trace_index_options how = *options;
+    ek_trace_index *index = NULL;
+    how.temporary = true;
+    ek_status status = ek_view_check_bytes(bytes, err);
+    if (status == EK_OK && bytes > 0) /* without warnings: reading the run gave them */
+        status = ek_trace_index_open(path, n_paths, &how, NULL, &index, NULL, err);
+    if (status)
+        return status;
+    if (index && (status = ek_view_check_bytes(ek_trace_index_bytes(index), err)) != EK_OK) {
+        ek_trace_index_close(index);
+        return status;
+    }
+    *out = index;
+    return EK_OK;
+}
+
+void ek_view_name_of(const char *path, char *name, size_t room)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    size_t from = size;
+    while (from > 0 && path[from - 1] != '/')
+        from--;
+    snprintf(name, room, "%.*s", (int)(size - from), path + from);
+    if (!name[0] || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        snprintf(name, room, "run");
+}
