@@ -4,6 +4,7 @@
 #define EK_BENCH_BENCH_H
 
 #include "cases.h"
+#include "evenkeel/balance.h"
 
 /** One line, or several, to the terminal and to the report. */
 void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

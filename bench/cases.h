@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/layers.h"
 
 enum { CASE_LLAMA_175B, CASE_OLDER_DEMO };
 

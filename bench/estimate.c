@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "calibrate/runs_fit.h"
-#include "evenkeel/calibration.h"
+#include "evenkeel/calibrate.h"
 #include "judge.h"
 
 /* What is kept back from a fit together. */

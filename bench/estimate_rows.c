@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/calibrate.h"
 #include "judge.h"
 
 typedef struct options {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "evenkeel/ir.h"
 #include "evenkeel/ir_report.h"
 #include "ir_generator.h"
 

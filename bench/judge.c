@@ -1,6 +1,7 @@
 /* Predicted steps of measured runs: errors, rank order inside groups, what choosing by the prediction would have cost.
  */
 #include "judge.h"
+#include "evenkeel/calibrate.h"
 
 #include <math.h>
 #include <stdlib.h>

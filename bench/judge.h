@@ -3,7 +3,6 @@
 #ifndef EK_BENCH_JUDGE_H
 #define EK_BENCH_JUDGE_H
 
-#include "evenkeel/calibrate.h"
 #include "evenkeel/cost.h"
 
 /* A run beside its prediction. */

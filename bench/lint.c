@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "evenkeel/lint.h"
 
 enum { MOST_FILES = 1000, REPETITIONS = 5 };
 

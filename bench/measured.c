@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "evenkeel/calibrate.h"
+#include "evenkeel/memory.h"
 #include "trace/tables/csv.h"
 
 typedef struct collector {

@@ -4,7 +4,7 @@
 #ifndef EK_BENCH_MEASURED_H
 #define EK_BENCH_MEASURED_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/job.h"
 
 /** What kind of model or sequence a row is about. */
 typedef enum measured_kind { MEASURED_DENSE, MEASURED_EXPERTS, MEASURED_LONG, MEASURED_N_KINDS } measured_kind;

@@ -3,7 +3,10 @@
 #ifndef EK_BENCH_MEASURED_TORCHTITAN_H
 #define EK_BENCH_MEASURED_TORCHTITAN_H
 
-#include "evenkeel/evenkeel.h"
+#include <stdbool.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 typedef struct measured_torchtitan_row {
     char name[200];     /**< model, devices, degrees, recomputation, precision */

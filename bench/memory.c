@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "evenkeel/memory.h"
 #include "measured.h"
 
 /* ---- published figures ---- */

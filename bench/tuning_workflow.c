@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "evenkeel/collect.h"
+#include "evenkeel/emit.h"
+#include "evenkeel/guide.h"
 
 /* ---- guide ---- */
 

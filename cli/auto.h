@@ -2,6 +2,7 @@
 #ifndef EK_CLI_AUTO_H
 #define EK_CLI_AUTO_H
 
+#include "evenkeel/ranking.h"
 #include "model.h"
 #include "search.h"
 

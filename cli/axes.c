@@ -1,5 +1,6 @@
 /* Values of the axes of layouts. */
 #include "axes.h"
+#include "evenkeel/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,6 @@
 #ifndef EK_CLI_AXES_H
 #define EK_CLI_AXES_H
 
-#include "evenkeel/evenkeel.h"
-
 #include "options.h"
 
 /** Takes a list of AXIS=VALUE, or of AXIS=LEAST:MOST for the option "range", into ek_layout_options; axes by their

@@ -2,7 +2,7 @@
 #ifndef EK_CLI_CASES_H
 #define EK_CLI_CASES_H
 
-#include "evenkeel/report.h"
+#include "evenkeel/cases.h"
 
 #include "model.h"
 

@@ -1,6 +1,8 @@
 /* Lists with repeats (56000,64000x3), read once for their syntax and once more when the pipeline says how long they
  * must be. */
 #include "cluster.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/report.h"
 
 #include <assert.h>
 #include <errno.h>

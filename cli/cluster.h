@@ -3,7 +3,7 @@
 #ifndef EK_CLI_CLUSTER_H
 #define EK_CLI_CLUSTER_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/balance.h"
 
 #include "options.h"
 

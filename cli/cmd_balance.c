@@ -9,6 +9,7 @@
 #include "cases.h"
 #include "cmd.h"
 #include "emit.h"
+#include "evenkeel/job.h"
 #include "files.h"
 #include "interactive.h"
 #include "model.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/calibration.h"
 
 #include "cmd.h"
 #include "files.h"

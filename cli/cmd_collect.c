@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evenkeel/evenkeel.h"
-
 #include "cmd.h"
 #include "files.h"
 #include "options.h"

@@ -6,6 +6,7 @@
 #include "cases.h"
 #include "cmd.h"
 #include "emit.h"
+#include "evenkeel/job.h"
 #include "files.h"
 #include "model.h"
 

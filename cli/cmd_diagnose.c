@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/trace_index.h"
+#include "evenkeel/view_files.h"
 
 #include "cmd.h"
 #include "files.h"

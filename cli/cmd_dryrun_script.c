@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/job.h"
 
 #include "cmd.h"
 #include "files.h"

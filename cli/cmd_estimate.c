@@ -6,7 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/estimate.h"
+#include "evenkeel/estimate_report.h"
+#include "evenkeel/memory_report.h"
+#include "evenkeel/run.h"
 
 #include "cmd.h"
 #include "files.h"

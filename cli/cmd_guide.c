@@ -6,6 +6,8 @@
 
 #include "ask.h"
 #include "cmd.h"
+#include "evenkeel/guide.h"
+#include "evenkeel/job.h"
 #include "files.h"
 #include "guide_rounds.h"
 #include "model.h"

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "evenkeel/ir.h"
+#include "evenkeel/ir_report.h"
 #include "files.h"
 
 enum { MAX_PATHS = 256, MAX_LAYER = 1 << 20, MAX_TOP = 1 << 30, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/lint.h"
+#include "evenkeel/lint_files.h"
 
 #include "cmd.h"
 #include "files.h"

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/prediction.h"
+#include "evenkeel/recompute_sets.h"
 
 #include "cmd.h"
 #include "files.h"

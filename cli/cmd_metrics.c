@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/metrics.h"
+#include "evenkeel/metrics_report.h"
 
 #include "cmd.h"
 #include "files.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/layout_report.h"
 
 #include "axes.h"
 #include "cmd.h"

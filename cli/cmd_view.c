@@ -5,8 +5,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "evenkeel/evenkeel.h"
-
 #include "cmd.h"
 #include "files.h"
 #include "options.h"

@@ -2,8 +2,6 @@
 #ifndef EK_CLI_FILES_H
 #define EK_CLI_FILES_H
 
-#include "evenkeel/report.h"
-
 #include "model.h"
 
 /** Create a folder and its parents. False after a message. */

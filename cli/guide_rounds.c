@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/emit.h"
+#include "evenkeel/guide.h"
+#include "evenkeel/job_write.h"
+#include "evenkeel/layout.h"
 #include "files.h"
 #include "options.h"
 

@@ -2,7 +2,9 @@
 #ifndef EK_CLI_GUIDE_ROUNDS_H
 #define EK_CLI_GUIDE_ROUNDS_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/types.h"
+
+#include <stdbool.h>
 
 /** Write a copy of the training file `path` for every round, NAME.round1.EXT and so on, into `folder` (NULL: beside the
  *  file), and note each; where its framework cannot be told a round exactly, note why and write none.

@@ -2,7 +2,7 @@
 #ifndef EK_CLI_IR_H
 #define EK_CLI_IR_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/ir_check.h"
 
 #include "options.h"
 

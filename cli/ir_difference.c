@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/ir_report.h"
 
 #include "cmd.h"
 #include "files.h"

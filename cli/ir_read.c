@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/ir.h"
+#include "evenkeel/ir_files.h"
 #include "ir.h"
 #include "progress.h"
 

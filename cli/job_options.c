@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evenkeel/memory.h"
 #include "model.h"
 
 void cli_job_options_init(cli_job_options *out)

@@ -3,7 +3,7 @@
 #ifndef EK_CLI_JOB_OPTIONS_H
 #define EK_CLI_JOB_OPTIONS_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/job.h"
 
 #include "memory.h"
 #include "options.h"

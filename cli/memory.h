@@ -2,7 +2,8 @@
 #ifndef EK_CLI_MEMORY_H
 #define EK_CLI_MEMORY_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/job_layers.h"
+#include "evenkeel/measured_peaks.h"
 
 /** A copy of standard input in a file, since it is read more than once. */
 typedef struct cli_spool {

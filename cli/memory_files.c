@@ -2,6 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/memory.h"
+#include "evenkeel/memory_report.h"
+#include "evenkeel/trace.h"
 #include "files.h"
 #include "memory.h"
 #include "options.h"

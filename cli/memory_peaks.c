@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evenkeel/memory.h"
 #include "memory.h"
 #include "options.h"
 

@@ -6,6 +6,10 @@
 #include <sys/stat.h>
 
 #include "auto.h"
+#include "evenkeel/cases.h"
+#include "evenkeel/job.h"
+#include "evenkeel/model_files.h"
+#include "evenkeel/sequence.h"
 #include "files.h"
 
 void cli_model_init(cli_model *model)

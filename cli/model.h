@@ -2,7 +2,8 @@
 #ifndef EK_CLI_MODEL_H
 #define EK_CLI_MODEL_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/dryrun.h"
+#include "evenkeel/report.h"
 
 #include "cluster.h"
 #include "options.h"

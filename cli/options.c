@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evenkeel/cost.h"
 #include "evenkeel/lint.h"
 
 #include "files.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "evenkeel/view_files.h"
 #include "files.h"
 
 typedef struct page {

@@ -2,7 +2,9 @@
 #ifndef EK_CLI_PLAN_H
 #define EK_CLI_PLAN_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/calibrate.h"
+#include "evenkeel/layout_advice.h"
+#include "evenkeel/layout_fit.h"
 
 #include "job_options.h"
 #include "model.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "evenkeel/layout_picture.h"
-#include "evenkeel/view.h"
 
 #include "files.h"
 #include "memory.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "evenkeel/layout_report.h"
 #include "files.h"
 #include "memory.h"
 #include "plan.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "evenkeel/trace.h"
 #include "options.h"
 #include "search.h"
 

@@ -3,7 +3,10 @@
 #ifndef EK_CLI_PROGRESS_H
 #define EK_CLI_PROGRESS_H
 
-#include "evenkeel/evenkeel.h"
+#include <stdbool.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 typedef struct cli_progress {
     bool interrupted, terminal, shown;

@@ -6,6 +6,7 @@
 
 #include "cases.h"
 #include "cmd.h"
+#include "evenkeel/quick.h"
 #include "files.h"
 #include "page.h"
 

@@ -2,7 +2,8 @@
 #ifndef EK_CLI_RUN_READ_H
 #define EK_CLI_RUN_READ_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/run.h"
+#include "evenkeel/run_files.h"
 
 #include "job_options.h"
 

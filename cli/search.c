@@ -1,5 +1,6 @@
 /* The balancer's run with signals, clock and progress line. */
 #include "search.h"
+#include "evenkeel/layers.h"
 
 #include <math.h>
 #include <signal.h>

@@ -3,8 +3,6 @@
 #ifndef EK_CLI_SEARCH_H
 #define EK_CLI_SEARCH_H
 
-#include "evenkeel/evenkeel.h"
-
 #include "cluster.h"
 #include "options.h"
 

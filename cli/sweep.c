@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "evenkeel/job.h"
+#include "evenkeel/sweep.h"
 #include "files.h"
 #include "page.h"
 

@@ -1,6 +1,8 @@
 /* Indexing the traces of a page with a progress bar. */
 #include "timeline.h"
 
+#include "evenkeel/trace_index.h"
+#include "evenkeel/view_files.h"
 #include "options.h"
 #include "progress.h"
 #include "search.h"

@@ -2,7 +2,9 @@
 #ifndef EK_CLI_TIMELINE_H
 #define EK_CLI_TIMELINE_H
 
-#include "evenkeel/view_files.h"
+#include "evenkeel/types.h"
+
+#include <stdbool.h>
 
 /** ek_view_index_open() with a progress bar; Ctrl-C and other ends leave no file behind. False after a message. */
 bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run *run, int n_threads,

@@ -5,7 +5,8 @@
 
 #include "trace.h"
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/trace_edit.h"
 
 #include "cmd.h"
 #include "files.h"

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "cmd.h"
+#include "evenkeel/cases.h"
+#include "evenkeel/uniform.h"
 #include "files.h"
 #include "page.h"
 

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "evenkeel/evenkeel.h"
 #include "files.h"
 
 enum { MAX_PATH = 4096, MAX_DEPTH = 16 };

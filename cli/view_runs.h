@@ -2,7 +2,7 @@
 #ifndef EK_CLI_VIEW_RUNS_H
 #define EK_CLI_VIEW_RUNS_H
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/view_files.h"
 
 #include "job_options.h"
 #include "model.h"

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "evenkeel/serve.h"
+#include "evenkeel/trace_index.h"
 #include "files.h"
 #include "progress.h"
 #include "search.h"

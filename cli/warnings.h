@@ -2,8 +2,6 @@
 #ifndef EK_CLI_WARNINGS_H
 #define EK_CLI_WARNINGS_H
 
-#include "evenkeel/evenkeel.h"
-
 #include "memory.h"
 
 typedef struct cli_warnings {

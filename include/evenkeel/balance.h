@@ -5,7 +5,9 @@
 #ifndef EVENKEEL_BALANCE_H
 #define EVENKEEL_BALANCE_H
 
+#include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

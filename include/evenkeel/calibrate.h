@@ -8,9 +8,8 @@
 
 #include <stdbool.h>
 
-#include "evenkeel/device.h"
-#include "evenkeel/error.h"
 #include "evenkeel/job.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,11 +6,11 @@
 #ifndef EVENKEEL_CALIBRATION_H
 #define EVENKEEL_CALIBRATION_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "evenkeel/device.h"
-#include "evenkeel/error.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,9 @@
 #ifndef EVENKEEL_CASES_H
 #define EVENKEEL_CASES_H
 
-#include "evenkeel/balance.h"
+#include "evenkeel/plan.h"
+#include "evenkeel/simulate.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

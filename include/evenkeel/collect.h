@@ -5,6 +5,7 @@
 #ifndef EVENKEEL_COLLECT_H
 #define EVENKEEL_COLLECT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -7,7 +7,6 @@
 #define EVENKEEL_COST_H
 
 #include "evenkeel/device.h"
-#include "evenkeel/job.h"
 #include "evenkeel/simulate.h"
 
 #ifdef __cplusplus

@@ -9,15 +9,12 @@
 #ifndef EVENKEEL_DIAGNOSE_H
 #define EVENKEEL_DIAGNOSE_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/collect.h"
-#include "evenkeel/cost.h"
-#include "evenkeel/ir_check.h"
-#include "evenkeel/job.h"
-#include "evenkeel/memory.h"
-#include "evenkeel/trace.h"
-#include "evenkeel/train_log.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

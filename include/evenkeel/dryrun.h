@@ -6,6 +6,7 @@
 #ifndef EVENKEEL_DRYRUN_H
 #define EVENKEEL_DRYRUN_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 

@@ -11,7 +11,8 @@
 
 #include <stdio.h>
 
-#include "evenkeel/simulate.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

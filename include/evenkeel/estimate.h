@@ -6,11 +6,12 @@
 #ifndef EVENKEEL_ESTIMATE_H
 #define EVENKEEL_ESTIMATE_H
 
-#include "evenkeel/cost.h"
+#include <math.h>
+
 #include "evenkeel/memory.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/trace.h"
-#include "evenkeel/train_log.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,9 +6,11 @@
 #ifndef EVENKEEL_ESTIMATE_REPORT_H
 #define EVENKEEL_ESTIMATE_REPORT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/estimate.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -55,6 +55,7 @@
 #include "evenkeel/trace_index.h"
 #include "evenkeel/trace_report.h"
 #include "evenkeel/train_log.h"
+#include "evenkeel/types.h"
 #include "evenkeel/uniform.h"
 #include "evenkeel/view.h"
 #include "evenkeel/view_files.h"

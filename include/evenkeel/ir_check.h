@@ -9,7 +9,11 @@
 #ifndef EVENKEEL_IR_CHECK_H
 #define EVENKEEL_IR_CHECK_H
 
-#include "evenkeel/ir.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

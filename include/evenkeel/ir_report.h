@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "evenkeel/ir_check.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,9 +5,8 @@
 #ifndef EVENKEEL_JOB_LAYERS_H
 #define EVENKEEL_JOB_LAYERS_H
 
-#include "evenkeel/cost.h"
-#include "evenkeel/memory.h"
-#include "evenkeel/trace.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-#include "evenkeel/job.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

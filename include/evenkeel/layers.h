@@ -9,24 +9,16 @@
 #ifndef EVENKEEL_LAYERS_H
 #define EVENKEEL_LAYERS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** What of a layer is recomputed in the backward pass. The framework's three lists express the last four. */
-typedef enum ek_recompute {
-    EK_RECOMPUTE_NONE,
-    EK_RECOMPUTE_SELECT, /**< selected operators */
-    EK_RECOMPUTE_COMM,   /**< communication operators */
-    EK_RECOMPUTE_BOTH,   /**< select and comm on the same layer */
-    EK_RECOMPUTE_FULL,   /**< the whole layer */
-} ek_recompute;
-enum { EK_N_RECOMPUTE = 5 };
 
 /** Lower-case names: "none", "select", "comm", "both", "full". */
 extern const char *const ek_recompute_name[EK_N_RECOMPUTE];
@@ -39,7 +31,6 @@ enum {
     EK_MAX_LAYERS = 4096,
     EK_MAX_BODY_KINDS = 16,
     EK_MAX_RANKS = 1 << 24,
-    EK_NAME_SIZE = 64,
 };
 
 /** Cost of one layer (embedding, one decoder layer, or head and loss) for one micro-batch on one device. */

@@ -7,8 +7,8 @@
 #ifndef EVENKEEL_LAYOUT_ADVICE_H
 #define EVENKEEL_LAYOUT_ADVICE_H
 
-#include "evenkeel/calibrate.h"
 #include "evenkeel/layout.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,10 +6,11 @@
 #ifndef EVENKEEL_LAYOUT_REPORT_H
 #define EVENKEEL_LAYOUT_REPORT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/layout_advice.h"
-#include "evenkeel/layout_fit.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/error.h"
+#include "evenkeel/device.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-#include "evenkeel/memory.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,8 @@
 #ifndef EVENKEEL_MEMORY_H
 #define EVENKEEL_MEMORY_H
 
-#include "evenkeel/job.h"
+#include "evenkeel/device.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

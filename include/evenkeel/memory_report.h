@@ -11,8 +11,7 @@
 #include <stdio.h>
 
 #include "evenkeel/cost.h"
-#include "evenkeel/memory.h"
-#include "evenkeel/recompute_sets.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,8 +7,6 @@
 #define EVENKEEL_METRICS_H
 
 #include "evenkeel/cost.h"
-#include "evenkeel/job.h"
-#include "evenkeel/trace.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,10 +6,12 @@
 #ifndef EVENKEEL_METRICS_REPORT_H
 #define EVENKEEL_METRICS_REPORT_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/metrics.h"
-#include "evenkeel/train_log.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,8 +8,8 @@
 #ifndef EVENKEEL_PLAN_H
 #define EVENKEEL_PLAN_H
 
-#include "evenkeel/layers.h"
 #include "evenkeel/schedule.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

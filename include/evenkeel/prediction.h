@@ -5,6 +5,7 @@
 #ifndef EVENKEEL_PREDICTION_H
 #define EVENKEEL_PREDICTION_H
 
+#include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"
 
 #ifdef __cplusplus

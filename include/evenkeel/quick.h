@@ -8,7 +8,8 @@
 #ifndef EVENKEEL_QUICK_H
 #define EVENKEEL_QUICK_H
 
-#include "evenkeel/simulate.h"
+#include "evenkeel/plan.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

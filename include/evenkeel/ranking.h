@@ -6,6 +6,7 @@
 #define EVENKEEL_RANKING_H
 
 #include "evenkeel/balance.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

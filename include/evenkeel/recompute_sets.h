@@ -10,8 +10,8 @@
 #ifndef EVENKEEL_RECOMPUTE_SETS_H
 #define EVENKEEL_RECOMPUTE_SETS_H
 
-#include "evenkeel/device.h"
 #include "evenkeel/job.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,14 +10,8 @@
 
 #include <stdio.h>
 
-#include "evenkeel/balance.h"
-#include "evenkeel/cases.h"
 #include "evenkeel/collect.h"
-#include "evenkeel/guide.h"
-#include "evenkeel/quick.h"
-#include "evenkeel/ranking.h"
-#include "evenkeel/sweep.h"
-#include "evenkeel/uniform.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,10 +6,13 @@
 #ifndef EVENKEEL_RUN_H
 #define EVENKEEL_RUN_H
 
+#include "evenkeel/collect.h"
+#include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
-#include "evenkeel/estimate.h"
-#include "evenkeel/ir.h"
-#include "evenkeel/run_files.h"
+#include "evenkeel/ir_check.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/train_log.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

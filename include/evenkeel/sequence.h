@@ -8,8 +8,8 @@
 #ifndef EVENKEEL_SEQUENCE_H
 #define EVENKEEL_SEQUENCE_H
 
-#include "evenkeel/job.h"
-#include "evenkeel/layers.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

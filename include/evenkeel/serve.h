@@ -9,7 +9,12 @@
 #ifndef EVENKEEL_SERVE_H
 #define EVENKEEL_SERVE_H
 
-#include "evenkeel/view.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,8 +8,8 @@
 #ifndef EVENKEEL_SIMULATE_H
 #define EVENKEEL_SIMULATE_H
 
-#include "evenkeel/plan.h"
 #include "evenkeel/schedule.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

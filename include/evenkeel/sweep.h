@@ -6,7 +6,7 @@
 #define EVENKEEL_SWEEP_H
 
 #include "evenkeel/balance.h"
-#include "evenkeel/job.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "evenkeel/error.h"
-#include "evenkeel/layers.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,9 +9,12 @@
 #ifndef EVENKEEL_TRACE_EDIT_H
 #define EVENKEEL_TRACE_EDIT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#include "evenkeel/trace.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/trace.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

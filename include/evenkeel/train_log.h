@@ -6,11 +6,12 @@
 #ifndef EVENKEEL_TRAIN_LOG_H
 #define EVENKEEL_TRAIN_LOG_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "evenkeel/error.h"
-#include "evenkeel/job.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

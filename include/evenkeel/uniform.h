@@ -8,6 +8,8 @@
 #ifndef EVENKEEL_UNIFORM_H
 #define EVENKEEL_UNIFORM_H
 
+#include "evenkeel/layers.h"
+#include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 
 #ifdef __cplusplus

@@ -10,16 +10,11 @@
 #ifndef EVENKEEL_VIEW_H
 #define EVENKEEL_VIEW_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/calibration.h"
-#include "evenkeel/diagnose.h"
-#include "evenkeel/estimate_report.h"
-#include "evenkeel/layout.h"
-#include "evenkeel/memory_report.h"
-#include "evenkeel/report.h"
-#include "evenkeel/trace.h"
-#include "evenkeel/trace_index.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,7 +9,10 @@
 #include "evenkeel/cases.h"
 #include "evenkeel/model_files.h"
 #include "evenkeel/prediction.h"
+#include "evenkeel/report.h"
 #include "evenkeel/run.h"
+#include "evenkeel/run_files.h"
+#include "evenkeel/types.h"
 #include "evenkeel/view.h"
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@
 #include "balance/solvers.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "evenkeel/layers.h"
 
 /* Tuned on the cases of bench/: steps grow with the cells, work is bounded so that the default ends in seconds. */
 enum {

@@ -9,7 +9,7 @@
 
 #include "balance/search.h"
 #include "base/error.h"
-#include "evenkeel/balance.h"
+#include "evenkeel/layers.h"
 
 enum { MAX_TURNS = 4 };
 

@@ -1,6 +1,6 @@
 /* The balancer's frame: a feasible start or the reason why there is none, a solver on its own thread, and the caller's
  * thread as the clock that reports progress and ends the search in time. */
-#include "evenkeel/balance.h"
+#include "evenkeel/layers.h"
 
 #include <assert.h>
 #include <errno.h>

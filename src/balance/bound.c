@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "simulate/longest_path.h"
 
 enum { MOST_USES = 3, MOST_PARTIAL = 1 << 21, MOST_COMPARED = 3000 };

@@ -10,6 +10,7 @@
 #include "balance/search.h"
 #include "balance/solvers.h"
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 typedef struct child {
     const ek__chunk *chunk;

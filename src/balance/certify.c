@@ -12,6 +12,7 @@
 #include "balance/lp_relaxation.h"
 #include "balance/tree.h"
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 #define MOST_LABELS 2000000
 #define FEW_LABELS  50000 /* of three families: beyond, branch and cut is faster */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 /* Choices of the stage being listed, in the order they are found. */
 typedef struct listing {

@@ -6,6 +6,7 @@
 
 #include "balance/label_setting.h"
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 bool ek__bound_labels_applies(const ek__problem *problem)
 {

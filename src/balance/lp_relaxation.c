@@ -18,6 +18,7 @@
 
 #include "balance/bound.h"
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 enum { MOST_ADDED = 1500 }; /* rows */
 

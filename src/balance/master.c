@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 enum {
     MOST_CUTS = 300,

@@ -39,6 +39,7 @@
 #include "balance/search.h"
 #include "balance/solvers.h"
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 typedef struct model {
     const ek__problem *problem;

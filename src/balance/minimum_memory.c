@@ -14,6 +14,7 @@
 #include "balance/search.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "evenkeel/layers.h"
 
 enum { MAX_NODES = 20000, DESCENT_STEPS = 200000 };
 #define DESCENT_WORK 2e7 /* cells looked at */

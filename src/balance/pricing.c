@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 enum {
     EXCLUDE_EVERY = 50, /* plays */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 /* Up to FULL_ENUMERATION layers in a chunk every mix of kinds is enumerated (cubic); beyond, mixes of two kinds, and of
  * those at most MOST_OPTIONS. */

@@ -3,6 +3,8 @@
  * stages reach the model's layers. The narrowest window is found by moving its lower end over all stage times and its
  * upper end behind (smallest range over sorted lists). One kind of body layer, one chunk a stage, 1F1B. */
 #include "evenkeel/quick.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/simulate.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Ranking: which schedules and numbers of chunks are candidates, one ek_balance_arranged() each with an equal share of
  * the time that is left, and which answer is best. */
 #include "evenkeel/ranking.h"
+#include "evenkeel/layers.h"
 
 #include <assert.h>
 #include <math.h>

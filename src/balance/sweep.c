@@ -2,6 +2,8 @@
  * memory limit can only help, so a plan that fits a value is offered to every value it fits, and a bound that holds for
  * a limit holds for the smaller ones: the rows are monotone whatever the clock did to each. */
 #include "evenkeel/sweep.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/sequence.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,8 +15,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "evenkeel/sequence.h"
 
 #include "base/error.h"
 

@@ -3,6 +3,7 @@
 #define EK_BASE_POOL_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 typedef struct ek__pool ek__pool;
 

@@ -13,6 +13,7 @@
 #include "calibrate/links_fit.h"
 #include "calibrate/profile.h"
 #include "calibrate/table_device.h"
+#include "evenkeel/calibrate.h"
 
 static void tell(const ek__calibrating *k, double share, const char *what)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
-#include "evenkeel/schedule.h"
 
 /* What a layer recomputes in part is of no account where it is recomputed whole. */
 static bool same_recompute(const ek_plan *a, const ek_plan *b)

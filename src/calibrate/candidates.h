@@ -2,7 +2,7 @@
 #ifndef EK_CALIBRATE_CANDIDATES_H
 #define EK_CALIBRATE_CANDIDATES_H
 
-#include "evenkeel/device.h"
+#include "evenkeel/job.h"
 
 enum { EK__MAX_CANDIDATES = 96 };
 

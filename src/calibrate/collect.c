@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/calibrate.h"
+#include "evenkeel/train_log.h"
 
 ek__run_item *ek__collected_add(ek__collected *c)
 {

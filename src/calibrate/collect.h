@@ -2,9 +2,7 @@
 #ifndef EK_CALIBRATE_COLLECT_H
 #define EK_CALIBRATE_COLLECT_H
 
-#include "evenkeel/calibrate.h"
 #include "evenkeel/calibration.h"
-#include "evenkeel/train_log.h"
 
 /* A run of a table, or of a log and its job. */
 typedef struct ek__run_item {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "evenkeel/cost.h"
 #include "evenkeel/metrics.h"
 
 /* A device as it starts has been seen to be off by less, also where launches bound small layers. */

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "evenkeel/cost.h"
 
 void ek__job_runs_clear(ek__job_runs *runs)
 {

@@ -4,7 +4,6 @@
 
 #include "calibrate/fit.h"
 #include "evenkeel/cost.h"
-#include "evenkeel/job.h"
 
 typedef struct ek__job_runs {
     int n;

@@ -3,7 +3,6 @@
 #define EK_CALIBRATE_PROFILE_H
 
 #include "calibrate/collect.h"
-#include "evenkeel/calibration.h"
 #include "evenkeel/trace.h"
 
 /*

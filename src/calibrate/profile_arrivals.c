@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "calibrate/profile.h"
+#include "evenkeel/layers.h"
 
 typedef struct entry {
     const char *message;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/median.h"
 #include "calibrate/profile.h"
+#include "evenkeel/layers.h"
 
 enum { LEAST_OF_A_SIZE = 3, MAX_TEXT_RANKS = 4096 };
 

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "calibrate/run_table.h"
+#include "evenkeel/layers.h"
 
 /* ---- cells ---- */
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "evenkeel/metrics.h"
 
 enum { MAX_RUNS = 1 << 20 };

@@ -9,7 +9,6 @@
 #include "base/config_tree.h"
 #include "base/error.h"
 #include "evenkeel/calibration.h"
-#include "evenkeel/job.h"
 #include "evenkeel/train_log.h"
 
 const char *const ek_source_kind_name[EK_N_SOURCE_KINDS] = {

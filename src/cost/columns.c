@@ -2,6 +2,7 @@
 #include "cost/columns.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/config_tree.h"

@@ -3,6 +3,7 @@
  * runs: a quarter for kernels, a third for links, a factor of e for the host, and for times that a data sheet does not
  * know about as much as they usually are. */
 #include "cost/constants.h"
+#include "evenkeel/device.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,10 @@
 #ifndef EK_COST_CONSTANTS_H
 #define EK_COST_CONSTANTS_H
 
-#include "evenkeel/device.h"
+#include "evenkeel/types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 enum { EK__MAX_CONSTANTS = 192 };
 

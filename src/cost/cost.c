@@ -1,5 +1,4 @@
 /* Times of a layer for the balancer: the passes of layer.c without their parts. */
-#include "evenkeel/cost.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef EK_COST_INTERNAL_H
 #define EK_COST_INTERNAL_H
 
-#include "evenkeel/cost.h"
+#include "evenkeel/device.h"
 
 /* Fill in curves, host and the rest with the assumed defaults (device_default.c). Peaks, memory and tiers stay. */
 void ek__device_default(ek_device *device);

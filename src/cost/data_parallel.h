@@ -4,7 +4,6 @@
 #define EK_COST_DATA_PARALLEL_H
 
 #include "cost/collective.h"
-#include "evenkeel/cost.h"
 #include "model/graph.h"
 
 /* A layer of a stage, with the embedding and the head as layers of their own. ek__data_layer_of() fills in the

@@ -1,7 +1,6 @@
 /* The devices known by name: the files of data/devices, part of the library, read when one is first asked for. Peaks
  * are dense ("sparse" figures of brochures are twice as much), links are per direction and card. What is not on a
  * product sheet makes a device uncertain, and its source says which figures those are. */
-#include "evenkeel/cost.h"
 
 #include <assert.h>
 #include <pthread.h>

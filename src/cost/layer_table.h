@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/config_tree.h"
-#include "evenkeel/cost.h"
+#include "evenkeel/device.h"
 #include "model/graph.h"
 
 /* What layers are compared by, natural logarithms: see ek__layer_coordinate_name. The last one keeps the embedding and

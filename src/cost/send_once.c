@@ -9,7 +9,6 @@
  * rank that it is for but the one that it came to: D(ranks) (k_0 - 1) / k_0 times. Experts are drawn evenly; what the
  * fullest rank gets besides is in the bytes. */
 #include "cost/collective.h"
-#include "evenkeel/job.h"
 
 /* The chance that k experts drawn from `all` are all among `others`. */
 static double chance_of_none(double others, double all, int k)

@@ -4,7 +4,6 @@
 #define EK_COST_STEP_LAYERS_H
 
 #include "cost/layer.h"
-#include "evenkeel/simulate.h"
 
 typedef struct ek__step_layers ek__step_layers;
 

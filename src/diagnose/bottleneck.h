@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "diagnose/measured.h"
 #include "diagnose/pipeline.h"
-#include "evenkeel/diagnose.h"
+#include "evenkeel/train_log.h"
 
 /* Gains are disjoint as far as the definitions go: a wait for data is no gap of the host, a wait for a late rank is no
  * communication, a wait in the pipeline is the balance's as far as equal stages would not have it. */

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "diagnose/bottleneck.h"
+#include "evenkeel/collect.h"
+#include "evenkeel/memory.h"
 
 static const double near_limit = 0.97;         /* of it */
 static const double least_fragmentation = 0.2; /* of what is reserved */

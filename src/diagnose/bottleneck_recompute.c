@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "diagnose/bottleneck.h"
+#include "evenkeel/ir_check.h"
+#include "evenkeel/memory.h"
 
 static double most_recomputing(const ek__measured *m, int *rank)
 {

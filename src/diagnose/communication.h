@@ -3,6 +3,7 @@
 #define EK_DIAGNOSE_COMMUNICATION_H
 
 #include "diagnose/bottleneck.h"
+#include "evenkeel/ir_check.h"
 
 /** What collectives are for. */
 typedef enum ek__comm_use {

@@ -2,7 +2,6 @@
  * ranked by what they are predicted to bring. A run that is over its memory limit cannot work, so that stands first;
  * findings whose gain is not known in time stand behind those whose gain is, by their cost. One change at a time: gains
  * of several do not add up. */
-#include "evenkeel/diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #define EK_DIAGNOSE_MEASURED_H
 
 #include "diagnose/replay.h"
-#include "evenkeel/diagnose.h"
 #include "trace/rank.h"
 
 /** A trace as the bottlenecks look at it. */

@@ -14,8 +14,8 @@
 #include "base/median.h"
 #include "base/pool.h"
 #include "diagnose/plan_step.h"
-#include "evenkeel/cost.h"
 #include "evenkeel/emit.h"
+#include "evenkeel/memory.h"
 #include "layers/layers.h"
 #include "trace/analyse/analysis.h"
 

@@ -8,7 +8,9 @@
 
 #include "diagnose/measured.h"
 #include "evenkeel/balance.h"
+#include "evenkeel/cost.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/layers.h"
 
 /** Another shape of the run. */
 typedef struct ek__edit_oracle {

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "evenkeel/memory.h"
 
 /* Of a step, from which a part is told even where nothing is known to help. */
 static const double large = 0.1;

@@ -6,7 +6,11 @@
 #ifndef EK_DIAGNOSE_REPLAY_H
 #define EK_DIAGNOSE_REPLAY_H
 
-#include "evenkeel/trace.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 typedef struct ek__replay ek__replay;
 

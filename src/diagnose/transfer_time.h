@@ -3,6 +3,7 @@
 #define EK_DIAGNOSE_TRANSFER_TIME_H
 
 #include "diagnose/bottleneck.h"
+#include "evenkeel/ir_check.h"
 
 /** A rate, and where it is from. */
 typedef struct ek__rate {

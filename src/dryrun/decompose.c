@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "dryrun/design.h"
 #include "dryrun/init.h"
-#include "evenkeel/dryrun.h"
 #include "layers/layers.h"
 
 /* Below this share of the largest singular value a direction is not determined. The matrices are small whole numbers:

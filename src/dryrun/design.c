@@ -1,5 +1,6 @@
 /* One row of the memory system; see design.h. */
 #include "dryrun/design.h"
+#include "evenkeel/layers.h"
 
 #include <stdio.h>
 

@@ -10,6 +10,7 @@
 
 #include "base/config_tree.h"
 #include "base/error.h"
+#include "evenkeel/guide.h"
 
 /* Errors this near to the least of all spreads are as good. */
 static const double near_least = 1.25;

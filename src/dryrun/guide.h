@@ -3,7 +3,6 @@
 #define EK_DRYRUN_GUIDE_H
 
 #include "dryrun/design.h"
-#include "evenkeel/guide.h"
 
 /** One stage of one round. */
 typedef struct ek__guide_cell {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "dryrun/guide.h"
+#include "evenkeel/layers.h"
 
 enum { N_STARTS = 4, N_STEPS = 60000, STEPS_PER_STAGE = 300, MAX_MOVED = 3 };
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "dryrun/guide.h"
+#include "evenkeel/guide.h"
 
 /* Below this share of the largest a singular value is rounding: entries are small whole numbers. */
 static const double rank_tolerance = 1e-10;

@@ -1,6 +1,7 @@
 /* What pipeline_config of an init file says of the pipeline to balance for: the original's newest version reads from
  * there what its command line says. Its optimization_level belongs to its solver, and enable_simulation and
  * use_backward_time have no meaning here: they are checked and not used. */
+#include <string.h>
 #include <strings.h>
 
 #include "dryrun/init.h"

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "emit/emit_internal.h"
+#include "evenkeel/simulate.h"
 
 /* ---- what a plan costs ---- */
 

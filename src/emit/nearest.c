@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/error.h"
 #include "emit/emit_internal.h"
+#include "evenkeel/layers.h"
 
 /* A few words, by value. */
 typedef struct phrase {

@@ -7,7 +7,6 @@
 #include "base/edit.h"
 #include "base/error.h"
 #include "emit/emit_internal.h"
-#include "evenkeel/emit.h"
 #include "job/mindformers_pipeline.h"
 
 /* A change in progress. */

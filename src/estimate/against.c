@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "estimate/texts.h"
+#include "evenkeel/train_log.h"
 #include "trace/rank.h"
 
 const char *const ek_against_name[EK_N_AGAINST_PARTS] = {"compute", "exposed", "pipeline", "idle"};

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "estimate/mitigations.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/memory.h"
 #include "job/settings.h"
 
 /* ---- words ---- */

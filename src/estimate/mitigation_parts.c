@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "estimate/mitigations.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/memory.h"
 
 static void refuse(const ek__mitigation_try *t, const ek_error *why)
 {

@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "evenkeel/cost.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/memory.h"
 #include "job/settings.h"
 
 static double largest_mb(const ek_memory *memory)

@@ -4,7 +4,10 @@
 #ifndef EK_ESTIMATE_MITIGATIONS_H
 #define EK_ESTIMATE_MITIGATIONS_H
 
-#include "evenkeel/memory.h"
+#include <stdbool.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 typedef struct ek__mitigation_try {
     ek_job *job;                    /* a copy, to be changed */

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "evenkeel/trace_index.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 #include "index/format.h"
 
 /* ---- what there is ---- */

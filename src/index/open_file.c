@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "evenkeel/trace.h"
 #include "index/opened.h"
 #include "index/output.h"
 

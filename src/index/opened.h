@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
 #include "index/index.h"
 #include "trace/analyse/intervals.h"
 

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-#include "evenkeel/trace_index.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 #include "index/format.h"
 
 /** What one trace gave. */

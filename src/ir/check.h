@@ -8,6 +8,7 @@
 #define EK_IR_CHECK_H
 
 #include "base/pool.h"
+#include "evenkeel/ir.h"
 #include "evenkeel/ir_check.h"
 
 /** What an operator is, as far as a check asks. */

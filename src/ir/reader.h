@@ -7,6 +7,8 @@
 #ifndef EK_IR_READER_H
 #define EK_IR_READER_H
 
+#include <stdio.h>
+
 #include "base/texts.h"
 #include "evenkeel/ir.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/job_internal.h"
 #include "job/settings.h"
 #include "schedule/frameworks.h"

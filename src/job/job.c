@@ -1,6 +1,5 @@
 /* The reading of a job from a file by the first format that recognises it. The text is parsed once, as
  * YAML or JSON where it is one, so that recognising is a look at a few keys and no format parses for itself. */
-#include "evenkeel/job.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/megatron.h"
 
 enum { USUAL_LENGTH = 4096 };

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/mindformers.h"
 #include "job/settings.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/megatron.h"
 #include "job/megatron_run.h"
 #include "job/settings.h"

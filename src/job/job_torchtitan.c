@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/megatron.h"
 #include "job/settings.h"
 #include "job/torchtitan_flavors.h"

@@ -1,5 +1,4 @@
 /* Jobs as values: names, copies, patterns of recomputation, and what readers share. */
-#include "evenkeel/job.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/megatron.h"
 
 enum { MAX_LAYOUT = 1 << 17, MAX_NESTING = 8 };

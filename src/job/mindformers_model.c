@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/mindformers.h"
 #include "job/mindformers_pipeline.h"
 

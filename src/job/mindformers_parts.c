@@ -2,6 +2,7 @@
  * the sections that a part is in are looked at, so a file may lack the others or have them wrong. The keys themselves
  * are read where whole jobs have them read; what must be stated here, and has a default there, is the tensor-parallel
  * ranks and the sequences of a micro-batch. */
+#include "evenkeel/layers.h"
 #include "job/mindformers.h"
 
 /* The product cannot overflow: it is looked at after each factor, which is at most EK_MAX_RANKS. */

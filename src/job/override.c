@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "job/job_internal.h"
 
 static int n_cells(const ek_plan *plan)

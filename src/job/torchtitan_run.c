@@ -3,6 +3,7 @@
  * gradients whole between micro-batches. */
 #include "job/torchtitan_run.h"
 
+#include "evenkeel/layers.h"
 #include "job/sharding.h"
 
 /* replicate()'s buckets of gradients */

@@ -2,6 +2,8 @@
  * formulas of the original tool. What it does not handle: pieces of different length or time (later pieces attend to
  * more tokens), key heads that several query heads share, context parallelism. */
 #include "evenkeel/sequence.h"
+#include "evenkeel/job.h"
+#include "evenkeel/layers.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,8 @@
 #ifndef EK_LAYOUT_BOUND_H
 #define EK_LAYOUT_BOUND_H
 
-#include "evenkeel/layout.h"
+#include "evenkeel/cost.h"
+#include "evenkeel/layers.h"
 #include "layout/rule.h"
 #include "model/graph.h"
 

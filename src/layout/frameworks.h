@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#include "evenkeel/job.h"
-#include "evenkeel/schedule.h"
 #include "schedule/frameworks.h"
 
 /** How layers may be split over chunks. */

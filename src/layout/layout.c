@@ -1,5 +1,4 @@
 /* Layouts as values: of a job, compared, in words. */
-#include "evenkeel/layout.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "layout/space.h"
 
 enum { MOST_VALUES = 256, MOST_SHOWN = 24, MOST_AWAY = 64 };

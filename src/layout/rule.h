@@ -2,7 +2,10 @@
 #ifndef EK_LAYOUT_RULE_H
 #define EK_LAYOUT_RULE_H
 
-#include "evenkeel/job.h"
+#include <stdbool.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 typedef enum ek__rule_kind {
     EK__RULE_LISTS,    /* how many of the first layers of each chunk, for each sort of recomputation (MindSpore) */

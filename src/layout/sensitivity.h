@@ -4,7 +4,7 @@
 #define EK_LAYOUT_SENSITIVITY_H
 
 #include "cost/constants.h"
-#include "evenkeel/cost.h"
+#include "evenkeel/error.h"
 
 typedef struct ek__sensitivity {
     int n, n_constants; /* jobs; constants of the device */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "job/settings.h"
 #include "layout/frameworks.h"
 

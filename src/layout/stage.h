@@ -5,7 +5,6 @@
 #define EK_LAYOUT_STAGE_H
 
 #include "cost/step_stage.h"
-#include "evenkeel/layout.h"
 #include "layout/rule.h"
 #include "layout/ways.h"
 #include "memory/program.h"

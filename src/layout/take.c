@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "calibrate/fit.h"
+#include "evenkeel/calibrate.h"
 #include "evenkeel/layout_advice.h"
 #include "layout/sensitivity.h"
 

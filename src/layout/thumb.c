@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/layout_advice.h"
-#include "evenkeel/metrics.h"
 #include "layout/layout.h"
 
 /* Where sizes of the guides' examples, 7, 13 and 70 billion, are told apart. */

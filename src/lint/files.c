@@ -1,5 +1,6 @@
 /* Files below folders, in the order of their names, so that two runs print the same. Links to folders are not followed,
  * which keeps the walk from going round. */
+#include "evenkeel/lint.h"
 #include "evenkeel/lint_files.h"
 
 #include <dirent.h>
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "evenkeel/lint.h"
 
 #include "base/error.h"
 

@@ -2,7 +2,6 @@
  * every file of its kinds, and what it reports is put in order. Rules know nothing of one another; an entry may look at
  * the other files of the run, which is how a launch script's environment counts for
  * the program that it starts. */
-#include "evenkeel/lint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include "base/config_tree.h"
 #include "base/pool.h"
-#include "evenkeel/job.h"
 #include "evenkeel/lint.h"
 #include "lint/python.h"
 #include "lint/shell.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "lint/checks.h"
 #include "lint/hot.h"
 #include "lint/rules.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "memory/allocator.h"
 #include "memory/program.h"
 

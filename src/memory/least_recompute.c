@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
 
 /* The first layers of one kind, the others of another; lists count from the front, so the stronger kind comes first. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "evenkeel/memory.h"
 #include "memory/program.h"
 #include "memory/stage_peak.h"
 

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "evenkeel/device.h"
-#include "evenkeel/memory.h"
 #include "memory/allocator.h"
 #include "memory/program.h"
 #include "memory/stage_peak.h"

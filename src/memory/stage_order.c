@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 #include "memory/program.h"
 #include "simulate/order.h"
 

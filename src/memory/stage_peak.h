@@ -2,6 +2,7 @@
 #ifndef EK_MEMORY_STAGE_PEAK_H
 #define EK_MEMORY_STAGE_PEAK_H
 
+#include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
 #include "memory/program.h"
 

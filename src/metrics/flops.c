@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/metrics.h"
 #include "metrics/flops.h"
 
 const char *const ek_attention_count_name[3] = {"causal", "full", "none"};

@@ -2,7 +2,6 @@
 #ifndef EK_METRICS_FLOPS_H
 #define EK_METRICS_FLOPS_H
 
-#include "evenkeel/metrics.h"
 #include "model/graph.h"
 
 /* Matrix products of a model. The order is that of a layer. */

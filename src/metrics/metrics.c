@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/metrics.h"
 #include "metrics/flops.h"
 
 const char *const ek_flops_source_name[4] = {"unknown", "counted", "given", "6P"};

@@ -14,6 +14,7 @@
 #include "base/config_tree.h"
 #include "base/error.h"
 #include "base/median.h"
+#include "evenkeel/job.h"
 #include "metrics/log_lines.h"
 
 const char *const ek_train_log_kind_name[EK_N_TRAIN_LOG_KINDS] = {"MindFormers", "Megatron", "torchtitan"};

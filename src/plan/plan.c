@@ -1,6 +1,7 @@
 /* A plan's arithmetic: from the framework's three lists to layers per recompute kind, and from those to the time and
  * memory of every chunk. */
 #include "evenkeel/plan.h"
+#include "evenkeel/layers.h"
 
 #include <math.h>
 #include <stddef.h>

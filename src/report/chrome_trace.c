@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "evenkeel/cases.h"
 #include "report/report_internal.h"
 
 enum { PIPELINE_PID = 1, MEMORY_PID = 2 };

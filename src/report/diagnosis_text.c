@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "evenkeel/diagnose.h"
 #include "report/diagnosis_internal.h"
 #include "report/page.h"
 #include "report/report_internal.h"

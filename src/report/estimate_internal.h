@@ -2,7 +2,6 @@
 #ifndef EK_REPORT_ESTIMATE_INTERNAL_H
 #define EK_REPORT_ESTIMATE_INTERNAL_H
 
-#include "evenkeel/estimate_report.h"
 #include "report/memory_internal.h"
 
 /** Does any stage spend time on a part? */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/estimate.h"
+#include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
 #include "report/json_stream.h"
 

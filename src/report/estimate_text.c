@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/estimate.h"
+#include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
 #include "report/page.h"
 

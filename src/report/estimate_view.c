@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/estimate.h"
 #include "report/estimate_internal.h"
 
 const char ek__estimate_basis[] =

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "evenkeel/cases.h"
 #include "report/json.h"
 #include "report/report_internal.h"
 

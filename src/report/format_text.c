@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/cases.h"
 #include "report/report_internal.h"
 
 enum { CHUNKS_SIZE = EK_MAX_CHUNKS * 6 + 16, KINDS_SIZE = 96 };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "evenkeel/cases.h"
 #include "report/report_internal.h"
 
 /* Words that YAML 1.1 reads as something other than a string. */

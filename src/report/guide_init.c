@@ -2,6 +2,7 @@
  * fills them in (0 is refused when the file is read, with the place). */
 #include <math.h>
 
+#include "evenkeel/guide.h"
 #include "report/report_internal.h"
 
 /* What a line lists besides the four lists of a round. */

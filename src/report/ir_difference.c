@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
 typedef struct page {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
 enum { LINE = 44 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
 /* What all parts print with. */

@@ -2,6 +2,7 @@
  * of them go through ek__print_name(). */
 #include <inttypes.h>
 
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
 const char *const ek__ir_flag_name[EK__IR_N_FLAGS] = {"recompute",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 #include "report/trace_internal.h"
 

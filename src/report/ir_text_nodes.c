@@ -2,6 +2,7 @@
  * attributes that the reader keeps are there; the line says where the others stand. */
 #include <inttypes.h>
 
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
 enum { LABEL = 12, NUMBER = 10, NAME = 30, MAX_TAKERS = 4, TEXT = 512 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
 enum { DEFAULT_TOP = 10 };

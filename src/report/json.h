@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "evenkeel/report.h"
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
 
 enum { EK__JSON_VERSION = 1 };
 

@@ -1,6 +1,8 @@
 /* What stands beside the best layouts, for scripts (docs/plan-json.md). What was not asked for is null. */
 #include <math.h>
 
+#include "evenkeel/calibrate.h"
+#include "evenkeel/layout_advice.h"
 #include "report/layout_internal.h"
 
 static void put_difference(ek__stream *s, const ek_layout_difference *d)

@@ -2,6 +2,8 @@
  * of thumb cost, which runs would tell more, and the files that were written. */
 #include <math.h>
 
+#include "evenkeel/calibrate.h"
+#include "evenkeel/layout_advice.h"
 #include "report/layout_internal.h"
 #include "report/page.h"
 

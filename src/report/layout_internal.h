@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "evenkeel/layout_fit.h"
 #include "evenkeel/layout_report.h"
 #include "report/estimate_internal.h"
 #include "report/json_stream.h"

@@ -1,6 +1,7 @@
 /* A sweep of layouts: a row for every value, for people, as JSON (docs/plan-json.md) and comma-separated. */
 #include <math.h>
 
+#include "evenkeel/layout_advice.h"
 #include "report/layout_internal.h"
 #include "report/page.h"
 

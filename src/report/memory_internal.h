@@ -2,7 +2,7 @@
 #ifndef EK_REPORT_MEMORY_INTERNAL_H
 #define EK_REPORT_MEMORY_INTERNAL_H
 
-#include "evenkeel/memory_report.h"
+#include "evenkeel/memory.h"
 #include "report/report_internal.h"
 
 /** Bytes in one MB of logs. */

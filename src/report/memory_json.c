@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/memory_report.h"
+#include "evenkeel/recompute_sets.h"
 #include "report/json_stream.h"
 #include "report/memory_internal.h"
 

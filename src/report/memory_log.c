@@ -2,6 +2,7 @@
  * collect`, scripts) reads predictions too; and the list of rules for people. */
 #include <inttypes.h>
 
+#include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
 
 enum { USUAL_DEVICE_MB = 65536 };

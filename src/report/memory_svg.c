@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
 #include "report/svg_internal.h"
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/memory_report.h"
+#include "evenkeel/recompute_sets.h"
 #include "report/memory_internal.h"
 #include "report/page.h"
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
 
 const char ek__memory_basis[] =

@@ -3,6 +3,7 @@
  * from the others by its formula, and "assumed" says that a figure behind it is on no product sheet. */
 #include <math.h>
 
+#include "evenkeel/metrics.h"
 #include "report/metrics_internal.h"
 
 static double from_zero(double value)

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/metrics.h"
+#include "evenkeel/train_log.h"
 #include "report/metrics_internal.h"
 #include "report/page.h"
 #include "report/report_internal.h"

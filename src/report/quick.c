@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "evenkeel/quick.h"
 #include "report/json.h"
 #include "report/report_internal.h"
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/ranking.h"
 #include "report/json.h"
 #include "report/report_internal.h"
 

@@ -9,7 +9,9 @@
 #include "base/digits.h"
 #include "base/print.h"
 #include "base/utf8.h"
+#include "evenkeel/dryrun.h"
 #include "evenkeel/report.h"
+#include "evenkeel/sweep.h"
 
 /** Memory limit of a stage; 0 without one. */
 double ek__stage_limit(const ek_report *report, int stage);

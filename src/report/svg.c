@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "evenkeel/cases.h"
 #include "report/svg_internal.h"
 
 enum { PLOT_LEFT = 78, PLOT_RIGHT = 1444, TIMELINE_TOP = 178, SEGMENTS = 60000 };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "evenkeel/cases.h"
 #include "report/svg_internal.h"
 
 enum { GUTTER_LEFT = 40, GUTTER_RIGHT = 120, BETWEEN = 28, TABLE_TOP = 88, TABLE_PITCH = 24, N_COLUMNS = 8 };

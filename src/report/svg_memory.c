@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evenkeel/cases.h"
 #include "report/svg_internal.h"
 
 enum { MAX_SEGMENTS = 4096 };

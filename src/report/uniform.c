@@ -1,6 +1,7 @@
 /* A schedule of equal stages, for people and for scripts. */
 #include <string.h>
 
+#include "evenkeel/uniform.h"
 #include "report/json.h"
 #include "report/report_internal.h"
 

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evenkeel/estimate.h"
 #include "evenkeel/run.h"
+#include "evenkeel/run_files.h"
 
 #include "base/error.h"
 

@@ -1,5 +1,7 @@
 /* Plans with their simulations: which schedule a plan runs under, its order, its timeline, a name for its picture. */
 #include "evenkeel/cases.h"
+#include "evenkeel/balance.h"
+#include "evenkeel/layers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "evenkeel/run_files.h"
 #include "evenkeel/trace_index.h"
 
 #include "base/error.h"

@@ -1,5 +1,7 @@
 /* A job's layers with times: modelled on a device, replaced by those of traces, replaced by given ones. */
 #include "evenkeel/job_layers.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/trace.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * lines that only they have, since those may come late. Names count only where the content is packed (.gz) or where a
  * table says nothing else. */
 #include "run/kind.h"
+#include "evenkeel/run_files.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

@@ -2,7 +2,7 @@
 #ifndef EK_RUN_KIND_H
 #define EK_RUN_KIND_H
 
-#include "evenkeel/run_files.h"
+#include <stdbool.h>
 
 /** Is it a table of a profiler, by its name? Tables stand beside traces and hold no events. */
 bool ek__is_profiler_table(const char *path);

@@ -1,5 +1,6 @@
 /* A model's layers from its files: which reader takes which file, and what is said where a training job is given in a
  * model's place. */
+#include "evenkeel/job.h"
 #include "evenkeel/model_files.h"
 
 #include <assert.h>
@@ -7,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "evenkeel/job.h"
 
 #include "base/error.h"
 

@@ -1,7 +1,9 @@
 /* Measured peaks of stages: from the logs that ek_collection_read() finds, or from a list of stages and MB. Which of
  * the two a file is shows its first line that says something: a list begins with a stage's number or with a heading
  * that has the word "stage". */
+#include "evenkeel/collect.h"
 #include "evenkeel/measured_peaks.h"
+#include "evenkeel/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,8 +12,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-
-#include "evenkeel/collect.h"
 
 #include "base/error.h"
 

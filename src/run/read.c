@@ -1,6 +1,9 @@
 /* Reading what there is of a training run into what a diagnosis takes: settings, logs of dry runs, graphs, the training
  * log, traces. Files that were named must be good; those that a search came across are left out when they are not. */
+#include "evenkeel/ir.h"
+#include "evenkeel/memory.h"
 #include "evenkeel/run.h"
+#include "evenkeel/run_files.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 #include "schedule/building_block.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 #include "evenkeel/job.h"
-#include "evenkeel/schedule.h"
 
 /** Which numbers of micro-batches a schedule takes, besides at least `least` for each stage. */
 typedef enum ek__micro_rule {

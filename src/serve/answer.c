@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
 
 ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
 #include "serve/answer.h"
 
 enum { USUAL_LIMIT = 2000 };

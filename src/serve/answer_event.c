@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
 #include "serve/answer.h"
 
 static void print_arguments(ek__answer_json *json, const ek__index_details *details)

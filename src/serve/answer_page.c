@@ -1,4 +1,5 @@
 /* The viewer without a document: the page asks for that beside it. */
+#include "evenkeel/view.h"
 #include "serve/answer.h"
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
 #include "serve/answer.h"
 
 enum { KEPT = 8, SLICE_MILLISECONDS = 25, MOST_TOTALS = 1 << 16 };

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
+#include "evenkeel/view.h"
 #include "serve/answer.h"
 #include "serve/guard.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
 
 enum { MAX_SLOTS = 1 << 16, MAX_BLOCKS = 1 << 27 };
 

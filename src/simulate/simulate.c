@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/plan.h"
 #include "simulate/order.h"
 
 void ek_timeline_clear(ek_timeline *timeline)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "evenkeel/plan.h"
 #include "simulate/order.h"
 
 #if defined(__x86_64__)

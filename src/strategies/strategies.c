@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/grid.h"
+#include "evenkeel/layers.h"
 #include "job/job_internal.h"
 #include "strategies/log_block.h"
 

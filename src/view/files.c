@@ -1,5 +1,6 @@
 /* Runs of a page from files. Each kind of file goes the way of its own command with that command's defaults: traces are
  * read and indexed, and diagnosed where there is more than traces; plans are simulated; settings are predicted from. */
+#include "evenkeel/trace_index.h"
 #include "evenkeel/view_files.h"
 
 #include <stdio.h>

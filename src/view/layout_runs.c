@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "evenkeel/estimate_report.h"
+#include "evenkeel/layout.h"
 #include "evenkeel/view.h"
 
 struct ek_layout_view_plan {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/trace_index.h"
 #include "evenkeel/view_files.h"
 
 #include "base/error.h"

@@ -2,6 +2,7 @@
 #ifndef EK_VIEW_PLAN_H
 #define EK_VIEW_PLAN_H
 
+#include "evenkeel/simulate.h"
 #include "view/view.h"
 
 enum { EK__VIEW_KINDS_SIZE = 96 };

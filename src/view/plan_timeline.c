@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/cases.h"
 #include "report/report_internal.h"
 #include "view/plan.h"
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
 #include "view/view.h"
 

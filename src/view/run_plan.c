@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/cases.h"
+#include "evenkeel/ranking.h"
 #include "report/report_internal.h"
 #include "view/plan.h"
 

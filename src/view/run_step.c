@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/cost.h"
+#include "evenkeel/memory.h"
 #include "report/report_internal.h"
 #include "view/plan.h"
 

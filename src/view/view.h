@@ -7,6 +7,7 @@
 #define EK_VIEW_VIEW_H
 
 #include "base/error.h"
+#include "evenkeel/trace_index.h"
 #include "evenkeel/view.h"
 #include "figures/figures.h"
 #include "report/json_stream.h"

@@ -5,6 +5,7 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/job.h"
 #include "fuzz.h"
 
 static void check_plan(const ek_job *job)

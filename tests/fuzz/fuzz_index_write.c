@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../unit/index_view.h"
+#include "evenkeel/trace_index.h"
 #include "fuzz.h"
 #include "index/write.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/ir.h"
 #include "evenkeel/ir_report.h"
 #include "fuzz.h"
 

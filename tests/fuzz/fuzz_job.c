@@ -6,6 +6,7 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/job.h"
 #include "fuzz.h"
 
 static void check_patterns(const ek_job *job)

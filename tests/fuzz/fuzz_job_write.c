@@ -6,6 +6,7 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/job_write.h"
 #include "fuzz.h"
 #include "job/settings.h"
 

@@ -6,6 +6,7 @@
 #include <evenkeel/cost.h>
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/device.h"
 #include "fuzz.h"
 
 static void check_table(const uint8_t *data, size_t size)

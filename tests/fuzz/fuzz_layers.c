@@ -3,6 +3,7 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/layers.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

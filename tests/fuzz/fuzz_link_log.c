@@ -4,6 +4,7 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/calibration.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,6 +7,9 @@
 #include <evenkeel/evenkeel.h>
 #include <evenkeel/memory_report.h>
 
+#include "evenkeel/layers.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/memory_report.h"
 #include "fuzz.h"
 
 enum { MOST_BLOCKS = 4096, MOST_PLAYED = 1000 }; /* of what a step takes, so that an input takes milliseconds */

@@ -4,6 +4,9 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/layers.h"
+#include "evenkeel/plan.h"
+#include "evenkeel/simulate.h"
 #include "fuzz.h"
 
 /* 12 layers that know every recompute kind. */

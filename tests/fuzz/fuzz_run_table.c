@@ -8,6 +8,7 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/calibrate.h"
 #include "fuzz.h"
 
 static void check(const ek_measured_runs *runs)

@@ -6,6 +6,10 @@
 
 #include <evenkeel/evenkeel.h>
 
+#include "evenkeel/emit.h"
+#include "evenkeel/job.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/sequence.h"
 #include "fuzz.h"
 
 static ek_layer body = {.name = "layer",

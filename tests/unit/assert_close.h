@@ -2,6 +2,8 @@
 #ifndef EK_TEST_NEAR_H
 #define EK_TEST_NEAR_H
 
+#include <math.h>
+
 #define assert_close_to(got, expected, tolerance)                                                                      \
     do {                                                                                                               \
         double got_ = (got), expected_ = (expected);                                                                   \

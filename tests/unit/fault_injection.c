@@ -2,6 +2,7 @@
  * kind is a line of the table and a function that turns a share of the step into the generator's figures; what it
  * really costs is generated, so the share is only aimed at. */
 #include "fault_injection.h"
+#include "evenkeel/ir.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,9 +7,11 @@
 #ifndef TESTS_UNIT_FAULTS_H
 #define TESTS_UNIT_FAULTS_H
 
-#include "evenkeel/evenkeel.h"
-
 #include "evenkeel/diagnose.h"
+#include "evenkeel/ir_check.h"
+#include "evenkeel/job.h"
+#include "evenkeel/trace.h"
+
 #include "trace_generator.h"
 
 enum { FAULT_MAX_POSITIONS = 64, FAULT_MAX_LAYERS = 256, FAULT_MAX_RANKS = 16 };

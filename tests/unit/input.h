@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/error.h"
 
 /* "ROOT/name" in a static buffer; ROOT from the environment. */
 static inline const char *source_path(const char *name)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "evenkeel/layout.h"
 #include "job/job_internal.h"
 
 static inline int one_of(ek__random *random, int n, const int *values)

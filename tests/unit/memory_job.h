@@ -4,7 +4,6 @@
 
 #include "input.h"
 
-#include "evenkeel/memory.h"
 #include "model/layer.h"
 
 /* A job with patterns in place; not for ek_job_clear(). */

@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/cases.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/report.h"
 
 typedef struct fixture {
     ek_layers layers;

@@ -5,6 +5,12 @@
 
 #include "base/edit.h"
 #include "base/error.h"
+#include "evenkeel/balance.h"
+#include "evenkeel/collect.h"
+#include "evenkeel/dryrun.h"
+#include "evenkeel/emit.h"
+#include "evenkeel/job.h"
+#include "evenkeel/sequence.h"
 
 void *__real_ek__alloc(size_t count, size_t size);
 void *__wrap_ek__alloc(size_t count, size_t size);

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "assert_close.h"
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/balance.h"
+#include "evenkeel/uniform.h"
 
 /* 12 layers of time 2 + 4 (+ 1 when recomputed), with a tail of time 3 + 6: equal stages are not the best. */
 static ek_layer body = {.name = "layer",

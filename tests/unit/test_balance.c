@@ -16,6 +16,7 @@
 #include "../../bench/cases.h"
 #include "assert_close.h"
 #include "base/random.h"
+#include "evenkeel/balance.h"
 
 /* A random small problem. */
 typedef struct instance {

@@ -18,6 +18,7 @@
 #include "cost/cost_internal.h"
 #include "cost/kernel.h"
 #include "cost/layer_table.h"
+#include "evenkeel/calibrate.h"
 #include "evenkeel/memory.h"
 
 enum { N = 60 };

@@ -4,6 +4,9 @@
 #include <math.h>
 
 #include "assert_close.h"
+#include "evenkeel/balance.h"
+#include "evenkeel/cases.h"
+#include "evenkeel/model_files.h"
 
 static ek_cases cases; /* too large for the stack */
 

@@ -15,7 +15,8 @@
 
 #include "assert_close.h"
 #include "base/random.h"
-#include "evenkeel/evenkeel.h"
+#include "evenkeel/balance.h"
+#include "evenkeel/layers.h"
 
 enum { MOST_STAGES = 4 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "dryrun/collect.h"
+#include "evenkeel/dryrun.h"
 
 static char top[64];
 

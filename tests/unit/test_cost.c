@@ -8,7 +8,6 @@
 
 #include "cost/cost_internal.h"
 #include "evenkeel/cost.h"
-#include "evenkeel/simulate.h"
 #include "model/layer.h"
 
 /* ---- jobs and devices ---- */

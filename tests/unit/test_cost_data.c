@@ -7,7 +7,6 @@
 
 #include "cost/cost_internal.h"
 #include "cost/data_parallel.h"
-#include "evenkeel/cost.h"
 #include "memory/program.h"
 
 /* ---- jobs and devices ---- */

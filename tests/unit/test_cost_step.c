@@ -8,9 +8,8 @@
 
 #include "cost/cost_internal.h"
 #include "cost/step_layers.h"
-#include "evenkeel/cost.h"
-#include "evenkeel/memory.h"
-#include "evenkeel/simulate.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/layout.h"
 #include "job/job_internal.h"
 #include "memory/program.h"
 

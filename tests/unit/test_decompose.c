@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "dryrun/init.h"
+#include "evenkeel/plan.h"
+#include "evenkeel/simulate.h"
 
 static const ek_times some_times = {0.1, 3.1357, 3.47};
 

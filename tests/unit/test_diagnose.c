@@ -9,6 +9,10 @@
 #include "base/pool.h"
 #include "diagnose/replay.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/train_log.h"
 
 enum { MS = 1000000, N_STEPS = 2, MOST = 16 };
 

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include "evenkeel/balance.h"
+#include "evenkeel/cost.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/emit.h"
+#include "evenkeel/layers.h"
 #include "paste.h"
 
 enum { MOST_CONFIGS = 128 };

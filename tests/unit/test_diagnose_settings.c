@@ -8,8 +8,11 @@
 #include "assert_close.h"
 #include "base/pool.h"
 #include "diagnose/pipeline.h"
-#include "evenkeel/balance.h"
-#include "evenkeel/diagnose.h"
+#include "evenkeel/collect.h"
+#include "evenkeel/ir.h"
+#include "evenkeel/ir_check.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/train_log.h"
 
 static char path[] = "/tmp/evenkeel-diagnose-XXXXXX";
 

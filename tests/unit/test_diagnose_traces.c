@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "evenkeel/diagnose.h"
+#include "evenkeel/job.h"
 #include "trace/rank.h"
 #include "trace_generator.h"
 

@@ -3,6 +3,8 @@
  */
 #include <unistd.h>
 
+#include "evenkeel/dryrun.h"
+#include "evenkeel/job.h"
 #include "input.h"
 
 static ek_dryrun_script plain(const char *const *words, int n)

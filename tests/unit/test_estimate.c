@@ -6,6 +6,10 @@
 #include <math.h>
 
 #include "assert_close.h"
+#include "evenkeel/estimate.h"
+#include "evenkeel/estimate_report.h"
+#include "evenkeel/train_log.h"
+#include "evenkeel/view.h"
 #include "no_memory.h"
 #include "report/estimate_internal.h"
 #include "report_fixture.h"

@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "evenkeel/trace_report.h"
+#include "evenkeel/view.h"
 #include "figures/trace_figures.h"
 
 enum { MAX_FIELDS = 128, ENTRIES = 2 };

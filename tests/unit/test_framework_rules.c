@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "evenkeel/memory.h"
 #include "memory/program.h"
 
 /* ---- files made for a case ---- */

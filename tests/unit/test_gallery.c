@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "evenkeel/estimate.h"
+#include "evenkeel/lint.h"
 #include "trace/tables/csv.h"
 
 enum { PATH_SIZE = 4096 };

@@ -1,5 +1,8 @@
 /* The guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small errors
  * (by random errors and least squares), keep their promises, and give the memory of random models back. */
+#include "evenkeel/collect.h"
+#include "evenkeel/guide.h"
+#include "evenkeel/plan.h"
 #include "input.h"
 
 #include <lapacke.h>

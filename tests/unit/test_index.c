@@ -3,10 +3,12 @@
 #include "input.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <unistd.h>
 
 #include <sys/stat.h>
 
+#include "evenkeel/trace_index.h"
 #include "index/index.h"
 #include "index_model.h"
 

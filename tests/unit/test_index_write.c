@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,6 +15,8 @@
 #include <zlib.h>
 
 #include "base/random.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/trace_index.h"
 #include "index/write.h"
 
 /* ---- allocations that fail ---- */

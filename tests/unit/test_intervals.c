@@ -1,6 +1,8 @@
 /* Sets of intervals against bitmaps: random sets over a small axis, where a bit tells whether a tick is covered. */
 #include "input.h"
 
+#include <math.h>
+
 #include "trace/analyse/intervals.h"
 
 enum { AXIS = 96, MAX_INTERVALS = 24, N_ROUNDS = 20000 };

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
-#include "evenkeel/ir_check.h"
+#include "evenkeel/ir.h"
 #include "ir_generator.h"
 
 static void read_graph(const char *path, ek_ir **ir)

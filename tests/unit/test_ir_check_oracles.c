@@ -4,6 +4,7 @@
 #include "input.h"
 
 #include "base/random.h"
+#include "evenkeel/ir.h"
 #include "evenkeel/ir_check.h"
 
 enum { MAX_NODES = 40, N_GRAPHS = 4000 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "evenkeel/ir.h"
 
 /* ---- allocations that fail ---- */
 

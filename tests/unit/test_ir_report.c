@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 #include "report_fixture.h"
 

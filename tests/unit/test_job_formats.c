@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "evenkeel/emit.h"
+#include "evenkeel/metrics.h"
 #include "no_memory.h"
 
 /* ---- memory that runs out ---- */

@@ -1,6 +1,8 @@
 /* Parts of jobs: in a whole file each part is that of the whole job, for every kind of file; a YAML of MindFormers may
  * lack everything that a part does not need; what is no such file, or says no layout, is known by it; and the plan that
  * a training file runs is read as a plan file. */
+#include "evenkeel/job.h"
+#include "evenkeel/layers.h"
 #include "input.h"
 
 #include <glob.h>

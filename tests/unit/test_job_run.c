@@ -1,5 +1,7 @@
 /* How a step runs, as each kind of file says it: every argument and key flips its own field of ek_job_run and no other,
  * and what a framework refuses or ignores is told. */
+#include "evenkeel/cost.h"
+#include "evenkeel/memory.h"
 #include "input.h"
 
 #include <math.h>

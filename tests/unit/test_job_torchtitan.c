@@ -9,6 +9,7 @@
 #include "base/config_tree_toml.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "evenkeel/memory.h"
 #include "job/job_internal.h"
 #include "model/graph.h"
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../../bench/judge.h"
+#include "evenkeel/calibrate.h"
 
 enum { MOST = 16 };
 

@@ -5,6 +5,7 @@
 #include "input.h"
 
 #include "calibrate/runs_fit.h"
+#include "evenkeel/calibrate.h"
 #include "evenkeel/layout_advice.h"
 #include "layout/sensitivity.h"
 

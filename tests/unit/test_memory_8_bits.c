@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "evenkeel/memory.h"
 #include "job/job_internal.h"
 #include "memory/program.h"
 

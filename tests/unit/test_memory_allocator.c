@@ -3,6 +3,8 @@
  * whatever the sequence, and worked examples of each framework's rules. */
 #include "memory_model.h"
 
+#include <math.h>
+
 #include "base/random.h"
 #include "job/job_internal.h"
 #include "memory/allocator.h"

@@ -1,6 +1,7 @@
 /* Rules that the verdict hangs on, against brute force: every file is read again with each alternative of each assumed
  * rule, as `--rule` would have it, and predicted. Limits lie between the predictions too, so that verdicts do change.
  */
+#include "evenkeel/memory.h"
 #include "input.h"
 
 #include <dirent.h>

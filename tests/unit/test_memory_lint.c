@@ -1,5 +1,6 @@
 /* Warnings of settings that do nothing: each made once by hand, each with the settings that make it go away. Training
  * files as they are shipped raise them only where they are true. */
+#include "evenkeel/memory.h"
 #include "memory_job.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "assert_close.h"
-#include "evenkeel/cost.h"
+#include "evenkeel/layers.h"
 
 typedef struct list {
     ek_mitigation measure[EK_MAX_MEASURES];

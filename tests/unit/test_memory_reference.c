@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../bench/measured.h"
+#include "evenkeel/memory.h"
 
 static measured_rows rows;
 static const char *shared;

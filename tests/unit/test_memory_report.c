@@ -8,6 +8,7 @@
 
 #include "assert_close.h"
 #include "base/error.h"
+#include "evenkeel/memory_report.h"
 #include "job/job_internal.h"
 #include "model/graph.h"
 #include "report/memory_internal.h"

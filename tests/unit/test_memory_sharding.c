@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "evenkeel/memory.h"
 #include "job/job_internal.h"
 #include "job/sharding.h"
 #include "trace/tables/csv.h"

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "evenkeel/memory.h"
 #include "memory/start.h"
 #include "memory_replay.h"
 

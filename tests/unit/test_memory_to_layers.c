@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "evenkeel/cost.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
-#include "evenkeel/simulate.h"
 
 /* ---- jobs ---- */
 

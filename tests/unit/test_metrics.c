@@ -6,6 +6,8 @@
 
 #include "assert_close.h"
 #include "base/random.h"
+#include "evenkeel/metrics.h"
+#include "evenkeel/trace.h"
 #include "memory/program.h"
 #include "memory_job.h"
 #include "metrics/flops.h"

@@ -2,6 +2,9 @@
 #include <math.h>
 
 #include "assert_close.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/quick.h"
+#include "evenkeel/simulate.h"
 #include "input.h"
 
 static uint64_t state;

@@ -5,6 +5,10 @@
 #include <math.h>
 
 #include "assert_close.h"
+#include "evenkeel/job.h"
+#include "evenkeel/ranking.h"
+#include "evenkeel/sequence.h"
+#include "evenkeel/sweep.h"
 
 enum { STAGES = 2, MICRO_BATCHES = 4, LAYERS = 8 };
 

@@ -8,6 +8,7 @@
 #include "assert_close.h"
 #include "base/random.h"
 #include "configs.h"
+#include "evenkeel/layers.h"
 #include "job/job_internal.h"
 #include "job/settings.h"
 #include "model/recompute_kind.h"

@@ -1,4 +1,5 @@
 /* The JSON contract: every figure equals the struct's, nothing but null where there is no number. */
+#include "evenkeel/balance.h"
 #include "report_fixture.h"
 
 #include <jansson.h>

@@ -7,6 +7,14 @@
 #include <unistd.h>
 
 #include "assert_close.h"
+#include "evenkeel/estimate.h"
+#include "evenkeel/ir_files.h"
+#include "evenkeel/job_layers.h"
+#include "evenkeel/lint_files.h"
+#include "evenkeel/measured_peaks.h"
+#include "evenkeel/prediction.h"
+#include "evenkeel/run.h"
+#include "evenkeel/run_files.h"
 
 static char root[] = "/tmp/evenkeel-run-XXXXXX";
 

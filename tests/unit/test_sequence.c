@@ -6,7 +6,10 @@
 #include <dirent.h>
 #include <math.h>
 
+#include "evenkeel/job.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/sequence.h"
+#include "evenkeel/simulate.h"
 
 static void read_shapes(const char *text, ek_job *job)
 {

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "evenkeel/serve.h"
+#include "evenkeel/trace_index.h"
+#include "evenkeel/view.h"
 #include "index/index.h"
 #include "trace_generator.h"
 

@@ -15,6 +15,7 @@
 #include "../../bench/cases.h"
 #include "assert_close.h"
 #include "base/random.h"
+#include "evenkeel/plan.h"
 #include "simulate/order.h"
 
 static ek_order *new_order(const char *schedule, int p, int v, int m)

@@ -2,6 +2,7 @@
  * that Evenkeel writes. What is refused stands in tests/data/bad/strategies. */
 #include "input.h"
 
+#include "evenkeel/layers.h"
 #include "strategies/log_block.h"
 #include "strategies/strategies.h"
 

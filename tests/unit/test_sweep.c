@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "evenkeel/report.h"
+#include "evenkeel/sweep.h"
 
 static ek_layers layers = {.name = "A & B", .n_layers = 4};
 static const ek_sweep_key memory = {"mem", "memory limit of a stage, MB"};

@@ -1,6 +1,9 @@
 /* Traces that lead to wrong causes when they are believed: for each, the words of the summary or the JSON that must be
  * there and those that must not, and the figures worked out by hand. Of steps, idle time, kinds of operators and the
  * profiler's own sums. Times in the files are microseconds, the figures asserted nanoseconds. */
+#include "evenkeel/diagnose.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/trace_report.h"
 #include "input.h"
 
 #include <math.h>

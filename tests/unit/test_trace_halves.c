@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/random.h"
+#include "evenkeel/trace_report.h"
 #include "trace/scan/part.h"
 
 /* ---- small cases ---- */

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "evenkeel/layers.h"
 #include "trace/analyse/analysis.h"
 #include "trace_generator.h"
 

@@ -1,6 +1,10 @@
 /* Over all traces of ../shared/reference and examples/: the step is one figure in the JSON, the diagnosis and the page,
  * and what is not known in the JSON is not known in the table of steps, the page's table and the summary either. Then
  * the definition of a step's length, case by case. */
+#include "evenkeel/diagnose.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/trace_report.h"
+#include "evenkeel/view.h"
 #include "input.h"
 
 #include <dirent.h>

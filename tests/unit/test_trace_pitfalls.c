@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "evenkeel/trace.h"
 #include "trace/compare/dixon.h"
 
 enum { ROOM = 1 << 16 };

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/random.h"
+#include "evenkeel/trace.h"
 
 static ek_trace_run run;
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "evenkeel/trace.h"
 #include "evenkeel/trace_report.h"
 
 enum { MAX_SHOWN = 12 /* differences of a case */ };

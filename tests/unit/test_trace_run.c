@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "base/pool.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/trace_report.h"
 #include "trace_generator.h"
 
 /* ---- allocations that fail ---- */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evenkeel/trace.h"
 #include "trace_generator.h"
 
 enum { MAX_STAGES = 8, MAX_STEPS = 64 };

@@ -7,6 +7,8 @@
 
 #include "assert_close.h"
 #include "base/random.h"
+#include "evenkeel/job.h"
+#include "evenkeel/train_log.h"
 #include "no_memory.h"
 
 static char folder_path[] = "/tmp/train_log_XXXXXX";

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "evenkeel/emit.h"
+#include "evenkeel/job.h"
 #include "job/mindformers_pipeline.h"
 
 /* Sections around which the cases vary. */

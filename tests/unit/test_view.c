@@ -10,6 +10,8 @@
 
 #include "assert_close.h"
 #include "base/random.h"
+#include "evenkeel/sweep.h"
+#include "evenkeel/uniform.h"
 #include "no_memory.h"
 #include "report/json_stream.h"
 #include "simulate/order.h"

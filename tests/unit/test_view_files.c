@@ -1,4 +1,6 @@
 /* The runs of a page from files: which runs there are, what they point at, and what cannot be looked at. */
+#include "evenkeel/trace_index.h"
+#include "evenkeel/view_files.h"
 #include "input.h"
 
 static ek_view_files first, second; /* too large for the stack */

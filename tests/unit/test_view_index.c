@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <zlib.h>
 
+#include "evenkeel/trace_index.h"
+#include "evenkeel/view.h"
 #include "index/index.h"
 #include "index_model.h"
 

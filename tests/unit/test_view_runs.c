@@ -9,6 +9,9 @@
 
 #include "base/pool.h"
 #include "base/random.h"
+#include "evenkeel/diagnose.h"
+#include "evenkeel/memory_report.h"
+#include "evenkeel/trace_index.h"
 #include "evenkeel/view.h"
 #include "no_memory.h"
 #include "report/memory_internal.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/median.h"
+#include "evenkeel/layers.h"
 #include "trace/analyse/analysis.h"
 #include "trace/layers/layers.h"
 

@@ -3,7 +3,6 @@
 #define EK_TRACE_ANALYSE_LARGEST_H
 
 #include "base/pool.h"
-#include "evenkeel/trace.h"
 #include "trace/scan/part.h"
 
 enum { EK__N_LARGEST = 20, EK__N_KEPT = 50 };

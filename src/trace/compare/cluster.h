@@ -4,7 +4,7 @@
 #define EK_TRACE_COMPARE_CLUSTER_H
 
 #include "base/error.h"
-#include "evenkeel/trace.h"
+#include "evenkeel/types.h"
 
 /**
  * Make the ranks of a run that has none from the rows of its cluster table: steps, and stages by the table's sets.

@@ -7,7 +7,6 @@
 
 #include "base/config_tree.h"
 #include "base/error.h"
-#include "evenkeel/trace.h"
 #include "trace/layers/layers.h"
 
 enum { MAX_SHOWN = 3, MAX_CANDIDATES = 256 };

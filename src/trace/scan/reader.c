@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evenkeel/layers.h"
 #include "trace/scan/ordered.h"
 #include "trace/scan/part.h"
 #include "trace/tables/side_json.h"
