@@ -12,7 +12,7 @@
 set -u
 unset CDPATH
 # Files in circles that are accepted: algorithms that call each other within one topic. Lower it when a circle is cut.
-limit_files=23
+limit_files=14
 
 build=${1-}
 edges=${2-}

@@ -201,12 +201,6 @@ ek_status ek__job_has_parts(const char *name, const char *text, size_t size, boo
     return status ? ek__no_memory(err) : EK_OK;
 }
 
-void ek__job_note_sequence(ek_origin at, ek_job *job)
-{
-    job->seq_line = at.line;
-    job->seq_column = at.column;
-}
-
 /* FNV-1a; never 0, which is no file's. */
 static uint64_t digest_of(const char *text, size_t size)
 {

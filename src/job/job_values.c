@@ -24,6 +24,12 @@ ek_job_overrides ek_job_overrides_none(void)
     return (ek_job_overrides){.sequence_parallel = -1, .recompute = -1};
 }
 
+void ek__job_note_sequence(ek_origin at, ek_job *job)
+{
+    job->seq_line = at.line;
+    job->seq_column = at.column;
+}
+
 void ek__job_drop_patterns(ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++) {
