@@ -12,7 +12,7 @@
 set -u
 unset CDPATH
 # Files in circles that are accepted: algorithms that call each other within one topic. Lower it when a circle is cut.
-limit_files=14
+limit_files=16
 
 build=${1-}
 edges=${2-}

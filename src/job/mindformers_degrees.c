@@ -1,5 +1,6 @@
 /* Degrees of a training YAML of MindFormers, and the values below keys that all of its readers look at: sections and
  * keys may be missing. */
+#include "evenkeel/layers.h"
 #include "job/mindformers.h"
 
 const ek__node *ek__mf_find(const ek__node *map, const char *const *names)

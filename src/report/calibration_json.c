@@ -2,8 +2,8 @@
  * table. */
 #include <math.h>
 
+#include "base/json_stream.h"
 #include "report/calibration_internal.h"
-#include "report/json_stream.h"
 #include "report/report_internal.h"
 
 static void put_error(ek__stream *s, const char *key, const ek_calibration_error *e)

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "report/calibration_internal.h"
-#include "report/page.h"
 #include "report/report_internal.h"
 
 enum { MAX_LEFT = 8 };

@@ -2,8 +2,8 @@
  * numbers with 15 digits, null for what is not known. */
 #include <math.h>
 
+#include "base/json_stream.h"
 #include "evenkeel/diagnose.h"
-#include "report/json_stream.h"
 #include "report/report_internal.h"
 
 enum { VERSION = 1 };

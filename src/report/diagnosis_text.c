@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "report/diagnosis_internal.h"
-#include "report/page.h"
 #include "report/report_internal.h"
 
 enum { INDENT = 3, SETTING_INDENT = 7, MAX_HANG = 16 };

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_stream.h"
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
-#include "report/json_stream.h"
 
 static double known(double value)
 {

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
-#include "report/page.h"
 
 enum { NAME = 28, NUMBER = 12, STAGE = 10 };
 

@@ -3,8 +3,8 @@
 #define EK_REPORT_FIELDS_JSON_H
 
 #include "base/error.h"
+#include "base/json_stream.h"
 #include "figures/figures.h"
-#include "report/json_stream.h"
 
 typedef struct ek__json_walk ek__json_walk;
 

@@ -3,10 +3,10 @@
 #ifndef EK_REPORT_IR_INTERNAL_H
 #define EK_REPORT_IR_INTERNAL_H
 
+#include "base/json_stream.h"
+#include "base/page.h"
 #include "base/pool.h"
 #include "evenkeel/ir_report.h"
-#include "report/json_stream.h"
-#include "report/page.h"
 #include "report/report_internal.h"
 
 /* ---- which nodes are shown (ir_view.c) ---- */

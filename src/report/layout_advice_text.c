@@ -2,10 +2,10 @@
  * of thumb cost, which runs would tell more, and the files that were written. */
 #include <math.h>
 
+#include "base/page.h"
 #include "evenkeel/calibrate.h"
 #include "evenkeel/layout_advice.h"
 #include "report/layout_internal.h"
-#include "report/page.h"
 
 static void heading(const ek_layout_report *report, const char *text, FILE *out)
 {

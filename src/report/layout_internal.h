@@ -4,10 +4,10 @@
 
 #include <math.h>
 
+#include "base/json_stream.h"
 #include "evenkeel/layout_fit.h"
 #include "evenkeel/layout_report.h"
 #include "report/estimate_internal.h"
-#include "report/json_stream.h"
 
 /** A figure that is known when it is positive; NAN else, which JSON has as null. */
 static inline double ek__layout_known(double value)

@@ -1,9 +1,9 @@
 /* A sweep of layouts: a row for every value, for people, as JSON (docs/plan-json.md) and comma-separated. */
 #include <math.h>
 
+#include "base/page.h"
 #include "evenkeel/layout_advice.h"
 #include "report/layout_internal.h"
-#include "report/page.h"
 
 static const char *const title[EK_N_LAYOUT_SWEEPS] = {"devices", "memory, MB", "global batch"};
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "report/layout_internal.h"
-#include "report/page.h"
 
 enum { NAME = 28, NUMBER = 12, MOST_PARTS = 3 };
 

@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "base/utf8.h"
 #include "report/lint_internal.h"
-#include "report/page.h"
 #include "report/report_internal.h"
 
 enum { INDENT = 8 };

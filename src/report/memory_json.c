@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_stream.h"
 #include "evenkeel/memory_report.h"
 #include "evenkeel/recompute_sets.h"
-#include "report/json_stream.h"
 #include "report/memory_internal.h"
 
 static void put_mb(ek__stream *s, const char *key, int64_t bytes)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "evenkeel/memory_report.h"
 #include "evenkeel/recompute_sets.h"
 #include "report/memory_internal.h"
-#include "report/page.h"
 
 enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
 

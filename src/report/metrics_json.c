@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_stream.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/train_log.h"
-#include "report/json_stream.h"
 #include "report/metrics_internal.h"
 #include "report/report_internal.h"
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/train_log.h"
 #include "report/metrics_internal.h"
-#include "report/page.h"
 #include "report/report_internal.h"
 
 static const char *attention_words(ek_attention_count attention)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "report/page.h"
+#include "base/page.h"
 #include "report/report_internal.h"
 #include "report/trace_internal.h"
 

@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
+#include "base/json_stream.h"
 #include "evenkeel/serve.h"
 #include "index/index.h"
-#include "report/json_stream.h"
 #include "serve/request.h"
 
 /** X(file) */

@@ -7,10 +7,10 @@
 #define EK_VIEW_VIEW_H
 
 #include "base/error.h"
+#include "base/json_stream.h"
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view.h"
 #include "figures/figures.h"
-#include "report/json_stream.h"
 
 /* ---- columns of numbers ---- */
 

@@ -9,11 +9,11 @@
 #include <zlib.h>
 
 #include "assert_close.h"
+#include "base/json_stream.h"
 #include "base/random.h"
 #include "evenkeel/sweep.h"
 #include "evenkeel/uniform.h"
 #include "no_memory.h"
-#include "report/json_stream.h"
 #include "simulate/order.h"
 #include "view/view.h"
 

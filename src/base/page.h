@@ -1,7 +1,7 @@
-/* report/page.h - text for a terminal: headings, cells of a table, sentences broken at words. Texts may hold any bytes:
+/* base/page.h - text for a terminal: headings, cells of a table, sentences broken at words. Texts may hold any bytes:
  * all of them go through ek__print_name(). Widths are columns, not bytes. */
-#ifndef EK_REPORT_PAGE_H
-#define EK_REPORT_PAGE_H
+#ifndef EK_BASE_PAGE_H
+#define EK_BASE_PAGE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* report/json_stream.h - printing JSON as it goes, for answers too long to build first and for times that must come out
+/* base/json_stream.h - printing JSON as it goes, for answers too long to build first and for times that must come out
  * exact: nanoseconds are printed as microseconds with three decimals, from the whole number, without a double between.
  * A failed write shows in ferror(), which ek__finish() asks. */
-#ifndef EK_REPORT_JSON_STREAM_H
-#define EK_REPORT_JSON_STREAM_H
+#ifndef EK_BASE_JSON_STREAM_H
+#define EK_BASE_JSON_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

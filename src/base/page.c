@@ -1,10 +1,12 @@
 /* Words into lines, greedily: a word goes on the next line where it would pass the last column. A word that no line
  * holds stays whole, since it is a path or a setting to be copied. Characters are never cut. */
-#include "report/page.h"
+#include "base/page.h"
 
 #include <string.h>
 
-#include "report/report_internal.h"
+#include "base/digits.h"
+#include "base/print.h"
+#include "base/utf8.h"
 
 enum { MAX_PIECE = 1024 };
 

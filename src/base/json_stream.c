@@ -1,11 +1,13 @@
 /* JSON as it goes: a stack of what is open decides on commas and line breaks. */
-#include "report/json_stream.h"
+#include "base/json_stream.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
-#include "report/report_internal.h"
+#include "base/digits.h"
+#include "base/print.h"
+#include "base/utf8.h"
 
 /* How many bytes stand as they are wherever they go: printable ASCII, in one piece for the sake of speed. */
 static size_t plain_bytes(const char *text)
