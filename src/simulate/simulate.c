@@ -169,6 +169,18 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
     return status;
 }
 
+#ifndef NDEBUG
+/* Do the chunks hold the model's layers, each once? A kind that is not modelled has numbers of no meaning, but can be
+ * run. */
+static bool holds_the_layers(const ek_plan *plan, const ek_layers *layers)
+{
+    int sum = 0;
+    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++)
+        sum += plan->layers[c];
+    return sum == layers->n_layers;
+}
+#endif
+
 ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                       ek_timeline *out, ek_error *err)
 {
@@ -177,7 +189,7 @@ ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layer
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "the plan is for %d stages and interleave %d, the schedule for %d and %d", plan->n_stages,
                         plan->n_chunks, shape->n_stages, shape->n_chunks);
-    assert(ek_plan_check(plan, layers, NULL) == EK_OK);
+    assert(holds_the_layers(plan, layers));
     ek_timeline t;
     ek_chunk_cost *cost = ek__alloc((size_t)order->n_cells, sizeof *cost);
     double *duration = ek__alloc((size_t)ek__order_n_slots(order), sizeof *duration);
