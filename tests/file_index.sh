@@ -31,6 +31,7 @@ opening() {
         }' "$1"
 }
 
+# shellcheck disable=SC2016 # back quotes of Markdown
 page() {
     echo '# The source files'
     echo
@@ -40,7 +41,7 @@ page() {
         for file in "$folder"/*.c "$folder"/*.h "$folder"/*.cpp; do
             [ -f "$file" ] || continue
             # A header whose source stands beside it says the same.
-            case $file in *.h) [ ! -f "${file%.h}.c" ] && [ ! -f "${file%.h}.cpp" ] || continue ;; esac
+            case $file in *.h) if [ -f "${file%.h}.c" ] || [ -f "${file%.h}.cpp" ]; then continue; fi ;; esac
             printf '| `%s` | %s |\n' "${file##*/}" "$(opening "$file")"
         done
     done

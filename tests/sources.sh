@@ -34,7 +34,7 @@ alone() { # COMPILER... -- HEADER...: those that do not compile
     done
 }
 public=$(cd include && echo evenkeel/*.h)
-# shellcheck disable=SC2086 # no header has a space in its name
+# shellcheck disable=SC2046,SC2086 # no header has a space in its name
 {
     check 'public headers compile alone' "$(alone ${CC:-cc} -std=c11 -pedantic -Wall -x c -- $public)"
     if command -v c++ >/dev/null; then
@@ -47,11 +47,13 @@ public=$(cd include && echo evenkeel/*.h)
 }
 # One unit with all of them, in both orders: no name may mean two things, and none may lean on one before it.
 together() { # COMPILER...: what is wrong when headers are included together
+    # shellcheck disable=SC2086 # words
     for order in sort 'sort -r'; do
         { find src -name '*.h' | sed 's#^src/##'; printf '%s\n' $public; } | $order |
             sed 's/.*/#include "&"/' | "$@" -Iinclude -Isrc -fsyntax-only - 2>&1 | grep -m 3 error
     done
 }
+# shellcheck disable=SC2086 # words
 check 'all headers go together' "$(together ${CC:-cc} -std=c11 -D_GNU_SOURCE -x c)"
 if command -v c++ >/dev/null; then
     check 'all headers go together as C++17' "$(together c++ -std=c++17 -D_GNU_SOURCE -x c++)"

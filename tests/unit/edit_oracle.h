@@ -1,5 +1,5 @@
-/* edit_oracle.h - what the editor is asked for, and a slow reading of the old and the new tree that tells whether this and
- * nothing else differs. It shares no code with the editor's own check. */
+/* edit_oracle.h - what the editor is asked for, and a slow reading of the old and the new tree that tells whether this
+ * and nothing else differs. It shares no code with the editor's own check. */
 #ifndef TESTS_UNIT_WISH_H
 #define TESTS_UNIT_WISH_H
 
