@@ -79,8 +79,9 @@ static int add_columns(const ek__fields *fields, ek__columns_of which, ek__colum
         const ek__member *f = &fields->field[i];
         ek__column one = of;
         if (f->kind == EK__KIND_PARTS || (f->kind == EK__KIND_OBJECT && place_of(f, which) > 0)) {
-            assert(depth < 2);
-            one.part[depth] = f;
+            assert(depth < EK__MAX_DEPTH);
+            if (depth < EK__MAX_DEPTH) /* the compiler does not know how deep the structs are */
+                one.part[depth] = f;
             n = add_columns(f->fields, which, one, depth + 1, n, out);
             continue;
         }

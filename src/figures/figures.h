@@ -156,10 +156,13 @@ int ek__member_count(const ek__member *f, const void *record);
 /** A writer that has columns. */
 typedef enum ek__columns_of { EK__OF_CSV, EK__OF_PAGE, EK__OF_TEXT } ek__columns_of;
 
+/** Structs within structs that make columns. */
+enum { EK__MAX_DEPTH = 2 };
+
 /** A column: a field, and the path to its record. */
 typedef struct ek__column {
     const ek__member *field;
-    const ek__member *part[2]; /**< PARTS or OBJECT around it, outermost first; NULL */
+    const ek__member *part[EK__MAX_DEPTH]; /**< PARTS or OBJECT around it, outermost first; NULL */
     int at;
 } ek__column;
 enum { EK__MAX_COLUMNS = 48 };

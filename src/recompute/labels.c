@@ -44,27 +44,27 @@ typedef struct label {
 } label;
 
 /* Choices that decide about an operator. */
-typedef struct names {
+typedef struct name_set {
     int n, choice[MOST_NAMES];
-} names;
+} name_set;
 
-typedef struct step {
+typedef struct operator_step {
     int layer, op, n_new, fresh[MOST_NAMES]; /* choices that are made here */
     ek__pass pass;
     double ms; /* of all layers of the kind, where time is additive */
     ek__chosen open_after;
     uint64_t kept_after[TENSOR_WORDS]; /* storages that can still be kept again */
-} step;
+} operator_step;
 
 typedef struct sweep {
     const ek__set_problem *p;
     double full_ms, gap;
     bool additive, equal_products;
-    names by[EK_MAX_SET_LAYERS][EK__MAX_OPS];  /* that name it */
-    names all[EK_MAX_SET_LAYERS][EK__MAX_OPS]; /* with those of what it requires */
-    uint64_t root[TENSOR_WORDS];               /* read by gradients */
+    name_set by[EK_MAX_SET_LAYERS][EK__MAX_OPS];  /* that name it */
+    name_set all[EK_MAX_SET_LAYERS][EK__MAX_OPS]; /* with those of what it requires */
+    uint64_t root[TENSOR_WORDS];                  /* read by gradients */
     int n_steps;
-    step step[MOST_STEPS];
+    operator_step step[MOST_STEPS];
     size_t n, room, n_next, room_next; /* labels */
     label *label, *next;
     label **sorted;
@@ -92,7 +92,7 @@ static const ek__graph *graph_of(const sweep *s, int layer)
 
 /* ---- who decides about what ---- */
 
-static void add_name(names *names, int choice)
+static void add_name(name_set *names, int choice)
 {
     for (int i = 0; i < names->n; i++)
         if (names->choice[i] == choice)
@@ -129,7 +129,7 @@ static void find_names(sweep *s, int layer)
                 add_name(&s->all[layer][o], s->by[layer][other].choice[i]);
 }
 
-static bool is_name(const names *names, int choice)
+static bool is_name(const name_set *names, int choice)
 {
     for (int i = 0; i < names->n; i++)
         if (names->choice[i] == choice)
@@ -154,7 +154,7 @@ static bool comes_later(const sweep *s, const int *at, int k, int choice)
  */
 static bool waits(const sweep *s, const int *at, const ek__chosen *made, int layer)
 {
-    const names *names = &s->all[layer][at[layer]];
+    const name_set *names = &s->all[layer][at[layer]];
     for (int k = 0; k < s->p->n_layers; k++)
         for (int i = 0; i < names->n && k != layer; i++)
             if (!ek__is_chosen(made, names->choice[i]) && comes_later(s, at, k, names->choice[i]))
@@ -193,8 +193,8 @@ static void order(sweep *s)
     for (int k = 0; k < s->p->n_layers; k++)
         at[k] = graph_of(s, k)->n_ops - 1;
     while ((layer = next_layer(s, at, &made)) >= 0) {
-        step *step = &s->step[s->n_steps++];
-        const names *names = &s->all[layer][at[layer]];
+        operator_step *step = &s->step[s->n_steps++];
+        const name_set *names = &s->all[layer][at[layer]];
         step->layer = layer;
         step->op = at[layer]--;
         for (int i = 0; i < names->n; i++)
@@ -206,7 +206,7 @@ static void order(sweep *s)
 }
 
 /* A storage can be kept as long as an operator is ahead that makes a tensor in it or, where none does, reads one. */
-static void open_storages(const sweep *s, const step *step, uint64_t *open)
+static void open_storages(const sweep *s, const operator_step *step, uint64_t *open)
 {
     const ek__graph *graph = graph_of(s, step->layer);
     const ek__op *op = &graph->op[step->op];
@@ -221,8 +221,8 @@ static void find_open(sweep *s)
     ek__chosen open = {{0}};
     uint64_t kept[TENSOR_WORDS] = {0};
     for (int i = s->n_steps - 1; i >= 0; i--) {
-        step *step = &s->step[i];
-        const names *names = &s->all[step->layer][step->op];
+        operator_step *step = &s->step[i];
+        const name_set *names = &s->all[step->layer][step->op];
         step->open_after = open;
         memcpy(step->kept_after, kept, sizeof kept);
         for (int k = 0; k < names->n; k++)
@@ -266,7 +266,7 @@ static void time_steps(sweep *s)
         s->additive = s->additive && is_additive(s->p, &s->p->layer[k]);
     s->equal_products = !s->additive && hides_twice(s->p);
     for (int i = 0; i < s->n_steps; i++) {
-        step *step = &s->step[i];
+        operator_step *step = &s->step[i];
         const ek__set_layer *layer = &s->p->layer[step->layer];
         bool one[EK__MAX_OPS] = {false};
         one[step->op] = true;
@@ -276,7 +276,7 @@ static void time_steps(sweep *s)
     }
 }
 
-static void add_time(const sweep *s, const step *step, label *l)
+static void add_time(const sweep *s, const operator_step *step, label *l)
 {
     double *to = &l->dimension[step->layer * N_PARTS];
     if (s->additive) {
@@ -344,7 +344,7 @@ static bool runs_again(const sweep *s, int layer, int op, const label *l)
     return true;
 }
 
-static void pass_operator(const sweep *s, const step *step, label *l)
+static void pass_operator(const sweep *s, const operator_step *step, label *l)
 {
     const ek__op *op = &graph_of(s, step->layer)->op[step->op];
     bool again = runs_again(s, step->layer, step->op, l), wanted = false;
@@ -362,7 +362,7 @@ static void pass_operator(const sweep *s, const step *step, label *l)
         want(s, step->layer, op->in[i], l);
 }
 
-static void close(const step *step, label *l)
+static void close(const operator_step *step, label *l)
 {
     for (int i = 0; i < TENSOR_WORDS; i++)
         l->at.kept[i] &= step->kept_after[i];
@@ -371,7 +371,7 @@ static void close(const step *step, label *l)
 }
 
 /* Every way to make the step's choices. */
-static ek_status extend(sweep *s, const step *step, const label *from)
+static ek_status extend(sweep *s, const operator_step *step, const label *from)
 {
     for (unsigned ways = 0; ways < 1u << step->n_new; ways++) {
         label *room = ek__with_room(s->next, &s->room_next, s->n_next + 1, sizeof *s->next);

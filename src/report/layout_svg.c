@@ -460,7 +460,7 @@ static ek_status draw_plots(drawing *d)
 static void draw_legend(const drawing *d)
 {
     double x = EK__MARGIN;
-    char text[64], style[8];
+    char text[64], style[16];
     for (int i = 0; i < d->n_values; i++) {
         snprintf(text, sizeof text, "%s %d%s", ek_layout_axis_option[d->color], d->value[i],
                  i + 1 == MOST_COLORS ? " and more" : "");
@@ -491,7 +491,7 @@ static void draw_legend(const drawing *d)
 
 static void draw_row(const drawing *d, double y, const ek_layout_plan *plan, const char *number)
 {
-    char words[300], fitted[320], text[64], style[8];
+    char words[300], fitted[320], text[64], style[16];
     double seconds = plan->estimate.step.seconds;
     snprintf(style, sizeof style, "q%d", color_of(d, &plan->layout));
     ek__svg_rect(d->out, style, EK__MARGIN + 4, y - 10, 11, 11);

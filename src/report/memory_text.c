@@ -429,7 +429,7 @@ static void print_new_patterns(const page *p, const ek_recompute_set *set, const
 static void print_worth_line(const page *p, const ek_recompute_set *set, const ek_recompute_set *before)
 {
     double mb = set->saved_mb - before->saved_mb, ms = set->extra_ms - before->extra_ms;
-    char rate[32] = "free";
+    char rate[sizeof(ek__digits)] = "free";
     if (ms > 0)
         snprintf(rate, sizeof rate, "%s", ek__fixed(mb / ms, 0).text);
     fprintf(p->out, "%9s %9s %8s", ek__fixed(set->saved_mb, 2).text, ek__fixed(set->extra_ms, 3).text, rate);
