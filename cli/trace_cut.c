@@ -23,7 +23,7 @@ typedef struct command {
     int rank[MAX_RANKS];
     const char *layer[EK_TRACE_MAX_NAMES];
     ek_trace_selection selection;
-    ek_trace_options options;
+    ek_trace_options reading;
     cli_progress progress;
     ek_trace_written *written;
 } command;
@@ -90,7 +90,7 @@ static const cli_option options[] = {
                "all of them), or events inside a module of PyTorch (`LlamaDecoderLayer_3`) and the kernels launched "
                "there; may be repeated"},
     {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_TEXT(command, output)},
-    {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024),
+    {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, reading.n_threads, 1, 1024),
      .otherwise = "all cores"},
     CLI_HELP_ROW,
     CLI_END,
@@ -135,13 +135,13 @@ static bool check_options(command *c)
 static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 {
     const command *c = user;
-    return ek_trace_write(c->path, c->n_paths, &c->selection, NULL, &c->options, &c->progress.listener, out, c->written,
+    return ek_trace_write(c->path, c->n_paths, &c->selection, NULL, &c->reading, &c->progress.listener, out, c->written,
                           err);
 }
 
 static int cut(command *c)
 {
-    cli_progress_begin_trace(&c->progress, &c->options);
+    cli_progress_begin_trace(&c->progress, &c->reading);
     bool fine = cli_write_output(c->output, write_trace, c);
     cli_progress_end(&c->progress);
     if (!fine)

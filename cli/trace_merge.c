@@ -20,7 +20,7 @@ typedef struct command {
     int n_paths;
     const char *output;
     bool no_align;
-    ek_trace_options options;
+    ek_trace_options reading;
     cli_progress progress;
     ek_trace_clocks clocks;
     ek_trace_written *written;
@@ -29,7 +29,7 @@ typedef struct command {
 static const cli_option options[] = {
     {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_TEXT(command, output)},
     {"no-align", NULL, "leave every host's clock as it is", NULL, CLI_FLAG(command, no_align)},
-    {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024),
+    {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, reading.n_threads, 1, 1024),
      .otherwise = "all cores"},
     CLI_HELP_ROW,
     CLI_END,
@@ -69,7 +69,7 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 {
     static const ek_trace_selection all = {0};
     const command *c = user;
-    return ek_trace_write(c->path, c->n_paths, &all, c->no_align ? NULL : &c->clocks, &c->options,
+    return ek_trace_write(c->path, c->n_paths, &all, c->no_align ? NULL : &c->clocks, &c->reading,
                           &c->progress.listener, out, c->written, err);
 }
 
@@ -113,8 +113,8 @@ static void say_clocks(const ek_trace_clocks *clocks)
 static int merge(command *c)
 {
     ek_error err;
-    cli_progress_begin_trace(&c->progress, &c->options);
-    if (!c->no_align && ek_trace_clocks_read(c->path, c->n_paths, &c->options, NULL, &c->clocks, &err)) {
+    cli_progress_begin_trace(&c->progress, &c->reading);
+    if (!c->no_align && ek_trace_clocks_read(c->path, c->n_paths, &c->reading, NULL, &c->clocks, &err)) {
         cli_progress_end(&c->progress);
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;

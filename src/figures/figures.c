@@ -43,7 +43,7 @@ ek__reading ek__member_value(const ek__member *f, const void *record, const ek__
     } else if (ek__member_is_whole(f)) {
         value.number = whole_of(member, f->size);
     } else {
-        value.real = *(const double *)member;
+        value.real = *(const double *)(const void *)member;
         if (f->counted && whole_of((const char *)record + f->n_at, sizeof(int64_t)) == 0)
             value.real = NAN;
     }

@@ -196,7 +196,7 @@ static ek_status read_logs(const char *path, bool actual, const ek_listener *war
                            ek_measured_peaks *peaks, ek_error *err)
 {
     ek_collection logs;
-    ek_error own;
+    ek_error own = {.file = ""};
     ek_error *why = err ? err : &own;
     ek_status status = ek_collection_read(&path, 1, 0, warnings, &logs, why);
     if (status) {
