@@ -271,7 +271,7 @@ static ek_status read_list(reader *r, const ek__node *node, int *out)
     const ek_plan *plan = &r->out.plan;
     int p = plan->n_stages, v = plan->n_chunks, value = 0;
     bool told = false;
-    list_shape shape;
+    list_shape shape = ONE_WORD;
     ek_status status = shape_of(r, node, &shape);
     if (status == EK_OK && shape == ONE_WORD)
         status = read_entry(r, node, &value);
