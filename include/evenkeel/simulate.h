@@ -153,7 +153,8 @@ typedef struct ek_timeline {
 /**
  * Run a plan and keep everything.
  *
- * @param plan  passes ek_plan_check() for `layers`, with the order's stages and chunks
+ * @param plan  holds the model's layers, with the order's stages and chunks. Kinds of recomputation that `layers` does
+ * not model run with the numbers it has for them; ek_plan_check() refuses them
  * @param comm  NULL for none
  * @return EK_OK, EK_ERR_INPUT for a shape mismatch, EK_ERR_MEMORY. O(blocks).
  */
