@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/** Bytes of the MB that logs and figures are in. */
+#define EK__MB 1048576.0
+
 /** A printed number, returned by value: `fputs(ek__fixed(x, 2).text, out)`. From 1e15 on with an exponent. */
 typedef struct ek__digits {
     char text[48];

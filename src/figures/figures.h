@@ -1,15 +1,15 @@
 /* figures/figures.h - one description of a result's figures, which every writer walks: JSON (report/fields_json.c), CSV
- * (report/trace_csv.c), the page (view/trace_tables.c), tables of the summary (report/trace_text.c) and the
- * documentation (tests/unit/test_figures.c).
+ * (report/fields_csv.c), the page (view/rows.c), tables of the summary (report/trace_text.c) and the documentation
+ * (tests/unit/test_figures.c). figures/results.h lists the results.
  *
  * A figure is a row of an array of ek__member, in the order of the JSON: its key, where its value is, one sentence of
  * documentation, and its columns in CSV, page and summary where it has some. The rows of one struct are an ek__fields.
  * A table of CSV and page, with a row for every struct of a list, is an ek__rows.
  *
- * To add a figure: a row in src/figures/trace_*.c, written with the macros of figures/rows.h; then EK_WRITE_DOCS=1 with
- * the test `figures`. To add a struct of figures that every rank has: an array of rows, an OBJECT in the fields of the
- * rank (trace_run.c), with CSV(1) and PRINT(1) where its columns go into ranks.csv and the table of ranks, and an
- * ek__rows for a table of the page. */
+ * To add a figure: a row in src/figures/RESULT*.c, written with the macros of figures/rows.h; then EK_WRITE_DOCS=1 with
+ * the test `figures`. To add a struct of figures that every rank of a trace has: an array of rows, an OBJECT in the
+ * fields of the rank (trace_run.c), with CSV(1) and PRINT(1) where its columns go into ranks.csv and the table of
+ * ranks, and an ek__rows for a table of the page. */
 #ifndef EK_FIGURES_FIGURES_H
 #define EK_FIGURES_FIGURES_H
 
@@ -48,36 +48,44 @@ enum { EK__VIEW_KEY_SIZE = 4096 }; /* of a composed text */
 /** What a member is, and so how each writer prints it. */
 typedef enum ek__kind {
     EK__KIND_TEXT,
-    EK__KIND_WORD,   /**< an enum; JSON has its word */
-    EK__KIND_FLAG,   /**< JSON true and false, null below 0; CSV 1 and 0; the page two words */
-    EK__KIND_COUNT,  /**< int or int64_t; INT64_MIN: unknown */
-    EK__KIND_NUMBER, /**< a rank, stage or index: unknown below 0 */
-    EK__KIND_SIZE,   /**< of a group or a queue: unknown below 1 */
-    EK__KIND_BYTES,  /**< the page has MB */
-    EK__KIND_NS,     /**< int64_t nanoseconds; JSON and CSV have microseconds */
-    EK__KIND_NS_MS,  /**< the same; JSON has milliseconds */
-    EK__KIND_MEAN,   /**< double nanoseconds; JSON and CSV have microseconds */
-    EK__KIND_MS,     /**< double milliseconds */
-    EK__KIND_MS_6,   /**< the same, with six decimals in JSON */
+    EK__KIND_WORD,     /**< an enum; JSON has its word */
+    EK__KIND_FLAG,     /**< JSON true and false, null below 0; CSV 1 and 0; the page two words */
+    EK__KIND_COUNT,    /**< int or int64_t; INT64_MIN: unknown */
+    EK__KIND_NUMBER,   /**< a rank, stage or index: unknown below 0 */
+    EK__KIND_SIZE,     /**< of a group or a queue: unknown below 1 */
+    EK__KIND_BYTES,    /**< the page has MB */
+    EK__KIND_BYTES_MB, /**< int64_t bytes; JSON and CSV have MB with three decimals */
+    EK__KIND_NS,       /**< int64_t nanoseconds; JSON and CSV have microseconds */
+    EK__KIND_NS_MS,    /**< the same; JSON has milliseconds */
+    EK__KIND_MEAN,     /**< double nanoseconds; JSON and CSV have microseconds */
+    EK__KIND_MS,       /**< double milliseconds */
+    EK__KIND_MS_6,     /**< the same, with six decimals in JSON */
+    EK__KIND_SECONDS,
+    EK__KIND_TIME, /**< of a model without a unit */
     EK__KIND_REAL,
     EK__KIND_SHARE,   /**< of 1; the page has percent */
     EK__KIND_PERCENT, /**< of 100 */
     EK__KIND_MB,
     EK__KIND_KB, /**< the page has MB */
     EK__KIND_GBPS,
-    EK__KIND_JSON,   /**< text that is JSON already */
-    EK__KIND_PARTS,  /**< the fields of a struct, as if they stood here */
-    EK__KIND_OBJECT, /**< a struct as an object; null where its fields say so */
-    EK__KIND_LIST,   /**< [n] structs as a list of objects */
-    EK__KIND_MAP,    /**< [n] structs as an object by their first member, a text */
-    EK__KIND_OWN,    /**< the JSON writer has a function for it */
+    EK__KIND_JSON,    /**< text that is JSON already */
+    EK__KIND_PARTS,   /**< the fields of a struct, as if they stood here */
+    EK__KIND_OBJECT,  /**< a struct as an object; null where its fields say so */
+    EK__KIND_LIST,    /**< [n] structs as a list of objects; as a list of values where the last member's key is "" */
+    EK__KIND_MAP,     /**< [n] structs as an object by their first member, a text */
+    EK__KIND_BY_WORD, /**< an array with a value for each of `word`, as an object by them */
+    EK__KIND_OWN,     /**< the JSON writer has a function for it */
 } ek__kind;
 
 /** What a record belongs to. */
 typedef struct ek__owner {
-    const ek_trace_run *run;
-    const ek_trace_rank *rank;
-    const void *parent; /**< of a pass: its layer */
+    union {
+        const void *result;      /**< the whole of it */
+        const ek_trace_run *run; /**< of a trace */
+    };
+    const ek_trace_rank *rank; /**< of a trace */
+    const void *parent;        /**< the struct that the list of the record is in; of a pass its layer */
+    int number;                /**< of the record in its list, of the value in BY_WORD */
 } ek__owner;
 
 /** A value by its kind: texts in `text`, times and counts in `number` (INT64_MIN: unknown), others in `real` (NAN). */
@@ -97,31 +105,40 @@ typedef struct ek__member {
     /** A column: `at` says which one, from 1 on, several tables of one struct sharing the count; 0: none. */
     struct {
         int at;
-        const char *name; /**< NULL: the key */
+        const char *name; /**< NULL: the key; of BY_WORD with %s for the word, NULL: the word */
     } csv;
     struct {
         int at;
-        const char *name, *title;
-        int flags; /**< EK__LESS, EK__MORE, EK__SEARCH, EK__PLACE */
+        const char *name, *title;  /**< of BY_WORD: the name with %s for the word or NULL, the title NULL */
+        int flags;                 /**< EK__LESS, EK__MORE, EK__SEARCH, EK__PLACE */
+        const char *const *titles; /**< of BY_WORD: of its columns; NULL: the words */
     } page;
     struct {
         int at;
         const char *title;
+        const char *const *titles; /**< of BY_WORD; NULL: the words */
     } text;
-    size_t n_at;              /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
-    const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true */
+    size_t n_at; /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
+    int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at */
+    const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
+    int n_words;              /**< BY_WORD */
+    ek__kind each;            /**< BY_WORD: the kind of a value, which has `size` bytes */
+    int decimals;             /**< real kinds: so many, and one, in JSON and CSV; 0: 15 significant digits */
     const ek__fields *fields; /**< of PARTS, OBJECT, LIST, MAP, OWN */
     ek__reading (*get)(const void *record, const ek__owner *of); /**< in place of the member */
-    /** OBJECT: the struct, in place of the member; NULL: JSON has null. */
+    /** OBJECT: the struct, in place of the member; NULL: JSON has null. LIST, MAP: the first of them. */
     const void *(*find)(const void *record, const ek__owner *of);
     bool (*shown)(const void *record, const ek__owner *of); /**< LIST: entries that are; NULL: all */
+    bool (*when)(const void *record, const ek__owner *of);  /**< JSON has no such key where it is false; NULL: always */
     /** TEXT: put together, in place of the member. MAP: what an entry is called. */
     void (*compose)(const void *record, const ek__owner *of, char *text, size_t room);
     const char *own; /**< OWN: what it is in JSON: "list", "object", "integer or null", ... */
     int most;        /**< LIST: entries that are written; 0: all */
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
+    bool in_place;   /**< TEXT: an array of char */
+    bool not_empty;  /**< TEXT: "" is unknown */
+    bool positive;   /**< numbers: unknown at 0 and below */
     bool lines;      /**< LIST, MAP: a line for every entry */
-    bool left_out;   /**< OBJECT: not there, in place of null */
 } ek__member;
 
 /** Flags of a column of the page, with EK__LESS and EK__MORE. */
@@ -141,15 +158,20 @@ struct ek__fields {
     bool (*known)(const void *record); /**< where it does not hold, JSON has null; NULL: it always does */
 };
 
+/** Values of a plain list as records: LIST(n, member, ek__list_of_texts) is a list of strings. */
+extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_integers;
+
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
-/** Is it a text, a whole number, or else a real one? */
-bool ek__member_is_text(const ek__member *f);
-bool ek__member_is_whole(const ek__member *f);
+/** Are its values texts, whole numbers, or else real ones? */
+bool ek__kind_is_text(ek__kind kind);
+bool ek__kind_is_whole(ek__kind kind);
 /** The struct of PARTS and OBJECT, the first of LIST and MAP. */
 const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of);
 /** How many structs a LIST or MAP has. */
-int ek__member_count(const ek__member *f, const void *record);
+int ek__member_count(const ek__member *f, const void *record, const ek__owner *of);
+/** Value `i` of BY_WORD as a field of its own. */
+ek__member ek__member_of_word(const ek__member *f, int i);
 
 /* ---- columns ---- */
 
@@ -159,11 +181,12 @@ typedef enum ek__columns_of { EK__OF_CSV, EK__OF_PAGE, EK__OF_TEXT } ek__columns
 /** Structs within structs that make columns. */
 enum { EK__MAX_DEPTH = 2 };
 
-/** A column: a field, and the path to its record. */
+/** A column: a field, and the path to its record. BY_WORD makes a column of every word. */
 typedef struct ek__column {
     const ek__member *field;
     const ek__member *part[EK__MAX_DEPTH]; /**< PARTS or OBJECT around it, outermost first; NULL */
     int at;
+    int word; /**< of BY_WORD: which one; -1 */
 } ek__column;
 enum { EK__MAX_COLUMNS = 48 };
 
@@ -173,6 +196,13 @@ int ek__fields_columns(const ek__fields *fields, const ek__fields *also, ek__col
                        ek__column out[EK__MAX_COLUMNS]);
 /** The record that a column's field is of. */
 const void *ek__column_record(const ek__column *c, const void *record, const ek__owner *of);
+/** The kind of its values. */
+ek__kind ek__column_kind(const ek__column *c);
+/** Its value: ek__member_value() of its field in ek__column_record(). */
+ek__reading ek__column_value(const ek__column *c, const void *record, const ek__owner *of);
+/** What it is called by a writer, and what stands above it (of CSV its name). `room`: 64 bytes and more. */
+void ek__column_name(const ek__column *c, ek__columns_of which, char *text, size_t room);
+const char *ek__column_title(const ek__column *c, ek__columns_of which);
 
 /* ---- tables of rows ---- */
 
@@ -189,14 +219,14 @@ typedef struct ek__rows {
     const char *section, *id, *title; /**< on the page; NULL: none */
     const char *key, *key_title;      /**< the first column by `first`; NULL with EK__KEY_FIELD */
     ek__row_key first;
-    int rank_column;  /**< the page has the rank in this column, from 1 on; 0: not */
-    int stage_column; /**< the same of its stage */
-    bool of_run;
+    int rank_column;                 /**< the page has the rank in this column, from 1 on; 0: not */
+    int stage_column;                /**< the same of its stage */
+    bool of_run;                     /**< the list is in the result itself, not in its ranks */
     bool inner;                      /**< the struct lies within the rank, at `at` */
     const ek__fields *fields, *also; /**< also: more columns of the same struct; NULL */
-    size_t n_at, at;                 /**< offsets of the int count and the pointer in ek_trace_run or ek_trace_rank */
-    /** In place of both: entry `i` of a rank, which may set owner->parent. NULL: not shown, and none with *end. */
-    const void *(*item)(const ek_trace_rank *rank, int i, ek__owner *of, bool *end);
+    size_t n_at, at;                 /**< offsets of the int count and the pointer in the result or ek_trace_rank */
+    /** In place of both: entry `i`, which may set owner->parent. NULL: not shown, and none with *end. */
+    const void *(*item)(int i, ek__owner *of, bool *end);
     bool (*shown)(const void *record); /**< NULL: all are */
     int least;                         /**< entries without which the page has no table; 0: one */
     int most;                          /**< entries at most on the page; 0: EK__VIEW_MAX_ROWS rows */

@@ -10,26 +10,42 @@
 #define EK__OF_TYPE(type, m) .size = _Generic(((EK__T *)0)->m, type : sizeof(type)), .at = EK__AT(m)
 #define EK__WHOLE(m)         .size = _Generic(((EK__T *)0)->m, int : sizeof(int), int64_t : sizeof(int64_t)), .at = EK__AT(m)
 
-#define TEXT(m)    EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
-#define FLAG(m)    EK__KIND_FLAG, EK__OF_TYPE(bool, m)
-#define COUNT(m)   EK__KIND_COUNT, EK__WHOLE(m)
-#define NUMBER(m)  EK__KIND_NUMBER, EK__WHOLE(m)
-#define SIZE(m)    EK__KIND_SIZE, EK__WHOLE(m)
-#define BYTES(m)   EK__KIND_BYTES, EK__OF_TYPE(int64_t, m)
-#define NS(m)      EK__KIND_NS, EK__OF_TYPE(int64_t, m)
-#define NS_MS(m)   EK__KIND_NS_MS, EK__OF_TYPE(int64_t, m)
-#define MEAN(m)    EK__KIND_MEAN, EK__OF_TYPE(double, m)
-#define MS(m)      EK__KIND_MS, EK__OF_TYPE(double, m)
-#define MS_6(m)    EK__KIND_MS_6, EK__OF_TYPE(double, m)
-#define REAL(m)    EK__KIND_REAL, EK__OF_TYPE(double, m)
-#define SHARE(m)   EK__KIND_SHARE, EK__OF_TYPE(double, m)
-#define PERCENT(m) EK__KIND_PERCENT, EK__OF_TYPE(double, m)
-#define MB(m)      EK__KIND_MB, EK__OF_TYPE(double, m)
-#define KB(m)      EK__KIND_KB, EK__OF_TYPE(double, m)
-#define GBPS(m)    EK__KIND_GBPS, EK__OF_TYPE(double, m)
-#define JSON(m)    EK__KIND_JSON, EK__OF_TYPE(const char *, m)
+#define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
+/** The same of an array of char; and one that is unknown where it is empty. */
+#define CHARS(m)    EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
+#define NAME(m)     CHARS(m), .not_empty = true
+#define FLAG(m)     EK__KIND_FLAG, EK__OF_TYPE(bool, m)
+#define COUNT(m)    EK__KIND_COUNT, EK__WHOLE(m)
+#define NUMBER(m)   EK__KIND_NUMBER, EK__WHOLE(m)
+#define SIZE(m)     EK__KIND_SIZE, EK__WHOLE(m)
+#define BYTES(m)    EK__KIND_BYTES, EK__OF_TYPE(int64_t, m)
+#define BYTES_MB(m) EK__KIND_BYTES_MB, EK__OF_TYPE(int64_t, m)
+#define NS(m)       EK__KIND_NS, EK__OF_TYPE(int64_t, m)
+#define NS_MS(m)    EK__KIND_NS_MS, EK__OF_TYPE(int64_t, m)
+#define MEAN(m)     EK__KIND_MEAN, EK__OF_TYPE(double, m)
+#define MS(m)       EK__KIND_MS, EK__OF_TYPE(double, m)
+#define MS_6(m)     EK__KIND_MS_6, EK__OF_TYPE(double, m)
+#define SECONDS(m)  EK__KIND_SECONDS, EK__OF_TYPE(double, m)
+#define TIME(m)     EK__KIND_TIME, EK__OF_TYPE(double, m)
+#define REAL(m)     EK__KIND_REAL, EK__OF_TYPE(double, m)
+#define SHARE(m)    EK__KIND_SHARE, EK__OF_TYPE(double, m)
+#define PERCENT(m)  EK__KIND_PERCENT, EK__OF_TYPE(double, m)
+#define MB(m)       EK__KIND_MB, EK__OF_TYPE(double, m)
+#define KB(m)       EK__KIND_KB, EK__OF_TYPE(double, m)
+#define GBPS(m)     EK__KIND_GBPS, EK__OF_TYPE(double, m)
+#define JSON(m)     EK__KIND_JSON, EK__OF_TYPE(const char *, m)
 /** An enum with the words of its values. */
 #define WORD(m, words) EK__KIND_WORD, .word = (words), .size = sizeof(((EK__T *)0)->m), .at = EK__AT(m)
+/** A value of a kind for each of `n` words, from an array; from a function, by the owner's number. */
+#define BY_WORD(kind_, m, words, n)                                                                                    \
+    EK__KIND_BY_WORD, .each = EK__KIND_##kind_, .word = (words), .n_words = (n), .size = sizeof *((EK__T *)0)->m,      \
+                      .at = EK__AT(m)
+#define GET_BY_WORD(kind_, function, words, n)                                                                         \
+    EK__KIND_BY_WORD, .each = EK__KIND_##kind_, .word = (words), .n_words = (n), .get = (function), .at = 0
+/** So many decimals in JSON and CSV. */
+#define DECIMALS(n) .decimals = (n) + 1
+/** JSON has the key only where the function says so. */
+#define WHEN(function) .when = (function)
 /** What a flag is called on the page. */
 #define WORDS(no, yes)                                                                                                 \
     .word = (const char *const[])                                                                                      \
@@ -54,6 +70,9 @@
 #define SHORT_LIST(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
 #define MAP(n, m, f)        EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
 #define SHORT_MAP(n, m, f)  EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
+/** A list whose first struct and number functions have. */
+#define FOUND_LIST(function, count_, f)                                                                                \
+    EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
@@ -81,6 +100,18 @@
     _Static_assert(true, "a semicolon follows")
 #define COMPOSER(name, most, ...) WRITER(name, snprintf(text, room < (most) ? room : (most), __VA_ARGS__))
 
+/** The functions of WHEN and of a list's `shown`, and of FOUND_LIST's count. */
+#define CONDITION(name, value) EK__FUNCTION(bool, name, value)
+#define COUNTER(name, value)   EK__FUNCTION(int, name, value)
+#define EK__FUNCTION(type, name, value)                                                                                \
+    static type name(const void *record, const ek__owner *of)                                                          \
+    {                                                                                                                  \
+        const EK__T *it = record;                                                                                      \
+        (void)it;                                                                                                      \
+        (void)of;                                                                                                      \
+        return (value);                                                                                                \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
 /** The function of fields that are not always known, or of rows that are not always shown. */
 #define PREDICATE(name, value)                                                                                         \
     static bool name(const void *record)                                                                               \
@@ -94,6 +125,7 @@
     static const void *name(const void *record, const ek__owner *of)                                                   \
     {                                                                                                                  \
         const EK__T *it = record;                                                                                      \
+        (void)it;                                                                                                      \
         (void)of;                                                                                                      \
         return (value);                                                                                                \
     }                                                                                                                  \
@@ -107,10 +139,13 @@
 #define FIELDS(array, path_, about_)                                                                                   \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)
 
-/** A table's rows: a list of every rank, a list of the run, one struct of every rank. */
-#define RANK_LIST(n, m) .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
-#define RUN_LIST(n, m)  .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
-#define RANK_STRUCT(m)  .inner = true, .at = offsetof(ek_trace_rank, m)
+/** A table's rows: a list of a result, EK__R; of a trace a list of every rank, a list of the run, one struct of every
+ *  rank. */
+#define RESULT_LIST(n, m)      .of_run = true, .n_at = offsetof(EK__R, n), .at = offsetof(EK__R, m)
+#define RESULT_ITEMS(function) .of_run = true, .item = (function)
+#define RANK_LIST(n, m)        .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
+#define RUN_LIST(n, m)         .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
+#define RANK_STRUCT(m)         .inner = true, .at = offsetof(ek_trace_rank, m)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

@@ -1,4 +1,5 @@
 /* The tables of a trace, one topic after the other. */
+#include "figures/results.h"
 #include "figures/trace_figures.h"
 
 const ek__rows *ek__next_trace_rows(const ek__rows *last)
@@ -20,3 +21,5 @@ const ek__rows *ek__next_trace_rows(const ek__rows *last)
         }
     return NULL;
 }
+
+const ek__result ek__result_trace = {"trace", "trace-json.md", &ek__trace_run, ek__next_trace_rows};

@@ -260,9 +260,9 @@ const ek__fields ek__trace_cluster = {
 /* ---- tables ---- */
 
 /* What a rank's device did: the whole file, and what is recomputed where something is. */
-static const void *device_of(const ek_trace_rank *rank, int i, ek__owner *of, bool *end)
+static const void *device_of(int i, ek__owner *of, bool *end)
 {
-    (void)of;
+    const ek_trace_rank *rank = of->rank;
     const ek_trace_breakdown *all[] = {&rank->device, &rank->device_linked, &rank->recompute.recompute,
                                        &rank->recompute.rest};
     *end = i >= (rank->recompute.n_regions > 0 ? 4 : 2);

@@ -89,13 +89,16 @@ static const ek__member layer[] = {
 };
 const ek__fields ek__trace_layer = {FIELDS(layer, "ranks[].layers[]", NULL)};
 
+CONDITION(has_forward, it->forward.n > 0);
+CONDITION(has_recompute, it->recompute.n > 0);
+CONDITION(has_backward, it->backward.n > 0);
 static const ek__member short_layer[] = {
     {"name", TEXT(name), "the layer's name"},
     {"role", WORD(role, ek_trace_role_name), "`head`, `body`, `tail`"},
     {"fwd", OBJECT(forward, short_passes), "forward; this and the others are there where it was seen",
-     .left_out = true},
-    {"rec", OBJECT(recompute, short_passes), "recomputation", .left_out = true},
-    {"bwd", OBJECT(backward, short_passes), "backward", .left_out = true},
+     WHEN(has_forward)},
+    {"rec", OBJECT(recompute, short_passes), "recomputation", WHEN(has_recompute)},
+    {"bwd", OBJECT(backward, short_passes), "backward", WHEN(has_backward)},
 };
 const ek__fields ek__trace_short_layer = {
     FIELDS(short_layer, "ranks[].layer_times.layers[KEY]",
@@ -268,8 +271,9 @@ const ek__fields ek__trace_top_operators = {FIELDS(top, "ranks[].top_operators",
 
 /* ---- tables ---- */
 
-static const void *pass_of(const ek_trace_rank *rank, int i, ek__owner *of, bool *end)
+static const void *pass_of(int i, ek__owner *of, bool *end)
 {
+    const ek_trace_rank *rank = of->rank;
     *end = i / 3 >= rank->layers.n;
     if (*end)
         return NULL;

@@ -3,11 +3,15 @@
 #include "report/fields_json.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
-static void put_value(ek__stream *s, const char *key, ek__kind kind, ek__reading value)
+#include "base/digits.h"
+#include "base/print.h"
+
+static void put_value(ek__stream *s, const char *key, const ek__member *f, ek__reading value)
 {
-    switch (kind) {
+    switch (f->kind) {
     case EK__KIND_TEXT:
     case EK__KIND_WORD:
         ek__stream_text(s, key, value.text);
@@ -27,6 +31,9 @@ static void put_value(ek__stream *s, const char *key, ek__kind kind, ek__reading
     case EK__KIND_BYTES:
         ek__stream_int(s, key, value.number);
         break;
+    case EK__KIND_BYTES_MB:
+        ek__stream_fixed(s, key, value.number == INT64_MIN ? NAN : (double)value.number / EK__MB, 3);
+        break;
     case EK__KIND_NS:
         ek__stream_us(s, key, value.number);
         break;
@@ -40,9 +47,25 @@ static void put_value(ek__stream *s, const char *key, ek__kind kind, ek__reading
         ek__stream_fixed(s, key, value.real, 6); /* nanoseconds */
         break;
     default:
-        ek__stream_real(s, key, value.real);
+        if (f->decimals > 0)
+            ek__stream_fixed(s, key, value.real, f->decimals - 1);
+        else
+            ek__stream_real(s, key, value.real);
         break;
     }
+}
+
+static void put_words(ek__json_walk *w, const ek__member *f, const void *record)
+{
+    int number = w->of.number;
+    ek__stream_object(w->s, f->key, f->lines);
+    for (int i = 0; i < f->n_words; i++) {
+        ek__member one = ek__member_of_word(f, i);
+        w->of.number = i;
+        put_value(w->s, one.key, &one, ek__member_value(&one, record, &w->of));
+    }
+    ek__stream_end(w->s);
+    w->of.number = number;
 }
 
 static ek_status put_own(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
@@ -65,44 +88,58 @@ static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *
 {
     const char *entry = ek__member_record(f, record, &w->of);
     const ek__member *inner = &f->fields->field[f->fields->n - 1];
-    bool map = f->kind == EK__KIND_MAP, bare = map && inner->key && !*inner->key;
-    int n = ek__member_count(f, record);
+    bool map = f->kind == EK__KIND_MAP, bare = inner->key && !*inner->key;
+    int n = ek__member_count(f, record, &w->of);
     char text[EK__VIEW_KEY_SIZE];
+    const ek__owner of = w->of;
     n = f->most > 0 && n > f->most ? f->most : n;
     ek_status status = EK_OK;
     (map ? ek__stream_object : ek__stream_list)(w->s, f->key, f->lines);
+    w->of.parent = record;
     for (int i = 0; i < n && status == EK_OK; i++, entry += f->fields->size) {
+        w->of.number = i;
         if (f->shown && !f->shown(entry, &w->of))
             continue;
         if (f->compose)
             f->compose(entry, &w->of, text, sizeof text);
         const char *name = f->compose ? text : map ? *(const char *const *)(const void *)entry : NULL;
         if (bare)
-            put_value(w->s, name, inner->kind, ek__member_value(inner, entry, &w->of));
+            put_value(w->s, name, inner, ek__member_value(inner, entry, &w->of));
         else
             status = ek__put_record(w, name, f->fields, entry);
     }
+    w->of = of;
     ek__stream_end(w->s);
     return status;
 }
 
 static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
 {
+    if (f->when && !f->when(record, &w->of))
+        return EK_OK;
     switch (f->kind) {
     case EK__KIND_PARTS:
         return ek__put_fields(w, f->fields, ek__member_record(f, record, &w->of));
     case EK__KIND_OBJECT:
-        record = ek__member_record(f, record, &w->of);
-        if (f->left_out && !f->fields->known(record))
-            return EK_OK;
-        return ek__put_record(w, f->key, f->fields, record);
+        return ek__put_record(w, f->key, f->fields, ek__member_record(f, record, &w->of));
     case EK__KIND_LIST:
     case EK__KIND_MAP:
         return put_entries(w, f, record);
     case EK__KIND_OWN:
         return put_own(w, fields, f, record);
+    case EK__KIND_BY_WORD:
+        put_words(w, f, record);
+        return EK_OK;
+    case EK__KIND_TEXT:
+        if (f->compose) {
+            char text[EK__VIEW_KEY_SIZE];
+            f->compose(record, &w->of, text, sizeof text);
+            ek__stream_text(w->s, f->key, f->not_empty && !*text ? NULL : text);
+            return EK_OK;
+        }
+        /* fall through */
     default:
-        put_value(w->s, f->key, f->kind, ek__member_value(f, record, &w->of));
+        put_value(w->s, f->key, f, ek__member_value(f, record, &w->of));
         return EK_OK;
     }
 }
@@ -128,3 +165,13 @@ ek_status ek__put_record(ek__json_walk *w, const char *key, const ek__fields *fi
     return status;
 }
 /* NOLINTEND(misc-no-recursion) */
+
+ek_status ek__write_fields(const ek__fields *fields, const void *result, const ek__own_field *own, int n_own, FILE *out,
+                           ek_error *err)
+{
+    ek__stream s = {.out = out};
+    ek__json_walk w = {.s = &s, .of.result = result, .own = own, .n_own = n_own, .err = err};
+    ek_status status = ek__put_record(&w, NULL, fields, result);
+    fputc('\n', out);
+    return status ? status : ek__finish(out, err);
+}

@@ -2,6 +2,8 @@
 #ifndef EK_REPORT_FIELDS_JSON_H
 #define EK_REPORT_FIELDS_JSON_H
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/json_stream.h"
 #include "figures/figures.h"
@@ -27,5 +29,13 @@ struct ek__json_walk {
 ek_status ek__put_fields(ek__json_walk *w, const ek__fields *fields, const void *record);
 /** The same as an object of its own; null where the fields are not known. `key` is NULL inside lists. */
 ek_status ek__put_record(ek__json_walk *w, const char *key, const ek__fields *fields, const void *record);
+/**
+ * A whole result: its fields as one object, and a line end. `own`: [n_own] functions of its fields of kind
+ * EK__KIND_OWN.
+ *
+ * @return EK_OK, EK_ERR_MEMORY, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
+ */
+ek_status ek__write_fields(const ek__fields *fields, const void *result, const ek__own_field *own, int n_own, FILE *out,
+                           ek_error *err);
 
 #endif

@@ -5,9 +5,6 @@
 #include "evenkeel/memory.h"
 #include "report/report_internal.h"
 
-/** Bytes in one MB of logs. */
-#define EK__MB 1048576.0
-
 /** Whole MB in groups of three, cut as logs cut them: "54 321". */
 ek__digits ek__whole_mb(int64_t bytes);
 /** MB with three decimals, for machines. */

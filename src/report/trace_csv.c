@@ -1,31 +1,13 @@
 /* A run's traces as tables of comma-separated values, one a topic, for spreadsheets and scripts. Columns are those that
  * figures have in src/figures. Times are microseconds with three decimals; what is not known is empty. */
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "report/report_internal.h"
+#include "base/digits.h"
+#include "base/print.h"
+#include "report/fields_csv.h"
 #include "report/trace_internal.h"
-
-static void print_value(const ek__member *f, ek__reading value, FILE *out)
-{
-    bool known = ek__member_is_text(f)    ? value.text != NULL
-                 : ek__member_is_whole(f) ? value.number != INT64_MIN
-                                          : isfinite(value.real);
-    if (!known)
-        return;
-    if (ek__member_is_text(f))
-        ek__print_csv(value.text, out);
-    else if (f->kind == EK__KIND_NS)
-        fputs(ek__exact_us(value.number).text, out);
-    else if (ek__member_is_whole(f))
-        fprintf(out, "%" PRId64, value.number);
-    else if (f->kind == EK__KIND_MEAN)
-        fputs(ek__fixed(value.real / 1000, 3).text, out);
-    else
-        fputs(ek__real(value.real).text, out);
-}
 
 /* The table that is written. */
 typedef struct table {
@@ -44,19 +26,15 @@ static void print_row(const table *t, const void *record, const ek__owner *of)
         }
     }
     for (int i = 0; i < t->n_columns; i++) {
-        const ek__column *c = &t->column[i];
         fputs(i ? "," : "", t->out);
-        print_value(c->field, ek__member_value(c->field, ek__column_record(c, record, of), of), t->out);
+        ek__print_cell_csv(&t->column[i], record, of, t->out);
     }
 }
 
 static void print_header(const table *t)
 {
     fputs(t->rows->of_run ? "" : "rank,stage,", t->out);
-    for (int i = 0; i < t->n_columns; i++) {
-        const ek__member *f = t->column[i].field;
-        fprintf(t->out, "%s%s", i ? "," : "", f->csv.name ? f->csv.name : f->key);
-    }
+    ek__print_names_csv(t->column, t->n_columns, t->out);
 }
 
 static bool shows(const ek_trace_view *view, const ek__rows *rows, const void *record)
@@ -75,7 +53,7 @@ static void print_live(const table *t, const ek_trace_rank *rank)
 {
     const ek_trace_tracker *tracker = &rank->memory.tracker;
     for (int i = 0; i < tracker->n_live; i++) {
-        const ek_trace_memory_peak one = {tracker->live[i].type, (double)tracker->live[i].bytes / 1048576, NAN, NAN};
+        const ek_trace_memory_peak one = {tracker->live[i].type, (double)tracker->live[i].bytes / EK__MB, NAN, NAN};
         const ek__owner of = {.rank = rank};
         print_row(t, &one, &of);
         fputs(",1\n", t->out);

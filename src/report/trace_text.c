@@ -78,27 +78,27 @@ static columns columns_of(const ek__fields *fields)
 static void print_titles(const columns *c, FILE *out)
 {
     for (int i = 0; i < c->n; i++)
-        fprintf(out, "  %10s", c->column[i].field->text.title);
+        fprintf(out, "  %10s", ek__column_title(&c->column[i], EK__OF_TEXT));
 }
 
-static ek__digits number_of(const ek__member *f, ek__reading value)
+static ek__digits number_of(ek__kind kind, ek__reading value)
 {
-    return f->kind == EK__KIND_NS      ? ms(value.number)
-           : ek__member_is_whole(f)    ? ek__fixed((double)value.number, 0)
-           : f->kind == EK__KIND_SHARE ? ek__fixed(100 * value.real, 1)
-                                       : ek__fixed(value.real, 2);
+    return kind == EK__KIND_NS       ? ms(value.number)
+           : ek__kind_is_whole(kind) ? ek__fixed((double)value.number, 0)
+           : kind == EK__KIND_SHARE  ? ek__fixed(100 * value.real, 1)
+                                     : ek__fixed(value.real, 2);
 }
 
 static void print_cells(const page *p, const columns *c, const void *record, const ek_trace_rank *rank)
 {
     const ek__owner of = {.run = p->run, .rank = rank};
     for (int i = 0; i < c->n; i++) {
-        const ek__member *f = c->column[i].field;
-        ek__reading value = ek__member_value(f, ek__column_record(&c->column[i], record, &of), &of);
-        if (ek__member_is_text(f))
+        ek__kind kind = ek__column_kind(&c->column[i]);
+        ek__reading value = ek__column_value(&c->column[i], record, &of);
+        if (ek__kind_is_text(kind))
             fprintf(p->out, "  %10s", value.text ? value.text : "-");
         else
-            fprintf(p->out, "  %10s", number_of(f, value).text);
+            fprintf(p->out, "  %10s", number_of(kind, value).text);
     }
 }
 

@@ -4,6 +4,7 @@
 #define EK_VIEW_TRACE_SECTIONS_H
 
 #include "report/trace_internal.h"
+#include "view/rows.h"
 #include "view/view.h"
 
 void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s);
@@ -20,18 +21,6 @@ void ek__view_trace_finding_table(const ek_view_run *run, ek__section *x);
 
 /* ---- tables ---- */
 
-/** A table that is open. */
-typedef struct ek__view_table {
-    const ek__rows *rows;
-    ek__column column[EK__MAX_COLUMNS];
-    int n_columns;
-} ek__view_table;
-/** @param id, title  in place of the description's; NULL */
-ek__view_table ek__view_table_begin(const ek__rows *rows, const char *id, const char *title, ek__section *x);
-/** A row. `number`: from 1 on, of tables whose first column is one. */
-void ek__view_table_row(const ek_view_run *run, const ek__view_table *t, const void *record, const ek__owner *of,
-                        int number, ek__section *x);
-void ek__view_table_end(const ek__view_table *t, ek__section *x);
 /** A table with a row for every entry; of one rank alone where `only_rank` is its index, else -1. */
 void ek__view_rows(const ek_view_run *run, const ek__rows *rows, const char *id, const char *title, int only_rank,
                    ek__section *x);

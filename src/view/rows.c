@@ -1,14 +1,16 @@
-/* Tables of a trace's figures, from their description in src/figures: columns, then a row for every entry of a list of
- * the run or of its ranks. */
+/* Tables of figures from their description in src/figures: columns, then a row for every entry of a list of a result,
+ * or of the ranks of a trace. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
+#include "view/rows.h"
 #include "view/trace_sections.h"
 
-static ek__view_unit unit_of(const ek__member *f)
+static ek__view_unit unit_of(ek__kind kind)
 {
-    switch (f->kind) {
+    switch (kind) {
     case EK__KIND_COUNT:
     case EK__KIND_SIZE:
         return EK__UNIT_COUNT;
@@ -17,11 +19,15 @@ static ek__view_unit unit_of(const ek__member *f)
     case EK__KIND_MEAN:
     case EK__KIND_MS:
     case EK__KIND_MS_6:
+    case EK__KIND_SECONDS:
         return EK__UNIT_NS;
+    case EK__KIND_TIME:
+        return EK__UNIT_TIME;
     case EK__KIND_SHARE:
     case EK__KIND_PERCENT:
         return EK__UNIT_PERCENT;
     case EK__KIND_BYTES:
+    case EK__KIND_BYTES_MB:
     case EK__KIND_KB:
     case EK__KIND_MB:
         return EK__UNIT_MB;
@@ -35,11 +41,12 @@ static ek__view_unit unit_of(const ek__member *f)
     }
 }
 
-static double real_of(const ek__member *f, ek__reading value)
+static double real_of(ek__kind kind, ek__reading value)
 {
-    switch (f->kind) {
+    switch (kind) {
     case EK__KIND_BYTES:
-        return value.number == INT64_MIN ? NAN : (double)value.number / 1048576;
+    case EK__KIND_BYTES_MB:
+        return value.number == INT64_MIN ? NAN : (double)value.number / EK__MB;
     case EK__KIND_KB:
         return value.real / 1024;
     case EK__KIND_SHARE:
@@ -47,32 +54,36 @@ static double real_of(const ek__member *f, ek__reading value)
     case EK__KIND_MS:
     case EK__KIND_MS_6:
         return 1e6 * value.real;
+    case EK__KIND_SECONDS:
+        return 1e9 * value.real;
     default:
         return value.real;
     }
 }
 
-static void put_cell(const ek_view_run *run, const ek__member *f, const void *record, const ek__owner *of,
+static void put_cell(const ek_view_run *run, const ek__column *c, const void *record, const ek__owner *of,
                      ek__section *x)
 {
+    const ek__member *f = c->field;
+    ek__kind kind = ek__column_kind(c);
     if (f->compose) {
         char text[EK__VIEW_KEY_SIZE];
-        f->compose(record, of, text, sizeof text);
-        ek__cell_text(x, text);
+        f->compose(ek__column_record(c, record, of), of, text, sizeof text);
+        ek__cell_text(x, f->not_empty && !*text ? NULL : text);
         return;
     }
-    ek__reading value = ek__member_value(f, record, of);
+    ek__reading value = ek__column_value(c, record, of);
     double at;
     if (f->page.flags & EK__PLACE)
         ek__cell_real(x, ek__view_trace_at(run, of->rank, value.number, &at) ? at : NAN);
-    else if (f->kind == EK__KIND_FLAG)
-        ek__cell_text(x, f->word ? f->word[value.number] : value.number ? "yes" : "no");
-    else if (ek__member_is_text(f))
+    else if (kind == EK__KIND_FLAG)
+        ek__cell_text(x, value.number < 0 ? NULL : f->word ? f->word[value.number] : value.number ? "yes" : "no");
+    else if (ek__kind_is_text(kind))
         ek__cell_text(x, value.text);
-    else if (ek__member_is_whole(f) && f->kind != EK__KIND_BYTES)
+    else if (ek__kind_is_whole(kind) && unit_of(kind) != EK__UNIT_MB)
         ek__cell_int(x, value.number);
     else
-        ek__cell_real(x, real_of(f, value));
+        ek__cell_real(x, real_of(kind, value));
 }
 
 /* ---- one table ---- */
@@ -81,19 +92,22 @@ ek__view_table ek__view_table_begin(const ek__rows *rows, const char *id, const 
 {
     ek__view_table t = {.rows = rows};
     ek__view_column column[EK__MAX_COLUMNS + 3];
+    char name[EK__MAX_COLUMNS][64];
     int n = 0;
     t.n_columns = ek__fields_columns(rows->fields, rows->also, EK__OF_PAGE, t.column);
     if (rows->first != EK__KEY_FIELD)
         column[n++] = (ek__view_column){rows->key, rows->key_title, EK__UNIT_TEXT, false};
     for (int i = 0; i < t.n_columns; i++) {
-        const ek__member *f = t.column[i].field;
+        const ek__column *c = &t.column[i];
+        int flags = c->field->page.flags;
+        ek__column_name(c, EK__OF_PAGE, name[i], sizeof name[i]);
         if (n + 1 == rows->rank_column)
             column[n++] = (ek__view_column){"rank", "Rank", EK__UNIT_TEXT, false};
         if (n + 1 == rows->stage_column)
             column[n++] = (ek__view_column){"stage", "Stage", EK__UNIT_NONE, false};
-        column[n++] = (ek__view_column){f->page.name, f->page.title,
-                                        unit_of(f) | (ek__view_unit)(f->page.flags & (EK__LESS | EK__MORE)),
-                                        (f->page.flags & EK__SEARCH) != 0};
+        column[n++] = (ek__view_column){name[i], ek__column_title(c, EK__OF_PAGE),
+                                        unit_of(ek__column_kind(c)) | (ek__view_unit)(flags & (EK__LESS | EK__MORE)),
+                                        (flags & EK__SEARCH) != 0};
     }
     ek__table_begin(x, id ? id : rows->id, title ? title : rows->title, column, n);
     return t;
@@ -125,7 +139,7 @@ void ek__view_table_row(const ek_view_run *run, const ek__view_table *t, const v
             ek__view_cell_from(x, of->rank->stage);
             n++;
         }
-        put_cell(run, t->column[i].field, ek__column_record(&t->column[i], record, of), of, x);
+        put_cell(run, &t->column[i], record, of, x);
     }
     ek__row_end(x);
 }
@@ -136,6 +150,30 @@ void ek__view_table_end(const ek__view_table *t, ek__section *x)
 }
 
 /* ---- a table of a list ---- */
+
+void ek__view_result_rows(const ek_view_run *run, const void *result, const ek__rows *rows, const char *id,
+                          const char *title, ek__section *x)
+{
+    ek__owner of = {.result = result};
+    int least = rows->least > 0 ? rows->least : 1, n = 0;
+    bool end = false;
+    for (int i = 0; !end && n < least; i++)
+        n += ek__rows_entry(rows, i, &of, &end) != NULL;
+    if (n < least)
+        return;
+    ek__view_table t = ek__view_table_begin(rows, id, title, x);
+    end = false;
+    for (int i = 0, left = EK__VIEW_MAX_ROWS; !end && left > 0; i++) {
+        const void *record = ek__rows_entry(rows, i, &of, &end);
+        if (!record)
+            continue;
+        left--;
+        ek__view_table_row(run, &t, record, &of, i + 1, x);
+    }
+    ek__view_table_end(&t, x);
+}
+
+/* ---- of a trace ---- */
 
 /* Ranks that may have rows; 1 for the run itself. */
 static int ranks_of(const ek_trace_run *run, const ek__rows *rows)

@@ -1,0 +1,31 @@
+/* figures/results.h - the results whose figures are described, each with its document: the one list of them. A new
+ * result is a file src/figures/NAME.c with its fields and rows, and a line in EK__RESULT_LIST. */
+#ifndef EK_FIGURES_RESULTS_H
+#define EK_FIGURES_RESULTS_H
+
+#include "figures/figures.h"
+
+/** Name, document below docs/. The document ends with the section "The fields", which the description writes. */
+#define EK__RESULT_LIST(X)                                                                                             \
+    X(trace, "trace-json.md")                                                                                          \
+    X(diagnosis, "diagnose.md")
+
+typedef struct ek__result {
+    const char *name, *document;
+    const ek__fields *fields; /**< of the whole result */
+    /** The next of its tables after `last`, NULL for the first; NULL behind the last one. */
+    const ek__rows *(*next_rows)(const ek__rows *last);
+} ek__result;
+
+#define EK__RESULT_OF(name, document) extern const ek__result ek__result_##name;
+EK__RESULT_LIST(EK__RESULT_OF)
+#undef EK__RESULT_OF
+
+/** [ek__n_results] */
+extern const ek__result *const ek__results[];
+extern const int ek__n_results;
+
+/** The table after `last` of an array of `n`, NULL behind its end: next_rows() of a result with one array. */
+const ek__rows *ek__next_of(const ek__rows *rows, int n, const ek__rows *last);
+
+#endif
