@@ -17,6 +17,7 @@
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_report.h"
 #include "ir_generator.h"
+#include "report/writers.h"
 
 enum { MB = 1000000, N_LAYERS = 16, N_RUNS = 5, MOST_RUNS = 20, BOUND = 200 };
 
@@ -61,7 +62,7 @@ static void report_here(const ek_ir *ir)
     ek_error err = {0};
     FILE *nowhere = fopen("/dev/null", "w");
     if (!nowhere || ek_ir_check(ir, NULL, &report, &err) != EK_OK ||
-        ek_ir_write_text(&report, &view, nowhere, &err) != EK_OK) {
+        ek__ir_write_text(&report, &view, nowhere, &err) != EK_OK) {
         fprintf(stderr, "bench: a graph cannot be checked\n");
         _exit(1);
     }

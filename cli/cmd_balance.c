@@ -448,7 +448,7 @@ static int run(int argc, char **argv)
         !cli_interactive(&c.model, &c.search.options.memory_limit_mb, layer_file, sizeof layer_file))
         return EXIT_WRONG;
     if (c.model.list_schedules)
-        return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+        return cli_print_schedules(&c.model);
     if (!take_dual(&c) || !check_auto(&c, operand) || !take_today(&c))
         return EXIT_WRONG;
     if (c.sweep && !check_sweep(&c))
@@ -466,7 +466,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     }
     if (c.emitter)
-        c.model.format = ek_format_find("yaml"); /* no pictures unless asked for, and none named on stdout */
+        c.model.format = "yaml"; /* no pictures unless asked for, and none named on stdout */
     c.search.cluster = c.model.cluster;
     ek_layers layers;
     if (!cli_model_load(&c.model, operand, &layers))

@@ -141,11 +141,6 @@ static ek_status write_device(const void *user, FILE *out, ek_error *err)
     return ek_calibration_write_device(user, out, err);
 }
 
-static ek_status write_svg(const void *user, FILE *out, ek_error *err)
-{
-    return ek_calibration_write_svg(user, out, err);
-}
-
 static bool write_page(const command *c, const ek_calibration *calibration)
 {
     char title[EK_NAME_SIZE + 64];
@@ -156,13 +151,10 @@ static bool write_page(const command *c, const ek_calibration *calibration)
 
 static bool print(const command *c, const ek_calibration *calibration)
 {
-    ek_error err;
-    if (strcmp(c->format, "json") == 0)
-        return cli_printed(ek_calibration_write_json(calibration, stdout, &err), &err);
-    if (strcmp(c->format, "csv") == 0)
-        return cli_printed(ek_calibration_write_csv(calibration, stdout, &err), &err);
-    if (!cli_printed(ek_calibration_write_text(calibration, cli_color(STDOUT_FILENO), stdout, &err), &err))
-        return false;
+    ek_output output = ek_output_of_calibration(calibration);
+    output.color = cli_color(STDOUT_FILENO);
+    if (!cli_print(output, c->format) || strcmp(c->format, "text") != 0)
+        return strcmp(c->format, "text") != 0;
     printf("\nwritten: %s; use it with --device %s\n", c->output, c->output);
     return cli_printed(EK_OK, NULL);
 }
@@ -171,7 +163,7 @@ static bool write_all(const command *c, ek_calibration *calibration)
 {
     if (c->name)
         snprintf(calibration->device.name, sizeof calibration->device.name, "%s", c->name);
-    if ((c->svg && !cli_write_output(c->svg, write_svg, calibration)) || (c->html && !write_page(c, calibration)) ||
+    if (!cli_save(c->svg, ek_output_of_calibration(calibration), "svg") || (c->html && !write_page(c, calibration)) ||
         !cli_write_output(c->output, write_device, calibration))
         return false;
     return cli_on_stdout(c->output) || cli_on_stdout(c->svg) || cli_on_stdout(c->html) || print(c, calibration);

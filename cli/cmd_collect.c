@@ -16,7 +16,7 @@ typedef struct command {
     ek_peak which;
     bool allow_missing;
     const char *init, *output;
-    const ek_format *format;
+    const char *format;
     bool format_given;
 } command;
 
@@ -25,14 +25,6 @@ static bool take_which(const cli_option *option, const char *text, void *place)
     int i = cli_word(option, text);
     *(ek_peak *)place = i == 0 ? EK_PEAK_USED : EK_PEAK_ACTUAL;
     return i >= 0;
-}
-
-static bool take_format(const cli_option *option, const char *text, void *place)
-{
-    if (cli_word(option, text) < 0)
-        return false;
-    *(const ek_format **)place = ek_format_find(text);
-    return true;
 }
 
 static const cli_option options[] = {
@@ -54,8 +46,7 @@ static const cli_option options[] = {
     {"o|output", "NEW", "with --init: write NEW instead, - is standard output, and leave FILE as it is", NULL,
      CLI_TEXT(command, output)},
     {"format", "text|yaml|json", "without --init: text, yaml (memory_usage alone) or json (docs/collect.md)", NULL,
-     CLI_CALL(command, format, take_format), CLI_GIVEN(command, format_given), .must = "text, yaml or json",
-     .otherwise = "text",
+     CLI_WORD(command, format), CLI_GIVEN(command, format_given), .must = "text, yaml or json", .otherwise = "text",
      .manual = "without `--init`: a table with the block `memory_usage` below it, that block alone, or "
                "[JSON](collect.md#json)"},
     CLI_HELP_ROW,
@@ -215,9 +206,8 @@ static int fill(const command *c, const ek_collection *logs, int gaps)
 
 static int print(const command *c, const ek_collection *logs, const ek_memory_usage *usage)
 {
-    ek_error err;
     const ek_collected collected = {logs, c->which, usage};
-    return cli_printed(c->format->write_collected(&collected, stdout, &err), &err) ? EXIT_DONE : EXIT_WRONG;
+    return cli_print(ek_output_of_collected(&collected), c->format) ? EXIT_DONE : EXIT_WRONG;
 }
 
 /* Nothing for a file that somebody may take for complete; JSON says itself what is not there. */
@@ -232,7 +222,7 @@ static int answer_no(const command *c, const ek_collection *logs, int gaps)
     else
         cli_error(NULL, "%d of %d peaks are missing; run those stages again, or take the rest with --allow-missing",
                   gaps, n);
-    if (strcmp(c->format->name, "json") == 0 && print(c, logs, NULL) != EXIT_DONE)
+    if (strcmp(c->format, "json") == 0 && print(c, logs, NULL) != EXIT_DONE)
         return EXIT_WRONG;
     return EXIT_NO;
 }
@@ -247,7 +237,7 @@ static int print_usage(const command *c, const ek_collection *logs, int gaps)
         return code;
     }
     /* Peaks of two stages are worth a look, but nothing that an init file takes. */
-    if (gaps == 0 && strcmp(c->format->name, "yaml") != 0) {
+    if (gaps == 0 && strcmp(c->format, "yaml") != 0) {
         cli_note("no memory_usage: %s", err.message);
         return print(c, logs, NULL);
     }
@@ -267,7 +257,7 @@ static int answer(const command *c, const ek_collection *logs)
 
 static int run(int argc, char **argv)
 {
-    command c = {.format = ek_format_find("text")};
+    command c = {.format = "text"};
     ek_collection logs;
     ek_error err;
     int parsed = cli_parse(&spec, argc, argv, &c, c.source);

@@ -284,7 +284,7 @@ static int run(int argc, char **argv)
     if (c.list)
         return print_emitters() ? EXIT_DONE : EXIT_WRONG;
     if (c.model.list_schedules)
-        return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+        return cli_print_schedules(&c.model);
     if (!check(&c, path) || (c.apply && !check_applied(&c)))
         return EXIT_WRONG;
     ek_layers layers;

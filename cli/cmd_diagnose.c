@@ -27,7 +27,8 @@ typedef struct command {
     ek_diagnose_options options;
     const char *device, *output, *html;
     double limit_mb;
-    int format, top, stages;
+    const char *format;
+    int top, stages;
     bool quiet;
 } command;
 
@@ -109,19 +110,6 @@ static const cli_spec spec = {
     .options = options,
 };
 
-typedef ek_status writer(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
-
-static ek_status write_text(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
-{
-    return ek_diagnosis_write_text(diagnosis, out == stdout && cli_color(STDOUT_FILENO), out, err);
-}
-
-static const struct {
-    const char *name;
-    writer *write; /* NULL: the page */
-} formats[] = {{"text", write_text}, {"json", ek_diagnosis_write_json}, {"html", NULL}};
-enum { N_FORMATS = sizeof formats / sizeof *formats };
-
 /* ---- options ---- */
 
 static bool take_sources(command *c)
@@ -162,17 +150,6 @@ static void print_line(const command *c, const ek_diagnosis *d)
     if (change)
         printf("; %.*s", (int)strcspn(change, "\n"), change);
     putchar('\n');
-}
-
-typedef struct report {
-    const ek_diagnosis *diagnosis;
-    writer *write;
-} report;
-
-static ek_status write_report(const void *user, FILE *out, ek_error *err)
-{
-    const report *r = user;
-    return r->write(r->diagnosis, out, err);
 }
 
 /* ---- the page ---- */
@@ -234,14 +211,14 @@ static bool write_page(const command *c, const ek_run_evidence *f, const ek_diag
 
 static bool print(const command *c, const ek_run_evidence *f, const ek_diagnosis *d)
 {
-    ek_error err = {0};
-    const report r = {d, formats[c->format].write};
+    ek_output output = ek_output_of_diagnosis(d);
     if (c->quiet)
         print_line(c, d);
     if (!c->output && (c->quiet || cli_on_stdout(c->html)))
-        return cli_printed(EK_OK, &err);
+        return cli_printed(EK_OK, NULL);
     const char *path = c->output ? c->output : "-";
-    return r.write ? cli_write_output(path, write_report, &r) : write_page(c, f, d, path);
+    output.color = cli_on_stdout(path) && cli_color(STDOUT_FILENO);
+    return strcmp(c->format, "html") == 0 ? write_page(c, f, d, path) : cli_save(path, output, c->format);
 }
 
 static int answer(const command *c, const ek_run_evidence *f, ek_diagnosis *d)
@@ -308,7 +285,7 @@ static bool check(const command *c)
 
 static int run(int argc, char **argv)
 {
-    command c = {0};
+    command c = {.format = "text"};
     ek_run_evidence *f = calloc(1, sizeof *f);
     int code = EXIT_WRONG;
     cli_job_options_init(&c.job);

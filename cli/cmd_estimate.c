@@ -144,11 +144,6 @@ static bool compare(const command *c, found *f)
 
 /* ---- output ---- */
 
-static ek_status write_svg(const void *user, FILE *out, ek_error *err)
-{
-    return ek_estimate_write_svg(user, out, err);
-}
-
 /* The memory has a tab of its own, as a page of `evenkeel memory`. */
 static bool write_page(const command *c, found *f, const ek_estimate_report *report)
 {
@@ -170,17 +165,8 @@ static bool write_page(const command *c, found *f, const ek_estimate_report *rep
 
 static bool print(const command *c, const ek_estimate_report *report)
 {
-    ek_error err;
-    ek_status status;
-    if (cli_on_stdout(c->svg) || cli_on_stdout(c->html)) /* no room for a report */
-        return true;
-    if (strcmp(c->format, "json") == 0)
-        status = ek_estimate_write_json(report, stdout, &err);
-    else if (strcmp(c->format, "csv") == 0)
-        status = ek_estimate_write_csv(report, stdout, &err);
-    else
-        status = ek_estimate_write_text(report, stdout, &err);
-    return cli_printed(status, &err);
+    bool no_room = cli_on_stdout(c->svg) || cli_on_stdout(c->html);
+    return no_room || cli_print(ek_output_of_estimate(report), c->format);
 }
 
 static bool answer(const command *c, found *f)
@@ -192,7 +178,7 @@ static bool answer(const command *c, found *f)
                                        .warning = f->warnings.at,
                                        .verdict_only = c->quiet,
                                        .color = cli_color(STDOUT_FILENO)};
-    return (!c->svg || cli_write_output(c->svg, write_svg, &report)) && (!c->html || write_page(c, f, &report)) &&
+    return cli_save(c->svg, ek_output_of_estimate(&report), "svg") && (!c->html || write_page(c, f, &report)) &&
            print(c, &report);
 }
 

@@ -14,7 +14,7 @@
 
 typedef struct command {
     ek_guide_options options;
-    const ek_format *format;
+    const char *format;
     const char *rough, *times, *init_out, *apply, *folder;
     ek_times time;
     ek_layers layers; /* the rough model */
@@ -159,7 +159,6 @@ static ek_status write_init(const void *user, FILE *out, ek_error *err)
 
 static bool write_answer(const command *c, const ek_guide *guide)
 {
-    ek_error err;
     const void *const init[] = {guide, c->times ? &c->time : NULL};
     if (c->init_out && !cli_write_file(c->init_out, write_init, init))
         return false;
@@ -167,7 +166,7 @@ static bool write_answer(const command *c, const ek_guide *guide)
         cli_note("wrote %s", c->init_out);
     if (c->apply && !cli_write_rounds(c->apply, c->folder, &c->job, guide))
         return false;
-    return cli_printed(c->format->write_guide(guide, stdout, &err), &err);
+    return cli_print(ek_output_of_guide(guide), c->format);
 }
 
 static bool check(const command *c)
@@ -196,7 +195,7 @@ static int answer(const command *c)
 
 static int run(int argc, char **argv)
 {
-    command c = {.format = ek_format_find("text"), .time = {NAN, NAN, NAN}};
+    command c = {.format = "text", .time = {NAN, NAN, NAN}};
     const char *operand = NULL;
     ek_guide_options_init(&c.options);
     int parsed = cli_parse(&spec, argc, argv, &c, &operand);

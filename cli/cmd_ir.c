@@ -119,17 +119,6 @@ static bool check_options(command *c)
 
 /* ---- output ---- */
 
-typedef struct job {
-    const ek_ir_report *report;
-    const ek_ir_view *view;
-} job;
-
-static ek_status write_dot(const void *user, FILE *out, ek_error *err)
-{
-    const job *j = user;
-    return ek_ir_write_dot(j->report, j->view, out, err);
-}
-
 static int highest_layer(const ek_ir *ir)
 {
     int highest = -1;
@@ -177,8 +166,9 @@ static bool has_errors(const ek_ir_report *report)
 
 static bool draw(const command *c, const cli_ir *graph)
 {
-    const job j = {&graph->report, &c->view};
-    return !c->dot || cli_write_output(c->dot, write_dot, &j);
+    const ek_ir_report *report = &graph->report;
+    const ek_ir_reports one = {&report, 1, &c->view};
+    return cli_save(c->dot, ek_output_of_ir(&one), "dot");
 }
 
 /* A graph at a time, so that no more than one is held. */
@@ -187,14 +177,15 @@ static int run_text(const command *c)
     bool errors = false, to_stdout = !c->dot || strcmp(c->dot, "-") != 0;
     for (int i = 0; i < c->n_paths; i++) {
         cli_ir graph;
-        ek_error err;
+        const ek_ir_report *report = &graph.report;
+        const ek_ir_reports one = {&report, 1, &c->view};
         if (!cli_ir_read(c->path[i], &c->check, c->view.verdict_only, &graph))
             return EXIT_WRONG;
         bool fine = anything_shown(c, graph.ir);
         if (fine && to_stdout) {
             if (i > 0 && !c->view.verdict_only)
                 putchar('\n');
-            fine = cli_printed(ek_ir_write_text(&graph.report, &c->view, stdout, &err), &err);
+            fine = cli_print(ek_output_of_ir(&one), "text");
         }
         fine = fine && draw(c, &graph);
         errors |= has_errors(&graph.report);
@@ -208,10 +199,10 @@ static int run_text(const command *c)
 static bool print_json(const command *c, const cli_ir *graph)
 {
     const ek_ir_report *report[MAX_PATHS];
-    ek_error err;
+    const ek_ir_reports all = {report, c->n_paths, &c->view};
     for (int i = 0; i < c->n_paths; i++)
         report[i] = &graph[i].report;
-    return cli_printed(ek_ir_write_json(report, c->n_paths, &c->view, stdout, &err), &err) && draw(c, &graph[0]);
+    return cli_print(ek_output_of_ir(&all), "json") && draw(c, &graph[0]);
 }
 
 /* One object for all graphs, so all of them are held. */

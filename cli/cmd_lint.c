@@ -161,12 +161,10 @@ static void print_sums(const ek_lint *lint)
 static bool print(const command *c, const ek_lint *lint)
 {
     ek_error err;
-    if (strcmp(c->format, "json") == 0)
-        return cli_printed(ek_lint_write_json(lint, stdout, &err), &err);
-    if (strcmp(c->format, "sarif") == 0)
-        return cli_printed(ek_lint_write_sarif(lint, stdout, &err), &err);
-    ek_status status = ek_lint_write_text(lint, !c->quiet, stdout, &err);
-    if (status == EK_OK && !c->quiet)
+    ek_output output = ek_output_of_lint(lint);
+    output.brief = c->quiet;
+    ek_status status = ek_write(output, c->format, stdout, &err);
+    if (status == EK_OK && !c->quiet && strcmp(c->format, "text") == 0)
         print_sums(lint);
     return cli_printed(status, &err);
 }

@@ -365,11 +365,6 @@ static bool find_more(const command *c, found *f)
 
 /* ---- output ---- */
 
-static ek_status write_svg(const void *user, FILE *out, ek_error *err)
-{
-    return ek_memory_write_svg(user, out, err);
-}
-
 static bool write_page(const command *c, const found *f, const ek_memory_report *report)
 {
     char title[EK_NAME_SIZE + 64];
@@ -382,7 +377,7 @@ static bool write_page(const command *c, const found *f, const ek_memory_report 
 static bool write_files(const command *c, const found *f, const ek_memory_report *report)
 {
     double device_mb = f->has_device ? f->device.memory_gib * 1024 : 0;
-    if (c->svg && !cli_write_output(c->svg, write_svg, report))
+    if (!cli_save(c->svg, ek_output_of_memory(report), "svg"))
         return false;
     if (c->html && !write_page(c, f, report))
         return false;
@@ -410,18 +405,8 @@ static void say_next(const command *c, const found *f)
 
 static bool print(const command *c, const ek_memory_report *report)
 {
-    ek_error err;
-    ek_status status;
     /* With a file on standard output there is no room for a report. */
-    if (n_on_stdout(c) > 0)
-        return true;
-    if (strcmp(c->format, "json") == 0)
-        status = ek_memory_write_json(report, stdout, &err);
-    else if (strcmp(c->format, "csv") == 0)
-        status = ek_memory_write_csv(report, stdout, &err);
-    else
-        status = ek_memory_write_text(report, stdout, &err);
-    return cli_printed(status, &err);
+    return n_on_stdout(c) > 0 || cli_print(ek_output_of_memory(report), c->format);
 }
 
 static int answer(const command *c, const found *f)
@@ -454,7 +439,6 @@ static int answer(const command *c, const found *f)
 
 static int list_rules(const command *c, found *f)
 {
-    ek_error err;
     ek_rules rules = ek_rules_default(EK_MINDFORMERS);
     ek_framework framework = EK_MINDFORMERS;
     if (c->source) {
@@ -463,9 +447,9 @@ static int list_rules(const command *c, found *f)
     }
     for (int i = 0; i < c->job.overrides.n_rules && !c->source; i++)
         ek_rules_set(&rules, c->job.rule[i], NULL); /* known to be fine */
-    ek_status status = strcmp(c->format, "json") == 0 ? ek_memory_write_rules_json(&rules, framework, stdout, &err)
-                                                      : ek_memory_write_rules(&rules, framework, stdout, &err);
-    return cli_printed(status, &err) ? EXIT_DONE : EXIT_WRONG;
+    const ek_rules_report report = {&rules, framework};
+    const char *format = strcmp(c->format, "json") == 0 ? "json" : "text";
+    return cli_print(ek_output_of_rules(&report), format) ? EXIT_DONE : EXIT_WRONG;
 }
 
 static int run_found(const command *c, found *f)

@@ -399,7 +399,6 @@ static bool find_device(command *c, found *f)
 
 static bool print(const command *c, const found *f)
 {
-    ek_error err;
     const ek_metrics_report report = {.input = &c->input,
                                       .metrics = &f->metrics,
                                       .predicted = f->has_prediction ? &f->predicted : NULL,
@@ -413,16 +412,12 @@ static bool print(const command *c, const found *f)
                                       .n_trace_steps = f->n_trace_steps,
                                       .trace_step = f->n_trace_steps > 0 ? f->trace_step : NULL,
                                       .color = cli_color(STDOUT_FILENO)};
-    bool json = strcmp(c->format, "json") == 0;
-    return cli_printed(
-        json ? ek_metrics_write_json(&report, stdout, &err) : ek_metrics_write_text(&report, stdout, &err), &err);
+    return cli_print(ek_output_of_metrics(&report), c->format);
 }
 
 static bool list_devices(const command *c)
 {
-    ek_error err;
-    bool json = strcmp(c->format, "json") == 0;
-    return cli_printed(json ? ek_devices_write_json(stdout, &err) : ek_devices_write_text(stdout, &err), &err);
+    return cli_print(ek_output_of_devices(NULL), c->format);
 }
 
 /* A job that cannot be predicted is measured all the same. */

@@ -280,8 +280,6 @@ static bool search(command *c, found *f)
 
 static bool print(const command *c, const found *f)
 {
-    ek_error err;
-    ek_status status;
     const ek_layout_report report = {.result = &f->result,
                                      .fits = f->result.n_plans == 0 ? &f->fits : NULL,
                                      .file = c->write && f->trials.n == 0 ? (const char *const *)f->file : NULL,
@@ -297,13 +295,7 @@ static bool print(const command *c, const found *f)
                                      .color = cli_color(STDOUT_FILENO)};
     if (cli_on_stdout(c->svg) || cli_on_stdout(c->html)) /* no room for a report */
         return true;
-    if (strcmp(c->format, "json") == 0)
-        status = ek_layout_write_json(&report, stdout, &err);
-    else if (strcmp(c->format, "csv") == 0)
-        status = ek_layout_write_csv(&report, stdout, &err);
-    else
-        status = ek_layout_write_text(&report, stdout, &err);
-    return cli_printed(status, &err);
+    return cli_print(ek_output_of_layout(&report), c->format);
 }
 
 static bool offer_sets(command *c, found *f)

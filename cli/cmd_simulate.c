@@ -64,7 +64,7 @@ static int run(int argc, char **argv)
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (c.model.list_schedules)
-        return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+        return cli_print_schedules(&c.model);
     if (c.uniform && plan) {
         cli_error(NULL, "--uniform needs no plan; leave '%s' out, or --uniform", plan);
         return EXIT_WRONG;

@@ -151,40 +151,20 @@ static ek_status read_run(const command *c, ek_trace_run *run, ek_error *err)
 
 /* ---- output ---- */
 
-typedef struct job {
-    const ek_trace_run *run;
-    const ek_trace_view *view;
-    const ek_trace_table *table;
-    const ek_layers *layers;
-} job;
-
-static ek_status write_svg(const void *user, FILE *out, ek_error *err)
+static ek_status write_layers(const void *layers, FILE *out, ek_error *err)
 {
-    const job *j = user;
-    return ek_trace_write_svg(j->run, j->view, out, err);
+    return ek_layers_write(layers, out, err);
 }
 
-static ek_status write_table(const void *user, FILE *out, ek_error *err)
-{
-    const job *j = user;
-    return ek_trace_write_csv(j->run, j->table, j->view, out, err);
-}
-
-static ek_status write_layers(const void *user, FILE *out, ek_error *err)
-{
-    const job *j = user;
-    return ek_layers_write(j->layers, out, err);
-}
-
-static bool write_tables(const command *c, const ek_trace_run *run)
+static bool write_tables(const command *c, ek_output tables)
 {
     if (!cli_make_folder(c->csv))
         return false;
     for (int i = 0; i < EK_N_TRACE_TABLES; i++) {
         char path[4200];
-        const job j = {.run = run, .view = &c->view, .table = &ek_trace_tables[i]};
+        tables.index = i;
         snprintf(path, sizeof path, "%s/%s.csv", c->csv, ek_trace_tables[i].name);
-        if (!cli_write_file(path, write_table, &j))
+        if (!cli_save(path, tables, "csv"))
             return false;
     }
     return true;
@@ -213,28 +193,12 @@ static bool write_layer_file(const command *c, const ek_trace_run *run)
         cli_error(&err, "%s", err.message);
         return false;
     }
-    const job j = {.layers = &layers};
-    bool fine = cli_write_file(c->layers, write_layers, &j);
+    bool fine = cli_write_file(c->layers, write_layers, &layers);
     if (fine && notes)
         say_notes(notes);
     free(notes);
     ek_layers_clear(&layers);
     return fine;
-}
-
-static bool print(const command *c, const ek_trace_run *run)
-{
-    ek_error err;
-    ek_status status;
-    if (cli_on_stdout(c->html))
-        return true;
-    if (strcmp(c->format, "json") == 0)
-        status = ek_trace_write_json(run, &c->view, stdout, &err);
-    else if (strcmp(c->format, "csv") == 0)
-        status = ek_trace_write_csv(run, &ek_trace_tables[0], &c->view, stdout, &err);
-    else
-        status = ek_trace_write_text(run, &c->view, stdout, &err);
-    return cli_printed(status, &err);
 }
 
 static bool write_page(const command *c, const ek_trace_run *run)
@@ -284,10 +248,11 @@ static bool usable(const ek_trace_run *run)
 
 static int answer(const command *c, const ek_trace_run *run)
 {
-    if (!check_view(c, run) || !print(c, run))
+    const ek_trace_report report = {run, &c->view};
+    const ek_output output = ek_output_of_trace(&report);
+    if (!check_view(c, run) || (!cli_on_stdout(c->html) && !cli_print(output, c->format)))
         return EXIT_WRONG;
-    const job picture = {.run = run, .view = &c->view};
-    if ((c->svg && !cli_write_file(c->svg, write_svg, &picture)) || (c->csv && !write_tables(c, run)) ||
+    if (!cli_save(c->svg, output, "svg") || (c->csv && !write_tables(c, output)) ||
         (c->layers && !write_layer_file(c, run)) || (c->html && !write_page(c, run)))
         return EXIT_WRONG;
     if (usable(run))

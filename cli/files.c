@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd.h"
 #include "page.h"
 
 bool cli_make_folder(const char *path)
@@ -211,59 +212,61 @@ const char *cli_output_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard output" : path;
 }
 
-bool cli_print_schedules(const cli_model *model)
+bool cli_print(ek_output output, const char *format)
 {
     ek_error err;
-    if (!model->format->write_schedules) {
-        cli_error(NULL, "--list-schedules prints text or json, not %s", model->format->name);
-        return false;
-    }
-    return cli_printed(model->format->write_schedules(stdout, &err), &err);
+    return cli_printed(ek_write(output, format, stdout, &err), &err);
+}
+
+typedef struct job {
+    ek_output output;
+    const char *format;
+} job;
+
+static ek_status write_job(const void *user, FILE *out, ek_error *err)
+{
+    const job *j = user;
+    return ek_write(j->output, j->format, out, err);
+}
+
+bool cli_save(const char *path, ek_output output, const char *format)
+{
+    const job j = {output, format};
+    return !path || cli_write_output(path, write_job, &j);
+}
+
+bool cli_check_format(const cli_model *model, ek_output_kind kind, const char *option)
+{
+    bool fine = ek_can_write(kind, model->format);
+    if (!fine)
+        cli_error(NULL, "%s prints text or json, not %s", option, model->format);
+    return fine;
+}
+
+int cli_print_schedules(const cli_model *model)
+{
+    bool fine = cli_check_format(model, EK_OUTPUT_SCHEDULES, "--list-schedules") &&
+                cli_print(ek_output_of_schedules(NULL), model->format);
+    return fine ? EXIT_DONE : EXIT_WRONG;
 }
 
 bool cli_print_report(const cli_model *model, ek_report *report)
 {
-    ek_error err;
     if (cli_on_stdout(model->html))
         return true;
-    report->color = strcmp(model->format->name, "text") == 0 && cli_color(STDOUT_FILENO);
-    return cli_printed(model->format->write(report, stdout, &err), &err);
-}
-
-typedef struct picture {
-    const ek_report *report;
-    int case_index;
-} picture;
-
-static ek_status write_svg(const void *user, FILE *out, ek_error *err)
-{
-    const picture *p = user;
-    return ek_svg_write(p->report, p->case_index, out, err);
-}
-
-static ek_status write_comparison(const void *user, FILE *out, ek_error *err)
-{
-    const picture *p = user;
-    return ek_svg_compare_write(p->report, out, err);
-}
-
-static ek_status write_trace(const void *user, FILE *out, ek_error *err)
-{
-    const picture *p = user;
-    return ek_chrome_trace_write(p->report, p->case_index, out, err);
+    report->color = strcmp(model->format, "text") == 0 && cli_color(STDOUT_FILENO);
+    return cli_print(ek_output_of_balance(report), model->format);
 }
 
 bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names)
 {
-    bool text = strcmp(model->format->name, "text") == 0 && !cli_on_stdout(model->html);
+    bool text = strcmp(model->format, "text") == 0 && !cli_on_stdout(model->html);
     bool asked = model->svg || model->html;
     const char *folder = model->output ? model->output : text && !asked && !model->no_default_folder ? "output" : NULL;
-    picture first = {report, 0};
+    ek_output picture = ek_output_of_balance(report);
     if (report->n_cases == 0)
         return true;
-    if (model->svg && !cli_write_file(model->svg, write_svg, &first))
-        return false;
-    if (model->chrome_trace && !cli_write_file(model->chrome_trace, write_trace, &first))
+    if (!cli_save(model->svg, picture, "svg") || !cli_save(model->chrome_trace, picture, "chrome"))
         return false;
     if (model->html && !cli_write_plans_page(model->html, report))
         return false;
@@ -278,13 +281,13 @@ bool cli_write_pictures(const cli_model *model, const ek_report *report, const c
         bool comparison = i == report->n_cases;
         if (comparison && report->n_cases < 2)
             break;
-        picture p = {report, i};
+        picture.index = comparison ? -1 : i;
         int n = snprintf(path, sizeof path, "%s/%s", folder, comparison ? "comparison.svg" : file_names[i]);
         if (n < 0 || n >= (int)sizeof path) {
             cli_error(NULL, "the path of a picture is too long");
             return false;
         }
-        if (!cli_write_file(path, comparison ? write_comparison : write_svg, &p))
+        if (!cli_save(path, picture, "svg"))
             return false;
         if (text)
             printf("  %s\n", path);

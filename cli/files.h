@@ -2,6 +2,8 @@
 #ifndef EK_CLI_FILES_H
 #define EK_CLI_FILES_H
 
+#include "evenkeel/write.h"
+
 #include "model.h"
 
 /** Create a folder and its parents. False after a message. */
@@ -37,11 +39,19 @@ typedef struct cli_replaced {
  */
 bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how);
 
+/** Write a result in a format to stdout. False after a message. */
+bool cli_print(ek_output output, const char *format);
+/** The same as a whole file, or to stdout where `path` is "-". NULL: nothing is asked for. */
+bool cli_save(const char *path, ek_output output, const char *format);
+
 /** What a writer to stdout gave back, and whether all of it got out. False after a message. */
 bool cli_printed(ek_status status, const ek_error *err);
 
-/** Print the schedules there are in the chosen format. False after a message. */
-bool cli_print_schedules(const cli_model *model);
+/** The schedules there are, in the chosen format: exit code of the command. */
+int cli_print_schedules(const cli_model *model);
+
+/** Is there such a format of what `option` prints? False after a message. */
+bool cli_check_format(const cli_model *model, ek_output_kind kind, const char *option);
 
 /** Print the report in the chosen format to stdout, unless a page goes there. False after a message. */
 bool cli_print_report(const cli_model *model, ek_report *report);

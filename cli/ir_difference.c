@@ -54,11 +54,10 @@ static bool compare(const command *c, const cli_ir *before, const cli_ir *after)
         cli_error(&err, "%s", err.message);
         return false;
     }
-    status = c->json
-                 ? ek_ir_write_difference_json(&before->report, &after->report, &difference, &c->view, stdout, &err)
-                 : ek_ir_write_difference_text(&before->report, &after->report, &difference, &c->view, stdout, &err);
+    const ek_ir_difference_report report = {&before->report, &after->report, &difference, &c->view};
+    bool fine = cli_print(ek_output_of_ir_difference(&report), c->json ? "json" : "text");
     ek_ir_difference_clear(&difference);
-    return cli_printed(status, &err);
+    return fine;
 }
 
 int cli_ir_difference(int argc, char **argv)

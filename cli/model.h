@@ -27,7 +27,7 @@ typedef struct cli_model {
     bool memory_given;
     double memory_mb;
     double constant_mb; /**< of -mc: held on every stage besides what the model says */
-    const ek_format *format;
+    const char *format; /**< a name of FORMATS in model.c */
     bool format_given;
     const char *output, *svg, *chrome_trace, *html;
     bool no_default_folder; /**< pictures only where an option asks for them */
@@ -46,7 +46,7 @@ void cli_model_init(cli_model *model);
 /** The schedule of a name; NULL after a message that lists the names. `length` bytes of `text`. */
 const ek_schedule *cli_find_schedule(const char *text, size_t length);
 
-/** Takers of --schedule, into a `const ek_schedule *`, and of --format, into a `const ek_format *`. */
+/** Takers of --schedule, into a `const ek_schedule *`, and of --format, into a `const char *`. */
 bool cli_take_schedule(const cli_option *option, const char *text, void *place);
 bool cli_take_format(const cli_option *option, const char *text, void *place);
 

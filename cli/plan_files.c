@@ -1,18 +1,12 @@
 /* What `evenkeel plan` leaves behind: a picture of the layouts and a page for a browser. */
 #include <stdio.h>
 
-#include "evenkeel/layout_picture.h"
+#include "evenkeel/layout_report.h"
 
 #include "files.h"
 #include "memory.h"
 #include "page.h"
 #include "plan.h"
-
-/* Degrees of the pipeline tell layouts apart best: what they cost in time and give in memory goes along with them. */
-static ek_status write_svg(const void *result, FILE *out, ek_error *err)
-{
-    return ek_layout_write_svg(result, EK_AXIS_PIPELINE, out, err);
-}
 
 static bool write_page(const cli_plan_command *c, cli_plan *f)
 {
@@ -34,6 +28,7 @@ bool cli_plan_pictures(const cli_plan_command *command, cli_plan *found)
         cli_note("no layout fits, so there is no picture of any");
         return true;
     }
-    return (!command->svg || cli_write_output(command->svg, write_svg, &found->result)) &&
+    const ek_layout_report report = {.result = &found->result};
+    return cli_save(command->svg, ek_output_of_layout(&report), "svg") &&
            (!command->html || write_page(command, found));
 }

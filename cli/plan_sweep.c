@@ -111,20 +111,12 @@ static void show(void *user, int which, const ek_layout_sweep_point *point)
 
 static bool print(const cli_plan_command *c, const cli_plan *f, const ek_layout_sweep *found)
 {
-    ek_error err;
-    ek_status status;
     const ek_layout_sweep_report report = {.sweep = found,
                                            .job = &f->job,
                                            .device = &f->device,
                                            .wanted_seconds = c->wanted_seconds,
                                            .color = cli_color(STDOUT_FILENO)};
-    if (strcmp(c->format, "json") == 0)
-        status = ek_layout_sweep_write_json(&report, stdout, &err);
-    else if (strcmp(c->format, "csv") == 0)
-        status = ek_layout_sweep_write_csv(&report, stdout, &err);
-    else
-        status = ek_layout_sweep_write_text(&report, stdout, &err);
-    return cli_printed(status, &err);
+    return cli_print(ek_output_of_layout_sweep(&report), c->format);
 }
 
 int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)

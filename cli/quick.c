@@ -39,11 +39,7 @@ bool cli_check_quick(const cli_model *model, const cli_open *open)
                 options[i].name);
             return false;
         }
-    if (!model->format->write_quick) {
-        cli_error(NULL, "--quick prints text or json, not %s", model->format->name);
-        return false;
-    }
-    return true;
+    return cli_check_format(model, EK_OUTPUT_QUICK, "--quick");
 }
 
 /* The same as the search sees it. */
@@ -98,7 +94,7 @@ int cli_run_quick(cli_model *model, const ek_layers *layers, cli_search *search)
     }
     const ek_quick_report report = {layers, &quick, quick.feasible ? &result : NULL};
     bool silent = cli_on_stdout(model->html) && quick.feasible;
-    if ((!silent && !cli_printed(model->format->write_quick(&report, stdout, &err), &err)) ||
+    if ((!silent && !cli_print(ek_output_of_quick(&report), model->format)) ||
         (quick.feasible && !write_pictures(model, layers, search, &report)))
         goto done;
     if (!quick.feasible)

@@ -194,18 +194,13 @@ static bool run_sweep(sweep *s, const ek_layers *layers, ek_sweep *out)
     return status == EK_OK;
 }
 
-static ek_status write_picture(const void *user, FILE *out, ek_error *err)
-{
-    return ek_svg_sweep_write(user, out, err);
-}
-
 static bool write_pictures(const cli_model *model, const ek_sweep *report)
 {
-    bool text = strcmp(model->format->name, "text") == 0 && !cli_on_stdout(model->html);
+    bool text = strcmp(model->format, "text") == 0 && !cli_on_stdout(model->html);
     const char *folder = model->output ? model->output : text && !model->svg && !model->html ? "output" : NULL;
     const ek_view_run run = {.name = report->key->name, .sweep = report};
     char path[4096];
-    if (model->svg && !cli_write_file(model->svg, write_picture, report))
+    if (!cli_save(model->svg, ek_output_of_sweep(report), "svg"))
         return false;
     if (model->html) {
         char title[EK_NAME_SIZE + 128];
@@ -219,7 +214,7 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
         cli_error(NULL, "the path of a picture is too long");
         return false;
     }
-    if (!cli_make_folder(folder) || !cli_write_file(path, write_picture, report))
+    if (!cli_make_folder(folder) || !cli_save(path, ek_output_of_sweep(report), "svg"))
         return false;
     if (text)
         printf("\npictures:\n  %s\n", path);
@@ -228,10 +223,8 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
 
 static int print_sweep(const cli_model *model, const ek_sweep *found)
 {
-    ek_error err;
     bool silent = cli_on_stdout(model->html);
-    if ((!silent && !cli_printed(model->format->write_sweep(found, stdout, &err), &err)) ||
-        !write_pictures(model, found))
+    if ((!silent && !cli_print(ek_output_of_sweep(found), model->format)) || !write_pictures(model, found))
         return EXIT_WRONG;
     for (int i = 0; i < found->n; i++)
         if (found->row[i].plan.n_stages > 0)
@@ -243,10 +236,8 @@ int cli_run_sweep(const cli_model *model, const ek_layers *layers, cli_search *s
 {
     sweep s = {.model = model, .search = search};
     ek_sweep found;
-    if (!model->format->write_sweep) {
-        cli_error(NULL, "--sweep prints text or json, not %s", model->format->name);
+    if (!cli_check_format(model, EK_OUTPUT_SWEEP, "--sweep"))
         return EXIT_WRONG;
-    }
     if (model->chrome_trace) {
         cli_error(NULL, "--chrome-trace is of one plan; leave it or --sweep out");
         return EXIT_WRONG;

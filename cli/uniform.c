@@ -34,11 +34,7 @@ static bool check_options(const cli_model *model)
             cli_error(NULL, "%s is not for --uniform, which needs no model; leave one of them out", options[i].name);
             return false;
         }
-    if (!model->format->write_uniform) {
-        cli_error(NULL, "--uniform prints text or json, not %s", model->format->name);
-        return false;
-    }
-    return true;
+    return cli_check_format(model, EK_OUTPUT_UNIFORM, "--uniform");
 }
 
 static bool write_pictures(cli_model *model, const ek_uniform_run *run)
@@ -75,7 +71,7 @@ int cli_run_uniform(cli_model *model, const char *text)
         cli_error(NULL, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine = (cli_on_stdout(model->html) || cli_printed(model->format->write_uniform(&run, stdout, &err), &err)) &&
+    bool fine = (cli_on_stdout(model->html) || cli_print(ek_output_of_uniform(&run), model->format)) &&
                 write_pictures(model, &run);
     ek_uniform_run_clear(&run);
     return fine ? EXIT_DONE : EXIT_WRONG;

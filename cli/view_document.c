@@ -21,6 +21,7 @@
 #endif
 
 #include "evenkeel/evenkeel.h"
+#include "evenkeel/write.h"
 #include "files.h"
 
 enum { MAX_PATH = 4096, MAX_DEPTH = 16 };
@@ -232,7 +233,7 @@ static bool write_document(const cli_view_how *how, const char *title, FILE *out
         return false;
     run[1] = second->run[0];
     const ek_view view = {.title = title, .n_runs = compared ? 2 : 1, .run = run, .served = true};
-    return ek_view_write_json(&view, out, &err) == EK_OK && fflush(out) == 0;
+    return ek_write(ek_output_of_page(&view), "json", out, &err) == EK_OK && fflush(out) == 0;
 }
 
 bool cli_document_begin(cli_document *document, const cli_view_how *how, const char *title, const char *folder,

@@ -251,28 +251,6 @@ void ek_calibration_clear(ek_calibration *calibration);
  * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
  */
 ek_status ek_calibration_write_device(const ek_calibration *calibration, FILE *out, ek_error *err);
-/**
- * For people.
- *
- * @param color  with terminal colours
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
-/** docs/calibrate.md has the fields. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
-ek_status ek_calibration_write_json(const ek_calibration *calibration, FILE *out, ek_error *err);
-/**
- * A row for every run: measured, and predicted by the start, the result, and without the run or its group.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_calibration_write_csv(const ek_calibration *calibration, FILE *out, ek_error *err);
-/**
- * A picture: predicted steps beside measured ones, errors, the constants that the runs determine.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_calibration_write_svg(const ek_calibration *calibration, FILE *out, ek_error *err);
-
 #ifdef __cplusplus
 }
 #endif

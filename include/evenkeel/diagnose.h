@@ -119,20 +119,6 @@ ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *opti
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 
-/**
- * For people, lines of at most 100 columns but for settings.
- *
- * @param color  with terminal colours
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
-/**
- * For scripts: docs/diagnose.md. Times in seconds, shares of a step.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
-
 #ifdef __cplusplus
 }
 #endif

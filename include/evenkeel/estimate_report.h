@@ -27,28 +27,6 @@ typedef struct ek_estimate_report {
     bool color;              /**< ANSI colours, for a terminal that wants them */
 } ek_estimate_report;
 
-/**
- * For people: the verdict, the measured run, the parts of the step, a row a stage, memory, the error to expect and what
- * makes it smaller.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(stages).
- */
-ek_status ek_estimate_write_text(const ek_estimate_report *report, FILE *out, ek_error *err);
-/** Everything, by docs/estimate-json.md. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(stages). */
-ek_status ek_estimate_write_json(const ek_estimate_report *report, FILE *out, ek_error *err);
-/**
- * A header line and a row for every stage and part, comma-separated.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(stages).
- */
-ek_status ek_estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err);
-/**
- * A bar of parts for every stage on one time axis; with a measured run, measured beside predicted.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(stages).
- */
-ek_status ek_estimate_write_svg(const ek_estimate_report *report, FILE *out, ek_error *err);
-
 #ifdef __cplusplus
 }
 #endif

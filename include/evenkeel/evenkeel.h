@@ -59,6 +59,7 @@
 #include "evenkeel/uniform.h"
 #include "evenkeel/view.h"
 #include "evenkeel/view_files.h"
+#include "evenkeel/write.h"
 
 #define EK_VERSION "0.1.0"
 

@@ -26,6 +26,19 @@ typedef struct ek_ir_view {
     bool color;
 } ek_ir_view;
 
+/** What ek_write() takes: checked graphs as one answer. Borrowed. */
+typedef struct ek_ir_reports {
+    const ek_ir_report *const *report; /**< [n] */
+    int n;
+    const ek_ir_view *view; /**< NULL: all of them */
+} ek_ir_reports;
+/** The difference of two graphs: `a` is the one before a change, `b` after it. Borrowed. */
+typedef struct ek_ir_difference_report {
+    const ek_ir_report *a, *b;
+    const ek_ir_difference *difference;
+    const ek_ir_view *view; /**< how long lists for people are; NULL: as usual */
+} ek_ir_difference_report;
+
 /** Most operators, with their neighbours, that a picture is made of. */
 enum { EK_IR_MAX_DRAWN = 2000 };
 
@@ -42,47 +55,6 @@ ek_status ek_ir_view_check(const ek_ir_view *view, ek_error *err);
  * @return as ek_ir_view_check(), and EK_ERR_MEMORY. O(nodes).
  */
 ek_status ek_ir_view_count(const ek_ir *ir, const ek_ir_view *view, uint32_t *n, ek_error *err);
-
-/**
- * A summary for people, at most 100 columns but for long names. With a layer or operators chosen, its lists are of
- * them, and each of them follows with operands and attributes.
- *
- * @param view  NULL: all of it
- * @return EK_OK; EK_ERR_INPUT as ek_ir_view_check(); EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(nodes
- *         log nodes).
- */
-ek_status ek_ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
-/**
- * docs/ir-json.md, for one or several files.
- *
- * @param report  [n] of the files
- * @param view    NULL: all of them
- * @return EK_OK; EK_ERR_INPUT as ek_ir_view_check(); EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(nodes
- *         log nodes).
- */
-ek_status ek_ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err);
-/**
- * The chosen operators, their neighbours and the edges between as Graphviz.
- *
- * @return EK_OK; EK_ERR_INPUT when none is chosen, or these are more than EK_IR_MAX_DRAWN, and as ek_ir_view_check();
- *         EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(nodes + edges).
- */
-ek_status ek_ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
-/**
- * The difference for people; docs/ir-json.md. `a` is the graph before a change, `b` after it.
- *
- * @param view  how long lists are; NULL: as usual
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(differences).
- */
-ek_status ek_ir_write_difference_text(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
-                                      const ek_ir_view *view, FILE *out, ek_error *err);
-/**
- * The same for scripts, by docs/ir-json.md. All of it: `view` does not count.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(differences).
- */
-ek_status ek_ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
-                                      const ek_ir_view *view, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

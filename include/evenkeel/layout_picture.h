@@ -41,17 +41,6 @@ ek_status ek_layout_front_of_bounds(const ek_layout_point *point, long n, ek_lay
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_front_clear(ek_layout_front *front);
 
-/**
- * Step (logarithmic) against the memory of the fullest stage, for all points: plans found filled, bounds hollow; the
- * plans near the best enlarged; the limit, the front of the plans and that of the bounds; the best plans numbered, and
- * listed below; the job's own layout.
- *
- * @param color  the axis whose values have colours
- * @return EK_OK; EK_ERR_INPUT where there is no point; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY.
- *         O(n log n).
- */
-ek_status ek_layout_write_svg(const ek_layout_result *result, ek_layout_axis color, FILE *out, ek_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -33,27 +33,6 @@ typedef struct ek_layout_report {
     bool color;              /**< ANSI colours, for a terminal that wants them */
 } ek_layout_report;
 
-/**
- * For people: the verdict, what was asked about one layout, today's layout, the best plans, the parts and the stages of
- * the first, why not the others; rules of thumb, runs to try; where nothing fits the closest layout and what would make
- * it fit.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(plans x stages).
- */
-ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err);
-/**
- * Everything but the points, by docs/plan-json.md.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(plans x stages).
- */
-ek_status ek_layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err);
-/**
- * A header line and a row for every plan, comma-separated.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(plans x stages).
- */
-ek_status ek_layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err);
-
 /** A sweep, printed. All borrowed. */
 typedef struct ek_layout_sweep_report {
     const ek_layout_sweep *sweep;
@@ -62,17 +41,6 @@ typedef struct ek_layout_sweep_report {
     double wanted_seconds; /**< of a step; 0: none */
     bool color;
 } ek_layout_sweep_report;
-
-/**
- * A row for every value: its best layout, step, throughput of a device, linearity, and how sure.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(values).
- */
-ek_status ek_layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
-/** By docs/plan-json.md. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(values). */
-ek_status ek_layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
-/** A header line and a row for every value. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(values). */
-ek_status ek_layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

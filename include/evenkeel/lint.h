@@ -106,24 +106,6 @@ ek_status ek_lint_run(const char *const *path, int n_paths, const ek_lint_option
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_lint_clear(ek_lint *lint);
 
-/**
- * `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it with `context`.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err);
-/**
- * For scripts: docs/lint.md.
- *
- * @return EK_OK; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(output).
- */
-ek_status ek_lint_write_json(const ek_lint *lint, FILE *out, ek_error *err);
-/**
- * SARIF 2.1.0, for code review.
- *
- * @return EK_OK; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(findings x rules + rules^2).
- */
-ek_status ek_lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);
 /** A rule with all it says. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err);
 

@@ -105,25 +105,15 @@ typedef struct ek_memory_report {
     bool color;                             /**< ANSI colours, for a terminal that wants them */
 } ek_memory_report;
 
+/** Rules of a framework's predictions: name, value, what it is, whether it is derived, documented or assumed; those
+ * that are not the framework's default are marked. Borrowed. */
+typedef struct ek_rules_report {
+    const ek_rules *rules;
+    ek_framework framework;
+} ek_rules_report;
+
 /** Decoder layers of a stage by recompute kind, over all its chunks. O(chunks). */
 ek_chunk_mix ek_memory_stage_mix(const ek_job *job, int stage);
-
-/**
- * For people: the verdict, a row a stage, where the peak is and what is alive there, what the prediction rests on.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(stages).
- */
-ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err);
-/** Everything, by docs/memory-json.md. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
-ek_status ek_memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err);
-/**
- * A header line and a row a stage, comma-separated.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err);
-/** A stacked bar a stage, with the limit. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
-ek_status ek_memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err);
 
 /**
  * The lines that end the dry-run log of a stage, as the framework writes them and ek_log_read() reads them.
@@ -135,20 +125,6 @@ ek_status ek_memory_write_svg(const ek_memory_report *report, FILE *out, ek_erro
 ek_status ek_memory_write_log(const ek_memory *memory, int stage, double device_mb, FILE *out, ek_error *err);
 /** Name of the stage's log below a dry run's folder: "stage_3_rank_3072/mindformer.log". */
 void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size);
-
-/**
- * The rules: name, value, what it is, whether it is derived, documented or assumed, and those that are not the
- * framework's default marked.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(rules^2).
- */
-ek_status ek_memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
-/**
- * The same as a JSON list.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(rules^2).
- */
-ek_status ek_memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

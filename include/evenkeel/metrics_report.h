@@ -32,32 +32,6 @@ typedef struct ek_metrics_report {
     bool color;
 } ek_metrics_report;
 
-/**
- * A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
-/**
- * docs/metrics-json.md: null where a figure is not known.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
- */
-ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
-
-/**
- * The devices known by name, with what their figures rest on: a table.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(devices).
- */
-ek_status ek_devices_write_text(FILE *out, ek_error *err);
-/**
- * The same as a list of objects.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(devices).
- */
-ek_status ek_devices_write_json(FILE *out, ek_error *err);
-
 #ifdef __cplusplus
 }
 #endif

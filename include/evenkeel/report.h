@@ -1,7 +1,6 @@
 /* evenkeel/report.h - results as text, YAML, JSON, pictures and traces.
  *
- * An output format is one file behind the table ek_formats (text to stdout) or one of the writers below it. Writers
- * only print: every figure is computed before.
+ * ek_write() (evenkeel/write.h) writes them. Writers only print: every figure is computed before.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
  * several threads at once, on the same objects where these are const. */
@@ -52,51 +51,6 @@ typedef struct ek_collected {
     ek_peak which;
     const ek_memory_usage *usage; /**< NULL when it cannot be made */
 } ek_collected;
-
-/** One way of printing a report to a stream. */
-typedef struct ek_format {
-    const char *name; /**< as given to --format */
-    ek_status (*write)(const ek_report *report, FILE *out, ek_error *err);
-    /** The schedules; like the following NULL when the format has no such thing. */
-    ek_status (*write_schedules)(FILE *out, ek_error *err);
-    ek_status (*write_uniform)(const ek_uniform_run *run, FILE *out, ek_error *err);
-    ek_status (*write_sweep)(const ek_sweep *sweep, FILE *out, ek_error *err);
-    ek_status (*write_quick)(const ek_quick_report *report, FILE *out, ek_error *err);
-    ek_status (*write_guide)(const ek_guide *guide, FILE *out, ek_error *err);
-    ek_status (*write_collected)(const ek_collected *collected, FILE *out, ek_error *err);
-} ek_format;
-
-/** text, yaml, json; NULL at the end. */
-extern const ek_format *const ek_formats[];
-/** The format of a name, or NULL. O(formats). */
-const ek_format *ek_format_find(const char *name);
-
-/**
- * Timeline above memory curves, limit drawn in, one picture for one case.
- *
- * @param case_index  0 to n_cases - 1
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(blocks).
- */
-ek_status ek_svg_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
-/**
- * All cases side by side on one time axis, with a table of step, bubble and peak.
- *
- * @return EK_OK; EK_ERR_INPUT where there is no case; EK_ERR_SYSTEM when `out` cannot be written. O(blocks).
- */
-ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err);
-/**
- * Step time and its bound over the swept value.
- *
- * @return EK_OK; EK_ERR_INPUT where there is no value to draw; EK_ERR_SYSTEM when `out` cannot be written. O(rows).
- */
-ek_status ek_svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err);
-/**
- * The simulated timeline of one case as a Chrome trace (Trace Event Format) that Perfetto opens.
- *
- * @param case_index  0 to n_cases - 1
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(blocks).
- */
-ek_status ek_chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

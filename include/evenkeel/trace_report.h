@@ -31,21 +31,11 @@ bool ek_trace_view_has_rank(const ek_trace_run *run, const ek_trace_view *view);
 /** Is the view's step among those of the run's ranks? Yes where it names none. O(ranks x steps). */
 bool ek_trace_view_has_step(const ek_trace_run *run, const ek_trace_view *view);
 
-/**
- * A summary for people: where a step goes, stages, layers, operators, communication, data, memory, findings. Many ranks
- * are summed up, and the worst shown; one rank (view->rank) is shown in full.
- *
- * @return EK_OK; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(results).
- */
-ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
-
-/**
- * Everything, by docs/trace-json.md; view->rank and view->step narrow it, the rest of the view does not count. Times
- * are exact to the nanosecond.
- *
- * @return EK_OK; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY. O(results), memory O(processes).
- */
-ek_status ek_trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
+/** What ek_write() takes of a trace. Borrowed. */
+typedef struct ek_trace_report {
+    const ek_trace_run *run;
+    const ek_trace_view *view; /**< NULL: all of it */
+} ek_trace_report;
 
 /** A table of comma-separated values with a header line. */
 typedef struct ek_trace_table {
@@ -55,22 +45,6 @@ typedef struct ek_trace_table {
 enum { EK_N_TRACE_TABLES = 13 };
 /** The first is what `--format csv` prints. */
 extern const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES];
-/**
- * Write one of them.
- *
- * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(rows).
- */
-ek_status ek_trace_write_csv(const ek_trace_run *run, const ek_trace_table *table, const ek_trace_view *view, FILE *out,
-                             ek_error *err);
-
-/**
- * A bar for every rank: what its mean step was spent on.
- *
- * @return EK_OK; EK_ERR_INPUT where there is no rank to draw; EK_ERR_SYSTEM when `out` cannot be written;
- *         EK_ERR_MEMORY. O(ranks).
- */
-ek_status ek_trace_write_svg(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -75,6 +75,17 @@ typedef struct ek_trace_index ek_trace_index;
 typedef struct ek_trace_index_options ek_trace_index_options;
 typedef struct ek_train_log ek_train_log;
 typedef struct ek_train_log_summary ek_train_log_summary;
+typedef struct ek_quick_report ek_quick_report;
+typedef struct ek_collected ek_collected;
+typedef struct ek_rules_report ek_rules_report;
+typedef struct ek_ir_reports ek_ir_reports;
+typedef struct ek_ir_difference_report ek_ir_difference_report;
+typedef struct ek_lint ek_lint;
+typedef struct ek_layout_report ek_layout_report;
+typedef struct ek_layout_sweep_report ek_layout_sweep_report;
+typedef struct ek_metrics_report ek_metrics_report;
+typedef struct ek_trace_report ek_trace_report;
+typedef struct ek_view ek_view;
 typedef struct ek_uniform_run ek_uniform_run;
 
 #ifdef __cplusplus

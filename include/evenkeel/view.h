@@ -57,20 +57,6 @@ typedef struct ek_view {
 /** Bytes of events' texts that a page may hold; larger traces are served. */
 enum { EK_VIEW_MAX_TRACE_BYTES = 96 << 20 };
 
-/**
- * The whole page.
- *
- * @return EK_OK, EK_ERR_INPUT when a trace is too large for a page (the message says what to do), EK_ERR_SYSTEM when
- *         `out` cannot be written or a trace's file has changed, EK_ERR_MEMORY. O(events and blocks).
- */
-ek_status ek_view_write_html(const ek_view *view, FILE *out, ek_error *err);
-/**
- * The document alone, as JSON on one line: what a server hands to its page.
- *
- * @return as ek_view_write_html(). O(events and blocks).
- */
-ek_status ek_view_write_json(const ek_view *view, FILE *out, ek_error *err);
-
 /** The runs of a page about layouts: the layouts, and a run of its own for each of the best plans and for the job's
  *  own layout. */
 typedef struct ek_layout_view {

@@ -5,6 +5,7 @@
 #include "base/json_stream.h"
 #include "report/calibration_internal.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static void put_error(ek__stream *s, const char *key, const ek_calibration_error *e)
 {
@@ -192,7 +193,7 @@ static void put_design(ek__stream *s, const ek_calibration *c)
     ek__stream_end(s);
 }
 
-ek_status ek_calibration_write_json(const ek_calibration *c, FILE *out, ek_error *err)
+ek_status ek__calibration_write_json(const ek_calibration *c, FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     ek__stream_object(&s, NULL, true);
@@ -221,7 +222,7 @@ static void csv_real(double value, FILE *out)
     fprintf(out, ",%s", isfinite(value) ? ek__real(value).text : "");
 }
 
-ek_status ek_calibration_write_csv(const ek_calibration *c, FILE *out, ek_error *err)
+ek_status ek__calibration_write_csv(const ek_calibration *c, FILE *out, ek_error *err)
 {
     fputs("file,line,name,group,use,measured_s,start_s,predicted_s,left_out_s,group_left_out_s,weight,why\n", out);
     for (int i = 0; i < c->n_runs; i++) {

@@ -5,6 +5,7 @@
 
 #include "report/calibration_internal.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum {
     PLOT_TOP = 142,
@@ -358,7 +359,7 @@ static double draw_below(const drawing *d, double y)
     return draw_kernels(d, draw_links(d, draw_constants(d, y)));
 }
 
-ek_status ek_calibration_write_svg(const ek_calibration *c, FILE *out, ek_error *err)
+ek_status ek__calibration_write_svg(const ek_calibration *c, FILE *out, ek_error *err)
 {
     bool runs = c->n_used + c->n_held > 0;
     double below = runs ? PLOT_BOTTOM + 84 : 104;

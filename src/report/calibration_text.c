@@ -7,6 +7,7 @@
 #include "base/page.h"
 #include "report/calibration_internal.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 enum { MAX_LEFT = 8 };
 
@@ -259,7 +260,7 @@ static void print_worst(const ek_calibration *c, bool color, FILE *out)
     }
 }
 
-ek_status ek_calibration_write_text(const ek_calibration *c, bool color, FILE *out, ek_error *err)
+ek_status ek__calibration_write_text(const ek_calibration *c, bool color, FILE *out, ek_error *err)
 {
     fprintf(out, "%s, from %s\n", c->device.name, c->start);
     for (int i = 0; i < c->n_sources; i++)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "evenkeel/cases.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 enum { PIPELINE_PID = 1, MEMORY_PID = 2 };
 
@@ -147,7 +148,7 @@ static void write_other(const ek_report *report, const ek_case *c, FILE *out)
     fputs(",\"unit\":\"simulated, not measured; the unit of the input is taken as milliseconds\"}}\n", out);
 }
 
-ek_status ek_chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err)
+ek_status ek__chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err)
 {
     assert(case_index >= 0 && case_index < report->n_cases);
     const ek_case *c = &report->cases[case_index];

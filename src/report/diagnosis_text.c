@@ -7,6 +7,7 @@
 #include "base/page.h"
 #include "report/diagnosis_internal.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 enum { INDENT = 3, SETTING_INDENT = 7, MAX_HANG = 16 };
 
@@ -162,7 +163,7 @@ static void print_rest(const page *p, const ek_diagnosis *d)
         print_item(p, INDENT, "- ", d->note[i]);
 }
 
-ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color_wanted, FILE *out, ek_error *err)
+ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color_wanted, FILE *out, ek_error *err)
 {
     const page p = {out, color_wanted};
     print_step(&p, diagnosis);

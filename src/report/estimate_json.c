@@ -7,6 +7,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
+#include "report/writers.h"
 
 static double known(double value)
 {
@@ -189,7 +190,7 @@ static void put_figures(ek__stream *s, const ek_estimate *e)
     ek__stream_end(s);
 }
 
-ek_status ek_estimate_write_json(const ek_estimate_report *report, FILE *out, ek_error *err)
+ek_status ek__estimate_write_json(const ek_estimate_report *report, FILE *out, ek_error *err)
 {
     const ek_estimate *e = report->estimate;
     ek__stream s = {.out = out};
@@ -224,7 +225,7 @@ static void csv_row(const ek_estimate *e, int s, int part, FILE *out)
     fprintf(out, ",%s\n", ek__exact_mb(ek__memory_peak(&e->memory.stage[s])).text);
 }
 
-ek_status ek_estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err)
+ek_status ek__estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err)
 {
     fputs("stage,part,seconds,share,basis,standard_error_s,stage_peak_mb\n", out);
     for (int s = 0; s < report->estimate->step.n_stages; s++)

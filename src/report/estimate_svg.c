@@ -8,6 +8,7 @@
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum { PLOT_LEFT = 130, PLOT_RIGHT = 1380, LEGEND_TOP = 96, LEGEND_LINE = 22, LEGEND_RIGHT = EK__PAGE - EK__MARGIN };
 
@@ -191,7 +192,7 @@ static drawing lay_out(const ek_estimate_report *report, FILE *out)
     return d;
 }
 
-ek_status ek_estimate_write_svg(const ek_estimate_report *report, FILE *out, ek_error *err)
+ek_status ek__estimate_write_svg(const ek_estimate_report *report, FILE *out, ek_error *err)
 {
     drawing d = lay_out(report, out);
     char title[256];

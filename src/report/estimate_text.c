@@ -8,6 +8,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
+#include "report/writers.h"
 
 enum { NAME = 28, NUMBER = 12, STAGE = 10 };
 
@@ -208,7 +209,7 @@ static void print_error(const page *p)
     ek__print_wrapped(text, 0, p->out);
 }
 
-ek_status ek_estimate_write_text(const ek_estimate_report *report, FILE *out, ek_error *err)
+ek_status ek__estimate_write_text(const ek_estimate_report *report, FILE *out, ek_error *err)
 {
     const page p = {out, report, report->estimate};
     print_verdict(&p);

@@ -238,7 +238,7 @@ static json_t *answer(ek__json *b, const ek_report *report, int case_index, bool
     return root;
 }
 
-static ek_status write_json(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__json_report(const ek_report *report, FILE *out, ek_error *err)
 {
     bool list = report->list || (!report->search && report->n_cases > 1);
     int n = list ? report->n_cases : 1;
@@ -256,12 +256,3 @@ static ek_status write_json(const ek_report *report, FILE *out, ek_error *err)
     fputs(list ? "\n]\n" : "\n", out);
     return ek__finish(out, err);
 }
-
-const ek_format ek__format_json = {.name = "json",
-                                   .write = write_json,
-                                   .write_schedules = ek__json_schedules,
-                                   .write_uniform = ek__json_uniform,
-                                   .write_sweep = ek__json_sweep,
-                                   .write_quick = ek__json_quick,
-                                   .write_guide = ek__json_guide,
-                                   .write_collected = ek__json_collected};

@@ -449,7 +449,7 @@ static void memory_model(const ek_report *report, FILE *out)
     doubts(report, out);
 }
 
-static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__text_report(const ek_report *report, FILE *out, ek_error *err)
 {
     bool searched = report->search != NULL;
     int full = searched && report->n_cases > 1 ? 1 : report->n_cases;
@@ -468,12 +468,3 @@ static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
         memory_model(report, out);
     return ek__finish(out, err);
 }
-
-const ek_format ek__format_text = {.name = "text",
-                                   .write = write_text,
-                                   .write_schedules = ek__text_schedules,
-                                   .write_uniform = ek__text_uniform,
-                                   .write_sweep = ek__text_sweep,
-                                   .write_quick = ek__text_quick,
-                                   .write_guide = ek__text_guide,
-                                   .write_collected = ek__text_collected};

@@ -103,7 +103,7 @@ static void write_case(const ek_report *report, int index, FILE *out)
     fputc('\n', out);
 }
 
-static ek_status write_yaml(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__yaml_report(const ek_report *report, FILE *out, ek_error *err)
 {
     fputs("# Plan file of Evenkeel; `simulate` and `balance -manual` read it back.\n# model ", out);
     ek__print_name(report->layers->name, out);
@@ -123,6 +123,3 @@ static ek_status write_yaml(const ek_report *report, FILE *out, ek_error *err)
         write_case(report, i, out);
     return ek__finish(out, err);
 }
-
-const ek_format ek__format_yaml = {
-    .name = "yaml", .write = write_yaml, .write_guide = ek__yaml_guide, .write_collected = ek__yaml_collected};

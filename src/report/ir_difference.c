@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
+#include "report/writers.h"
 
 typedef struct page {
     FILE *out;
@@ -108,8 +109,8 @@ static bool same_in_all(const ek_ir_difference *d)
            d->n_recompute_in_effect[0] == d->n_recompute_in_effect[1] && d->parameter_bytes[0] == d->parameter_bytes[1];
 }
 
-ek_status ek_ir_write_difference_text(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
-                                      const ek_ir_view *view, FILE *out, ek_error *err)
+ek_status ek__ir_write_difference_text(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
+                                       const ek_ir_view *view, FILE *out, ek_error *err)
 {
     const page p = {out, {a, b}, difference, view, ek__ir_top(view)};
     for (int i = 0; i < 2; i++) {
@@ -171,8 +172,8 @@ static void put_only(ek__stream *s, const char *key, const ek_ir *ir, const uint
     ek__stream_end(s);
 }
 
-ek_status ek_ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
-                                      const ek_ir_view *view, FILE *out, ek_error *err)
+ek_status ek__ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
+                                       const ek_ir_view *view, FILE *out, ek_error *err)
 {
     const ek_ir_difference *d = difference;
     ek__stream stream = {.out = out}, *s = &stream;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
+#include "report/writers.h"
 
 enum { LINE = 44 };
 
@@ -237,7 +238,7 @@ static ek_status draw(drawing *d, const ek__ir_choice *choice, ek_error *err)
     return ek__finish(d->out, err);
 }
 
-ek_status ek_ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
+ek_status ek__ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
 {
     const ek_ir *ir = report->ir;
     ek__ir_choice choice;

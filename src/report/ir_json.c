@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
+#include "report/writers.h"
 
 /* What all parts print with. */
 typedef struct page {
@@ -440,7 +441,7 @@ static void put_all(page *p)
     fputc('\n', s->out);
 }
 
-ek_status ek_ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err)
+ek_status ek__ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err)
 {
     ek__ir_sums *sums = ek__alloc((size_t)n, sizeof *sums);
     ek_status status = sums ? EK_OK : ek__no_memory(err);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
+#include "report/writers.h"
 
 typedef struct page {
     FILE *out;
@@ -438,7 +439,7 @@ static void print_findings(const page *p)
     more(p, n);
 }
 
-ek_status ek_ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
+ek_status ek__ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
 {
     static const ek_ir_view whole = {.layer = -1}; /* a verdict is of the file */
     ek__ir_sums sums;

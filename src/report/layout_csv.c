@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "report/layout_internal.h"
+#include "report/writers.h"
 
 static void header(FILE *out)
 {
@@ -44,7 +45,7 @@ static void row(int rank, const ek_layout_plan *plan, FILE *out)
     fputc('\n', out);
 }
 
-ek_status ek_layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err)
+ek_status ek__layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err)
 {
     header(out);
     for (int i = 0; i < report->result->n_plans; i++)

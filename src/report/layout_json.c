@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "report/layout_internal.h"
+#include "report/writers.h"
 
 /* ---- plans ---- */
 
@@ -118,7 +119,7 @@ static void put_warnings(ek__stream *s, const ek_layout_report *report)
     ek__stream_end(s);
 }
 
-ek_status ek_layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err)
+ek_status ek__layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err)
 {
     const ek_layout_result *r = report->result;
     ek__stream s = {.out = out};

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "evenkeel/layout_picture.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum {
     TOP = 152,
@@ -565,7 +566,7 @@ static void draw_title(const drawing *d)
     ek__svg_text(d->out, EK__MARGIN, 64, 14, EK__START, "m", fitted);
 }
 
-ek_status ek_layout_write_svg(const ek_layout_result *result, ek_layout_axis color, FILE *out, ek_error *err)
+ek_status ek__layout_write_svg(const ek_layout_result *result, ek_layout_axis color, FILE *out, ek_error *err)
 {
     drawing d = {.out = out, .r = result, .color = color, .unit = 1, .unit_name = "MB", .err = err};
     if (result->n_points == 0)

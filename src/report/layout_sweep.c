@@ -4,6 +4,7 @@
 #include "base/page.h"
 #include "evenkeel/layout_advice.h"
 #include "report/layout_internal.h"
+#include "report/writers.h"
 
 static const char *const title[EK_N_LAYOUT_SWEEPS] = {"devices", "memory, MB", "global batch"};
 
@@ -51,7 +52,7 @@ static void print_conclusions(const ek_layout_sweep_report *report, FILE *out)
     }
 }
 
-ek_status ek_layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
+ek_status ek__layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
 {
     const ek_layout_sweep *s = report->sweep;
     ek__print_name(report->job->name[0] ? report->job->name : "model", out);
@@ -87,7 +88,7 @@ static void put_point(ek__stream *s, const ek_layout_sweep_point *p)
     ek__stream_end(s);
 }
 
-ek_status ek_layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
+ek_status ek__layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
 {
     const ek_layout_sweep *sweep = report->sweep;
     ek__stream s = {.out = out};
@@ -125,7 +126,7 @@ static void row(const ek_layout_sweep_point *p, FILE *out)
             p->plan.layout.n_micro_batches);
 }
 
-ek_status ek_layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
+ek_status ek__layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
 {
     fputs("value,devices,global_batch,step_time_s,tokens_per_second_per_device,linearity,peak_mb,proved", out);
     for (int i = 0; i < EK_N_LAYOUT_AXES; i++)

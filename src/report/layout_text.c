@@ -6,6 +6,7 @@
 
 #include "base/page.h"
 #include "report/layout_internal.h"
+#include "report/writers.h"
 
 enum { NAME = 28, NUMBER = 12, MOST_PARTS = 3 };
 
@@ -439,7 +440,7 @@ static void print_fits(const page *p)
                       0, p->out);
 }
 
-ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err)
+ek_status ek__layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err)
 {
     const page p = {out, report, report->result, report->color};
     bool some = p.r->n_plans > 0;

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "report/json.h"
 #include "report/lint_internal.h"
+#include "report/writers.h"
 
 static json_t *number_or_null(int value)
 {
@@ -30,7 +31,7 @@ static json_t *findings_json(ek__json *b, const ek_lint_finding *finding, int n)
     return list;
 }
 
-ek_status ek_lint_write_json(const ek_lint *lint, FILE *out, ek_error *err)
+ek_status ek__lint_write_json(const ek_lint *lint, FILE *out, ek_error *err)
 {
     ek__json b = {0};
     json_t *root = json_object(), *counts = json_object();

@@ -7,6 +7,7 @@
 #include "evenkeel/evenkeel.h"
 #include "report/json.h"
 #include "report/lint_internal.h"
+#include "report/writers.h"
 
 static json_t *text_json(ek__json *b, const char *text)
 {
@@ -154,7 +155,7 @@ static json_t *tool_json(ek__json *b, const ek_lint_rule *const *rules, int n)
     return tool;
 }
 
-ek_status ek_lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err)
+ek_status ek__lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err)
 {
     const ek_lint_rule *rules[EK_MAX_LINT_RULES];
     int n = ek_lint_rules(rules);

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "report/lint_internal.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 enum { INDENT = 8 };
 
@@ -39,7 +40,7 @@ static void print_context(const ek_lint_finding *finding, FILE *out)
     putc('\n', out);
 }
 
-ek_status ek_lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err)
+ek_status ek__lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err)
 {
     for (int i = 0; i < lint->n_findings; i++) {
         const ek_lint_finding *f = &lint->finding[i];

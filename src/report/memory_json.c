@@ -8,6 +8,7 @@
 #include "evenkeel/memory_report.h"
 #include "evenkeel/recompute_sets.h"
 #include "report/memory_internal.h"
+#include "report/writers.h"
 
 static void put_mb(ek__stream *s, const char *key, int64_t bytes)
 {
@@ -397,7 +398,7 @@ static void put_extras(ek__stream *s, const ek_memory_report *r)
         put_calibration(s, r->calibration);
 }
 
-ek_status ek_memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err)
+ek_status ek__memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     const ek_memory *m = report->memory;
@@ -426,7 +427,7 @@ ek_status ek_memory_write_json(const ek_memory_report *report, FILE *out, ek_err
     return ek__finish(out, err);
 }
 
-ek_status ek_memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err)
+ek_status ek__memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     ek__stream_object(&s, NULL, true);
@@ -475,7 +476,7 @@ static void csv_row(const ek_memory_report *r, int index, FILE *out)
     fputc('\n', out);
 }
 
-ek_status ek_memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err)
+ek_status ek__memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err)
 {
     fputs("stage,layers", out);
     for (int k = 0; k < EK_N_RECOMPUTE; k++)

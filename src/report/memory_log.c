@@ -4,6 +4,7 @@
 
 #include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
+#include "report/writers.h"
 
 enum { USUAL_DEVICE_MB = 65536 };
 
@@ -27,7 +28,7 @@ void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size)
     snprintf(name, size, "stage_%d_rank_%" PRId64 "/mindformer.log", stage, stage * ranks);
 }
 
-ek_status ek_memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err)
+ek_status ek__memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err)
 {
     fprintf(out, "rules of %s; --rule NAME=VALUE changes one\n\n", ek_framework_name[framework]);
     fprintf(out, "  %-22s %-12s %-11s %s\n", "rule", "value", "basis", "what it says");

@@ -7,6 +7,7 @@
 #include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum { PLOT_LEFT = 130, PLOT_RIGHT = 1330, PLOT_TOP = 124, LEGEND_Y = 92 };
 
@@ -141,7 +142,7 @@ static void draw_bars(const ek_memory *memory, const ek__frame *frame, FILE *out
     }
 }
 
-ek_status ek_memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err)
+ek_status ek__memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err)
 {
     const ek_memory *memory = report->memory;
     ek__frame frame = {.x = PLOT_LEFT, .width = PLOT_RIGHT - PLOT_LEFT, .y = PLOT_TOP, .n_rows = memory->n_stages};

@@ -10,6 +10,7 @@
 #include "evenkeel/memory_report.h"
 #include "evenkeel/recompute_sets.h"
 #include "report/memory_internal.h"
+#include "report/writers.h"
 
 enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
 
@@ -612,7 +613,7 @@ static void print_rules(const page *p)
     print_wrapped(p, text, 6);
 }
 
-ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err)
+ek_status ek__memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err)
 {
     page p = {.out = out, .r = report};
     verdict(&p);

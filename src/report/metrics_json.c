@@ -7,6 +7,7 @@
 #include "evenkeel/train_log.h"
 #include "report/metrics_internal.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static void put_basis(ek__stream *s, const ek__figure *figure, int n)
 {
@@ -138,7 +139,7 @@ static void put_log(ek__stream *s, const ek_metrics_report *r)
     ek__stream_end(s);
 }
 
-ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err)
+ek_status ek__metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     ek__figure figure[EK__MAX_FIGURES];
@@ -166,7 +167,7 @@ ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_e
     return ek__finish(out, err);
 }
 
-ek_status ek_devices_write_json(FILE *out, ek_error *err)
+ek_status ek__devices_write_json(FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     int n;

@@ -8,6 +8,7 @@
 #include "evenkeel/train_log.h"
 #include "report/metrics_internal.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static const char *attention_words(ek_attention_count attention)
 {
@@ -221,7 +222,7 @@ static void print_notes(const ek_metrics_report *r, FILE *out)
                 m->n_stages, m->n_chunks > 1 ? m->n_chunks : 1, m->n_chunks > 1 ? "s" : "", m->n_micro_batches);
 }
 
-ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err)
+ek_status ek__metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err)
 {
     print_verdict(report, out);
     print_sources(report, out);
@@ -233,7 +234,7 @@ ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_e
     return ek__finish(out, err);
 }
 
-ek_status ek_devices_write_text(FILE *out, ek_error *err)
+ek_status ek__devices_write_text(FILE *out, ek_error *err)
 {
     int n;
     const ek_device *device = ek_devices(&n);

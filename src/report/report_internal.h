@@ -45,7 +45,10 @@ ek__digits ek__memory(const ek_report *report, double value);
 /** Did the search for a swept value give a plan? */
 bool ek__sweep_solved(const ek_sweep_row *row);
 
-/* What formats print besides a report; see ek_format. */
+/* What ek_write() calls. */
+ek_status ek__text_report(const ek_report *report, FILE *out, ek_error *err);
+ek_status ek__yaml_report(const ek_report *report, FILE *out, ek_error *err);
+ek_status ek__json_report(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__text_schedules(FILE *out, ek_error *err);
 ek_status ek__json_schedules(FILE *out, ek_error *err);
 ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
@@ -67,9 +70,5 @@ void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 
 /** A sentence on what a search's status rests on; NULL for infeasible. */
 const char *ek__status_basis(ek_balance_status status);
-
-extern const ek_format ek__format_text;
-extern const ek_format ek__format_yaml;
-extern const ek_format ek__format_json;
 
 #endif

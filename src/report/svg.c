@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "evenkeel/cases.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum { PLOT_LEFT = 78, PLOT_RIGHT = 1444, TIMELINE_TOP = 178, SEGMENTS = 60000 };
 
@@ -96,7 +97,7 @@ static void busy_labels(FILE *out, const ek_timeline *timeline, const ek__frame 
     }
 }
 
-ek_status ek_svg_write(const ek_report *report, int case_index, FILE *out, ek_error *err)
+ek_status ek__svg_write(const ek_report *report, int case_index, FILE *out, ek_error *err)
 {
     assert(case_index >= 0 && case_index < report->n_cases);
     const ek_case *c = &report->cases[case_index];

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "evenkeel/cases.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum { GUTTER_LEFT = 40, GUTTER_RIGHT = 120, BETWEEN = 28, TABLE_TOP = 88, TABLE_PITCH = 24, N_COLUMNS = 8 };
 enum { PANEL_HEAD = 62, PANEL_GAP = 44, PANEL_FOOT = 62, SEGMENTS = 24000 };
@@ -130,7 +131,7 @@ static void legend(FILE *out, const ek_report *report, const ek__frame *frame, e
     ek__svg_memory_legend(out, report, over, scale_mb, EK__MARGIN, y + 20);
 }
 
-ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__svg_compare_write(const ek_report *report, FILE *out, ek_error *err)
 {
     if (report->n_cases < 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no case to draw");

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 enum { LEFT = 118, RIGHT = 1556, TOP = 128, BOTTOM = 600, HEIGHT = 690 };
 
@@ -168,7 +169,7 @@ static void legend(FILE *out, const ek_sweep *sweep)
         ek__svg_text(out, x, y, 12, EK__START, "bad", "× no plan fits, or none is possible");
 }
 
-ek_status ek_svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err)
+ek_status ek__svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err)
 {
     if (sweep->n < 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no value to draw");

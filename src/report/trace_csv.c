@@ -8,6 +8,7 @@
 #include "base/print.h"
 #include "report/fields_csv.h"
 #include "report/trace_internal.h"
+#include "report/writers.h"
 
 /* The table that is written. */
 typedef struct table {
@@ -90,8 +91,8 @@ const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
     {"findings", "what is worth doing, most to win first"},
 };
 
-ek_status ek_trace_write_csv(const ek_trace_run *run, const ek_trace_table *table_, const ek_trace_view *view,
-                             FILE *out, ek_error *err)
+ek_status ek__trace_write_csv(const ek_trace_run *run, const ek_trace_table *table_, const ek_trace_view *view,
+                              FILE *out, ek_error *err)
 {
     table t = {.out = out};
     do

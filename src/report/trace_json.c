@@ -9,6 +9,7 @@
 #include "report/fields_json.h"
 #include "report/report_internal.h"
 #include "report/trace_internal.h"
+#include "report/writers.h"
 
 /* A rank's place in a group. */
 typedef struct place {
@@ -598,7 +599,7 @@ static const ek__own_field own[] = {
     {"link_bandwidth.slowest", put_slowest_of_all},
 };
 
-ek_status ek_trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
+ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     shared with = {.view = view};

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "report/svg_internal.h"
 #include "report/trace_internal.h"
+#include "report/writers.h"
 
 enum { PLOT_LEFT = 150, PLOT_RIGHT = 1380, PLOT_TOP = 118, LEGEND_Y = 88, MAX_ROWS = 1024 };
 
@@ -111,7 +112,7 @@ static void draw(const ek_trace_run *run, const ek_trace_rank *const *rank, int 
     ek__svg_close(out);
 }
 
-ek_status ek_trace_write_svg(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
+ek_status ek__trace_write_svg(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
 {
     const ek_trace_rank **rank = ek__alloc((size_t)run->n_ranks, sizeof *rank);
     int n = 0;

@@ -10,6 +10,7 @@
 #include "base/page.h"
 #include "report/report_internal.h"
 #include "report/trace_internal.h"
+#include "report/writers.h"
 
 enum { ALL_RANKS = 16, BUSIEST = 5, DEFAULT_TOP = 10, NAME_WIDTH = 56 };
 
@@ -620,7 +621,7 @@ static ek_status print_groups_only(const page *p, ek_error *err)
     return ek__finish(p->out, err);
 }
 
-ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
+ek_status ek__trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
 {
     page p = {.out = out, .run = run, .view = view, .top = view && view->top > 0 ? view->top : DEFAULT_TOP};
     p.rank = ek__alloc((size_t)run->n_ranks, sizeof *p.rank);

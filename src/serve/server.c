@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view.h"
+#include "evenkeel/write.h"
 #include "serve/answer.h"
 #include "serve/guard.h"
 
@@ -340,7 +341,7 @@ static ek_status write_timeline(const ek_server *server, const char *note, char 
     FILE *out = open_memstream(text, size);
     if (!out)
         return ek__no_memory(err);
-    ek_status status = ek_view_write_json(&view, out, err);
+    ek_status status = ek_write(ek_output_of_page(&view), "json", out, err);
     bool failed = fclose(out) != 0;
     return status == EK_OK && failed ? ek__no_memory(err) : status;
 }

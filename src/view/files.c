@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "view/view.h"
 
 static const char *first_of(const ek_view_files *set, ek_run_kind kind)
 {
@@ -209,7 +210,7 @@ ek_status ek_view_page_write(const char *title, const ek_view_run *run, int n_ru
     }
     const ek_view view = {.title = title, .n_runs = n_runs, .run = own};
     if (status == EK_OK)
-        status = ek_view_write_html(&view, out, err);
+        status = ek__view_write_html(&view, out, err);
     free(names);
     free(own);
     return status;

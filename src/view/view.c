@@ -86,13 +86,13 @@ static ek_status write_document(const ek_view *view, FILE *out, ek_error *err)
     return status;
 }
 
-ek_status ek_view_write_json(const ek_view *view, FILE *out, ek_error *err)
+ek_status ek__view_write_json(const ek_view *view, FILE *out, ek_error *err)
 {
     ek_status status = write_document(view, out, err);
     return status ? status : ek__finish(out, err);
 }
 
-ek_status ek_view_write_html(const ek_view *view, FILE *out, ek_error *err)
+ek_status ek__view_write_html(const ek_view *view, FILE *out, ek_error *err)
 {
     size_t n_before, n_after;
     const char *before = ek__view_shell_before(&n_before), *after = ek__view_shell_after(&n_after);

@@ -177,4 +177,10 @@ typedef struct ek__view_part {
 EK__VIEW_PART_LIST(EK__VIEW_PART_OF)
 #undef EK__VIEW_PART_OF
 
+/* ---- behind ek_write() ---- */
+
+/** The whole page; the document alone, as JSON on one line: what a server hands to its page. O(document). */
+ek_status ek__view_write_html(const ek_view *view, FILE *out, ek_error *err);
+ek_status ek__view_write_json(const ek_view *view, FILE *out, ek_error *err);
+
 #endif

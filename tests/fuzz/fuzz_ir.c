@@ -8,6 +8,7 @@
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_report.h"
 #include "fuzz.h"
+#include "report/writers.h"
 
 static void check_inputs(const ek_ir *ir)
 {
@@ -103,12 +104,12 @@ static void write_report(const ek_ir_report *report, const ek_ir_difference *dif
     for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
         FILE *out = open_memstream(&text, &size);
         assert(out);
-        assert(ek_ir_write_text(report, &views[v], out, &err) == EK_OK);
-        assert(ek_ir_write_json(&report, 1, &views[v], out, &err) == EK_OK);
-        ek_status status = ek_ir_write_dot(report, &views[v], out, &err);
+        assert(ek__ir_write_text(report, &views[v], out, &err) == EK_OK);
+        assert(ek__ir_write_json(&report, 1, &views[v], out, &err) == EK_OK);
+        ek_status status = ek__ir_write_dot(report, &views[v], out, &err);
         assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
-        assert(ek_ir_write_difference_text(report, report, difference, &views[v], out, &err) == EK_OK);
-        assert(ek_ir_write_difference_json(report, report, difference, &views[v], out, &err) == EK_OK);
+        assert(ek__ir_write_difference_text(report, report, difference, &views[v], out, &err) == EK_OK);
+        assert(ek__ir_write_difference_json(report, report, difference, &views[v], out, &err) == EK_OK);
         fclose(out);
         free(text);
     }

@@ -7,6 +7,7 @@
 
 #include "evenkeel/lint.h"
 #include "fuzz.h"
+#include "report/writers.h"
 
 static void check_places(const ek_lint *lint, int lines)
 {
@@ -49,8 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_places(&lint, lines);
-    check_writer(&lint, ek_lint_write_json);
-    check_writer(&lint, ek_lint_write_sarif);
+    check_writer(&lint, ek__lint_write_json);
+    check_writer(&lint, ek__lint_write_sarif);
     ek_lint_clear(&lint);
     return 0;
 }

@@ -2,7 +2,9 @@
 #include "assert_close.h"
 #include "evenkeel/calibration.h"
 #include "evenkeel/view.h"
+#include "report/writers.h"
 #include "report_fixture.h"
+#include "view/view.h"
 #include <jansson.h>
 #include <math.h>
 
@@ -96,7 +98,7 @@ static void a_table_has_every_run_and_what_is_not_known_is_empty(void **state)
     (void)state;
     made m;
     make(&m);
-    char *text = text_of(&m.c, ek_calibration_write_csv);
+    char *text = text_of(&m.c, ek__calibration_write_csv);
     assert_string_equal(
         text, "file,line,name,group,use,measured_s,start_s,predicted_s,left_out_s,group_left_out_s,weight,why\n"
               "runs.csv,2,\"d8 \"\"t1\"\", p1\",one,fitted,1,1,1.05,1.1,1.2,1,\n"
@@ -125,7 +127,7 @@ static void points_stand_where_their_steps_say(void **state)
     (void)state;
     made m;
     make(&m);
-    char *text = text_of(&m.c, ek_calibration_write_svg);
+    char *text = text_of(&m.c, ek__calibration_write_svg);
     double x[4], y[4], left, bottom, right, top;
     const char *even = strstr(text, "<path class=\"even\"");
     assert_non_null(even);
@@ -148,7 +150,7 @@ static void errors_are_drawn_but_those_of_a_start_far_off(void **state)
     (void)state;
     made m;
     make(&m);
-    char *text = text_of(&m.c, ek_calibration_write_svg);
+    char *text = text_of(&m.c, ek__calibration_write_svg);
     const char *second = strstr(text, "Predicted less measured");
     double x, y[3];
     assert_non_null(second);
@@ -178,7 +180,7 @@ static void without_runs_there_are_links_and_kernels(void **state)
         .what = EK_COLLECTIVE_ALL_GATHER, .n = 8, .share = 0.75, .start_us = 12.5, .median_error = 0.031};
     m.c.has_kernels = true;
     m.c.kernels[EK_KERNEL_MATMUL] = (ek_kernel_fit){.n = 40, .median = 0.02, .worst = 0.25};
-    char *text = text_of(&m.c, ek_calibration_write_svg);
+    char *text = text_of(&m.c, ek__calibration_write_svg);
     assert_non_null(
         strstr(text, "node, all_gather: 0.75 of the rate, start 12.5 us; 8 times are met to 3.1 % (median)"));
     assert_non_null(strstr(text, "matmul: 40 shapes are met to 2.0 % (median), 25.0 % at worst"));
@@ -208,7 +210,7 @@ static void a_page_has_every_run_and_constant(void **state)
     size_t size = 0;
     ek_error err = {0};
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(ek_view_write_json(&view, out, &err), EK_OK);
+    assert_int_equal(ek__view_write_json(&view, out, &err), EK_OK);
     fclose(out);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
@@ -234,7 +236,7 @@ static void the_picture_matches_its_golden_file(void **state)
     (void)state;
     made m;
     make(&m);
-    char *text = text_of(&m.c, ek_calibration_write_svg);
+    char *text = text_of(&m.c, ek__calibration_write_svg);
     assert_golden("calibration.svg", text);
     free(text);
 }

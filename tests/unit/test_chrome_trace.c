@@ -1,5 +1,6 @@
 /* The Chrome trace: valid JSON whose slices are the timeline's blocks, arrows in pairs that run forward in time, and
  * counters that reach each stage's peak. */
+#include "report/writers.h"
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -8,7 +9,7 @@
 static json_t *trace_of(const fixture *f, double limit)
 {
     ek_report report = fixture_report(f, limit, NULL);
-    char *text = written(&report, NULL, ek_chrome_trace_write, 0);
+    char *text = written(&report, NULL, ek__chrome_trace_write, 0);
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root)
@@ -151,7 +152,7 @@ static void small_case_matches_golden(void **state)
     fixture_init(&f, "name with \"quotes\" \\ and\nlines", 4);
     fixture_add(&f, "result", (ek_shape){2, 1, 2, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 6000, NULL);
-    char *text = written(&report, NULL, ek_chrome_trace_write, 0);
+    char *text = written(&report, NULL, ek__chrome_trace_write, 0);
     assert_golden("trace_small.json", text);
     free(text);
     json_decref(trace_of(&f, 6000));
@@ -165,7 +166,7 @@ static void a_full_disk_is_reported(void **state)
     fixture_init(&f, "small", 16);
     fixture_add(&f, "one", (ek_shape){4, 2, 64, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
-    assert_full_disk_reported(&report, NULL, ek_chrome_trace_write);
+    assert_full_disk_reported(&report, NULL, ek__chrome_trace_write);
     fixture_clear(&f);
 }
 

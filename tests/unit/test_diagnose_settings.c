@@ -13,6 +13,7 @@
 #include "evenkeel/ir_check.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/train_log.h"
+#include "report/writers.h"
 
 static char path[] = "/tmp/evenkeel-diagnose-XXXXXX";
 
@@ -457,7 +458,7 @@ static char *text_of(const ek_diagnosis *d)
     ek_error err = {0};
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_int_equal(ek_diagnosis_write_text(d, false, out, &err), EK_OK);
+    assert_int_equal(ek__diagnosis_write_text(d, false, out, &err), EK_OK);
     assert_int_equal(fclose(out), 0);
     return text;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "evenkeel/diagnose.h"
+#include "report/writers.h"
 
 #define HOSTILE "<img src=x onerror=\"alert('1')\">&amp;</pre></style><script>\x01 \xff \xe4\xb8\xad"
 
@@ -69,7 +70,7 @@ typedef ek_status writer(const ek_diagnosis *diagnosis, FILE *out, ek_error *err
 
 static ek_status write_plain(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
 {
-    return ek_diagnosis_write_text(diagnosis, false, out, err);
+    return ek__diagnosis_write_text(diagnosis, false, out, err);
 }
 
 static char *written(writer *write, const ek_diagnosis *diagnosis)
@@ -140,7 +141,7 @@ static void json_gives_back_every_field(void **state)
 {
     (void)state;
     const ek_diagnosis d = sample();
-    char *text = written(ek_diagnosis_write_json, &d);
+    char *text = written(ek__diagnosis_write_json, &d);
     json_error_t problem;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
     if (!root)
@@ -169,7 +170,7 @@ static void json_of_nothing_is_whole(void **state)
 {
     (void)state;
     const ek_diagnosis d = {.step_seconds = NAN};
-    char *text = written(ek_diagnosis_write_json, &d);
+    char *text = written(ek__diagnosis_write_json, &d);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
     assert_true(json_is_null(json_object_get(root, "step_seconds")));
@@ -229,7 +230,7 @@ static void a_full_disk_is_told(void **state)
 {
     (void)state;
     const ek_diagnosis d = sample();
-    writer *const writers[] = {write_plain, ek_diagnosis_write_json};
+    writer *const writers[] = {write_plain, ek__diagnosis_write_json};
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
         ek_error err;
         FILE *out = fopen("/dev/full", "w");

@@ -12,7 +12,9 @@
 #include "evenkeel/view.h"
 #include "no_memory.h"
 #include "report/estimate_internal.h"
+#include "report/writers.h"
 #include "report_fixture.h"
+#include "view/view.h"
 
 FAILING_ALLOC
 
@@ -517,7 +519,7 @@ static void json_has_the_fields_that_others_rely_on(void **state)
     conclude(&m);
     ek_error remark = {.status = EK_ERR_INPUT, .message = "a key is ignored"};
     const ek_estimate_report r = {.estimate = &m.e, .n_warnings = 1, .warning = &remark};
-    char *text = text_of(&r, ek_estimate_write_json);
+    char *text = text_of(&r, ek__estimate_write_json);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
     assert_close_to(real_at(root, "step_time_s"), 2, 0);
@@ -568,7 +570,7 @@ static void csv_has_a_row_for_every_stage_and_part(void **state)
     made m;
     make(&m);
     const ek_estimate_report r = {.estimate = &m.e};
-    char *text = text_of(&r, ek_estimate_write_csv), *save = NULL;
+    char *text = text_of(&r, ek__estimate_write_csv), *save = NULL;
     double sum[STAGES] = {0};
     int n = 0;
     char *line = strtok_r(text, "\n", &save);
@@ -608,7 +610,7 @@ static void bars_of_a_picture_are_as_long_as_the_step(void **state)
     make(&m);
     ek_against a = against_trace(&m, 400000000);
     const ek_estimate_report r = {.estimate = &m.e, .against = &a, .against_source = "profile"};
-    char *text = text_of(&r, ek_estimate_write_svg);
+    char *text = text_of(&r, ek__estimate_write_svg);
     const char *first = strstr(text, "<g><title>stage 0"), *p = first;
     const double whole = width_between(p, strstr(p, "</g>"));
     assert_close_to(whole, 1250, 0.2); /* of the plot, whose axis ends with the longer step */
@@ -634,20 +636,20 @@ static void text_and_picture_match_their_golden_files(void **state)
     make(&m);
     ek_against a = against_trace(&m, 400000000);
     ek_estimate_report r = {.estimate = &m.e};
-    char *text = text_of(&r, ek_estimate_write_svg);
+    char *text = text_of(&r, ek__estimate_write_svg);
     assert_golden("estimate.svg", text);
     free(text);
     r.against = &a;
     r.against_source = "profile/rank0";
-    text = text_of(&r, ek_estimate_write_text);
+    text = text_of(&r, ek__estimate_write_text);
     assert_golden("estimate.txt", text);
     free(text);
-    text = text_of(&r, ek_estimate_write_svg);
+    text = text_of(&r, ek__estimate_write_svg);
     assert_golden("estimate_against.svg", text);
     free(text);
     r.verdict_only = true;
     r.color = true;
-    text = text_of(&r, ek_estimate_write_text);
+    text = text_of(&r, ek__estimate_write_text);
     assert_string_equal(text, "2.000 s ± 62.50 ms a step: 2048.0 tokens/s a device, MFU 26.9 %, HFU 26.9 %; "
                               "measured 1.600 s, so +25.0 %; "
                               "\033[32mfits\033[0m: fullest is stage 0 with 61 000 MB of 65 536 MB\n");
@@ -668,15 +670,15 @@ static void names_of_any_bytes_stay_text(void **state)
     conclude(&m);
     ek_against a = against_trace(&m, 0);
     const ek_estimate_report r = {.estimate = &m.e, .against = &a, .against_source = name};
-    char *text = text_of(&r, ek_estimate_write_svg);
+    char *text = text_of(&r, ek__estimate_write_svg);
     assert_null(strstr(text, "<b>"));
     assert_null(strchr(text, 0x1b));
     free(text);
-    text = text_of(&r, ek_estimate_write_text);
+    text = text_of(&r, ek__estimate_write_text);
     assert_null(strchr(text, 0x1b));
     assert_null(strchr(text, 0xff));
     free(text);
-    text = text_of(&r, ek_estimate_write_json);
+    text = text_of(&r, ek__estimate_write_json);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
     json_decref(root);
@@ -686,8 +688,8 @@ static void names_of_any_bytes_stay_text(void **state)
 static void a_full_disk_is_said_so(void **state)
 {
     (void)state;
-    static const writer writers[] = {ek_estimate_write_text, ek_estimate_write_json, ek_estimate_write_csv,
-                                     ek_estimate_write_svg};
+    static const writer writers[] = {ek__estimate_write_text, ek__estimate_write_json, ek__estimate_write_csv,
+                                     ek__estimate_write_svg};
     made m;
     make(&m);
     const ek_estimate_report r = {.estimate = &m.e};
@@ -716,7 +718,7 @@ static void bars_of_the_page_add_up_to_the_step(void **state)
     size_t size = 0, i, k;
     ek_error err = {0};
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(ek_view_write_json(&view, out, &err), EK_OK);
+    assert_int_equal(ek__view_write_json(&view, out, &err), EK_OK);
     fclose(out);
     json_t *root = json_loads(text, 0, NULL), *bars, *bar;
     assert_non_null(root);

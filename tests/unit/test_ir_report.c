@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
+#include "report/writers.h"
 #include "report_fixture.h"
 
 /* ---- allocations that fail ---- */
@@ -211,7 +212,7 @@ typedef ek_status writer(const ek_ir_report *report, const ek_ir_view *view, FIL
 
 static ek_status write_one_json(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
 {
-    return ek_ir_write_json(&report, 1, view, out, err);
+    return ek__ir_write_json(&report, 1, view, out, err);
 }
 
 /* What a writer writes; the caller frees it. */
@@ -669,7 +670,7 @@ static void hostile_names_send_nothing_to_a_terminal(void **state)
 {
     (void)state;
     made m = make_hostile();
-    char *text = text_of(ek_ir_write_text, &m.report, &(ek_ir_view){.layer = -1, .operators = "."});
+    char *text = text_of(ek__ir_write_text, &m.report, &(ek_ir_view){.layer = -1, .operators = "."});
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 && *c != '\n')
             fail_msg("control character %d in the text", *c);
@@ -723,7 +724,7 @@ static void hostile_names_stay_within_their_labels(void **state)
 {
     (void)state;
     made m = make_hostile();
-    char *dot = text_of(ek_ir_write_dot, &m.report, &all);
+    char *dot = text_of(ek__ir_write_dot, &m.report, &all);
     check_quotes(dot);
     char *picture = drawn(dot);
     if (picture) {
@@ -752,7 +753,7 @@ static void dot_draws_every_operator_and_edge(void **state)
 {
     (void)state;
     made m = make(60, 3, 11);
-    char *dot = text_of(ek_ir_write_dot, &m.report, &all);
+    char *dot = text_of(ek__ir_write_dot, &m.report, &all);
     uint32_t edges = 0;
     for (uint32_t k = 0; k < m.ir->n_inputs; k++)
         edges += m.ir->input[k].kind == EK_IR_INPUT_NODE || m.ir->input[k].kind == EK_IR_INPUT_PARAMETER;
@@ -773,9 +774,9 @@ static void too_much_to_draw_is_refused(void **state)
     made m = make(EK_IR_MAX_DRAWN + 1, 3, 11);
     ek_error err = {0};
     FILE *out = tmpfile();
-    assert_int_equal(ek_ir_write_dot(&m.report, &all, out, &err), EK_ERR_INPUT);
+    assert_int_equal(ek__ir_write_dot(&m.report, &all, out, &err), EK_ERR_INPUT);
     assert_non_null(strstr(err.message, "--layer"));
-    assert_int_equal(ek_ir_write_dot(&m.report, &(ek_ir_view){.layer = 77}, out, &err), EK_ERR_INPUT);
+    assert_int_equal(ek__ir_write_dot(&m.report, &(ek_ir_view){.layer = 77}, out, &err), EK_ERR_INPUT);
     assert_int_equal(ftell(out), 0); /* nothing half-written */
     fclose(out);
     clear(&m);
@@ -810,7 +811,7 @@ static void lines_fit_a_terminal_of_100_columns(void **state)
     (void)state;
     for (unsigned seed = 1; seed <= 10; seed++) {
         made m = make(100, 33, seed);
-        char *text = text_of(ek_ir_write_text, &m.report, &all);
+        char *text = text_of(ek__ir_write_text, &m.report, &all);
         for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
             *end = '\0';
             if (ek__columns(line) > EK__PAGE_WIDTH)
@@ -825,16 +826,16 @@ static void text_is_as_it_was(void **state)
 {
     (void)state;
     made m = make(30, 3, 42);
-    char *text = text_of(ek_ir_write_text, &m.report, &(ek_ir_view){.layer = -1, .top = 3});
+    char *text = text_of(ek__ir_write_text, &m.report, &(ek_ir_view){.layer = -1, .top = 3});
     assert_golden("ir_report.txt", text);
     free(text);
-    text = text_of(ek_ir_write_text, &m.report, &(ek_ir_view){.layer = 1, .top = 4, .least = EK_IR_ERROR});
+    text = text_of(ek__ir_write_text, &m.report, &(ek_ir_view){.layer = 1, .top = 4, .least = EK_IR_ERROR});
     assert_golden("ir_report_layer.txt", text);
     free(text);
     text = text_of(write_one_json, &m.report, &all);
     assert_golden("ir_report.json", text);
     free(text);
-    text = text_of(ek_ir_write_dot, &m.report, &(ek_ir_view){.layer = 1});
+    text = text_of(ek__ir_write_dot, &m.report, &(ek_ir_view){.layer = 1});
     assert_golden("ir_report.dot", text);
     free(text);
     clear(&m);
@@ -871,12 +872,12 @@ static void a_difference_says_before_after_and_change(void **state)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(ek_ir_write_difference_text(&a.report, &b.report, &d, &all, out, NULL), EK_OK);
+    assert_int_equal(ek__ir_write_difference_text(&a.report, &b.report, &d, &all, out, NULL), EK_OK);
     fclose(out);
     assert_golden("ir_difference.txt", text);
     free(text);
     out = open_memstream(&text, &size);
-    assert_int_equal(ek_ir_write_difference_json(&a.report, &b.report, &d, &all, out, NULL), EK_OK);
+    assert_int_equal(ek__ir_write_difference_json(&a.report, &b.report, &d, &all, out, NULL), EK_OK);
     fclose(out);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
@@ -906,7 +907,7 @@ static void a_difference_says_before_after_and_change(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    static writer *const writers[] = {ek_ir_write_text, write_one_json, ek_ir_write_dot};
+    static writer *const writers[] = {ek__ir_write_text, write_one_json, ek__ir_write_dot};
     made m = make(40, 3, 9);
     for (size_t w = 0; w < sizeof writers / sizeof *writers; w++) {
         ek_status status = EK_ERR_MEMORY;
@@ -929,7 +930,7 @@ static void every_allocation_may_fail(void **state)
 static void a_full_disk_is_said(void **state)
 {
     (void)state;
-    static writer *const writers[] = {ek_ir_write_text, write_one_json, ek_ir_write_dot};
+    static writer *const writers[] = {ek__ir_write_text, write_one_json, ek__ir_write_dot};
     FILE *full = fopen("/dev/full", "w");
     if (!full)
         skip();

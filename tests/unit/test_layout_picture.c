@@ -5,7 +5,9 @@
 #include "evenkeel/layout_picture.h"
 #include "evenkeel/view.h"
 #include "layout/points.h"
+#include "report/writers.h"
 #include "report_fixture.h"
+#include "view/view.h"
 #include <jansson.h>
 #include <math.h>
 #include <zlib.h>
@@ -335,7 +337,7 @@ static json_t *document_of(const ek_view_run *runs, int n_runs)
     const ek_view view = {.title = "layouts", .n_runs = n_runs, .run = runs};
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    ek_status status = ek_view_write_json(&view, out, &err);
+    ek_status status = ek__view_write_json(&view, out, &err);
     assert_int_equal(fclose(out), 0);
     if (status)
         fail_msg("%s", err.message);
@@ -584,7 +586,7 @@ static char *svg_of(const ek_layout_result *result, ek_layout_axis color)
     size_t size = 0;
     ek_error err;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(ek_layout_write_svg(result, color, out, &err), EK_OK);
+    assert_int_equal(ek__layout_write_svg(result, color, out, &err), EK_OK);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -636,7 +638,7 @@ static void nothing_that_fits_is_drawn_too(void **state)
     free(text);
     d.result.n_points = 0;
     FILE *out = fopen("/dev/null", "w");
-    assert_int_equal(ek_layout_write_svg(&d.result, EK_AXIS_TENSOR, out, &err), EK_ERR_INPUT);
+    assert_int_equal(ek__layout_write_svg(&d.result, EK_AXIS_TENSOR, out, &err), EK_ERR_INPUT);
     fclose(out);
 }
 

@@ -13,6 +13,7 @@
 #include "evenkeel/metrics.h"
 #include "lint/rules.h"
 #include "no_memory.h"
+#include "report/writers.h"
 
 /* ---- memory that runs out ---- */
 
@@ -626,7 +627,7 @@ static void json_and_sarif_say_what_the_findings_are(void **state)
     ek_lint lint = lint_with(&path, 1, NULL);
     assert_int_equal(lint.n_findings, 3);
     assert_int_equal(lint.n_suppressed, 1);
-    json_t *plain = written(&lint, ek_lint_write_json), *sarif = written(&lint, ek_lint_write_sarif);
+    json_t *plain = written(&lint, ek__lint_write_json), *sarif = written(&lint, ek__lint_write_sarif);
     const json_t *list = json_object_get(plain, "findings");
     assert_int_equal(json_array_size(list), 3);
     assert_int_equal(json_array_size(json_object_get(plain, "suppressed")), 1);
@@ -666,7 +667,7 @@ static void text_marks_the_place(void **state)
     size_t size = 0;
     ek_error err;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(ek_lint_write_text(&lint, true, out, &err), EK_OK);
+    assert_int_equal(ek__lint_write_text(&lint, true, out, &err), EK_OK);
     fclose(out);
     assert_non_null(strstr(text, ".yaml:2:16: warning: save_graphs is on"));
     assert_non_null(strstr(text, "\n     2 |   save_graphs: True\n       |                ^~~~\n"));
@@ -724,7 +725,7 @@ static void columns_count_characters_in_every_kind_of_file(void **state)
         size_t size = 0;
         ek_error err;
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(ek_lint_write_text(&lint, true, out, &err), EK_OK);
+        assert_int_equal(ek__lint_write_text(&lint, true, out, &err), EK_OK);
         fclose(out);
         if (cases[i].shown && !strstr(text, cases[i].shown))
             fail_msg("no\n%s in\n%s", cases[i].shown, text);

@@ -13,6 +13,7 @@
 #include "model/graph.h"
 #include "report/memory_internal.h"
 #include "report/svg_internal.h"
+#include "report/writers.h"
 
 #define MB (INT64_C(1) << 20)
 
@@ -158,12 +159,12 @@ static void the_verdict_comes_first_and_is_right(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         make(&f, 4, 2, cases[i].limit);
-        char *text = written(ek_memory_write_text, &f.report);
+        char *text = written(ek__memory_write_text, &f.report);
         if (strncmp(text, cases[i].first, strlen(cases[i].first)) != 0)
             fail_msg("begins with:\n%.300s", text);
         free(text);
         f.report.verdict_only = true;
-        text = written(ek_memory_write_text, &f.report);
+        text = written(ek__memory_write_text, &f.report);
         /* One line, whatever follows it otherwise. */
         assert_int_equal(strcspn(text, "\n") + 1, strlen(text));
         assert_memory_equal(text, cases[i].first, strlen(text));
@@ -177,7 +178,7 @@ static void text_tells_mixes_places_and_tensors(void **state)
     (void)state;
     fixture f;
     make(&f, 4, 2, 10000 * MB);
-    char *text = written(ek_memory_write_text, &f.report);
+    char *text = written(ek__memory_write_text, &f.report);
     assert_has(text, "5 none, 1 full");
     /* Chunk 1 of stage 3 is position 7: 21 layers are before it. */
     assert_has(text, "in the backward pass of micro-batch 7, chunk 1, layer 2 (23 of the model), at feed_forward.w1");
@@ -186,7 +187,7 @@ static void text_tells_mixes_places_and_tensors(void **state)
     free(text);
     f.report.color = true;
     f.report.stage = 1;
-    text = written(ek_memory_write_text, &f.report);
+    text = written(ek__memory_write_text, &f.report);
     assert_has(text, "\033[");
     assert_has(text, "Stage 1\n");
     assert_has(text, "parameters        200 MB    4.8 %");
@@ -204,13 +205,13 @@ static void both_readings_stand_side_by_side(void **state)
     literal.stage[3].actual_peak = 9999 * MB;
     snprintf(f.job.reading, sizeof f.job.reading, "res_dtype is read as residual_dtype.");
     f.report.literal = &literal;
-    char *text = written(ek_memory_write_text, &f.report);
+    char *text = written(ek__memory_write_text, &f.report);
     assert_has(text, "res_dtype is read as residual_dtype.");
     for (char *at = text; (at = strchr(at, '\n')); at++) /* wrapped */
         *at = ' ';
     assert_has(text, "its fullest is stage 3 with 9 999 MB instead of 8 700 MB");
     free(text);
-    text = written(ek_memory_write_csv, &f.report);
+    text = written(ek__memory_write_csv, &f.report);
     assert_has(text, ",9999.000,");
     free(text);
     free(literal.stage);
@@ -265,7 +266,7 @@ static double real_of(const json_t *object, const char *key)
 static json_t *parsed(const ek_memory_report *report)
 {
     json_error_t problem;
-    char *text = written(ek_memory_write_json, report);
+    char *text = written(ek__memory_write_json, report);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
     if (!root)
         fail_msg("line %d: %s", problem.line, problem.text);
@@ -349,7 +350,7 @@ static void measures_and_calibration_are_told(void **state)
     f.report.measure = measure;
     f.report.n_measures = 2;
     f.report.calibration = &calibration;
-    char *text = written(ek_memory_write_text, &f.report);
+    char *text = written(ek__memory_write_text, &f.report);
     assert_has(text, "+2.1 %  recompute SiLU");
     assert_has(text, "more data parallel: not possible, there is one device");
     assert_has(text, "--rule constant_mb=123.5");
@@ -384,7 +385,7 @@ static void every_row_of_the_table_is_whole(void **state)
     (void)state;
     fixture f;
     make(&f, 4, 2, 0);
-    char *text = written(ek_memory_write_csv, &f.report), *line = text;
+    char *text = written(ek__memory_write_csv, &f.report), *line = text;
     int rows = 0, wide = cells_of(text);
     for (; *line; line = strchr(line, '\n') + 1, rows++)
         assert_int_equal(cells_of(line), wide);
@@ -478,7 +479,7 @@ static void pictures_hold_every_stage(void **state)
         for (int limit = 0; limit < 3; limit++) {
             fixture f;
             make(&f, stages[i], 1, limit == 0 ? 0 : limit == 1 ? 1000 * MB : INT64_C(3000000) * MB);
-            char *svg = written(ek_memory_write_svg, &f.report);
+            char *svg = written(ek__memory_write_svg, &f.report);
             assert_int_equal(count(svg, "<g><title>stage "), stages[i]);
             assert_int_equal(count(svg, "<g>"), count(svg, "</g>"));
             assert_int_equal(count(svg, "<text "), count(svg, "</text>"));
@@ -501,7 +502,7 @@ static void a_bar_is_as_long_as_its_peak(void **state)
     fixture f;
     make(&f, 2, 1, 0);
     f.memory.limit = f.memory.stage[1].actual_peak;
-    char *svg = written(ek_memory_write_svg, &f.report);
+    char *svg = written(ek__memory_write_svg, &f.report);
     const char *bar = last_of(svg, "class=\"fragment\" x=\""), *limit = last_of(svg, "class=\"limit\" d=\"M");
     assert_close_to(attribute(bar, " x=\"") + attribute(bar, "width=\""), attribute(limit, "d=\"M"), 0.02);
     free(svg);
@@ -519,7 +520,7 @@ static void rules_that_are_changed_are_marked(void **state)
     ek_rules rules = ek_rules_default(EK_MINDFORMERS);
     assert_int_equal(ek_rules_set(&rules, "loss_buffers=6", &err), EK_OK);
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(ek_memory_write_rules(&rules, EK_MINDFORMERS, out, &err), EK_OK);
+    assert_int_equal(ek__memory_write_rules(&rules, EK_MINDFORMERS, out, &err), EK_OK);
     fclose(out);
     assert_has(text, "\n* loss_buffers           6            changed");
     assert_int_equal(count(text, "\n* "), 1);

@@ -5,9 +5,11 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "report/report_internal.h"
+
 static json_t *parsed(const ek_report *report)
 {
-    char *text = written(report, ek_format_find("json")->write, NULL, 0);
+    char *text = written(report, ek__json_report, NULL, 0);
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root)
@@ -125,7 +127,7 @@ static void golden_balance(void **state)
     ek_balance_result search = {
         .status = EK_BALANCE_OPTIMAL, .seconds = 1.25, .lower_bound = step, .proved_optimal = true};
     ek_report report = fixture_report(&f, 5000, &search);
-    char *text = written(&report, ek_format_find("json")->write, NULL, 0);
+    char *text = written(&report, ek__json_report, NULL, 0);
     assert_golden("report_one.json", text);
     free(text);
     fixture_clear(&f);

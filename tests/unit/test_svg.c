@@ -1,5 +1,6 @@
 /* The pictures: well-formed XML, every label inside the page and clear of the others, every block in its row at its
  * time, whatever the number of stages, and small files for large runs. */
+#include "report/writers.h"
 #include "report_fixture.h"
 
 #include <ctype.h>
@@ -298,7 +299,7 @@ static void pictures_of_many_shapes_are_sound(void **state)
         fixture_init(&f, "model", c->n_layers);
         fixture_add(&f, "result", c->shape, 1, EK_RECOMPUTE_SELECT);
         ek_report report = fixture_report(&f, c->limit, NULL);
-        char *svg = written(&report, NULL, ek_svg_write, 0);
+        char *svg = written(&report, NULL, ek__svg_write, 0);
         picture p = read_picture(svg);
         print_message("# p=%d v=%d m=%d: %zu bytes\n", c->shape.n_stages, c->shape.n_chunks, c->shape.n_micro_batches,
                       strlen(svg));
@@ -324,7 +325,7 @@ static void large_runs_give_small_files(void **state)
         fixture_init(&f, "large", shapes[i].n_stages * shapes[i].n_chunks);
         fixture_add(&f, "result", shapes[i], 0, EK_RECOMPUTE_NONE);
         ek_report report = fixture_report(&f, 3000, NULL);
-        char *svg = written(&report, NULL, ek_svg_write, 0);
+        char *svg = written(&report, NULL, ek__svg_write, 0);
         if (strlen(svg) > 3000000)
             fail_msg("%zu bytes for p=%d, m=%d", strlen(svg), shapes[i].n_stages, shapes[i].n_micro_batches);
         free(svg);
@@ -345,7 +346,7 @@ static void comparisons_are_sound(void **state)
             for (int i = 0; i < n; i++)
                 fixture_add(&f, name[i], (ek_shape){stages, i == 3 ? 1 : 3, stages * (1 + i / 2), 0}, i % 2, kind[i]);
             ek_report report = fixture_report(&f, 5000, NULL);
-            char *svg = written(&report, ek_svg_compare_write, NULL, 0);
+            char *svg = written(&report, ek__svg_compare_write, NULL, 0);
             picture p = read_picture(svg);
             assert_labels_are_clear(&p);
             assert_boxes_are_inside(&p);
@@ -369,7 +370,7 @@ static void special_characters_are_escaped(void **state)
     fixture_init(&f, "<b>\"x\" & 'y'</b>\x01 cut \xe6\x89", 8);
     fixture_add(&f, "]]> <script>alert(1)</script>", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 4000, NULL);
-    char *svg = written(&report, NULL, ek_svg_write, 0);
+    char *svg = written(&report, NULL, ek__svg_write, 0);
     picture p = read_picture(svg);
     assert_string_equal(p.labels[0].text, "<b>\"x\" & 'y'</b>\xef\xbf\xbd cut \xef\xbf\xbd\xef\xbf\xbd: ]]> "
                                           "<script>alert(1)</script>");
@@ -391,7 +392,7 @@ static void long_names_are_cut(void **state)
     fixture_init(&f, name, 8);
     fixture_add(&f, label_text, (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 4000, NULL);
-    char *one = written(&report, NULL, ek_svg_write, 0), *all = written(&report, ek_svg_compare_write, NULL, 0);
+    char *one = written(&report, NULL, ek__svg_write, 0), *all = written(&report, ek__svg_compare_write, NULL, 0);
     picture p = read_picture(one), q = read_picture(all);
     assert_labels_are_clear(&p);
     assert_labels_are_clear(&q);
@@ -411,7 +412,7 @@ static void small_pictures_match_golden(void **state)
     fixture_add(&f, "result", (ek_shape){4, 2, 4, 0}, 1, EK_RECOMPUTE_BOTH);
     fixture_add(&f, "naive_no_recomp", (ek_shape){4, 2, 4, 0}, 1, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 4000, NULL);
-    char *one = written(&report, NULL, ek_svg_write, 0), *all = written(&report, ek_svg_compare_write, NULL, 0);
+    char *one = written(&report, NULL, ek__svg_write, 0), *all = written(&report, ek__svg_compare_write, NULL, 0);
     assert_golden("timeline_small.svg", one);
     assert_golden("compare_small.svg", all);
     free(one);
@@ -426,8 +427,8 @@ static void a_full_disk_is_reported(void **state)
     fixture_init(&f, "small", 16);
     fixture_add(&f, "one", (ek_shape){4, 2, 64, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
-    assert_full_disk_reported(&report, NULL, ek_svg_write);
-    assert_full_disk_reported(&report, ek_svg_compare_write, NULL);
+    assert_full_disk_reported(&report, NULL, ek__svg_write);
+    assert_full_disk_reported(&report, ek__svg_compare_write, NULL);
     fixture_clear(&f);
 }
 

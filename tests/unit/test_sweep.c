@@ -15,6 +15,8 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/report.h"
 #include "evenkeel/sweep.h"
+#include "report/report_internal.h"
+#include "report/writers.h"
 
 static ek_layers layers = {.name = "A & B", .n_layers = 4};
 static const ek_sweep_key memory = {"mem", "memory limit of a stage, MB"};
@@ -76,7 +78,7 @@ static void contains(const char *text, const char *part)
 static void the_table_has_gaps_and_reasons(void **state)
 {
     (void)state;
-    char *text = printed(ek_format_find("text")->write_sweep);
+    char *text = printed(ek__text_sweep);
     contains(text, "      1000  not possible: no <such> thing\n");
     contains(text, "      2000  nothing fits; 2001 MB would\n");
     contains(text, "      3000         108           -       2999      0          103   4.85 %  feasible\n");
@@ -87,7 +89,7 @@ static void the_table_has_gaps_and_reasons(void **state)
 static void json_has_null_for_what_is_not_there(void **state)
 {
     (void)state;
-    char *text = printed(ek_format_find("json")->write_sweep);
+    char *text = printed(ek__json_sweep);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
     json_t *list = json_object_get(root, "sweep"), *first = json_array_get(list, 0), *last = json_array_get(list, 3);
@@ -106,7 +108,7 @@ static void json_has_null_for_what_is_not_there(void **state)
 static void the_picture_marks_bounds_and_gaps(void **state)
 {
     (void)state;
-    char *text = printed(ek_svg_sweep_write);
+    char *text = printed(ek__svg_sweep_write);
     contains(text, "A &amp; B: step time over memory limit of a stage, MB");
     contains(text, "no &lt;such&gt; thing");
     contains(text, "lower bound on any plan");
@@ -122,9 +124,9 @@ static void the_picture_marks_bounds_and_gaps(void **state)
     size_t size;
     ek_error err;
     FILE *out = open_memstream(&memory_text, &size);
-    assert_int_equal(ek_svg_sweep_write(&few, out, &err), EK_OK);
+    assert_int_equal(ek__svg_sweep_write(&few, out, &err), EK_OK);
     few.n = 0;
-    assert_int_equal(ek_svg_sweep_write(&few, out, &err), EK_ERR_INPUT);
+    assert_int_equal(ek__svg_sweep_write(&few, out, &err), EK_ERR_INPUT);
     fclose(out);
     assert_null(strstr(memory_text, "nan"));
     free(memory_text);

@@ -5,6 +5,7 @@
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_report.h"
 #include "input.h"
+#include "report/writers.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -73,8 +74,8 @@ static char *all_words(void)
     size_t size = 0;
     FILE *out = open_memstream(&words, &size);
     assert_non_null(out);
-    assert_int_equal(ek_trace_write_text(&run, &view, out, &err), EK_OK);
-    assert_int_equal(ek_trace_write_json(&run, &view, out, &err), EK_OK);
+    assert_int_equal(ek__trace_write_text(&run, &view, out, &err), EK_OK);
+    assert_int_equal(ek__trace_write_json(&run, &view, out, &err), EK_OK);
     fclose(out);
     return words;
 }

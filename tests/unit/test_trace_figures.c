@@ -9,6 +9,8 @@
 #include "evenkeel/trace_report.h"
 #include "evenkeel/view.h"
 #include "figures/trace_figures.h"
+#include "report/writers.h"
+#include "view/view.h"
 
 enum { ENTRIES = 2 };
 
@@ -155,7 +157,7 @@ static void the_json_has_every_figure_and_nothing_else(void **state)
 {
     (void)state;
     ek_trace_run *run = new_run();
-    char *text = written(ek_trace_write_json, run);
+    char *text = written(ek__trace_write_json, run);
     check_described(&ek__trace_run, text, false);
     free(text);
     free_run(run);
@@ -178,7 +180,7 @@ static void every_csv_has_its_columns_and_rows(void **state)
         ek_error err;
         ek__column column[EK__MAX_COLUMNS];
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(ek_trace_write_csv(run, &ek_trace_tables[i], NULL, out, &err), EK_OK);
+        assert_int_equal(ek__trace_write_csv(run, &ek_trace_tables[i], NULL, out, &err), EK_OK);
         fclose(out);
         rows = NULL;
         do
@@ -230,7 +232,7 @@ static void the_page_has_every_table_with_its_columns_and_rows(void **state)
     size_t size;
     ek_error err = {0};
     FILE *out = open_memstream(&text, &size);
-    if (ek_view_write_json(&view, out, &err))
+    if (ek__view_write_json(&view, out, &err))
         fail_msg("%s", err.message);
     fclose(out);
     json_t *root = json_loads(text, 0, NULL);

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "evenkeel/trace_report.h"
+#include "report/writers.h"
 #include "trace/scan/part.h"
 
 /* ---- small cases ---- */
@@ -236,7 +237,7 @@ static char *figures_of(const char *path)
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     ek_error err;
-    assert_int_equal(ek_trace_write_json(&run, NULL, out, &err), EK_OK);
+    assert_int_equal(ek__trace_write_json(&run, NULL, out, &err), EK_OK);
     fclose(out);
     ek_trace_run_clear(&run);
     json_t *root = json_loadb(text, size, 0, NULL), *rank;

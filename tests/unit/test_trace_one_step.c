@@ -6,6 +6,8 @@
 #include "evenkeel/trace_report.h"
 #include "evenkeel/view.h"
 #include "input.h"
+#include "report/writers.h"
+#include "view/view.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -87,11 +89,11 @@ static void write_all(const ek_trace_run *run, written *w)
     const ek_view page = {.title = "run", .n_runs = 1, .run = &shown};
     FILE *out[5] = {open_memstream(&json[0], &size), open_memstream(&json[1], &size), open_memstream(&json[2], &size),
                     open_memstream(&w->text, &size), open_memstream(&w->csv, &size)};
-    assert_int_equal(ek_trace_write_json(run, &view, out[0], &err), EK_OK);
-    assert_int_equal(ek_diagnosis_write_json(&diagnosis, out[1], &err), EK_OK);
-    assert_int_equal(ek_view_write_json(&page, out[2], &err), EK_OK);
-    assert_int_equal(ek_trace_write_text(run, &view, out[3], &err), EK_OK);
-    assert_int_equal(ek_trace_write_csv(run, &ek_trace_tables[0], &view, out[4], &err), EK_OK);
+    assert_int_equal(ek__trace_write_json(run, &view, out[0], &err), EK_OK);
+    assert_int_equal(ek__diagnosis_write_json(&diagnosis, out[1], &err), EK_OK);
+    assert_int_equal(ek__view_write_json(&page, out[2], &err), EK_OK);
+    assert_int_equal(ek__trace_write_text(run, &view, out[3], &err), EK_OK);
+    assert_int_equal(ek__trace_write_csv(run, &ek_trace_tables[0], &view, out[4], &err), EK_OK);
     for (int i = 0; i < 5; i++)
         fclose(out[i]);
     ek_diagnosis_clear(&diagnosis);

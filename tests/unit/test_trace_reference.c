@@ -9,6 +9,7 @@
 
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_report.h"
+#include "report/writers.h"
 
 enum { MAX_SHOWN = 12 /* differences of a case */ };
 
@@ -344,7 +345,7 @@ static json_t *answer_of(const ek_trace_run *run)
     json_error_t wrong;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_int_equal(ek_trace_write_json(run, NULL, out, &err), EK_OK);
+    assert_int_equal(ek__trace_write_json(run, NULL, out, &err), EK_OK);
     fclose(out);
     json_t *answer = json_loadb(text, size, JSON_REJECT_DUPLICATES, &wrong);
     if (!answer)

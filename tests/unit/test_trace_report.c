@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "evenkeel/trace_report.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 #include "trace/analyse/analysis.h"
 #include "trace/tables/csv.h"
 
@@ -109,7 +110,7 @@ static void times_are_exact_to_the_nanosecond(void **state)
 static json_t *parsed(const ek_trace_run *run, const ek_trace_view *view)
 {
     json_error_t wrong;
-    char *text = written(ek_trace_write_json, run, view);
+    char *text = written(ek__trace_write_json, run, view);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
     if (!root)
         print_message("# line %d: %s\n", wrong.line, wrong.text);
@@ -207,7 +208,7 @@ static void every_table_has_rows_that_fit_its_header(void **state)
         bool more = true;
         int n = 0;
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(ek_trace_write_csv(&f->run, &ek_trace_tables[i], NULL, out, &err), EK_OK);
+        assert_int_equal(ek__trace_write_csv(&f->run, &ek_trace_tables[i], NULL, out, &err), EK_OK);
         fclose(out);
         assert_int_equal(ek__csv_open_buffer(ek_trace_tables[i].name, text, size, &csv, &err), EK_OK);
         int last = ek__csv_n_columns(csv) - 1;
@@ -242,7 +243,7 @@ static void the_summary_of_many_ranks_is_short(void **state)
     fixture *f = new_fixture(MAX_RANKS);
     f->rank[37].mean.computing += 5 * MS;
     f->rank[37].mean.communication_not_overlapped -= 5 * MS;
-    char *text = written(ek_trace_write_text, &f->run, NULL);
+    char *text = written(ek__trace_write_text, &f->run, NULL);
     assert_true(count_of(text, "\n") < 40);
     assert_non_null(strstr(text, "64 ranks"));
     assert_non_null(strstr(text, "2 steps (11 to 12), 1 before it left out"));
@@ -251,7 +252,7 @@ static void the_summary_of_many_ranks_is_short(void **state)
     assert_null(strstr(text, "\033"));
     free(text);
     ek_trace_view view = {.rank = 5, .color = true};
-    text = written(ek_trace_write_text, &f->run, &view);
+    text = written(ek__trace_write_text, &f->run, &view);
     assert_non_null(strstr(text, "\033[1mSteps"));
     assert_int_equal(count_of(text, "rank 5 "), 1);
     free(text);
@@ -267,7 +268,7 @@ static void the_picture_stays_in_its_page(void **state)
         f->rank[0].device = f->rank[0].mean;
         if (n > 1)
             f->step[1][1].pipeline_wait = f->step[1][2].pipeline_wait = INT64_MAX; /* more than there is */
-        char *text = written(ek_trace_write_svg, &f->run, NULL);
+        char *text = written(ek__trace_write_svg, &f->run, NULL);
         double width, height;
         assert_int_equal(sscanf(strstr(text, "viewBox=\"0 0 "), "viewBox=\"0 0 %lf %lf", &width, &height), 2);
         int bars = 0;

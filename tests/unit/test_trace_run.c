@@ -16,6 +16,7 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_report.h"
+#include "report/writers.h"
 #include "trace_generator.h"
 
 /* ---- allocations that fail ---- */
@@ -263,7 +264,7 @@ static char *read_as_json(const char *const *path, int n, const ek_trace_options
     int n_layers = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    *status = ek_trace_write_json(&run, NULL, out, &err);
+    *status = ek__trace_write_json(&run, NULL, out, &err);
     if (!*status)
         *status = count_layers(&run, &n_layers, &err);
     left = -1;

@@ -166,7 +166,7 @@ static char *printed(const ek_view *view, bool html)
     size_t size;
     ek_error err = {0};
     FILE *out = open_memstream(&text, &size);
-    ek_status status = html ? ek_view_write_html(view, out, &err) : ek_view_write_json(view, out, &err);
+    ek_status status = html ? ek__view_write_html(view, out, &err) : ek__view_write_json(view, out, &err);
     assert_int_equal(fclose(out), 0);
     if (status)
         fail_msg("%s", err.message);
@@ -928,7 +928,7 @@ static void lack_of_memory_is_reported(void **state)
     for (; status != EK_OK; n++) {
         ek_error err = {0};
         allocations_left = n;
-        status = ek_view_write_html(&view, out, &err);
+        status = ek__view_write_html(&view, out, &err);
         allocations_left = -1;
         if (status != EK_OK) {
             assert_int_equal(status, EK_ERR_MEMORY);
@@ -953,7 +953,7 @@ static void a_full_disk_is_reported(void **state)
     ek_error err = {0};
     if (!out)
         skip();
-    assert_int_equal(ek_view_write_html(&view, out, &err), EK_ERR_SYSTEM);
+    assert_int_equal(ek__view_write_html(&view, out, &err), EK_ERR_SYSTEM);
     assert_non_null(strstr(err.message, "disk full"));
     fclose(out);
     fixture_clear(&f);

@@ -10,6 +10,7 @@
 #include "evenkeel/view.h"
 #include "index/index.h"
 #include "index_model.h"
+#include "view/view.h"
 
 static ek_error err;
 static char folder[256], path[300];
@@ -42,7 +43,7 @@ static json_t *timeline_of(ek_trace_index *index, bool served, json_t **root)
     FILE *out = open_memstream(&text, &size);
     const ek_view_run run = {.name = "run", .index = index};
     const ek_view view = {.title = "test", .n_runs = 1, .run = &run, .served = served};
-    assert_int_equal(ek_view_write_json(&view, out, &err), EK_OK);
+    assert_int_equal(ek__view_write_json(&view, out, &err), EK_OK);
     fclose(out);
     *root = json_loadb(text, size, 0, NULL);
     free(text);
@@ -246,7 +247,7 @@ static void too_large_a_trace_is_served(void **state)
     FILE *out = fopen("/dev/null", "w");
     const ek_view_run run = {.name = "run", .index = index};
     const ek_view view = {.title = "test", .n_runs = 1, .run = &run};
-    assert_int_equal(ek_view_write_json(&view, out, &err), EK_ERR_INPUT);
+    assert_int_equal(ek__view_write_json(&view, out, &err), EK_ERR_INPUT);
     assert_non_null(strstr(err.message, "--serve"));
     fclose(out);
     forget(index);

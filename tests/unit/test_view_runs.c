@@ -18,6 +18,7 @@
 #include "report/trace_internal.h"
 #include "trace/analyse/analysis.h"
 #include "trace_generator.h"
+#include "view/view.h"
 
 FAILING_ALLOC
 FAILING_WITH_ROOM
@@ -37,7 +38,7 @@ static char *written(const ek_view_run *run, bool html)
     const ek_view view = {.title = HOSTILE, .n_runs = 1, .run = run};
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    ek_status status = html ? ek_view_write_html(&view, out, &err) : ek_view_write_json(&view, out, &err);
+    ek_status status = html ? ek__view_write_html(&view, out, &err) : ek__view_write_json(&view, out, &err);
     assert_int_equal(fclose(out), 0);
     if (status)
         fail_msg("%s", err.message);
@@ -851,7 +852,7 @@ static void failing_allocations_are_told(void **state)
         ek_error err;
         FILE *out = open_memstream(&text, &size);
         allocations_left = n;
-        ek_status status = ek_view_write_json(&view, out, &err);
+        ek_status status = ek__view_write_json(&view, out, &err);
         bool over = allocations_left >= 0;
         allocations_left = -1;
         fclose(out);

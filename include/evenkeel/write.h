@@ -1,0 +1,111 @@
+/* evenkeel/write.h - every result in every format that it has, through one function:
+ *
+ *     ek_write(ek_output_of_memory(&report), "json", stdout, &err);
+ *
+ * Unless stated otherwise, functions take O(1) and may be called from several threads at once, on the same objects
+ * where these are const. */
+#ifndef EVENKEEL_WRITE_H
+#define EVENKEEL_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Kinds of results: constant, name, and the type that is written. Formats of each, in src/write/write.c:
+ *
+ *  balance        text, yaml, json, svg (a case, or all side by side), chrome (the simulated timeline of a case)
+ *  schedules      text, json; of nothing (NULL): the schedules there are
+ *  sweep          text, json, svg
+ *  uniform        text, json
+ *  quick          text, json
+ *  guide          text, yaml, json
+ *  collected      text, yaml, json
+ *  memory         text, json, csv, svg
+ *  rules          text, json
+ *  estimate       text, json, csv, svg
+ *  calibration    text, json, csv, svg
+ *  diagnosis      text, json
+ *  ir             text, json, dot (the first graph)
+ *  ir_difference  text, json
+ *  lint           text, json, sarif
+ *  layout         text, json, csv, svg
+ *  layout_sweep   text, json, csv
+ *  metrics        text, json
+ *  devices        text, json; of nothing (NULL): the devices there are
+ *  trace          text, json, csv (a table), svg
+ *  page           html, json (the page's document) */
+#define EK_OUTPUT_LIST(X)                                                                                              \
+    X(BALANCE, balance, ek_report)                                                                                     \
+    X(SCHEDULES, schedules, void)                                                                                      \
+    X(SWEEP, sweep, ek_sweep)                                                                                          \
+    X(UNIFORM, uniform, ek_uniform_run)                                                                                \
+    X(QUICK, quick, ek_quick_report)                                                                                   \
+    X(GUIDE, guide, ek_guide)                                                                                          \
+    X(COLLECTED, collected, ek_collected)                                                                              \
+    X(MEMORY, memory, ek_memory_report)                                                                                \
+    X(RULES, rules, ek_rules_report)                                                                                   \
+    X(ESTIMATE, estimate, ek_estimate_report)                                                                          \
+    X(CALIBRATION, calibration, ek_calibration)                                                                        \
+    X(DIAGNOSIS, diagnosis, ek_diagnosis)                                                                              \
+    X(IR, ir, ek_ir_reports)                                                                                           \
+    X(IR_DIFFERENCE, ir_difference, ek_ir_difference_report)                                                           \
+    X(LINT, lint, ek_lint)                                                                                             \
+    X(LAYOUT, layout, ek_layout_report)                                                                                \
+    X(LAYOUT_SWEEP, layout_sweep, ek_layout_sweep_report)                                                              \
+    X(METRICS, metrics, ek_metrics_report)                                                                             \
+    X(DEVICES, devices, void)                                                                                          \
+    X(TRACE, trace, ek_trace_report)                                                                                   \
+    X(PAGE, page, ek_view)
+
+typedef enum ek_output_kind {
+#define EK_OUTPUT_KIND(constant, name, type) EK_OUTPUT_##constant,
+    EK_OUTPUT_LIST(EK_OUTPUT_KIND)
+#undef EK_OUTPUT_KIND
+        EK_N_OUTPUTS
+} ek_output_kind;
+
+/** A result that can be written. Made by ek_output_of_NAME(); borrows. */
+typedef struct ek_output {
+    ek_output_kind kind;
+    const void *of; /**< of the kind's type */
+    int index;      /**< balance, svg and chrome: the case, -1: all side by side (svg). trace, csv: the table */
+    bool color;     /**< calibration, diagnosis, text: ANSI colours; other reports say it themselves */
+    bool brief;     /**< lint, text: findings without the lines around them */
+} ek_output;
+
+/** `ek_output ek_output_of_memory(const ek_memory_report *of)` and so on: a result as what ek_write() takes. */
+#define EK_OUTPUT_OF(constant, name, type)                                                                             \
+    static inline ek_output ek_output_of_##name(const type *of)                                                        \
+    {                                                                                                                  \
+        ek_output output = {EK_OUTPUT_##constant, NULL, 0, false, false};                                              \
+        output.of = of;                                                                                                \
+        return output;                                                                                                 \
+    }
+/** One for each kind. O(1); any thread. */
+EK_OUTPUT_LIST(EK_OUTPUT_OF)
+#undef EK_OUTPUT_OF
+
+/** Is there such a format of the kind? O(formats). */
+bool ek_can_write(ek_output_kind kind, const char *format);
+
+/**
+ * Write a result. Writers only print: every figure is computed before, the same in every format. Numbers do not depend
+ * on the locale. Text is for people and may change; JSON, CSV and SARIF are for scripts, documented under docs/.
+ *
+ * @param format  a name of the list above
+ * @return EK_OK; EK_ERR_INPUT where the kind has no such format or there is nothing to draw; EK_ERR_MEMORY;
+ *         EK_ERR_SYSTEM when `out` cannot be written. O(output), pictures O(blocks).
+ */
+ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* report/writers.h - the writers behind ek_write() (evenkeel/write.h), one for each format of a result. Each returns
+ * EK_OK, or EK_ERR_SYSTEM when `out` cannot be written; those that say so EK_ERR_INPUT; those that need memory
+ * EK_ERR_MEMORY. */
+#ifndef EK_REPORT_WRITERS_H
+#define EK_REPORT_WRITERS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "evenkeel/ir_report.h"
+#include "evenkeel/job.h"
+#include "evenkeel/layout.h"
+#include "evenkeel/trace_report.h"
+#include "evenkeel/types.h"
+
+/** A row for every run: measured, and predicted by the start, the result, and without the run or its group. */
+ek_status ek__calibration_write_csv(const ek_calibration *calibration, FILE *out, ek_error *err);
+/** docs/calibrate.md has the fields. */
+ek_status ek__calibration_write_json(const ek_calibration *calibration, FILE *out, ek_error *err);
+/** A picture: predicted steps beside measured ones, errors, the constants that the runs determine. */
+ek_status ek__calibration_write_svg(const ek_calibration *calibration, FILE *out, ek_error *err);
+/** For people. */
+ek_status ek__calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
+
+/** For scripts: docs/diagnose.md. Times in seconds, shares of a step. */
+ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
+/** For people, lines of at most 100 columns but for settings. */
+ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
+
+/** A header line and a row for every stage and part, comma-separated. */
+ek_status ek__estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err);
+/** Everything, by docs/estimate-json.md. */
+ek_status ek__estimate_write_json(const ek_estimate_report *report, FILE *out, ek_error *err);
+/** A bar of parts for every stage on one time axis; with a measured run, measured beside predicted. */
+ek_status ek__estimate_write_svg(const ek_estimate_report *report, FILE *out, ek_error *err);
+/** For people: the verdict, the measured run, the parts of the step, a row a stage, memory, the error to expect and
+ * what makes it smaller. */
+ek_status ek__estimate_write_text(const ek_estimate_report *report, FILE *out, ek_error *err);
+
+/** The same for scripts, by docs/ir-json.md. All of it: `view` does not count. */
+ek_status ek__ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
+                                       const ek_ir_view *view, FILE *out, ek_error *err);
+/** The difference for people; docs/ir-json.md. `a` is the graph before a change, `b` after it. */
+ek_status ek__ir_write_difference_text(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
+                                       const ek_ir_view *view, FILE *out, ek_error *err);
+/** The chosen operators, their neighbours and the edges between as Graphviz. */
+ek_status ek__ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
+/** docs/ir-json.md, for one or several files. */
+ek_status ek__ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err);
+/** A summary for people, at most 100 columns but for long names. With a layer or operators chosen, its lists are of
+ * them, and each of them follows with operands and attributes. */
+ek_status ek__ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
+
+/** Step (logarithmic) against the memory of the fullest stage, for all points: plans found filled, bounds hollow; the
+ * plans near the best enlarged; the limit, the front of the plans and that of the bounds; the best plans numbered, and
+ * listed below; the job's own layout. */
+ek_status ek__layout_write_svg(const ek_layout_result *result, ek_layout_axis color, FILE *out, ek_error *err);
+
+/** A header line and a row for every value. */
+ek_status ek__layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
+/** By docs/plan-json.md. */
+ek_status ek__layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
+/** A row for every value: its best layout, step, throughput of a device, linearity, and how sure. */
+ek_status ek__layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
+/** A header line and a row for every plan, comma-separated. */
+ek_status ek__layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err);
+/** Everything but the points, by docs/plan-json.md. */
+ek_status ek__layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err);
+/** For people: the verdict, what was asked about one layout, today's layout, the best plans, the parts and the stages
+ * of the first, why not the others; rules of thumb, runs to try; where nothing fits the closest layout and what would
+ * make it fit. */
+ek_status ek__layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err);
+
+/** For scripts: docs/lint.md. */
+ek_status ek__lint_write_json(const ek_lint *lint, FILE *out, ek_error *err);
+/** SARIF 2.1.0, for code review. */
+ek_status ek__lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);
+/** `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it with `context`.
+ */
+ek_status ek__lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err);
+
+/** A header line and a row a stage, comma-separated. */
+ek_status ek__memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err);
+/** Everything, by docs/memory-json.md. */
+ek_status ek__memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err);
+/** The rules: name, value, what it is, whether it is derived, documented or assumed, and those that are not the
+ * framework's default marked. */
+ek_status ek__memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
+/** The same as a JSON list. */
+ek_status ek__memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
+/** A stacked bar a stage, with the limit. */
+ek_status ek__memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err);
+/** For people: the verdict, a row a stage, where the peak is and what is alive there, what the prediction rests on. */
+ek_status ek__memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err);
+
+/** The same as a list of objects. */
+ek_status ek__devices_write_json(FILE *out, ek_error *err);
+/** The devices known by name, with what their figures rest on: a table. */
+ek_status ek__devices_write_text(FILE *out, ek_error *err);
+/** docs/metrics-json.md: null where a figure is not known. */
+ek_status ek__metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
+/** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
+ek_status ek__metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
+
+/** The simulated timeline of one case as a Chrome trace (Trace Event Format) that Perfetto opens. */
+ek_status ek__chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
+/** All cases side by side on one time axis, with a table of step, bubble and peak. */
+ek_status ek__svg_compare_write(const ek_report *report, FILE *out, ek_error *err);
+/** Step time and its bound over the swept value. */
+ek_status ek__svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err);
+/** Timeline above memory curves, limit drawn in, one picture for one case. */
+ek_status ek__svg_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
+
+/** Write one of them. */
+ek_status ek__trace_write_csv(const ek_trace_run *run, const ek_trace_table *table, const ek_trace_view *view,
+                              FILE *out, ek_error *err);
+/** Everything, by docs/trace-json.md; view->rank and view->step narrow it, the rest of the view does not count. Times
+ * are exact to the nanosecond. */
+ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
+/** A bar for every rank: what its mean step was spent on. */
+ek_status ek__trace_write_svg(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
+/** A summary for people: where a step goes, stages, layers, operators, communication, data, memory, findings. Many
+ * ranks are summed up, and the worst shown; one rank (view->rank) is shown in full. */
+ek_status ek__trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* Every result in every format: the list of writers. A new format is a function beside the others of its result, and a
+ * line in the list. */
+#include "evenkeel/write.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "evenkeel/calibration.h"
+#include "evenkeel/diagnose.h"
+#include "evenkeel/estimate_report.h"
+#include "evenkeel/ir_report.h"
+#include "evenkeel/layout_picture.h"
+#include "evenkeel/layout_report.h"
+#include "evenkeel/lint.h"
+#include "evenkeel/memory_report.h"
+#include "evenkeel/metrics_report.h"
+#include "evenkeel/report.h"
+#include "evenkeel/trace_report.h"
+#include "evenkeel/view.h"
+#include "report/report_internal.h"
+#include "report/writers.h"
+#include "view/view.h"
+
+static ek_status draw_balance(const ek_report *of, int index, FILE *out, ek_error *err)
+{
+    return index < 0 ? ek__svg_compare_write(of, out, err) : ek__svg_write(of, index, out, err);
+}
+
+static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (int i = 0; i < of->n && status == EK_OK; i++)
+        status = ek__ir_write_text(of->report[i], of->view, out, err);
+    return status;
+}
+
+/* X(kind, type, format, expression): of the result `of`, which came with the output `o`. Layouts are coloured by the
+ * degree of the pipeline, which tells them apart best: what they cost in time and give in memory goes along with it. */
+#define WRITERS(X)                                                                                                     \
+    X(BALANCE, ek_report, text, ek__text_report(of, out, err))                                                         \
+    X(BALANCE, ek_report, yaml, ek__yaml_report(of, out, err))                                                         \
+    X(BALANCE, ek_report, json, ek__json_report(of, out, err))                                                         \
+    X(BALANCE, ek_report, svg, draw_balance(of, o->index, out, err))                                                   \
+    X(BALANCE, ek_report, chrome, ek__chrome_trace_write(of, o->index, out, err))                                      \
+    X(SCHEDULES, void, text, ((void)of, ek__text_schedules(out, err)))                                                 \
+    X(SCHEDULES, void, json, ((void)of, ek__json_schedules(out, err)))                                                 \
+    X(SWEEP, ek_sweep, text, ek__text_sweep(of, out, err))                                                             \
+    X(SWEEP, ek_sweep, json, ek__json_sweep(of, out, err))                                                             \
+    X(SWEEP, ek_sweep, svg, ek__svg_sweep_write(of, out, err))                                                         \
+    X(UNIFORM, ek_uniform_run, text, ek__text_uniform(of, out, err))                                                   \
+    X(UNIFORM, ek_uniform_run, json, ek__json_uniform(of, out, err))                                                   \
+    X(QUICK, ek_quick_report, text, ek__text_quick(of, out, err))                                                      \
+    X(QUICK, ek_quick_report, json, ek__json_quick(of, out, err))                                                      \
+    X(GUIDE, ek_guide, text, ek__text_guide(of, out, err))                                                             \
+    X(GUIDE, ek_guide, yaml, ek__yaml_guide(of, out, err))                                                             \
+    X(GUIDE, ek_guide, json, ek__json_guide(of, out, err))                                                             \
+    X(COLLECTED, ek_collected, text, ek__text_collected(of, out, err))                                                 \
+    X(COLLECTED, ek_collected, yaml, ek__yaml_collected(of, out, err))                                                 \
+    X(COLLECTED, ek_collected, json, ek__json_collected(of, out, err))                                                 \
+    X(MEMORY, ek_memory_report, text, ek__memory_write_text(of, out, err))                                             \
+    X(MEMORY, ek_memory_report, json, ek__memory_write_json(of, out, err))                                             \
+    X(MEMORY, ek_memory_report, csv, ek__memory_write_csv(of, out, err))                                               \
+    X(MEMORY, ek_memory_report, svg, ek__memory_write_svg(of, out, err))                                               \
+    X(RULES, ek_rules_report, text, ek__memory_write_rules(of->rules, of->framework, out, err))                        \
+    X(RULES, ek_rules_report, json, ek__memory_write_rules_json(of->rules, of->framework, out, err))                   \
+    X(ESTIMATE, ek_estimate_report, text, ek__estimate_write_text(of, out, err))                                       \
+    X(ESTIMATE, ek_estimate_report, json, ek__estimate_write_json(of, out, err))                                       \
+    X(ESTIMATE, ek_estimate_report, csv, ek__estimate_write_csv(of, out, err))                                         \
+    X(ESTIMATE, ek_estimate_report, svg, ek__estimate_write_svg(of, out, err))                                         \
+    X(CALIBRATION, ek_calibration, text, ek__calibration_write_text(of, o->color, out, err))                           \
+    X(CALIBRATION, ek_calibration, json, ek__calibration_write_json(of, out, err))                                     \
+    X(CALIBRATION, ek_calibration, csv, ek__calibration_write_csv(of, out, err))                                       \
+    X(CALIBRATION, ek_calibration, svg, ek__calibration_write_svg(of, out, err))                                       \
+    X(DIAGNOSIS, ek_diagnosis, text, ek__diagnosis_write_text(of, o->color, out, err))                                 \
+    X(DIAGNOSIS, ek_diagnosis, json, ek__diagnosis_write_json(of, out, err))                                           \
+    X(IR, ek_ir_reports, text, write_graphs(of, out, err))                                                             \
+    X(IR, ek_ir_reports, json, ek__ir_write_json(of->report, of->n, of->view, out, err))                               \
+    X(IR, ek_ir_reports, dot, ek__ir_write_dot(of->report[0], of->view, out, err))                                     \
+    X(IR_DIFFERENCE, ek_ir_difference_report, text,                                                                    \
+      ek__ir_write_difference_text(of->a, of->b, of->difference, of->view, out, err))                                  \
+    X(IR_DIFFERENCE, ek_ir_difference_report, json,                                                                    \
+      ek__ir_write_difference_json(of->a, of->b, of->difference, of->view, out, err))                                  \
+    X(LINT, ek_lint, text, ek__lint_write_text(of, !o->brief, out, err))                                               \
+    X(LINT, ek_lint, json, ek__lint_write_json(of, out, err))                                                          \
+    X(LINT, ek_lint, sarif, ek__lint_write_sarif(of, out, err))                                                        \
+    X(LAYOUT, ek_layout_report, text, ek__layout_write_text(of, out, err))                                             \
+    X(LAYOUT, ek_layout_report, json, ek__layout_write_json(of, out, err))                                             \
+    X(LAYOUT, ek_layout_report, csv, ek__layout_write_csv(of, out, err))                                               \
+    X(LAYOUT, ek_layout_report, svg, ek__layout_write_svg(of->result, EK_AXIS_PIPELINE, out, err))                     \
+    X(LAYOUT_SWEEP, ek_layout_sweep_report, text, ek__layout_sweep_write_text(of, out, err))                           \
+    X(LAYOUT_SWEEP, ek_layout_sweep_report, json, ek__layout_sweep_write_json(of, out, err))                           \
+    X(LAYOUT_SWEEP, ek_layout_sweep_report, csv, ek__layout_sweep_write_csv(of, out, err))                             \
+    X(METRICS, ek_metrics_report, text, ek__metrics_write_text(of, out, err))                                          \
+    X(METRICS, ek_metrics_report, json, ek__metrics_write_json(of, out, err))                                          \
+    X(DEVICES, void, text, ((void)of, ek__devices_write_text(out, err)))                                               \
+    X(DEVICES, void, json, ((void)of, ek__devices_write_json(out, err)))                                               \
+    X(TRACE, ek_trace_report, text, ek__trace_write_text(of->run, of->view, out, err))                                 \
+    X(TRACE, ek_trace_report, json, ek__trace_write_json(of->run, of->view, out, err))                                 \
+    X(TRACE, ek_trace_report, csv, ek__trace_write_csv(of->run, &ek_trace_tables[o->index], of->view, out, err))       \
+    X(TRACE, ek_trace_report, svg, ek__trace_write_svg(of->run, of->view, out, err))                                   \
+    X(PAGE, ek_view, html, ek__view_write_html(of, out, err))                                                          \
+    X(PAGE, ek_view, json, ek__view_write_json(of, out, err))
+
+#define FUNCTION(kind, type, format, expression)                                                                       \
+    static ek_status write_##kind##_##format(const ek_output *o, FILE *out, ek_error *err)                             \
+    {                                                                                                                  \
+        const type *of = o->of;                                                                                        \
+        return expression;                                                                                             \
+    }
+WRITERS(FUNCTION)
+#undef FUNCTION
+
+typedef struct writer {
+    ek_output_kind kind;
+    const char *format;
+    ek_status (*write)(const ek_output *output, FILE *out, ek_error *err);
+} writer;
+
+static const writer writers[] = {
+#define ROW(kind, type, format, expression) {EK_OUTPUT_##kind, #format, write_##kind##_##format},
+    WRITERS(ROW)
+#undef ROW
+};
+
+static const writer *find(ek_output_kind kind, const char *format)
+{
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if (writers[i].kind == kind && strcmp(writers[i].format, format) == 0)
+            return &writers[i];
+    return NULL;
+}
+
+bool ek_can_write(ek_output_kind kind, const char *format)
+{
+    return find(kind, format) != NULL;
+}
+
+ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *err)
+{
+    const writer *w = find(output.kind, format);
+    return w ? w->write(&output, out, err)
+             : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no format '%s' of this", format);
+}
