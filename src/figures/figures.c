@@ -17,7 +17,7 @@ bool ek__kind_is_whole(ek__kind kind)
     return kind >= EK__KIND_FLAG && kind <= EK__KIND_NS_MS;
 }
 
-static int64_t whole_of(const void *member, size_t size)
+static int64_t whole_of(const void *member, size_t size, bool no_sign)
 {
     if (size == sizeof(int64_t)) {
         int64_t value;
@@ -26,8 +26,8 @@ static int64_t whole_of(const void *member, size_t size)
     }
     if (size == sizeof(bool))
         return *(const bool *)member;
-    assert(size == sizeof(int));
-    return *(const int *)member;
+    assert(size == sizeof(int) && size == sizeof(uint32_t));
+    return no_sign ? (int64_t) * (const uint32_t *)member : *(const int *)member;
 }
 
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of)
@@ -37,14 +37,14 @@ ek__reading ek__member_value(const ek__member *f, const void *record, const ek__
     if (f->get) {
         value = f->get(record, of);
     } else if (f->kind == EK__KIND_WORD) {
-        value.text = f->word[whole_of(member, f->size)];
+        value.text = f->word[whole_of(member, f->size, false)];
     } else if (ek__kind_is_text(f->kind)) {
         value.text = f->in_place ? member : *(const char *const *)member;
     } else if (ek__kind_is_whole(f->kind)) {
-        value.number = whole_of(member, f->size);
+        value.number = whole_of(member, f->size, f->no_sign);
     } else {
         value.real = *(const double *)(const void *)member;
-        if (f->counted && whole_of((const char *)record + f->n_at, sizeof(int64_t)) == 0)
+        if (f->counted && whole_of((const char *)record + f->n_at, sizeof(int64_t), false) == 0)
             value.real = NAN;
     }
     if (ek__kind_is_text(f->kind)) {
@@ -52,12 +52,25 @@ ek__reading ek__member_value(const ek__member *f, const void *record, const ek__
             value.text = NULL;
     } else if (ek__kind_is_whole(f->kind)) {
         bool some = f->positive || f->kind == EK__KIND_SIZE;
-        if ((f->kind == EK__KIND_NUMBER && value.number < 0) || (some && value.number < 1))
+        bool natural = f->natural || f->kind == EK__KIND_NUMBER;
+        if ((natural && value.number < 0) || (some && value.number < 1))
             value.number = INT64_MIN;
     } else if (f->positive && !(value.real > 0)) {
         value.real = NAN;
     }
     return value;
+}
+
+const char *ek__member_text(const ek__member *f, const void *record, const ek__owner *of, char *text, size_t room)
+{
+    const char *value = text;
+    if (f->text_of)
+        value = f->text_of(*(const uint32_t *)(const void *)((const char *)record + f->at), of, text, room);
+    else if (f->compose)
+        f->compose(record, of, text, room);
+    else
+        return ek__member_value(f, record, of).text;
+    return f->not_empty && value && !*value ? NULL : value;
 }
 
 const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of)

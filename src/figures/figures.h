@@ -83,9 +83,12 @@ typedef struct ek__owner {
         const void *result;      /**< the whole of it */
         const ek_trace_run *run; /**< of a trace */
     };
-    const ek_trace_rank *rank; /**< of a trace */
-    const void *parent;        /**< the struct that the list of the record is in; of a pass its layer */
-    int number;                /**< of the record in its list, of the value in BY_WORD */
+    union {
+        const void *part;          /**< of the result: the one that a list across its parts has come to */
+        const ek_trace_rank *rank; /**< of a trace */
+    };
+    const void *parent; /**< the struct that the list of the record is in; of a pass its layer */
+    int number;         /**< of the record in its list, of the value in BY_WORD */
 } ek__owner;
 
 /** A value by its kind: texts in `text`, times and counts in `number` (INT64_MIN: unknown), others in `real` (NAN). */
@@ -96,12 +99,13 @@ typedef union ek__reading {
 } ek__reading;
 
 typedef struct ek__fields ek__fields;
+typedef struct ek__member ek__member;
 
-typedef struct ek__member {
-    const char *key; /**< in JSON; NULL: a column only, of a figure that another field has in JSON */
-    ek__kind kind;
-    size_t size, at;   /**< bytes of the member; its offset. PARTS, OBJECT, LIST: the struct's or the pointer's */
-    const char *about; /**< a sentence for the documentation */
+struct ek__member {
+    const char *key;     /**< in JSON; NULL: a column only, of a figure that another field has in JSON */
+    ek__kind kind, each; /**< each: of BY_WORD the kind of a value, which has `size` bytes */
+    size_t size, at;     /**< bytes of the member; its offset. PARTS, OBJECT, LIST: the struct's or the pointer's */
+    const char *about;   /**< a sentence for the documentation */
     /** A column: `at` says which one, from 1 on, several tables of one struct sharing the count; 0: none. */
     struct {
         int at;
@@ -122,7 +126,6 @@ typedef struct ek__member {
     int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at */
     const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
     int n_words;              /**< BY_WORD */
-    ek__kind each;            /**< BY_WORD: the kind of a value, which has `size` bytes */
     int decimals;             /**< real kinds: so many, and one, in JSON and CSV; 0: 15 significant digits */
     const ek__fields *fields; /**< of PARTS, OBJECT, LIST, MAP, OWN */
     ek__reading (*get)(const void *record, const ek__owner *of); /**< in place of the member */
@@ -130,16 +133,21 @@ typedef struct ek__member {
     const void *(*find)(const void *record, const ek__owner *of);
     bool (*shown)(const void *record, const ek__owner *of); /**< LIST: entries that are; NULL: all */
     bool (*when)(const void *record, const ek__owner *of);  /**< JSON has no such key where it is false; NULL: always */
+    const ek__member *across; /**< LIST: a list of the record, each of whose structs has such a list; all of theirs */
     /** TEXT: put together, in place of the member. MAP: what an entry is called. */
     void (*compose)(const void *record, const ek__owner *of, char *text, size_t room);
+    /** TEXT: of the number, a uint32_t, that the member is: one that exists, or put together in `text`; NULL: none. */
+    const char *(*text_of)(uint32_t number, const ek__owner *of, char *text, size_t room);
     const char *own; /**< OWN: what it is in JSON: "list", "object", "integer or null", ... */
     int most;        /**< LIST: entries that are written; 0: all */
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
     bool in_place;   /**< TEXT: an array of char */
     bool not_empty;  /**< TEXT: "" is unknown */
     bool positive;   /**< numbers: unknown at 0 and below */
+    bool natural;    /**< whole numbers: unknown below 0 */
+    bool no_sign;    /**< whole numbers: the member is a uint32_t */
     bool lines;      /**< LIST, MAP: a line for every entry */
-} ek__member;
+};
 
 /** Flags of a column of the page, with EK__LESS and EK__MORE. */
 enum {
@@ -163,6 +171,8 @@ extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_intege
 
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
+/** The value of a TEXT, put together in `text` where that is how it comes about; NULL: unknown. */
+const char *ek__member_text(const ek__member *f, const void *record, const ek__owner *of, char *text, size_t room);
 /** Are its values texts, whole numbers, or else real ones? */
 bool ek__kind_is_text(ek__kind kind);
 bool ek__kind_is_whole(ek__kind kind);

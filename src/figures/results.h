@@ -8,7 +8,9 @@
 /** Name, document below docs/. The document ends with the section "The fields", which the description writes. */
 #define EK__RESULT_LIST(X)                                                                                             \
     X(trace, "trace-json.md")                                                                                          \
-    X(diagnosis, "diagnose.md")
+    X(diagnosis, "diagnose.md")                                                                                        \
+    X(ir, "ir-json.md")                                                                                                \
+    X(ir_difference, "ir-json.md")
 
 typedef struct ek__result {
     const char *name, *document;

@@ -8,7 +8,13 @@
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members and functions */
 #define EK__AT(m)            offsetof(EK__T, m)
 #define EK__OF_TYPE(type, m) .size = _Generic(((EK__T *)0)->m, type : sizeof(type)), .at = EK__AT(m)
-#define EK__WHOLE(m)         .size = _Generic(((EK__T *)0)->m, int : sizeof(int), int64_t : sizeof(int64_t)), .at = EK__AT(m)
+#define EK__WHOLE(m)                                                                                                   \
+    .size = sizeof(((EK__T *)0)->m),                                                                                   \
+    .no_sign = _Generic(((EK__T *)0)->m, int                                                                           \
+                        : false, int64_t                                                                               \
+                        : false, uint32_t                                                                              \
+                        : true),                                                                                       \
+    .at = EK__AT(m)
 
 #define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
 /** The same of an array of char; and one that is unknown where it is empty. */
@@ -34,6 +40,8 @@
 #define KB(m)       EK__KIND_KB, EK__OF_TYPE(double, m)
 #define GBPS(m)     EK__KIND_GBPS, EK__OF_TYPE(double, m)
 #define JSON(m)     EK__KIND_JSON, EK__OF_TYPE(const char *, m)
+/** Bytes that are unknown below 0. */
+#define BYTES_FROM_0(m) EK__KIND_BYTES, .natural = true, EK__OF_TYPE(int64_t, m)
 /** An enum with the words of its values. */
 #define WORD(m, words) EK__KIND_WORD, .word = (words), .size = sizeof(((EK__T *)0)->m), .at = EK__AT(m)
 /** A value of a kind for each of `n` words, from an array; from a function, by the owner's number. */
@@ -56,6 +64,8 @@
 #define GET(kind_, function) EK__KIND_##kind_, .get = (function), .at = 0
 /** A text that a function puts together. */
 #define COMPOSE(function) EK__KIND_TEXT, .compose = (function), .at = 0
+/** The text of a number, which is a uint32_t. */
+#define TEXT_OF(m, function) EK__KIND_TEXT, .text_of = (function), EK__OF_TYPE(uint32_t, m)
 /** A mean of a member of a pass, unknown where the pass has none; the same in the pass itself. */
 #define PASS(of, m)  EK__KIND_MEAN, .counted = true, .n_at = EK__AT(of.n), EK__OF_TYPE(double, of.m)
 #define OF_PASS(m)   EK__KIND_MEAN, .counted = true, .n_at = EK__AT(n), EK__OF_TYPE(double, m)
@@ -73,6 +83,12 @@
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
+#define FOUND_SHORT_LIST(function, count_, f)                                                                          \
+    EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .at = 0
+/** Fields of a struct that a function finds, as if they stood here. */
+#define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
+/** A list across the structs of `list`, a row of the whole: its members and functions are those of such a struct. */
+#define ACROSS(list) .across = &(list)
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0

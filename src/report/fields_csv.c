@@ -20,10 +20,10 @@ void ek__print_names_csv(const ek__column *column, int n, FILE *out)
 void ek__print_cell_csv(const ek__column *c, const void *record, const ek__owner *of, FILE *out)
 {
     ek__kind kind = ek__column_kind(c);
-    if (c->field->compose) {
-        char text[EK__VIEW_KEY_SIZE];
-        c->field->compose(ek__column_record(c, record, of), of, text, sizeof text);
-        ek__print_csv(text, out);
+    if (kind == EK__KIND_TEXT && c->word < 0) {
+        char room[EK__VIEW_KEY_SIZE];
+        const char *text = ek__member_text(c->field, ek__column_record(c, record, of), of, room, sizeof room);
+        ek__print_csv(text ? text : "", out);
         return;
     }
     ek__reading value = ek__column_value(c, record, of);

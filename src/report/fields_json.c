@@ -84,7 +84,7 @@ static ek_status put_own(ek__json_walk *w, const ek__fields *fields, const ek__m
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the structs */
 /* Entries of a map are called by their first member. Of one value alone, without a key, the value is the entry. */
-static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *record)
+static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *record)
 {
     const char *entry = ek__member_record(f, record, &w->of);
     const ek__member *inner = &f->fields->field[f->fields->n - 1];
@@ -94,7 +94,6 @@ static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *
     const ek__owner of = w->of;
     n = f->most > 0 && n > f->most ? f->most : n;
     ek_status status = EK_OK;
-    (map ? ek__stream_object : ek__stream_list)(w->s, f->key, f->lines);
     w->of.parent = record;
     for (int i = 0; i < n && status == EK_OK; i++, entry += f->fields->size) {
         w->of.number = i;
@@ -107,6 +106,23 @@ static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *
             put_value(w->s, name, inner, ek__member_value(inner, entry, &w->of));
         else
             status = ek__put_record(w, name, f->fields, entry);
+    }
+    w->of = of;
+    return status;
+}
+
+static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *record)
+{
+    const ek__owner of = w->of;
+    const char *part = f->across ? ek__member_record(f->across, record, &of) : record;
+    int n = f->across ? ek__member_count(f->across, record, &of) : 1;
+    ek_status status = EK_OK;
+    (f->kind == EK__KIND_MAP ? ek__stream_object : ek__stream_list)(w->s, f->key, f->lines);
+    for (int i = 0; i < n && status == EK_OK; i++) {
+        if (f->across)
+            w->of.part = part;
+        status = put_each(w, f, part);
+        part += f->across ? f->across->fields->size : 0;
     }
     w->of = of;
     ek__stream_end(w->s);
@@ -130,14 +146,11 @@ static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek_
     case EK__KIND_BY_WORD:
         put_words(w, f, record);
         return EK_OK;
-    case EK__KIND_TEXT:
-        if (f->compose) {
-            char text[EK__VIEW_KEY_SIZE];
-            f->compose(record, &w->of, text, sizeof text);
-            ek__stream_text(w->s, f->key, f->not_empty && !*text ? NULL : text);
-            return EK_OK;
-        }
-        /* fall through */
+    case EK__KIND_TEXT: {
+        char room[EK__VIEW_KEY_SIZE];
+        ek__stream_text(w->s, f->key, ek__member_text(f, record, &w->of, room, sizeof room));
+        return EK_OK;
+    }
     default:
         put_value(w->s, f->key, f, ek__member_value(f, record, &w->of));
         return EK_OK;

@@ -2,10 +2,11 @@
  * parameters, operators by their number, and those that only one of them has. The figures are the comparison's; the
  * writers subtract and print. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "evenkeel/ir.h"
+#include "figures/results.h"
+#include "report/fields_json.h"
 #include "report/ir_internal.h"
 #include "report/writers.h"
 
@@ -132,68 +133,19 @@ ek_status ek__ir_write_difference_text(const ek_ir_report *a, const ek_ir_report
 
 /* ---- JSON ---- */
 
-/* An object with before, after and change; null where it is not known. */
-static void put_pair(ek__stream *s, const char *key, int64_t before, int64_t after)
-{
-    int64_t change;
-    bool known = before >= 0 && after >= 0 && !__builtin_sub_overflow(after, before, &change);
-    ek__stream_object(s, key, false);
-    ek__stream_from(s, "before", before, 0);
-    ek__stream_from(s, "after", after, 0);
-    ek__stream_int(s, "change", known ? change : INT64_MIN);
-    ek__stream_end(s);
-}
-
-static void put_differences(ek__stream *s, const char *key, const char *bytes_key,
-                            const ek_ir_count_difference *difference, int n)
-{
-    ek__stream_list(s, key, true);
-    for (int i = 0; i < n; i++) {
-        ek__stream_object(s, NULL, false);
-        ek__stream_text(s, "name", difference[i].name);
-        put_pair(s, "n", difference[i].n[0], difference[i].n[1]);
-        put_pair(s, bytes_key, difference[i].bytes[0], difference[i].bytes[1]);
-        ek__stream_end(s);
-    }
-    ek__stream_end(s);
-}
-
-static void put_only(ek__stream *s, const char *key, const ek_ir *ir, const uint32_t *node, int n)
-{
-    char type[1024];
-    ek__stream_list(s, key, true);
-    for (int i = 0; i < n; i++) {
-        ek__stream_object(s, NULL, false);
-        ek__ir_put_node(s, ir, node[i]);
-        ek_ir_type_text(ir, ir->node[node[i]].type, type, sizeof type);
-        ek__stream_text(s, "type", ir->node[node[i]].type == EK_IR_NONE ? NULL : type);
-        ek__stream_end(s);
-    }
-    ek__stream_end(s);
-}
-
 ek_status ek__ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
                                        const ek_ir_view *view, FILE *out, ek_error *err)
 {
-    const ek_ir_difference *d = difference;
-    ek__stream stream = {.out = out}, *s = &stream;
     (void)view; /* what is chosen is for people; the comparison is of all */
-    ek__stream_object(s, NULL, true);
-    ek__stream_int(s, "version", 1);
-    ek__stream_text(s, "before", a->ir->path);
-    ek__stream_text(s, "after", b->ir->path);
-    ek__stream_bool(s, "same", same_in_all(d));
-    put_pair(s, "operators", a->ir->n_operators, b->ir->n_operators);
-    put_pair(s, "recompute_requested", d->n_recompute_requested[0], d->n_recompute_requested[1]);
-    put_pair(s, "recompute_in_effect", d->n_recompute_in_effect[0], d->n_recompute_in_effect[1]);
-    put_pair(s, "kept_bytes", d->kept_bytes[0], d->kept_bytes[1]);
-    put_pair(s, "traffic_bytes", d->traffic[0], d->traffic[1]);
-    put_pair(s, "parameter_bytes", d->parameter_bytes[0], d->parameter_bytes[1]);
-    put_differences(s, "operator_differences", "output_bytes", d->primitive, d->n_primitives);
-    put_differences(s, "communication_differences", "traffic_bytes", d->comm, d->n_comms);
-    put_only(s, "only_before", a->ir, d->only[0], d->n_only[0]);
-    put_only(s, "only_after", b->ir, d->only[1], d->n_only[1]);
-    ek__stream_end(s);
-    fputc('\n', out);
-    return ek__finish(out, err);
+    const ek_ir_difference *d = difference;
+    const ek__ir_sides sides = {
+        .side = {{.report = *a, .only = d->only[0], .n_only = d->n_only[0]},
+                 {.report = *b, .only = d->only[1], .n_only = d->n_only[1]}},
+        .difference = *d,
+        .same = same_in_all(d),
+        .operators = {a->ir->n_operators, b->ir->n_operators},
+        .recompute_requested = {d->n_recompute_requested[0], d->n_recompute_requested[1]},
+        .recompute_in_effect = {d->n_recompute_in_effect[0], d->n_recompute_in_effect[1]},
+    };
+    return ek__write_fields(ek__result_ir_difference.fields, &sides, NULL, 0, out, err);
 }

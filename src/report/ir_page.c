@@ -5,37 +5,6 @@
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
 
-const char *const ek__ir_flag_name[EK__IR_N_FLAGS] = {"recompute",
-                                                      "duplicated",
-                                                      "need_cse_after_recompute",
-                                                      "target_grad",
-                                                      "backward",
-                                                      "cell recomputed whole",
-                                                      "recompute_comm_op",
-                                                      "skip_redistribution",
-                                                      "return",
-                                                      "call",
-                                                      "damaged",
-                                                      "compilation stopped here"};
-
-ek__digits ek__ir_node_label(const ek_ir *ir, uint32_t node)
-{
-    ek__digits text = {"-"};
-    if (node == EK_IR_NONE)
-        return text;
-    if (ir->node[node].flags & EK_IR_RETURN)
-        snprintf(text.text, sizeof text.text, "Return");
-    else if (ir->node[node].number != EK_IR_NONE)
-        snprintf(text.text, sizeof text.text, "%%%" PRIu32, ir->node[node].number);
-    return text;
-}
-
-const char *ek__ir_primitive(const ek_ir *ir, uint32_t node)
-{
-    const ek_ir_node *n = &ir->node[node];
-    return n->primitive != EK_IR_NONE ? ek_ir_text(ir, n->primitive) : n->flags & EK_IR_RETURN ? "Return" : "-";
-}
-
 void ek__ir_print_named(const ek_ir *ir, uint32_t node, FILE *out)
 {
     if (ir->node[node].number != EK_IR_NONE)

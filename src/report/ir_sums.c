@@ -255,6 +255,37 @@ static ek_status sum_layers(const ek_ir_report *report, ek__ir_sums *sums, ek_er
     return EK_OK;
 }
 
+/* ---- graphs ---- */
+
+static bool is_entry(const ek_ir *ir, uint32_t graph)
+{
+    return ir->entry != EK_IR_NONE && ir->graph[graph].name == ir->entry;
+}
+
+/* The list of parameters before all graphs belongs to the entry. Nodes that no graph is around, in a fragment, and
+ * that list where the entry is not in the file come as a graph without name. */
+static ek_status sum_graphs(const ek_ir *ir, ek__ir_sums *sums, ek_error *err)
+{
+    ek__ir_graph_sum *sum = ek__pool_alloc(sums->pool, (size_t)ir->n_graphs + 1, sizeof *sum);
+    uint32_t nodes = 0, listed = 0, n = 0;
+    if (!sum)
+        return ek__no_memory(err);
+    for (uint32_t i = 0; i < ir->n_nodes; i++)
+        nodes += ir->node[i].graph == EK_IR_NONE;
+    for (uint32_t i = 0; i < ir->n_parameters; i++)
+        listed += ir->parameter[i].graph == EK_IR_NONE;
+    for (; n < ir->n_graphs; n++) {
+        bool takes_list = listed > 0 && is_entry(ir, n);
+        sum[n] = (ek__ir_graph_sum){n, ir->graph[n].n_nodes, takes_list ? listed : ir->graph[n].n_formals};
+        listed = takes_list ? 0 : listed;
+    }
+    if (nodes + listed > 0)
+        sum[n++] = (ek__ir_graph_sum){EK_IR_NONE, nodes, listed};
+    sums->graph = sum;
+    sums->n_graphs = (int)n;
+    return EK_OK;
+}
+
 /* ---- all of it ---- */
 
 static void count_nodes(const ek_ir *ir, ek__ir_sums *sums)
@@ -305,6 +336,7 @@ ek_status ek__ir_sum(const ek_ir_report *report, const ek_ir_view *view, ek__ir_
         count(report, &sums);
         status = sum_comms(report, &sums, err);
         status = status ? status : sum_layers(report, &sums, err);
+        status = status ? status : sum_graphs(report->ir, &sums, err);
         status = status ? status : group_kept(report, &sums, err);
         status = status ? status : group_blocked(report, &sums, err);
     }
@@ -320,14 +352,6 @@ void ek__ir_sums_clear(ek__ir_sums *sums)
     ek__ir_choice_clear(&sums->choice);
     ek__pool_free(sums->pool);
     *sums = (ek__ir_sums){0};
-}
-
-uint32_t ek__ir_count_parameters(const ek_ir *ir)
-{
-    uint32_t listed = 0;
-    for (uint32_t i = 0; i < ir->n_parameters; i++)
-        listed += ir->parameter[i].graph == EK_IR_NONE;
-    return listed > 0 ? listed : ir->n_parameters;
 }
 
 /* ---- who takes what ---- */

@@ -3,7 +3,6 @@
  * at; what is not a node (parameters, graphs) is never left out. */
 #include <regex.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "evenkeel/ir.h"
@@ -81,11 +80,6 @@ void ek__ir_choice_clear(ek__ir_choice *choice)
     *choice = (ek__ir_choice){0};
 }
 
-bool ek__ir_chosen(const ek__ir_choice *choice, uint32_t node)
-{
-    return choice->all || choice->node[node];
-}
-
 ek_status ek_ir_view_count(const ek_ir *ir, const ek_ir_view *view, uint32_t *n, ek_error *err)
 {
     ek__ir_choice choice;
@@ -100,17 +94,4 @@ ek_status ek_ir_view_count(const ek_ir *ir, const ek_ir_view *view, uint32_t *n,
 int ek__ir_top(const ek_ir_view *view)
 {
     return view && view->top > 0 ? view->top : DEFAULT_TOP;
-}
-
-bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, const ek_ir_finding *finding)
-{
-    if (view && finding->severity < view->least)
-        return false;
-    /* Of what repeats in layers only the first is known by its nodes. */
-    if (choice->all || finding->n_layers > 1)
-        return true;
-    for (int i = 0; i < finding->n_chain; i++)
-        if (ek__ir_chosen(choice, finding->chain[i]))
-            return true;
-    return finding->node != EK_IR_NONE && ek__ir_chosen(choice, finding->node);
 }

@@ -66,10 +66,9 @@ static void put_cell(const ek_view_run *run, const ek__column *c, const void *re
 {
     const ek__member *f = c->field;
     ek__kind kind = ek__column_kind(c);
-    if (f->compose) {
-        char text[EK__VIEW_KEY_SIZE];
-        f->compose(ek__column_record(c, record, of), of, text, sizeof text);
-        ek__cell_text(x, f->not_empty && !*text ? NULL : text);
+    if (f->kind == EK__KIND_TEXT) {
+        char room[EK__VIEW_KEY_SIZE];
+        ek__cell_text(x, ek__member_text(f, ek__column_record(c, record, of), of, room, sizeof room));
         return;
     }
     ek__reading value = ek__column_value(c, record, of);

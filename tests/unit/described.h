@@ -94,20 +94,22 @@ static inline void check_value(const ek__member *f, const json_t *value, const c
     }
 }
 
+static inline void check_members(const ek__fields *fields, const json_t *object, const char *where)
+{
+    for (int i = 0; i < fields->n; i++) {
+        const ek__member *f = &fields->field[i];
+        if (f->kind == EK__KIND_PARTS && !f->when)
+            check_members(f->fields, object, where);
+        if (f->key)
+            check_value(f, json_object_get(object, f->key), where);
+    }
+}
+
 static inline void check_object(const ek__fields *fields, const json_t *object, const char *where)
 {
     const char *key;
     json_t *value;
-    for (int i = 0; i < fields->n; i++) {
-        const ek__member *f = &fields->field[i];
-        if (f->kind == EK__KIND_PARTS && !f->when)
-            for (int k = 0; k < f->fields->n; k++)
-                if (f->fields->field[k].key && !f->fields->field[k].when &&
-                    !json_object_get(object, f->fields->field[k].key))
-                    fail_msg("%s.%s is not in the JSON", where, f->fields->field[k].key);
-        if (f->key)
-            check_value(f, json_object_get(object, f->key), where);
-    }
+    check_members(fields, object, where);
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!find_field(fields, key))

@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "described.h"
 #include "evenkeel/ir.h"
+#include "figures/results.h"
 #include "report/ir_internal.h"
 #include "report/writers.h"
 #include "report_fixture.h"
@@ -235,6 +237,7 @@ static json_t *json_of(const ek_ir_report *report, const ek_ir_view *view)
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
     if (!root)
         fail_msg("line %d: %s in:\n%s", problem.line, problem.text, text);
+    check_described(ek__result_ir.fields, text, true);
     free(text);
     return root;
 }
@@ -881,6 +884,7 @@ static void a_difference_says_before_after_and_change(void **state)
     fclose(out);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
+    check_described(ek__result_ir_difference.fields, text, true);
     check_int(json_object_get(root, "kept_bytes"), "before", 90177536, 0);
     check_int(json_object_get(root, "kept_bytes"), "after", 12, 0);
     check_int(json_object_get(root, "kept_bytes"), "change", 12 - 90177536, INT64_MIN);
