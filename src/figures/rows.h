@@ -8,12 +8,13 @@
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members and functions */
 #define EK__AT(m)            offsetof(EK__T, m)
 #define EK__OF_TYPE(type, m) .size = _Generic(((EK__T *)0)->m, type : sizeof(type)), .at = EK__AT(m)
+#define EK__OF_CHARS(m)      .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
 #define EK__WHOLE(m)         .size = _Generic(((EK__T *)0)->m, int : sizeof(int), int64_t : sizeof(int64_t)), .at = EK__AT(m)
 
 #define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
 /** The same of an array of char; and one that is unknown where it is empty. */
-#define CHARS(m)    EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
-#define NAME(m)     CHARS(m), .not_empty = true
+#define CHARS(m)    EK__KIND_TEXT, EK__OF_CHARS(m)
+#define NAME(m)     EK__KIND_TEXT, .not_empty = true, EK__OF_CHARS(m)
 #define FLAG(m)     EK__KIND_FLAG, EK__OF_TYPE(bool, m)
 #define COUNT(m)    EK__KIND_COUNT, EK__WHOLE(m)
 #define NUMBER(m)   EK__KIND_NUMBER, EK__WHOLE(m)
@@ -147,9 +148,9 @@
  *  rank. */
 #define RESULT_LIST(n, m)      .of_run = true, .n_at = offsetof(EK__R, n), .at = offsetof(EK__R, m)
 #define RESULT_ITEMS(function) .of_run = true, .item = (function)
-#define RANK_LIST(n, m) .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
-#define RUN_LIST(n, m)  .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
-#define RANK_STRUCT(m)  .inner = true, .at = offsetof(ek_trace_rank, m)
+#define RANK_LIST(n, m)        .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
+#define RUN_LIST(n, m)         .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
+#define RANK_STRUCT(m)         .inner = true, .at = offsetof(ek_trace_rank, m)
 /** The function of RESULT_ITEMS: how many entries the result `r` has, and entry `i`, NULL where it is not shown. */
 #define ITEMS(name, n, entry)                                                                                          \
     static const void *name(int i, ek__owner *of, bool *end)                                                           \

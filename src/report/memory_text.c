@@ -98,8 +98,7 @@ static int mix_width(const page *p)
     int width = 6;
     for (int s = 0; s < p->r->memory->n_stages; s++) {
         char text[128];
-        ek_chunk_mix mix = ek_memory_stage_mix(p->r->job, s);
-        ek__mix_text(&mix, text, sizeof text);
+        ek__mix_text(ek_memory_stage_mix(p->r->job, s), text, sizeof text);
         width = (int)strlen(text) > width ? (int)strlen(text) : width;
     }
     return width;
@@ -160,8 +159,7 @@ static void table_row(const page *p, int s)
     const ek_memory *m = p->r->memory;
     const ek_memory_stage *stage = &m->stage[s];
     char text[128];
-    ek_chunk_mix mix = ek_memory_stage_mix(p->r->job, s);
-    ek__mix_text(&mix, text, sizeof text);
+    ek__mix_text(ek_memory_stage_mix(p->r->job, s), text, sizeof text);
     fprintf(p->out, "%5d  %-*s  %5s", s, p->mix_width, text, ek__fixed(stage->alive, 1).text);
     for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
         fprintf(p->out, " %*s", p->part_width[i], ek__whole_mb(stage->part[i]).text);
@@ -252,8 +250,7 @@ static void print_chunks(const page *p, int s)
     const ek_plan *plan = &p->r->job->plan;
     for (int c = 0; c < plan->n_chunks && plan->n_chunks > 1; c++) {
         char text[128];
-        ek_chunk_mix mix = ek_plan_mix(plan, c, s);
-        ek__mix_text(&mix, text, sizeof text);
+        ek__mix_text(ek_plan_mix(plan, c, s), text, sizeof text);
         fprintf(p->out, "  chunk %d: %d layer%s: %s\n", c, plan->layers[c * plan->n_stages + s],
                 plan->layers[c * plan->n_stages + s] == 1 ? "" : "s", text);
     }
@@ -345,15 +342,6 @@ static void print_times(const page *p)
 
 /* ---- tensors of a layer ---- */
 
-/* "[4096 x 5120]"; nothing for a tensor without a shape. */
-static void shape_text(const ek_kept_tensor *t, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < t->n_dims && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i ? " x " : "", t->dim[i]);
-}
-
 static void print_patterns(const page *p, const ek_kept_tensor *t)
 {
     if (t->n_patterns == 0)
@@ -373,16 +361,15 @@ static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
 {
     char text[256];
     fprintf(p->out, "%9s  ", ek__fixed((double)t->bytes / EK__MB, 2).text);
-    snprintf(text, sizeof text, "%s%s%s", t->maker, t->maker[0] ? " " : "", t->name);
+    ek__kept_name(t, text, sizeof text);
     ek__print_cell(text, TENSOR_WIDTH, p->out);
-    shape_text(t, text, sizeof text);
+    ek__kept_shape(t, text, sizeof text);
     fprintf(p->out, "  %-16s %-8s ", text, t->n_dims > 0 ? ek_dtype_name[t->dtype] : "");
     for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
         fprintf(p->out, " %-6s", t->kept[k] ? "kept" : "-");
-    snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader[0] ? t->reader : "-",
-             t->n_readers > 1 ? ", ..." : "");
+    ek__kept_reader(t, text, sizeof text);
     fputc(' ', p->out);
-    ek__print_cell(text, TENSOR_WIDTH, p->out);
+    ek__print_cell(text[0] ? text : "-", TENSOR_WIDTH, p->out);
     fputs("  ", p->out);
     print_patterns(p, t);
     fputc('\n', p->out);
