@@ -1,6 +1,6 @@
-/* Figures of a prediction of memory: the verdict, the job, one layer of each kind, its times, rules, warnings. Stages
- * are in memory_stages.c, what is there when asked for in memory_asked.c, tables in memory_tables.c. */
-#include <string.h>
+/* Figures of a prediction of memory: the verdict, the job, one layer of each kind, its times, rules, warnings; the
+ * tables of page and CSV. Stages are in memory_stages.c, what is there when asked for in memory_asked.c. */
+#include <math.h>
 
 #include "figures/memory_figures.h"
 #include "figures/results.h"
@@ -64,13 +64,13 @@ static const ek__member layer[] = {
      "the most its backward pass holds besides, MB, by the same"},
     {NULL, GET(BYTES_MB, transient), NULL, PAGE(4, "transient", "On top while backward runs", EK__LESS)},
 };
-const ek__fields ek__memory_layer = {FIELDS(layer, "layer_kinds[]", "One layer.")};
+static const ek__fields layer_kinds = {FIELDS(layer, "layer_kinds[]", "One layer.")};
 #undef EK__T
 
 #define EK__T ek_memory_time
 COMPOSER(time_name, EK_NAME_SIZE + 64, "%s, %s", it->name, ek_recompute_name[of->number % EK_N_RECOMPUTE]);
 GETTER(backward, real, it->ms.backward[of->number % EK_N_RECOMPUTE]);
-static const ek__member times[] = {
+static const ek__member layer_time[] = {
     {NULL, COMPOSE(time_name), NULL, PAGE(1, "layer", "Layer, recomputing")},
     {"name", TEXT(name), "`embedding`, `decoder`, ..."},
     {"forward", MS(ms.forward), "forward pass", PAGE(2, "forward", "Forward", EK__LESS)},
@@ -80,7 +80,7 @@ static const ek__member times[] = {
     {"weight", MS(ms.weight), "the part of backward that is the gradient of the weights",
      PAGE(4, "weight", "Of it gradients of weights", EK__LESS)},
 };
-const ek__fields ek__memory_times = {FIELDS(times, "times_ms[]", "One layer and micro-batch, modelled.")};
+static const ek__fields layer_times = {FIELDS(layer_time, "times_ms[]", "One layer and micro-batch, modelled.")};
 #undef EK__T
 
 #define EK__T ek_device
@@ -119,7 +119,7 @@ static const ek__member rule[] = {
     {"alternatives", GET(TEXT, rule_alternatives), "of an assumed rule, commas between them; else null"},
     {"what", GET(TEXT, rule_help), "what it says", PAGE(5, "what", "What it is")},
 };
-const ek__fields ek__memory_rule = {FIELDS(rule, "rules[]", NULL)};
+static const ek__fields all_rules = {FIELDS(rule, "rules[]", NULL)};
 #undef EK__T
 
 #define EK__T ek_memory_assumption
@@ -159,7 +159,7 @@ static const ek__member verdict[] = {
 static const ek__fields verdicts = {FIELDS(verdict, NULL, NULL)};
 static const ek__member prediction[] = {
     {"stages", LIST(n_stages, stage, ek__memory_stage), "one object a stage"},
-    {"layer_kinds", ARRAY(n_layer_kinds, layer_kind, ek__memory_layer), "what one layer holds, by kind"},
+    {"layer_kinds", ARRAY(n_layer_kinds, layer_kind, layer_kinds), "what one layer holds, by kind"},
 };
 static const ek__fields predictions = {FIELDS(prediction, NULL, NULL)};
 #undef EK__T
@@ -204,9 +204,9 @@ static const ek__member report[] = {
      "what the reading of the file took for granted, where it may be read in two ways; else null"},
     {"literal", GET(FLAG, literal), "the file was read without that (`--literal`)"},
     {"basis", GET(TEXT, basis), "what the figures rest on"},
-    {"rules", FOUND_LIST(first_rule, n_rules, ek__memory_rule), "what the framework does and a file does not say"},
+    {"rules", FOUND_LIST(first_rule, n_rules, all_rules), "what the framework does and a file does not say"},
     {"device", FOUND(device_of, devices), "with `--device`: what times are of", WHEN(has_device)},
-    {"times_ms", LIST(n_times, time, ek__memory_times), "with `--device`: times of layers", WHEN(has_device)},
+    {"times_ms", LIST(n_times, time, layer_times), "with `--device`: times of layers", WHEN(has_device)},
     {"measures", LIST(n_measures, measure, ek__memory_measure), "with `--measures`: what each alone would bring",
      WHEN(has_measures)},
     {"kept_tensors", LIST(n_kept, kept, ek__memory_kept_kind), "with `--tensors`: what one layer keeps",
@@ -222,10 +222,76 @@ static const ek__fields fields = {FIELDS(report, NULL, NULL), .lines = true};
 static const ek__member rules_alone[] = {
     {"version", GET(COUNT, version), "1"},
     {"framework", GET(TEXT, framework), "whose defaults are meant"},
-    {"rules", FOUND_LIST(first_rule, n_rules, ek__memory_rule), "the rules"},
+    {"rules", FOUND_LIST(first_rule, n_rules, all_rules), "the rules"},
 };
 const ek__fields ek__memory_rules_alone = {FIELDS(rules_alone, NULL, NULL), .lines = true};
 #undef EK__T
+
+/* ---- tables ---- */
+
+#define EK__R ek_memory_report
+
+/* Every stage has as many places for tensors. */
+static const ek_memory_tensor *top_of(const ek_memory_stage *stage, int i)
+{
+    return i < stage->n_top ? &stage->top[i] : NULL;
+}
+
+/* Every measure has two rows: with its second one it is its own parent. */
+static const ek_mitigation *measure_row(const ek_mitigation *m, bool second, ek__owner *of)
+{
+    of->parent = second ? m : NULL;
+    return second && (!m->possible || !m->relieved[0]) ? NULL : m;
+}
+
+static const ek_memory_error *error_of(const ek_memory_calibration *c, int i)
+{
+    const ek_memory_error *const error[] = {&c->fit->before, &c->fit->after, &c->fit->left_out, c->judged};
+    return error[i] && isfinite(error[i]->mean) ? error[i] : NULL;
+}
+
+/* A rule that changes nothing in the job has no row. */
+static const char *const *rule_of(const ek_job *job, int i)
+{
+    const char *const *name = &ek_rule_names[i];
+    bool changed = ek__rule_value_of(&job->rules, job->framework, *name).changed;
+    return changed || ek__rule_matters(job, *name) ? name : NULL;
+}
+
+ITEMS(stages, r->memory->n_stages, &r->memory->stage[i]);
+ITEMS(tensors, EK_N_TOP * r->memory->n_stages, top_of(&r->memory->stage[i / EK_N_TOP], i % EK_N_TOP));
+ITEMS(measures, r->measure ? 2 * r->n_measures : 0, measure_row(&r->measure[i / 2], i % 2 == 1, of));
+ITEMS(peaks, r->calibration ? r->calibration->n_peaks : 0, &r->calibration->peak[i]);
+ITEMS(errors, r->calibration ? 4 : 0, error_of(r->calibration, i));
+ITEMS(rules, ek_rule_names[i] ? i + 1 : i, rule_of(r->job, i));
+ITEMS(layers, EK_N_RECOMPUTE * r->memory->n_layer_kinds, &r->memory->layer_kind[i / EK_N_RECOMPUTE]);
+ITEMS(times, EK_N_RECOMPUTE * r->n_times, &r->time[i / EK_N_RECOMPUTE]);
+ITEMS(cells, r->job->plan.n_chunks * r->job->plan.n_stages, &r->job->plan.layers[i]);
+#undef EK__R
+
+#define EK__R ek_kept
+const ek__rows ek__memory_table[EK__N_MEMORY_TABLES] = {
+    [EK__MEMORY_STAGES] = {"stages", "memory", "stages", "The peak of every stage, part by part",
+                           .fields = &ek__memory_stage, RESULT_ITEMS(stages)},
+    [EK__MEMORY_TENSORS] = {NULL, "memory", "tensors", "Largest tensors alive at the peak of each stage",
+                            .fields = &ek__memory_top, RESULT_ITEMS(tensors)},
+    [EK__MEMORY_MEASURES] = {NULL, "memory", "measures", "What each measure alone would bring",
+                             .fields = &ek__memory_measure, RESULT_ITEMS(measures)},
+    [EK__MEMORY_KEPT] = {NULL, "memory", "kept", "What one layer keeps where nothing is recomputed",
+                         .fields = &ek__memory_kept_tensor, RESULT_LIST(n, tensor), .sort = 1},
+    [EK__MEMORY_PEAKS] = {NULL, "memory", "calibration", "Calibration to measured peaks",
+                          .fields = &ek__memory_calibration_peak, RESULT_ITEMS(peaks)},
+    [EK__MEMORY_ERRORS] = {NULL, "memory", "errors", "How well the calibrated model does",
+                           .fields = &ek__memory_calibration_error, RESULT_ITEMS(errors)},
+    [EK__MEMORY_RULES] = {NULL, "memory", "rules", "Rules of the framework that the prediction goes by",
+                          .fields = &all_rules, RESULT_ITEMS(rules)},
+    [EK__MEMORY_LAYERS] = {NULL, "layers", "layers", "What one layer holds", .fields = &layer_kinds,
+                           RESULT_ITEMS(layers)},
+    [EK__MEMORY_TIMES] = {NULL, "layers", "times", "Times of one layer and micro-batch", .fields = &layer_times,
+                          RESULT_ITEMS(times)},
+    [EK__MEMORY_PLAN] = {NULL, "plan", "plan", "Layers of every stage by what they recompute",
+                         .fields = &ek__memory_cell, RESULT_ITEMS(cells), .most = EK_MAX_STAGES * EK_MAX_CHUNKS},
+};
 
 static const ek__rows *next_table(const ek__rows *last)
 {

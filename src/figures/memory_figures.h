@@ -15,9 +15,9 @@
 /** The report as the list of rules alone: of a report that has no more than a job with rules and a framework. */
 extern const ek__fields ek__memory_rules_alone;
 /* Those that others hold, or that only tables have. */
-extern const ek__fields ek__memory_stage, ek__memory_top, ek__memory_cell, ek__memory_layer, ek__memory_times,
-    ek__memory_measure, ek__memory_kept_kind, ek__memory_kept_tensor, ek__memory_worth, ek__memory_calibration,
-    ek__memory_calibration_peak, ek__memory_calibration_error, ek__memory_rule;
+extern const ek__fields ek__memory_stage, ek__memory_top, ek__memory_cell, ek__memory_measure, ek__memory_kept_kind,
+    ek__memory_kept_tensor, ek__memory_worth, ek__memory_calibration, ek__memory_calibration_peak,
+    ek__memory_calibration_error;
 
 /** The report that a figure is of. */
 static inline const ek_memory_report *ek__memory_report_of(const ek__owner *of)
@@ -59,6 +59,11 @@ void ek__mix_text(ek_chunk_mix mix, char *text, size_t size);
 int64_t ek__memory_peak(const ek_memory_stage *stage);
 /** What the allocator needs on top of the used peak; INT64_MIN where no allocation was asked for. */
 int64_t ek__memory_fragments(const ek_memory_stage *stage);
+
+/** Pieces of a bar: the parts, and the fragments, 0 where no allocation was asked for. */
+enum { EK__N_MEMORY_PIECES = EK_N_MEMORY_PARTS + 1 };
+const char *ek__memory_piece_name(int piece);
+int64_t ek__memory_piece(const ek_memory_stage *stage, int piece);
 
 /* ---- what a layer keeps ---- */
 

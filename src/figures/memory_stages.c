@@ -1,6 +1,5 @@
 /* Figures of every stage of a prediction of memory: its peak part by part, where that is, the largest tensors alive
  * there, and the layers of its chunks. */
-#include <math.h>
 #include <stdio.h>
 
 #include "base/digits.h"
@@ -99,42 +98,43 @@ GETTER(literal_actual, number, literal_of(it, of)->actual_peak);
 GETTER(literal_peak, number, literal_of(it, of) ? ek__memory_peak(literal_of(it, of)) : INT64_MIN);
 static const char *const part_title[] = {"Parameters",  "Gradients", "Optimizer states",
                                          "Activations", "Transient", "Other"};
+static const char *const short_title[] = {"params", "grads", "optim.", "activ.", "transient", "other"};
 static const ek__member stage[] = {
     {NULL, COMPOSE(stage_name), NULL, PAGE(1, "stage", "Stage")},
-    {"stage", GET(COUNT, index), "its number", CSV(1)},
+    {"stage", GET(COUNT, index), "its number", CSV(1), PRINT(1, "stage")},
     {"n_layers", COUNT(n_layers), "layers of all its chunks", CSV(2, "layers")},
     {"layers", GET_BY_WORD(COUNT, layers_of_kind, ek_recompute_name, EK_N_RECOMPUTE),
      "how many of them by recomputation: `none`, `select`, `comm`, `both`, `full`", CSV(3)},
-    {NULL, COMPOSE(mix_words), NULL, PAGE(2, "layers", "Layers by recomputation")},
+    {NULL, COMPOSE(mix_words), NULL, PAGE(2, "layers", "Layers by recomputation"), PRINT(2, "layers")},
     {"used_peak_mb", BYTES_MB(used_peak),
      "live tensors at the peak, each rounded up to 512 bytes: \"without fragments\" in MindSpore's log, *allocated* in "
      "PyTorch's words",
-     CSV(6), PAGE(5, "used", "Used", EK__LESS)},
+     CSV(6), PAGE(5, "used", "Used", EK__LESS), PRINT(5, "used")},
     {"actual_peak_mb", BYTES_MB(actual_peak),
      "what the allocator holds then: \"with fragments\", *reserved* in PyTorch's words: what a device must have, and "
      "what `fits` and margins go by",
-     .positive = true, CSV(8), PAGE(7, "actual", "Actual peak", EK__LESS)},
+     .positive = true, CSV(8), PAGE(7, "actual", "Actual peak", EK__LESS), PRINT(7, "actual")},
     {"fragments_mb", GET(BYTES_MB, fragments), "actual minus used: what the allocator needs on top", CSV(7),
-     PAGE(6, "fragments", "Fragments", EK__LESS)},
+     PAGE(6, "fragments", "Fragments", EK__LESS), PRINT(6, "fragm.")},
     {NULL, GET(BYTES_MB, limit), NULL, .positive = true, CSV(9, "limit_mb")},
     {"margin_mb", GET(BYTES_MB, margin), "limit minus actual, negative when it does not fit; null without a limit",
-     CSV(10), PAGE(8, "free", "Free", EK__MORE)},
+     CSV(10), PAGE(8, "free", "Free", EK__MORE), PRINT(9, "free")},
     {"used_peak_bytes", BYTES(used_peak), "the same as `used_peak_mb`, exact"},
     {"actual_peak_bytes", BYTES(actual_peak), "the same as `actual_peak_mb`, exact", .positive = true},
     {"literal_used_peak_mb", GET(BYTES_MB, literal_used),
      "only where the file may be read in two ways: `used_peak_mb` without what `reading` says", WHEN(has_literal)},
     {"literal_actual_peak_mb", GET(BYTES_MB, literal_actual), "likewise `actual_peak_mb`", WHEN(has_literal)},
     {NULL, GET(BYTES_MB, literal_peak), NULL, CSV(11, "literal_peak_mb"),
-     PAGE(9, "literal", "By the literal reading", EK__LESS)},
+     PAGE(9, "literal", "By the literal reading", EK__LESS), PRINT(8, "literal")},
     {"alive_micro_batches", REAL(alive),
      "micro-batches whose activations are held at the peak, of the whole stage: with v chunks a chunk counts 1/v",
      DECIMALS(6), PAGE(3, "alive", "Micro-batches alive")},
-    {NULL, REAL(alive), NULL, DECIMALS(3), CSV(4, "alive_micro_batches")},
+    {NULL, REAL(alive), NULL, DECIMALS(3), CSV(4, "alive_micro_batches"), PRINT(3, "alive")},
     {"parts_mb", BY_WORD(BYTES_MB, part, ek_memory_part_name, EK_N_MEMORY_PARTS),
      "MB at the used peak: `parameters`, `gradients`, `optimizer`, `activations` (kept for backward passes), "
      "`transient` (around the operator that runs), `other`; they add up to `used_peak_mb`, but for the rounding of the "
      "third decimal",
-     CSV(5, "%s_mb"), PAGE(4, .titles = part_title, .flags = EK__LESS)},
+     CSV(5, "%s_mb"), PAGE(4, .titles = part_title, .flags = EK__LESS), PRINT(4, .titles = short_title)},
     {"peak_at", HERE(places), "where the used peak is", CSV(12)},
     {NULL, COMPOSE(peak_place), NULL, PAGE(10, "at", "Peak is in")},
     {"largest_tensors", ARRAY(n_top, top, ek__memory_top), "what is alive at the peak"},

@@ -59,6 +59,17 @@ int64_t ek__memory_fragments(const ek_memory_stage *stage)
     return stage->actual_peak > 0 ? stage->actual_peak - stage->used_peak : INT64_MIN;
 }
 
+const char *ek__memory_piece_name(int piece)
+{
+    return piece == EK_N_MEMORY_PARTS ? "fragments" : ek_memory_part_name[piece];
+}
+
+int64_t ek__memory_piece(const ek_memory_stage *stage, int piece)
+{
+    int64_t fragments = stage->actual_peak - stage->used_peak;
+    return piece < EK_N_MEMORY_PARTS ? stage->part[piece] : fragments > 0 ? fragments : 0;
+}
+
 /* ---- what a layer keeps ---- */
 
 void ek__kept_name(const ek_kept_tensor *tensor, char *text, size_t size)

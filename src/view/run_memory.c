@@ -1,9 +1,7 @@
 /* A prediction of memory: does it fit, what every stage holds at its peak and block by block, which tensors make it,
  * what would remove them, what measures would bring, and what the figures rest on. MB are those of logs, 2^20 bytes. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "evenkeel/memory_report.h"
 #include "figures/memory_figures.h"
@@ -11,7 +9,7 @@
 #include "view/rows.h"
 #include "view/view.h"
 
-enum { FRAGMENTS = EK_N_MEMORY_PARTS, N_PIECES, MAX_POINTS = 40000 };
+enum { MAX_POINTS = 40000 };
 
 static bool present(const ek_view_run *run)
 {
@@ -86,30 +84,19 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 /* ---- stages ---- */
 
-static const char *piece_name(int piece)
-{
-    return piece == FRAGMENTS ? "fragments" : ek_memory_part_name[piece];
-}
-
-static double piece_mb(const ek_memory_stage *stage, int piece)
-{
-    int64_t fragments = stage->actual_peak - stage->used_peak;
-    return mb(piece < FRAGMENTS ? stage->part[piece] : fragments > 0 ? fragments : 0);
-}
-
 static void put_bars(const ek_memory *m, const char *id, const char *title, ek__section *x)
 {
-    static const int type[N_PIECES] = {
+    static const int type[EK__N_MEMORY_PIECES] = {
         EK_VIEW_PARAMETERS, EK_VIEW_GRADIENTS, EK_VIEW_OPTIMIZER, EK_VIEW_ACTIVATIONS, -1, -1, -1};
     ek__bars_begin(x, id, title, EK__UNIT_MB);
-    for (int k = 0; k < N_PIECES; k++)
-        ek__bars_series(x, piece_name(k), type[k]);
+    for (int k = 0; k < EK__N_MEMORY_PIECES; k++)
+        ek__bars_series(x, ek__memory_piece_name(k), type[k]);
     for (int i = 0; i < m->n_stages; i++) {
-        double value[N_PIECES];
+        double value[EK__N_MEMORY_PIECES];
         char text[32];
-        for (int k = 0; k < N_PIECES; k++)
-            value[k] = piece_mb(&m->stage[i], k);
-        ek__bars_bar(x, stage_name(i, text), -1, value, N_PIECES);
+        for (int k = 0; k < EK__N_MEMORY_PIECES; k++)
+            value[k] = mb(ek__memory_piece(&m->stage[i], k));
+        ek__bars_bar(x, stage_name(i, text), -1, value, EK__N_MEMORY_PIECES);
     }
     ek__bars_end(x, m->limit > 0 ? mb(m->limit) : NAN);
 }
