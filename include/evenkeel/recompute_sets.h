@@ -40,13 +40,16 @@ typedef struct ek_recompute_set {
     bool offered; /**< one of those chosen for a plan's kinds */
 } ek_recompute_set;
 
+/** A kind of layers that sets are of. */
+typedef struct ek_set_layers {
+    char name[EK_NAME_SIZE]; /**< "decoder", "decoder with experts", "prediction" */
+    int n_layers;            /**< of the model */
+} ek_set_layers;
+
 /** What there is between recomputing nothing and whole layers. */
 typedef struct ek_recompute_set_list {
     int n_kinds; /**< of layers with operators of a decoder */
-    struct {
-        char name[EK_NAME_SIZE]; /**< "decoder", "decoder with experts", "prediction" */
-        int n_layers;            /**< of the model */
-    } kind[EK_MAX_SET_LAYERS];
+    ek_set_layers kind[EK_MAX_SET_LAYERS];
     ek_recompute_set nothing, full;
     int n;
     ek_recompute_set *set; /**< [n] those that no other beats in both figures, least time first; each takes less time

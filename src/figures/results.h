@@ -10,7 +10,8 @@
     X(trace, "trace-json.md")                                                                                          \
     X(diagnosis, "diagnose.md")                                                                                        \
     X(ir, "ir-json.md")                                                                                                \
-    X(ir_difference, "ir-json.md")
+    X(ir_difference, "ir-json.md")                                                                                     \
+    X(memory, "memory-json.md")
 
 typedef struct ek__result {
     const char *name, *document;

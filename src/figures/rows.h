@@ -8,6 +8,7 @@
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members and functions */
 #define EK__AT(m)            offsetof(EK__T, m)
 #define EK__OF_TYPE(type, m) .size = _Generic(((EK__T *)0)->m, type : sizeof(type)), .at = EK__AT(m)
+#define EK__OF_CHARS(m)      .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
 #define EK__WHOLE(m)                                                                                                   \
     .size = sizeof(((EK__T *)0)->m),                                                                                   \
     .no_sign = _Generic(((EK__T *)0)->m, int                                                                           \
@@ -18,8 +19,8 @@
 
 #define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
 /** The same of an array of char; and one that is unknown where it is empty. */
-#define CHARS(m)    EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
-#define NAME(m)     CHARS(m), .not_empty = true
+#define CHARS(m)    EK__KIND_TEXT, EK__OF_CHARS(m)
+#define NAME(m)     EK__KIND_TEXT, .not_empty = true, EK__OF_CHARS(m)
 #define FLAG(m)     EK__KIND_FLAG, EK__OF_TYPE(bool, m)
 #define COUNT(m)    EK__KIND_COUNT, EK__WHOLE(m)
 #define NUMBER(m)   EK__KIND_NUMBER, EK__WHOLE(m)
@@ -80,6 +81,10 @@
 #define SHORT_LIST(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
 #define MAP(n, m, f)        EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
 #define SHORT_MAP(n, m, f)  EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
+/** Lists in arrays within the struct. */
+#define ARRAY(n, m, f)                                                                                                 \
+    EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .in_place = true, .lines = true, .at = EK__AT(m)
+#define SHORT_ARRAY(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .in_place = true, .at = EK__AT(m)
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
@@ -162,6 +167,16 @@
 #define RANK_LIST(n, m)        .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
 #define RUN_LIST(n, m)         .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
 #define RANK_STRUCT(m)         .inner = true, .at = offsetof(ek_trace_rank, m)
+/** The function of RESULT_ITEMS: how many entries the result `r` has, and entry `i`, NULL where it is not shown. */
+#define ITEMS(name, n, entry)                                                                                          \
+    static const void *name(int i, ek__owner *of, bool *end)                                                           \
+    {                                                                                                                  \
+        const EK__R *r = of->result;                                                                                   \
+        of->number = i;                                                                                                \
+        *end = i >= (n);                                                                                               \
+        return *end ? NULL : (entry);                                                                                  \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

@@ -11,14 +11,7 @@
 
 enum { PLOT_LEFT = 130, PLOT_RIGHT = 1330, PLOT_TOP = 124, LEGEND_Y = 92 };
 
-enum { FRAGMENTS = EK_N_MEMORY_PARTS, N_PIECES };
-
-static const char *const piece_style[N_PIECES] = {"p0", "p1", "p2", "p3", "p4", "p5", "fragment"};
-
-static const char *piece_name(int piece)
-{
-    return piece == FRAGMENTS ? "fragments" : ek_memory_part_name[piece];
-}
+static const char *const piece_style[EK__N_MEMORY_PIECES] = {"p0", "p1", "p2", "p3", "p4", "p5", "fragment"};
 
 static void write_style(FILE *out)
 {
@@ -36,18 +29,12 @@ static void write_style(FILE *out)
           out);
 }
 
-static int64_t piece_bytes(const ek_memory_stage *stage, int piece)
-{
-    int64_t fragments = stage->actual_peak - stage->used_peak;
-    return piece < FRAGMENTS ? stage->part[piece] : fragments > 0 ? fragments : 0;
-}
-
 static void tooltip(const ek_memory_stage *stage, int index, FILE *out)
 {
     fprintf(out, "<title>stage %d: %d layers", index, stage->n_layers);
-    for (int i = 0; i < N_PIECES; i++)
-        if (piece_bytes(stage, i) > 0)
-            fprintf(out, "; %s %s MB", piece_name(i), ek__whole_mb(piece_bytes(stage, i)).text);
+    for (int i = 0; i < EK__N_MEMORY_PIECES; i++)
+        if (ek__memory_piece(stage, i) > 0)
+            fprintf(out, "; %s %s MB", ek__memory_piece_name(i), ek__whole_mb(ek__memory_piece(stage, i)).text);
     if (stage->operator_name[0]) {
         fputs("; peak at ", out);
         ek__svg_escape(out, stage->operator_name);
@@ -61,9 +48,9 @@ static void draw_bar(FILE *out, const ek__frame *frame, const ek_memory *memory,
     double y = frame->y + index * frame->pitch, done = 0;
     fputs("<g>", out);
     tooltip(stage, index, out);
-    for (int i = 0; i < N_PIECES; i++) {
+    for (int i = 0; i < EK__N_MEMORY_PIECES; i++) {
         double from = ek__frame_x(frame, done);
-        done += (double)piece_bytes(stage, i) / EK__MB;
+        done += (double)ek__memory_piece(stage, i) / EK__MB;
         double to = ek__frame_x(frame, done);
         if (to - from >= 0.05)
             ek__svg_rect(out, piece_style[i], from, y, to - from, frame->row);
@@ -93,12 +80,12 @@ static void draw_label(FILE *out, const ek__frame *frame, const ek_memory *memor
 static void draw_legend(FILE *out, const ek_memory *memory)
 {
     double x = EK__MARGIN;
-    for (int i = 0; i < N_PIECES; i++) {
+    for (int i = 0; i < EK__N_MEMORY_PIECES; i++) {
         bool used = false;
         for (int s = 0; s < memory->n_stages; s++)
-            used |= piece_bytes(&memory->stage[s], i) > 0;
+            used |= ek__memory_piece(&memory->stage[s], i) > 0;
         if (used)
-            x = ek__svg_swatch(out, piece_style[i], x, LEGEND_Y, piece_name(i));
+            x = ek__svg_swatch(out, piece_style[i], x, LEGEND_Y, ek__memory_piece_name(i));
     }
     if (memory->limit > 0) {
         char text[64];

@@ -12,12 +12,15 @@
 #include "report/memory_internal.h"
 #include "report/writers.h"
 
-enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
+enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118, CELL = 128 };
+/* Columns of the table of stages. */
+enum { MIX = 1, USED = 9, LITERAL = 12, FREE, N_COLUMNS };
 
 typedef struct page {
     FILE *out;
     const ek_memory_report *r;
-    int mix_width, peak_width, part_width[EK_N_MEMORY_PARTS];
+    ek__column column[EK__MAX_COLUMNS]; /**< of stages */
+    int width[N_COLUMNS];
 } page;
 
 static void color(const page *p, const char *code)
@@ -91,56 +94,57 @@ static void verdict(const page *p)
 
 /* ---- a row a stage ---- */
 
-static const char *const part_title[EK_N_MEMORY_PARTS] = {"params", "grads", "optim.", "activ.", "transient", "other"};
-static const int least_width[EK_N_MEMORY_PARTS] = {7, 7, 7, 7, 9, 6};
+/* What stands before each of its columns, and how wide it is at least. Those of peaks are as wide as each other. */
+static const struct {
+    const char *before;
+    int least;
+} layout[N_COLUMNS] = {{"", 5},  {"  ", 6}, {"  ", 5},  {" ", 7},  {" ", 7},  {" ", 7},  {" ", 7},
+                       {" ", 9}, {" ", 6},  {" | ", 6}, {"  ", 6}, {"  ", 6}, {"  ", 6}, {"  ", 6}};
 
-static int mix_width(const page *p)
+static const char *cell(const page *p, int i, int s, char text[CELL])
 {
-    int width = 6;
-    for (int s = 0; s < p->r->memory->n_stages; s++) {
-        char text[128];
-        ek_chunk_mix mix = ek_memory_stage_mix(p->r->job, s);
-        ek__mix_text(&mix, text, sizeof text);
-        width = (int)strlen(text) > width ? (int)strlen(text) : width;
+    const ek__owner of = {.result = p->r};
+    const ek_memory_stage *stage = &p->r->memory->stage[s];
+    ek__kind kind = ek__column_kind(&p->column[i]);
+    if (p->column[i].field->compose) {
+        p->column[i].field->compose(stage, &of, text, CELL);
+        return text;
     }
-    return width;
+    ek__reading value = ek__column_value(&p->column[i], stage, &of);
+    if (kind == EK__KIND_REAL)
+        snprintf(text, CELL, "%s", ek__fixed(value.real, 1).text);
+    else if (kind == EK__KIND_COUNT)
+        snprintf(text, CELL, "%d", (int)value.number);
+    else
+        snprintf(text, CELL, "%s", value.number == INT64_MIN ? "-" : ek__whole_mb(value.number).text);
+    return i == FREE && value.number < 0 ? "" : text;
 }
 
-static void widen(int *width, int64_t bytes)
-{
-    int length = (int)strlen(ek__whole_mb(bytes).text);
-    *width = length > *width ? length : *width;
-}
-
-/* Columns as wide as their largest figure. */
 static void measure_columns(page *p)
 {
-    const ek_memory *m = p->r->memory, *literal = p->r->literal;
-    p->mix_width = mix_width(p);
-    p->peak_width = 6;
-    memcpy(p->part_width, least_width, sizeof least_width);
-    widen(&p->peak_width, m->limit);
-    for (int s = 0; s < m->n_stages; s++) {
-        widen(&p->peak_width, m->stage[s].used_peak);
-        widen(&p->peak_width, m->stage[s].actual_peak);
-        widen(&p->peak_width, literal ? ek__memory_peak(&literal->stage[s]) : 0);
-        for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
-            widen(&p->part_width[i], m->stage[s].part[i]);
+    char text[CELL];
+    int peaks = (int)strlen(ek__whole_mb(p->r->memory->limit).text);
+    ek__fields_columns(&ek__memory_stage, NULL, EK__OF_TEXT, p->column);
+    for (int i = 0; i < N_COLUMNS; i++) {
+        p->width[i] = layout[i].least;
+        for (int s = 0; s < p->r->memory->n_stages; s++) {
+            int length = (int)strlen(cell(p, i, s, text));
+            p->width[i] = length > p->width[i] ? length : p->width[i];
+        }
+        peaks = i >= USED && p->width[i] > peaks ? p->width[i] : peaks;
     }
+    for (int i = USED; i < N_COLUMNS; i++)
+        p->width[i] = peaks + (i == LITERAL);
 }
 
-static void table_head(const page *p)
+/* The row of a stage; -1: of the titles. */
+static void print_cells(const page *p, int s)
 {
-    const ek_memory *m = p->r->memory;
-    fprintf(p->out, "stage  %-*s  alive", p->mix_width, "layers");
-    for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
-        fprintf(p->out, " %*s", p->part_width[i], part_title[i]);
-    fprintf(p->out, " | %*s  %*s  %*s", p->peak_width, "used", p->peak_width, "fragm.", p->peak_width, "actual");
-    if (p->r->literal)
-        fprintf(p->out, "  %*s", p->peak_width + 1, "literal");
-    if (m->limit > 0)
-        fprintf(p->out, "  %*s  of %s MB", p->peak_width, "free", ek__whole_mb(m->limit).text);
-    fputc('\n', p->out);
+    char text[CELL];
+    for (int i = 0; i < N_COLUMNS; i++)
+        if ((i != LITERAL || p->r->literal) && (i != FREE || p->r->memory->limit > 0))
+            fprintf(p->out, "%s%*s", layout[i].before, i == MIX ? -p->width[i] : p->width[i],
+                    s < 0 ? ek__column_title(&p->column[i], EK__OF_TEXT) : cell(p, i, s, text));
 }
 
 static void print_bar(const page *p, const ek_memory_stage *stage)
@@ -156,38 +160,23 @@ static void print_bar(const page *p, const ek_memory_stage *stage)
     color(p, "\033[0m");
 }
 
-static void table_row(const page *p, int s)
-{
-    const ek_memory *m = p->r->memory;
-    const ek_memory_stage *stage = &m->stage[s];
-    char text[128];
-    ek_chunk_mix mix = ek_memory_stage_mix(p->r->job, s);
-    ek__mix_text(&mix, text, sizeof text);
-    fprintf(p->out, "%5d  %-*s  %5s", s, p->mix_width, text, ek__fixed(stage->alive, 1).text);
-    for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
-        fprintf(p->out, " %*s", p->part_width[i], ek__whole_mb(stage->part[i]).text);
-    bool allocated = stage->actual_peak > 0;
-    fprintf(p->out, " | %*s  %*s  %*s", p->peak_width, ek__whole_mb(stage->used_peak).text, p->peak_width,
-            allocated ? ek__whole_mb(stage->actual_peak - stage->used_peak).text : "-", p->peak_width,
-            allocated ? ek__whole_mb(stage->actual_peak).text : "-");
-    if (p->r->literal)
-        fprintf(p->out, "  %*s", p->peak_width + 1, ek__whole_mb(ek__memory_peak(&p->r->literal->stage[s])).text);
-    if (m->limit > 0) {
-        int64_t left = m->limit - ek__memory_peak(stage);
-        fprintf(p->out, "  %*s", p->peak_width, left < 0 ? "" : ek__whole_mb(left).text);
-        print_bar(p, stage);
-    }
-    fputc('\n', p->out);
-}
-
 static void print_table(const page *p)
 {
+    const ek_memory *m = p->r->memory;
     heading(p, "What every stage holds at its peak");
     fputs(", MB of 2^20 bytes\n", p->out);
-    table_head(p);
-    for (int s = 0; s < p->r->memory->n_stages; s++)
-        if (p->r->stage < 0 || p->r->stage == s)
-            table_row(p, s);
+    print_cells(p, -1);
+    if (m->limit > 0)
+        fprintf(p->out, "  of %s MB", ek__whole_mb(m->limit).text);
+    fputc('\n', p->out);
+    for (int s = 0; s < m->n_stages; s++) {
+        if (p->r->stage >= 0 && p->r->stage != s)
+            continue;
+        print_cells(p, s);
+        if (m->limit > 0)
+            print_bar(p, &m->stage[s]);
+        fputc('\n', p->out);
+    }
     fputs("alive: micro-batches whose activations are held; activ.: kept for backward passes; transient: around the "
           "running\n",
           p->out);
@@ -253,8 +242,7 @@ static void print_chunks(const page *p, int s)
     const ek_plan *plan = &p->r->job->plan;
     for (int c = 0; c < plan->n_chunks && plan->n_chunks > 1; c++) {
         char text[128];
-        ek_chunk_mix mix = ek_plan_mix(plan, c, s);
-        ek__mix_text(&mix, text, sizeof text);
+        ek__mix_text(ek_plan_mix(plan, c, s), text, sizeof text);
         fprintf(p->out, "  chunk %d: %d layer%s: %s\n", c, plan->layers[c * plan->n_stages + s],
                 plan->layers[c * plan->n_stages + s] == 1 ? "" : "s", text);
     }
@@ -346,15 +334,6 @@ static void print_times(const page *p)
 
 /* ---- tensors of a layer ---- */
 
-/* "[4096 x 5120]"; nothing for a tensor without a shape. */
-static void shape_text(const ek_kept_tensor *t, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < t->n_dims && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i ? " x " : "", t->dim[i]);
-}
-
 static void print_patterns(const page *p, const ek_kept_tensor *t)
 {
     if (t->n_patterns == 0)
@@ -374,16 +353,15 @@ static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
 {
     char text[256];
     fprintf(p->out, "%9s  ", ek__fixed((double)t->bytes / EK__MB, 2).text);
-    snprintf(text, sizeof text, "%s%s%s", t->maker, t->maker[0] ? " " : "", t->name);
+    ek__kept_name(t, text, sizeof text);
     ek__print_cell(text, TENSOR_WIDTH, p->out);
-    shape_text(t, text, sizeof text);
+    ek__kept_shape(t, text, sizeof text);
     fprintf(p->out, "  %-16s %-8s ", text, t->n_dims > 0 ? ek_dtype_name[t->dtype] : "");
     for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
         fprintf(p->out, " %-6s", t->kept[k] ? "kept" : "-");
-    snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader[0] ? t->reader : "-",
-             t->n_readers > 1 ? ", ..." : "");
+    ek__kept_reader(t, text, sizeof text);
     fputc(' ', p->out);
-    ek__print_cell(text, TENSOR_WIDTH, p->out);
+    ek__print_cell(text[0] ? text : "-", TENSOR_WIDTH, p->out);
     fputs("  ", p->out);
     print_patterns(p, t);
     fputc('\n', p->out);

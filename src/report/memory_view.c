@@ -1,14 +1,9 @@
-/* What several writers of a memory prediction say alike: amounts, mixes of recomputation, the place of a peak, and the
- * rules with what each of them rests on. */
+/* What several writers of a memory prediction say alike: amounts, and the rules that the verdict hangs on. */
 #include <math.h>
 #include <string.h>
 
 #include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
-
-const char ek__memory_basis[] =
-    "what is kept and when is derived from the operators and the framework's rules; temporaries, the loss and the "
-    "allocator's behaviour are assumed where no source says more";
 
 ek__digits ek__whole_mb(int64_t bytes)
 {
@@ -18,49 +13,6 @@ ek__digits ek__whole_mb(int64_t bytes)
 ek__digits ek__exact_mb(int64_t bytes)
 {
     return ek__fixed((double)bytes / EK__MB, 3);
-}
-
-ek_chunk_mix ek_memory_stage_mix(const ek_job *job, int stage)
-{
-    ek_chunk_mix sum = {{0}};
-    for (int c = 0; c < job->plan.n_chunks; c++) {
-        ek_chunk_mix mix = ek_plan_mix(&job->plan, c, stage);
-        for (int k = 0; k < EK_N_RECOMPUTE; k++)
-            sum.n[k] += mix.n[k];
-    }
-    return sum;
-}
-
-void ek__mix_text(const ek_chunk_mix *mix, char *text, size_t size)
-{
-    size_t used = 0;
-    snprintf(text, size, "-");
-    for (int k = 0; k < EK_N_RECOMPUTE && used < size; k++)
-        if (mix->n[k] > 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%d %s", used ? ", " : "", mix->n[k],
-                                     ek_recompute_name[k]);
-}
-
-ek__place ek__memory_place(const ek_job *job, const ek_memory *memory, int stage)
-{
-    const ek_plan *plan = &job->plan;
-    const ek_memory_stage *at = &memory->stage[stage];
-    ek_placement placement = job->schedule->placement;
-    int position = ek_position(placement, plan->n_stages, at->block.chunk, stage), before = 0;
-    for (int q = 0; q < position; q++)
-        before += plan->layers[ek_cell_at(placement, plan->n_stages, q)];
-    int n = plan->layers[ek_cell_at(placement, plan->n_stages, position)];
-    return (ek__place){.n_layers = n, .model_layer = at->layer >= 0 && at->layer < n ? before + at->layer : -1};
-}
-
-const char *ek__pass_name(int kind)
-{
-    return kind == EK_FORWARD ? "forward pass" : kind == EK_BACKWARD ? "backward pass" : "gradient of the weights";
-}
-
-int64_t ek__memory_peak(const ek_memory_stage *stage)
-{
-    return stage->actual_peak > 0 ? stage->actual_peak : stage->used_peak;
 }
 
 bool ek__is_reserved(const ek_job *job)
@@ -73,7 +25,7 @@ bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage)
     return memory->limit > 0 && ek__memory_peak(stage) > memory->limit;
 }
 
-/* ---- rules ---- */
+/* ---- assumed rules ---- */
 
 void ek__assumptions_text(const ek_memory_report *report, char *text, size_t size)
 {
@@ -97,45 +49,4 @@ void ek__assumption_text(const ek_memory_assumption *a, char *text, size_t size)
              "%s=%s is assumed, with %s it %s. A dry run tells: stage %d peaks at %s MB with %s, %s MB with %s",
              a->rule, a->value, a->other, a->fits ? "fits" : "does not fit", a->stage, ek__grouped(trunc(a->mb)).text,
              a->value, ek__grouped(trunc(a->other_mb)).text, a->other);
-}
-
-bool ek__rule_matters(const ek_job *job, const char *name)
-{
-    const ek_rules *r = &job->rules;
-    const struct {
-        const char *name;
-        bool matters;
-    } when[] = {
-        {"weight_gather", job->states.gathered > 0},
-        {"gather_after_cast", job->states.gathered > 0 && r->gather_after_cast},
-        {"token_order_copy", job->parallel.context == 1},
-        {"statistics_width", job->model.flash_attention},
-        {"loss_buffers", !r->loss_fused},
-        {"one_hot_kept", !r->loss_fused},
-        {"dummy_gradients", r->dummy_gradients},
-        {"fp8_copies", job->run.fp8 != EK_FP8_NONE && job->framework == EK_MEGATRON},
-        {"mask_per_micro_batch", !job->model.mask_compressed && !job->model.mask_given && !job->model.no_mask},
-        {"workspace_mb", r->workspace_mb > 0},
-        {"constant_mb", r->constant_mb != 0},
-        {"activation_scale", r->activation_scale != 1},
-        {"transient_scale", r->transient_scale != 1},
-        {"moe_imbalance", job->model.n_experts > 0 && job->model.capacity_factor <= 0},
-        {"allocation", true},
-        {"block_bytes", r->allocation == EK_ALLOCATION_BLOCKS},
-        {"page_bytes", r->allocation == EK_ALLOCATION_PAGES},
-    };
-    for (size_t i = 0; i < sizeof when / sizeof *when; i++)
-        if (strcmp(when[i].name, name) == 0)
-            return when[i].matters;
-    return false;
-}
-
-ek__rule_value ek__rule_value_of(const ek_rules *rules, ek_framework framework, const char *name)
-{
-    ek__rule_value value = {.text = "?", .usual = "?"};
-    const ek_rules usual = ek_rules_default(framework);
-    ek_rules_get(rules, name, value.text, sizeof value.text);
-    ek_rules_get(&usual, name, value.usual, sizeof value.usual);
-    value.changed = strcmp(value.text, value.usual) != 0;
-    return value;
 }

@@ -159,20 +159,36 @@ static const char *type_of(const ek__member *f)
     return f->kind == EK__KIND_OWN ? f->own : type[f->kind];
 }
 
-/* The columns of CSV that a field is, "steps, ranks". */
+/* The columns of CSV that a field is, "steps, ranks", and their names where these are others. */
 static void print_csv_columns(const ek__member *f, FILE *out)
 {
     const ek__rows *rows = NULL;
-    ek__column column[EK__MAX_COLUMNS];
+    ek__column column[EK__MAX_COLUMNS], one = {.field = f, .word = -1};
+    int n_words = f->kind == EK__KIND_BY_WORD ? f->n_words : 0;
+    char name[64];
     bool begun = false;
     while ((rows = next_rows(rows)) != NULL)
         for (int n = rows->csv ? columns_of(rows, EK__OF_CSV, column) : 0, i = 0; i < n; i++)
-            if (column[i].field == f) {
+            if (column[i].field == f && column[i].word <= 0) {
                 fprintf(out, "%s%s", begun ? ", " : "", rows->csv);
                 begun = true;
             }
-    if (begun && f->csv.name && strcmp(f->csv.name, f->key) != 0)
+    if (begun && n_words == 0 && f->csv.name && strcmp(f->csv.name, f->key) != 0)
         fprintf(out, ": `%s`", f->csv.name);
+    for (one.word = 0; begun && one.word < n_words; one.word++) {
+        ek__column_name(&one, EK__OF_CSV, name, sizeof name);
+        fprintf(out, "%s`%s`", one.word ? ", " : ": ", name);
+    }
+}
+
+/* What stands above its column of the page, or above its columns. */
+static void print_titles(const ek__member *f, FILE *out)
+{
+    const char *const *titles = f->page.titles ? f->page.titles : f->word;
+    if (f->page.at > 0 && f->kind != EK__KIND_BY_WORD)
+        fputs(f->page.title, out);
+    for (int i = 0; f->page.at > 0 && f->kind == EK__KIND_BY_WORD && i < f->n_words; i++)
+        fprintf(out, "%s%s", i ? ", " : "", titles[i]);
 }
 
 /* A list of paths, each as code. */
@@ -206,7 +222,9 @@ static void print_fields(const ek__fields *fields, bool columns, FILE *out)
         if (columns) {
             fputc(' ', out);
             print_csv_columns(f, out);
-            fprintf(out, " | %s |", f->page.at > 0 ? f->page.title : "");
+            fputs(" | ", out);
+            print_titles(f, out);
+            fputs(" |", out);
         }
         fputc('\n', out);
     }

@@ -8,7 +8,11 @@
 
 #include "assert_close.h"
 #include "base/error.h"
+#include "described.h"
 #include "evenkeel/memory_report.h"
+#include "evenkeel/prediction.h"
+#include "evenkeel/recompute_sets.h"
+#include "figures/results.h"
 #include "job/job_internal.h"
 #include "model/graph.h"
 #include "report/memory_internal.h"
@@ -267,6 +271,7 @@ static json_t *parsed(const ek_memory_report *report)
 {
     json_error_t problem;
     char *text = written(ek__memory_write_json, report);
+    check_described(ek__result_memory.fields, text, true);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
     if (!root)
         fail_msg("line %d: %s", problem.line, problem.text);
@@ -299,6 +304,41 @@ static void json_holds_every_figure(void **state)
     }
     assert_int_equal(json_array_size(json_object_get(root, "warnings")), 0);
     json_decref(root);
+    clear(&f);
+}
+
+/* With all that may be asked for: every figure has the kind that its description says, and nothing else is there. */
+static void json_is_what_its_description_says(void **state)
+{
+    (void)state;
+    fixture f;
+    ek_error err;
+    ek_memory_time time[EK_MAX_MEMORY_TIMES];
+    ek_kept kept[EK_MAX_KEPT];
+    ek_recompute_set_list worth;
+    const ek_memory_assumption assumption = {.rule = "loss_fused", .value = "yes", .other = "no"};
+    make(&f, 4, 2, 8000 * MB);
+    f.report.device = ek_device_find("910B");
+    f.report.time = time;
+    f.report.kept = kept;
+    f.report.worth = &worth;
+    f.report.literal = &f.memory;
+    f.report.assumption = &assumption;
+    f.report.n_assumptions = 1;
+    assert_int_equal(ek_memory_times(&f.job, f.report.device, time, &f.report.n_times, &err), EK_OK);
+    assert_int_equal(ek_memory_kept(&f.job, kept, &f.report.n_kept, &err), EK_OK);
+    assert_int_equal(ek_recompute_sets(&f.job, f.report.device, 2, &worth, &err), EK_OK);
+    json_t *root = parsed(&f.report);
+    const json_t *layer = json_array_get(json_object_get(root, "kept_tensors"), 0),
+                 *tensor = json_array_get(json_object_get(layer, "tensors"), 0);
+    assert_int_equal(json_array_size(json_object_get(root, "times_ms")), f.report.n_times);
+    assert_int_equal(json_array_size(json_object_get(layer, "tensors")), kept[0].n);
+    assert_int_equal(json_array_size(json_object_get(tensor, "shape")), kept[0].tensor[0].n_dims);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(root, "worth_recomputing"), "sets")), worth.n);
+    json_decref(root);
+    for (int i = 0; i < f.report.n_kept; i++)
+        ek_kept_clear(&kept[i]);
+    ek_recompute_set_list_clear(&worth);
     clear(&f);
 }
 
@@ -644,6 +684,7 @@ int main(void)
         cmocka_unit_test(both_readings_stand_side_by_side),
         cmocka_unit_test(a_peaks_layer_is_found_in_the_model),
         cmocka_unit_test(json_holds_every_figure),
+        cmocka_unit_test(json_is_what_its_description_says),
         cmocka_unit_test(json_is_valid_whatever_the_texts),
         cmocka_unit_test(measures_and_calibration_are_told),
         cmocka_unit_test(every_row_of_the_table_is_whole),
