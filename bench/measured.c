@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "evenkeel/calibrate.h"
 #include "evenkeel/memory.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 typedef struct collector {
     const char *shared;

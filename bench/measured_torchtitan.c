@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "job/job_internal.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 static const char *cell(const ek__csv *csv, const char *column)
 {

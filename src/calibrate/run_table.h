@@ -5,7 +5,7 @@
 
 #include "evenkeel/calibrate.h"
 #include "job/job_internal.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 /* Columns that mean something, in the order of messages: X(name in C, names in files, commas between). */
 #define EK__RUN_COLUMNS(X)                                                                                             \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 ek_status ek__table_device(const char *path, char words[EK__DEVICE_WORDS], ek_error *err)
 {

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "evenkeel/trace_index.h"
 #include "index/index.h"
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 
 enum {
     EK__INDEX_READ_EVENTS = 2048, /**< events of one read: 64 KB */

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
-#include "trace/analyse/device.h"
-#include "trace/analyse/shapes.h"
+#include "trace/events/device.h"
+#include "trace/events/shapes.h"
 #include "trace/compare/cluster.h"
 #include "trace/tables/files.h"
 #include "trace/tables/table_times.h"

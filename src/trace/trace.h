@@ -41,7 +41,7 @@ typedef enum ek__event_kind {
     EK__EVENT_SYNC,              /**< host: stream or device synchronisation */
     EK__EVENT_GC,                /**< host: garbage collection */
     EK__EVENT_SHAPE,   /**< host (Kineto): an operator that tells its shapes. link: external id; detail: their number;
-                            name, with options->measure: all that it tells, a line each (trace/analyse/measured.h) */
+                            name, with options->measure: all that it tells, a line each (trace/events/measured.h) */
     EK__EVENT_MESSAGE, /**< Kineto, with options->measure: what a collective sends. detail: ek_trace_collective.message;
                             link: external id of the host's call; core 1: correlation of the kernel */
     EK__EVENT_HOST_OP, /**< MindSpore host: operator launches with full names */

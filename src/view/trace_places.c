@@ -9,7 +9,7 @@
 
 #include "index/index.h"
 
-enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/analyse/memory_curve.h thins to fewer */
+enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/events/memory_curve.h thins to fewer */
 
 void ek__view_cell_rank(ek__section *x, const ek_trace_run *run, const ek_trace_rank *rank)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 static void check_row(const ek__csv *file, const ek__csv *memory, size_t size)
 {

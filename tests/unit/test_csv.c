@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 #include "trace/trace.h"
 
 static ek__csv *open_text(const char *text, size_t size)

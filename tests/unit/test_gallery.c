@@ -7,7 +7,7 @@
 
 #include "evenkeel/estimate.h"
 #include "evenkeel/lint.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 enum { PATH_SIZE = 4096 };
 

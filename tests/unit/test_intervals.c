@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 
 enum { AXIS = 96, MAX_INTERVALS = 24, N_ROUNDS = 20000 };
 

@@ -9,7 +9,7 @@
 #include "evenkeel/memory.h"
 #include "job/job_internal.h"
 #include "job/sharding.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 static ek_job read_arguments(const char *text)
 {

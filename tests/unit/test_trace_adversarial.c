@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/analyse/links.h"
+#include "trace/events/links.h"
 #include "trace/rank.h"
 
 enum { ROOM = 1 << 18, MAX_SAID = 4 };

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 #include "trace/compare/dixon.h"
 
 /* ---- traces made by hand ---- */

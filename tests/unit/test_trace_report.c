@@ -11,7 +11,7 @@
 #include "report/report_internal.h"
 #include "report/writers.h"
 #include "trace/analyse/analysis.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 enum { MS = 1000000, MAX_RANKS = 64, N_STEPS = 3 };
 

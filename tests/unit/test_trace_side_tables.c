@@ -8,8 +8,8 @@
 
 #include "assert_close.h"
 #include "trace/analyse/analysis.h"
-#include "trace/analyse/largest.h"
-#include "trace/analyse/memory_curve.h"
+#include "trace/events/largest.h"
+#include "trace/events/memory_curve.h"
 #include "trace/tables/files.h"
 
 static uint64_t random_state = 88172645463325252u;

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/random.h"
-#include "trace/analyse/memory_sites.h"
+#include "trace/events/memory_sites.h"
 
 static ek_trace_run run;
 

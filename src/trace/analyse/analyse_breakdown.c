@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 #include "trace/tables/tables.h"
 
 /* First start and last end of events. */

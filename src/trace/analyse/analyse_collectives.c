@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/median.h"
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 /* ---- exposed time ---- */
 

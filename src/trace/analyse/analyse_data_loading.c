@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static int by_name(const void *a, const void *b)
 {

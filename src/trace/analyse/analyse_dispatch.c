@@ -3,7 +3,7 @@
  * what the host did for the largest part of those gaps; plain dispatch when none of it stands out. */
 #include <math.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static const double default_share = 0.10;
 static const double least_part = 0.10; /* of the host-bound gaps, to be their cause */

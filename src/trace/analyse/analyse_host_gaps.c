@@ -4,7 +4,7 @@
  * gaps together do not matter: that would be a second walk over all events for nothing. O(events + gaps log gaps). */
 #include <stdlib.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static const double least_share = 0.005; /* of the steps, host-bound */
 static const double most_of_it = 0.5;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 enum { KERNEL_GAP_NS = 30 }; /* below it a gap is what one kernel behind another costs */
 

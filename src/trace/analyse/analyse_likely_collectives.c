@@ -3,7 +3,7 @@
  * take a share worth knowing, a note names the largest. */
 #include <string.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static const double least_share = 0.02; /* of the time of all operators */
 

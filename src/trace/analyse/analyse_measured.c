@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
-#include "trace/analyse/measured.h"
-#include "trace/analyse/shapes.h"
+#include "trace/events/device.h"
+#include "trace/events/measured.h"
+#include "trace/events/shapes.h"
 
 /* ---- what an id tells ---- */
 

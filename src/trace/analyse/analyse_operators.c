@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
-#include "trace/analyse/outliers.h"
-#include "trace/analyse/shapes.h"
+#include "trace/events/device.h"
+#include "trace/events/outliers.h"
+#include "trace/events/shapes.h"
 #include "trace/tables/tables.h"
 
 enum {

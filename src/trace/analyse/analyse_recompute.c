@@ -3,7 +3,7 @@
  * sets. Launches from another thread than the region's are not seen as recomputation. */
 #include <stdlib.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 typedef struct regions {
     const ek__trace *trace;

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
-#include "trace/analyse/shapes.h"
+#include "trace/events/device.h"
+#include "trace/events/shapes.h"
 
 static const double markedly = 1.25;
 static const int64_t least_loss_ns = 1000;

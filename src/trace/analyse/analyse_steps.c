@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 #include "trace/tables/tables.h"
 
 static ek_status push_step(ek_trace_rank *rank, const ek_trace_step *step, ek_error *err)

@@ -6,7 +6,7 @@
 #ifndef EK_TRACE_ANALYSE_ANALYSIS_H
 #define EK_TRACE_ANALYSE_ANALYSIS_H
 
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 #include "trace/trace.h"
 
 #define EK__ANALYSIS_LIST(X)                                                                                           \

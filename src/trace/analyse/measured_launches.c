@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/median.h"
-#include "trace/analyse/device.h"
-#include "trace/analyse/measured.h"
+#include "trace/events/device.h"
+#include "trace/events/measured.h"
 
 #define BLOCKED 10
 

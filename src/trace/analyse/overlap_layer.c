@@ -3,7 +3,7 @@
  * while the layer says computing, or communication for those that do both; collectives run while it says communication;
  * what is exposed is communication outside computing; and free reaches over its span. Layers of real profilers keep to
  * all of them within nanoseconds. O(events). */
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static const double tolerance = 0.01;
 enum { ROUNDING_NS = 10000 };

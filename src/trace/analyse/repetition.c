@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/device.h"
-#include "trace/analyse/periodic.h"
+#include "trace/events/device.h"
+#include "trace/events/periodic.h"
 
 enum {
     MIN_PERIOD = 8,    /* operators: shorter ones are loops inside a step */

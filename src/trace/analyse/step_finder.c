@@ -3,7 +3,7 @@
  * bounds how far back one has to look. */
 #include <stdlib.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static int by_start(const void *a, const void *b)
 {

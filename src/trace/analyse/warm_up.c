@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/median.h"
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 
 static const double markedly = 1.1;
 

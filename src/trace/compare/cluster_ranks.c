@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 #include "trace/tables/tables.h"
 
 /* A row of a rank. */

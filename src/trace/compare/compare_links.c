@@ -7,7 +7,7 @@
 
 #include "base/pool.h"
 #include "trace/analyse/analysis.h"
-#include "trace/analyse/links.h"
+#include "trace/events/links.h"
 
 static const double flagged_gap = 0.05;
 

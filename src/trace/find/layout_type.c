@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "trace/find/layout.h"
-#include "trace/tables/csv.h"
+#include "trace/text/csv.h"
 
 enum { BEGINNING = 4096, MAX_COLUMNS = 3 };
 

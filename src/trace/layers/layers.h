@@ -5,7 +5,7 @@
 #define EK_TRACE_LAYERS_LAYERS_H
 
 #include "base/error.h"
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 #include "trace/trace.h"
 
 enum { EK__PASS_FORWARD, EK__PASS_RERUN, EK__PASS_BACKWARD, EK__N_LAYER_PASSES };

@@ -2,7 +2,7 @@
  * that ends at exactly the kernel's track and start begins where the framework called it. launches.c finds both. */
 #include <stdlib.h>
 
-#include "trace/analyse/device.h"
+#include "trace/events/device.h"
 #include "trace/layers/layers.h"
 
 static ek__launch_point point_of(const ek__trace *trace, ek__task_launch_walk *arrows, const ek__event *kernel)

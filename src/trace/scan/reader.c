@@ -7,7 +7,7 @@
 #include "evenkeel/layers.h"
 #include "trace/scan/ordered.h"
 #include "trace/scan/part.h"
-#include "trace/tables/side_json.h"
+#include "trace/text/side_json.h"
 
 /* One file being read. */
 typedef struct reading {

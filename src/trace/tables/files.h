@@ -2,7 +2,7 @@
  *
  * A new kind of file is one reader src/trace/table_NAME.c and one line here; src/meson.build names the file. A reader
  * fills its part of the rank (or of the run) and the source's items; everything it keeps goes into the rank's pool. CSV
- * goes through trace/tables/table_rows.h, JSON through trace/tables/side_json.h. */
+ * goes through trace/tables/table_rows.h, JSON through trace/text/side_json.h. */
 #ifndef EK_TRACE_TABLES_FILES_H
 #define EK_TRACE_TABLES_FILES_H
 

@@ -8,8 +8,8 @@
 
 #include "base/pool.h"
 #include "trace/scan/part.h"
-#include "trace/tables/left_out.h"
-#include "trace/tables/side_json.h"
+#include "trace/text/left_out.h"
+#include "trace/text/side_json.h"
 #include "trace/tables/table_times.h"
 
 typedef struct sums {

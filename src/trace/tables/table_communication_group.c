@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "trace/tables/side_json.h"
+#include "trace/text/side_json.h"
 #include "trace/tables/tables.h"
 
 static int by_number(const void *a, const void *b)

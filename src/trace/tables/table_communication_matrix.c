@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "trace/analyse/links.h"
+#include "trace/events/links.h"
 #include "trace/scan/part.h"
-#include "trace/tables/left_out.h"
-#include "trace/tables/side_json.h"
+#include "trace/text/left_out.h"
+#include "trace/text/side_json.h"
 
 typedef struct links {
     ek__texts index; /* of link and transport, one behind the other */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/links.h"
-#include "trace/tables/side_json.h"
+#include "trace/events/links.h"
+#include "trace/text/side_json.h"
 #include "trace/tables/table_rows.h"
 
 /* link_info of the last row that has one. */

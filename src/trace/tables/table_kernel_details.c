@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/kernels.h"
-#include "trace/analyse/measured.h"
-#include "trace/analyse/shapes.h"
+#include "trace/tables/kernels.h"
+#include "trace/events/measured.h"
+#include "trace/events/shapes.h"
 #include "trace/tables/table_rows.h"
 
 typedef struct columns {
@@ -27,7 +27,7 @@ typedef struct reading {
     uint32_t *n_in_step;
     size_t n_room;
     bool measure;       /* keep executions by shape */
-    ek__texts measured; /* what they worked on: trace/analyse/measured.h */
+    ek__texts measured; /* what they worked on: trace/events/measured.h */
     ek__execution *one; /* [n_ones] */
     size_t n_ones, ones_room;
     int64_t n_without_shapes;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "trace/analyse/largest.h"
-#include "trace/analyse/memory_sites.h"
+#include "trace/events/largest.h"
+#include "trace/events/memory_sites.h"
 
 enum {
     START,

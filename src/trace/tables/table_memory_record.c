@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/memory_curve.h"
+#include "trace/events/memory_curve.h"
 #include "trace/scan/part.h"
 #include "trace/tables/table_rows.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 #include "trace/tables/table_rows.h"
 #include "trace/tables/tables.h"
 

@@ -3,7 +3,7 @@
  * has that as a curve. */
 #include <string.h>
 
-#include "trace/analyse/largest.h"
+#include "trace/events/largest.h"
 #include "trace/tables/table_rows.h"
 
 typedef struct allocations {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/tables/side_json.h"
+#include "trace/text/side_json.h"
 #include "trace/tables/tables.h"
 
 static void take_producer(ek_trace_rank *rank, const json_t *root)

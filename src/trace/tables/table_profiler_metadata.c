@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/tables/side_json.h"
+#include "trace/text/side_json.h"
 #include "trace/tables/tables.h"
 
 static void take_largest(const json_t *from, const char *name, int *to)

@@ -3,8 +3,8 @@
 #ifndef EK_TRACE_TABLES_TABLE_ROWS_H
 #define EK_TRACE_TABLES_TABLE_ROWS_H
 
-#include "trace/tables/csv.h"
-#include "trace/tables/left_out.h"
+#include "trace/text/csv.h"
+#include "trace/text/left_out.h"
 
 /** Take one row. What cannot be read goes into `left`. @return EK_OK to go on, EK_ERR_MEMORY */
 typedef ek_status ek__row_reader(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err);

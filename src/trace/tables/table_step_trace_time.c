@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "trace/analyse/intervals.h"
+#include "trace/events/intervals.h"
 #include "trace/tables/step_columns.h"
 #include "trace/tables/tables.h"
 

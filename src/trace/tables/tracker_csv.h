@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/texts.h"
-#include "trace/tables/left_out.h"
+#include "trace/text/left_out.h"
 
 enum { EK__TRACKER_MAX_COLUMNS = 16 };
 

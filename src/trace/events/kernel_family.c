@@ -1,0 +1,53 @@
+/* Families of CUDA and ROCm kernels, by texts in their names up to the parameters, which name types of their own. Names
+ * are all there is; a kernel that fuses two is what its name says first. Operators of Ascend have types, which tables.c
+ * knows; what it does not know is looked up here too. */
+#include <ctype.h>
+#include <string.h>
+
+#include "trace/events/device.h"
+
+/* Where the name ends and a kernel's parameters begin, which name types of their own. */
+static const char *end_of_name(const char *text)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    const char *end = text;
+    while ((end = strchr(end, '(')) && strncmp(end, anonymous, sizeof anonymous - 1) == 0)
+        end += sizeof anonymous - 1;
+    return end ? end : text + strlen(text);
+}
+
+static bool contains(const char *text, const char *end, const char *word)
+{
+    for (const char *s = text; s < end; s++) {
+        size_t k = 0;
+        while (word[k] && tolower((unsigned char)s[k]) == word[k])
+            k++;
+        if (!word[k])
+            return true;
+    }
+    return false;
+}
+
+const char *ek__kernel_family(const char *name)
+{
+    static const struct {
+        const char *family, *word;
+    } words[] = {
+        {"communication", "hcom"}, {"attention", "attention"}, {"attention", "flash"},     {"attention", "fmha"},
+        {"matmul", "gemm"},        {"matmul", "matmul"},       {"matmul", "cijk_"},        {"matmul", "cutlass"},
+        {"matmul", "linear"},      {"matmul", "_xmma_"},       {"matmul", "splitkreduce"}, {"matmul", "gemv"},
+        {"copy", "memcpy"},        {"copy", "tensormove"},     {"copy", "transdata"},      {"copy", "memset"},
+        {"other", "conv"},         {"other", "dgrad_engine"},  {"other", "wgrad"},         {"vector", "elementwise"},
+        {"vector", "reduce"},      {"vector", "norm"},         {"vector", "softmax"},      {"vector", "multi_tensor"},
+        {"vector", "vectorized"},  {"vector", "add"},          {"vector", "mul"},          {"vector", "cast"},
+        {"vector", "dropout"},     {"vector", "silu"},         {"vector", "gelu"},         {"vector", "relu"},
+        {"vector", "foreach"},     {"vector", "adam"},         {"vector", "momentum"},     {"vector", "bn_fw"},
+        {"vector", "bn_bw"},       {"vector", "pool"}};
+    const char *end = end_of_name(name);
+    if (ek__is_collective_kernel(name, strlen(name)))
+        return "communication";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (contains(name, end, words[i].word))
+            return words[i].family;
+    return "other";
+}

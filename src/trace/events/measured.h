@@ -1,0 +1,29 @@
+/* trace/events/measured.h - executions of operators by their shapes, and how fast the host launches kernels: what a
+ * calibration takes from a profile. Only made with ek_trace_options.measure. */
+#ifndef EK_TRACE_ANALYSE_MEASURED_H
+#define EK_TRACE_ANALYSE_MEASURED_H
+
+#include "base/error.h"
+#include "trace/trace.h"
+
+/** One execution: its device time, and what it worked on as the number of a text "name\nshapes\ntypes\nlayout\nvalues",
+ *  of a table with "\noutput types" behind it; `kernel` the number of another text. */
+typedef struct ek__execution {
+    uint32_t what, kernel;
+    int64_t duration;
+} ek__execution;
+
+/** A text by its number, of the trace or of a table. */
+typedef const char *ek__execution_text(const void *user, uint32_t number);
+
+/** Bring executions of equal numbers together: rank->measured.op and n_executions. Sorts them. O(n log n). */
+ek_status ek__measured_keep(ek__execution *all, size_t n, ek__execution_text *text, const void *user,
+                            ek_trace_rank *rank, ek_error *err);
+
+/** Is a time of the host in no warm-up step? What is launched before the first step counts. O(steps). */
+bool ek__measured_counts(const ek_trace_rank *rank, int64_t time);
+
+/** The host's launches: rank->measured.n_intervals, .launch. O(launches log launches). */
+ek_status ek__measured_launches(const ek__trace *trace, ek_trace_rank *rank, ek_error *err);
+
+#endif
