@@ -62,7 +62,8 @@
 #define PARTS(m, f)  EK__KIND_PARTS, .fields = &(f), .at = EK__AT(m)
 #define OBJECT(m, f) EK__KIND_OBJECT, .fields = &(f), .at = EK__AT(m)
 /** One that a function finds: NULL for null. */
-#define FOUND(function, f) EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+#define FOUND(function, f)       EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+#define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** The same of members of this very struct. */
 #define MORE(f)             EK__KIND_PARTS, .fields = &(f), .at = 0
 #define HERE(f)             EK__KIND_OBJECT, .fields = &(f), .at = 0
@@ -77,6 +78,8 @@
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
+/** A list whose entries are told by the owner's number alone. */
+#define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
@@ -143,13 +146,17 @@
 #define FIELDS(array, path_, about_)                                                                                   \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)
 
+/** The same of the entries of NUMBERED, which are told by the owner's number. */
+#define FIELDS_BY_NUMBER(array, path_, about_)                                                                         \
+    .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array)
+
 /** A table's rows: a list of a result, EK__R; of a trace a list of every rank, a list of the run, one struct of every
  *  rank. */
 #define RESULT_LIST(n, m)      .of_run = true, .n_at = offsetof(EK__R, n), .at = offsetof(EK__R, m)
 #define RESULT_ITEMS(function) .of_run = true, .item = (function)
-#define RANK_LIST(n, m) .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
-#define RUN_LIST(n, m)  .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
-#define RANK_STRUCT(m)  .inner = true, .at = offsetof(ek_trace_rank, m)
+#define RANK_LIST(n, m)        .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
+#define RUN_LIST(n, m)         .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
+#define RANK_STRUCT(m)         .inner = true, .at = offsetof(ek_trace_rank, m)
 /** The function of RESULT_ITEMS: how many entries the result `r` has, and entry `i`, NULL where it is not shown. */
 #define ITEMS(name, n, entry)                                                                                          \
     static const void *name(int i, ek__owner *of, bool *end)                                                           \
