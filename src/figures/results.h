@@ -9,7 +9,8 @@
 #define EK__RESULT_LIST(X)                                                                                             \
     X(trace, "trace-json.md")                                                                                          \
     X(diagnosis, "diagnose.md")                                                                                        \
-    X(estimate, "estimate-json.md")
+    X(estimate, "estimate-json.md")                                                                                    \
+    X(metrics, "metrics-json.md")
 
 typedef struct ek__result {
     const char *name, *document;
