@@ -8,6 +8,7 @@
 /** Name, document below docs/. The document ends with the section "The fields", which the description writes. */
 #define EK__RESULT_LIST(X)                                                                                             \
     X(trace, "trace-json.md")                                                                                          \
+    X(calibration, "calibrate.md")                                                                                     \
     X(diagnosis, "diagnose.md")                                                                                        \
     X(estimate, "estimate-json.md")                                                                                    \
     X(metrics, "metrics-json.md")
