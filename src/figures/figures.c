@@ -211,3 +211,9 @@ const void *ek__rows_entry(const ek__rows *t, int i, ek__owner *of, bool *end)
     const char *entry = t->inner ? base + t->at : *(const char *const *)(base + t->at) + (size_t)i * t->fields->size;
     return t->shown && !t->shown(entry) ? NULL : entry;
 }
+
+const ek__rows *ek__next_of(const ek__rows *rows, int n, const ek__rows *last)
+{
+    const ek__rows *next = last ? last + 1 : rows;
+    return next < rows + n ? next : NULL;
+}

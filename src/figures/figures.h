@@ -239,4 +239,7 @@ typedef struct ek__rows {
 /** Entry `i` of a rank, or of the run, with its owner; NULL: one that is not shown. *end: there is none any more. */
 const void *ek__rows_entry(const ek__rows *t, int i, ek__owner *of, bool *end);
 
+/** The table after `last` of an array of `n`, NULL behind its end: next_rows() of a result with one array. */
+const ek__rows *ek__next_of(const ek__rows *rows, int n, const ek__rows *last);
+
 #endif

@@ -28,7 +28,4 @@ EK__RESULT_LIST(EK__RESULT_OF)
 extern const ek__result *const ek__results[];
 extern const int ek__n_results;
 
-/** The table after `last` of an array of `n`, NULL behind its end: next_rows() of a result with one array. */
-const ek__rows *ek__next_of(const ek__rows *rows, int n, const ek__rows *last);
-
 #endif
