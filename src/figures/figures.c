@@ -80,6 +80,12 @@ const void *ek__member_record(const ek__member *f, const void *record, const ek_
     return f->find ? f->find(record, of) : pointer ? *(const void *const *)member : member;
 }
 
+const void *ek__itself(const void *record, const ek__owner *of)
+{
+    (void)of;
+    return record;
+}
+
 int ek__member_count(const ek__member *f, const void *record, const ek__owner *of)
 {
     return f->count ? f->count(record, of) : *(const int *)(const void *)((const char *)record + f->n_at);

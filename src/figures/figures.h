@@ -161,7 +161,7 @@ struct ek__fields {
     const char *about; /**< a sentence or two for the documentation; NULL */
     const ek__member *field;
     int n;
-    size_t size;                       /**< of the struct */
+    size_t size;                       /**< of the struct; 0: entries of a list are all the struct that it is in */
     bool lines;                        /**< a line for every member */
     bool (*known)(const void *record); /**< where it does not hold, JSON has null; NULL: it always does */
 };
@@ -178,6 +178,8 @@ bool ek__kind_is_text(ek__kind kind);
 bool ek__kind_is_whole(ek__kind kind);
 /** The struct of PARTS and OBJECT, the first of LIST and MAP. */
 const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of);
+/** The record: what NUMBERED finds. */
+const void *ek__itself(const void *record, const ek__owner *of);
 /** How many structs a LIST or MAP has. */
 int ek__member_count(const ek__member *f, const void *record, const ek__owner *of);
 /** Value `i` of BY_WORD as a field of its own. */

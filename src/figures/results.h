@@ -11,7 +11,10 @@
     X(diagnosis, "diagnose.md")                                                                                        \
     X(ir, "ir-json.md")                                                                                                \
     X(ir_difference, "ir-json.md")                                                                                     \
-    X(memory, "memory-json.md")
+    X(memory, "memory-json.md")                                                                                        \
+    X(calibration, "calibrate.md")                                                                                     \
+    X(estimate, "estimate-json.md")                                                                                    \
+    X(metrics, "metrics-json.md")
 
 typedef struct ek__result {
     const char *name, *document;

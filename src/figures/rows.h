@@ -73,7 +73,8 @@
 #define PARTS(m, f)  EK__KIND_PARTS, .fields = &(f), .at = EK__AT(m)
 #define OBJECT(m, f) EK__KIND_OBJECT, .fields = &(f), .at = EK__AT(m)
 /** One that a function finds: NULL for null. */
-#define FOUND(function, f) EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+#define FOUND(function, f)       EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+#define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** The same of members of this very struct. */
 #define MORE(f)             EK__KIND_PARTS, .fields = &(f), .at = 0
 #define HERE(f)             EK__KIND_OBJECT, .fields = &(f), .at = 0
@@ -94,6 +95,8 @@
 #define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** A list across the structs of `list`, a row of the whole: its members and functions are those of such a struct. */
 #define ACROSS(list) .across = &(list)
+/** A list whose entries are told by the owner's number alone. */
+#define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
@@ -159,6 +162,10 @@
 /** The fields of struct EK__T. */
 #define FIELDS(array, path_, about_)                                                                                   \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)
+
+/** The same of the entries of NUMBERED, which are told by the owner's number. */
+#define FIELDS_BY_NUMBER(array, path_, about_)                                                                         \
+    .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array)
 
 /** A table's rows: a list of a result, EK__R; of a trace a list of every rank, a list of the run, one struct of every
  *  rank. */

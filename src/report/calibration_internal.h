@@ -23,16 +23,6 @@ double ek__calibrated_error(const ek_calibrated_run *run, ek__predicted which);
 /** Errors of all runs that have it. */
 const ek_calibration_error *ek__calibration_error(const ek_calibration *calibration, ek__predicted which);
 
-/** All errors that are told, in their order: of the start, the fit, runs left out, groups left out, the start on runs
- * kept back, runs kept back. */
-enum { EK__N_ERROR_ROWS = 6 };
-extern const char *const ek__error_row_title[EK__N_ERROR_ROWS];
-const ek_calibration_error *ek__calibration_error_row(const ek_calibration *calibration, int row);
-/** What became of a constant, in words. */
-extern const char *const ek__fit_state_title[EK_N_FIT_STATES];
-
-/** What became of a run: fitted, kept_back, left_out. */
-const char *ek__calibrated_use(const ek_calibrated_run *run);
 /** "16 runs in 4 groups are fitted, 8 kept back, 0 left out"; without runs, what there is. */
 void ek__calibration_verdict(const ek_calibration *calibration, char *text, size_t size);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/page.h"
+#include "figures/calibration_figures.h"
 #include "report/calibration_internal.h"
 #include "report/report_internal.h"
 #include "report/writers.h"

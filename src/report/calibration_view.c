@@ -36,25 +36,6 @@ const ek_calibration_error *ek__calibration_error(const ek_calibration *c, ek__p
     return of[which];
 }
 
-const char *const ek__error_row_title[EK__N_ERROR_ROWS] = {
-    "start, the fitted runs", "fit", "leave one out", "leave group out", "start, runs kept back", "runs kept back"};
-
-const ek_calibration_error *ek__calibration_error_row(const ek_calibration *c, int row)
-{
-    const ek_calibration_error *of[EK__N_ERROR_ROWS] = {&c->before,          &c->fit,         &c->leave_one_out,
-                                                        &c->leave_group_out, &c->held_before, &c->held};
-    return of[row];
-}
-
-const char *const ek__fit_state_title[EK_N_FIT_STATES] = {"determined", "held at a bound of what is possible",
-                                                          "narrowed by less than a fifth, left at the start",
-                                                          "without effect on any run, left at the start"};
-
-const char *ek__calibrated_use(const ek_calibrated_run *run)
-{
-    return run->used ? "fitted" : run->held ? "kept_back" : "left_out";
-}
-
 void ek__calibration_verdict(const ek_calibration *c, char *text, size_t size)
 {
     if (c->n_runs > 0)

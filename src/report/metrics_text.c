@@ -6,7 +6,7 @@
 #include "base/page.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/train_log.h"
-#include "report/metrics_internal.h"
+#include "figures/metrics_figures.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 
@@ -142,17 +142,18 @@ static void print_sources(const ek_metrics_report *r, FILE *out)
 
 static void print_figures(const ek_metrics_report *r, FILE *out)
 {
-    ek__figure figure[EK__MAX_FIGURES];
-    int n = ek__metrics_figures(r, figure);
+    ek__metrics_line line[EK__N_METRICS_LINES];
+    ek__metrics_lines(r, line);
     fprintf(out, "%-30s%14s %-11s%-11s%s\n", "figure", "value", "unit", "rests on", "formula");
-    for (int i = 0; i < n; i++) {
-        const ek__figure *f = &figure[i];
-        if (isnan(f->value))
+    for (int i = 0; i < EK__N_METRICS_LINES; i++) {
+        const ek__metrics_line *f = &line[i];
+        double value = ek__metrics_value(f, r->metrics);
+        if (isnan(value))
             continue;
         bool follows =
             strcmp(f->basis, "given") != 0 && strcmp(f->basis, "measured") != 0 && strcmp(f->basis, "log") != 0;
         const char *formula = follows ? f->formula : "";
-        fprintf(out, "%-30s%14s %-11s%-*s", f->label, ek__fixed(f->value * f->scale, f->decimals).text, f->unit,
+        fprintf(out, "%-30s%14s %-11s%-*s", f->title, ek__fixed(value * f->scale, f->decimals).text, f->unit,
                 *formula ? 11 : 0, f->basis);
         fprintf(out, "%s\n", formula);
     }

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "figures/calibration_figures.h"
 #include "report/calibration_internal.h"
-#include "view/view.h"
-
-#define NS_PER_S 1e9
+#include "view/rows.h"
 
 static bool present(const ek_view_run *run)
 {
@@ -68,137 +67,6 @@ static ek_status put_errors(const ek_calibration *c, ek__section *x, ek_error *e
     return EK_OK;
 }
 
-static const ek__view_column error_column[] = {
-    {"what", "Predictions", EK__UNIT_TEXT, false},
-    {"runs", "Runs", EK__UNIT_COUNT, false},
-    {"mean", "Mean error", EK__UNIT_PERCENT | EK__LESS, false},
-    {"median", "Median", EK__UNIT_PERCENT | EK__LESS, false},
-    {"worst", "Worst", EK__UNIT_PERCENT | EK__LESS, false},
-    {"bias", "Bias", EK__UNIT_PERCENT, false},
-};
-
-static void put_sums(const ek_calibration *c, ek__section *x)
-{
-    const ek_calibration_error *e;
-    ek__table_begin(x, "sums", "Errors of the step", error_column, sizeof error_column / sizeof *error_column);
-    for (int i = 0; i < EK__N_ERROR_ROWS; i++) {
-        if ((e = ek__calibration_error_row(c, i))->n == 0)
-            continue;
-        ek__row_begin(x);
-        ek__cell_text(x, ek__error_row_title[i]);
-        ek__cell_int(x, e->n);
-        ek__cell_real(x, 100 * e->mean);
-        ek__cell_real(x, 100 * e->median);
-        ek__cell_real(x, 100 * e->worst);
-        ek__cell_real(x, 100 * e->bias);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
-/* ---- runs and constants ---- */
-
-static const ek__view_column run_column[] = {
-    {"run", "Run", EK__UNIT_TEXT, false},
-    {"use", "Use", EK__UNIT_TEXT, false},
-    {"measured", "Measured", EK__UNIT_NS, false},
-    {"start", "Start", EK__UNIT_NS, false},
-    {"predicted", "Predicted", EK__UNIT_NS, false},
-    {"error", "Error", EK__UNIT_PERCENT, false},
-    {"group_out", "Group left out", EK__UNIT_NS, false},
-    {"group_error", "Error, group left out", EK__UNIT_PERCENT, false},
-    {"where", "Where it stands", EK__UNIT_TEXT, false},
-    {"why", "Why it is left out", EK__UNIT_TEXT, false},
-};
-
-static void put_runs(const ek_calibration *c, ek__section *x)
-{
-    ek__table_begin(x, "runs", "Runs", run_column, sizeof run_column / sizeof *run_column);
-    for (int i = 0; i < c->n_runs; i++) {
-        const ek_calibrated_run *r = &c->run[i];
-        bool priced = r->used || r->held;
-        char where[300];
-        snprintf(where, sizeof where, r->line > 0 ? "%s:%d" : "%s", r->file, r->line);
-        ek__row_begin(x);
-        ek__cell_text(x, r->name);
-        ek__cell_text(x, r->used ? "fitted" : r->held ? "kept back" : "left out");
-        ek__cell_real(x, NS_PER_S * r->measured);
-        ek__cell_real(x, NS_PER_S * r->before);
-        ek__cell_real(x, NS_PER_S * r->after);
-        ek__cell_real(x, priced ? 100 * (r->after / r->measured - 1) : (double)NAN);
-        ek__cell_real(x, NS_PER_S * r->group_out);
-        ek__cell_real(x, r->used ? 100 * (r->group_out / r->measured - 1) : (double)NAN);
-        ek__cell_text(x, where);
-        ek__cell_text(x, priced ? NULL : r->why);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
-static const ek__view_column constant_column[] = {
-    {"constant", "Constant", EK__UNIT_TEXT, false}, {"start", "Start", EK__UNIT_NONE, false},
-    {"value", "Value", EK__UNIT_NONE, false},       {"error", "Standard error", EK__UNIT_NONE, false},
-    {"unit", "Unit", EK__UNIT_TEXT, false},         {"state", "What the runs say", EK__UNIT_TEXT, false},
-};
-static void put_constants(const ek_calibration *c, ek__section *x)
-{
-    ek__table_begin(x, "constants", "Constants", constant_column, sizeof constant_column / sizeof *constant_column);
-    for (int state = 0; state < EK_N_FIT_STATES; state++)
-        for (int i = 0; i < c->n_constants; i++) {
-            const ek_calibrated_constant *k = &c->constant[i];
-            if ((int)k->state != state)
-                continue;
-            ek__row_begin(x);
-            ek__cell_text(x, k->name);
-            ek__cell_real(x, k->start);
-            ek__cell_real(x, k->value);
-            ek__cell_real(x, k->state == EK_FIT_DETERMINED ? k->error : (double)NAN);
-            ek__cell_text(x, k->unit[0] ? k->unit : NULL);
-            ek__cell_text(x, ek__fit_state_title[k->state]);
-            ek__row_end(x);
-        }
-    ek__table_end(x, -1, false);
-}
-
-/* ---- links, kernels, sources ---- */
-
-static const ek__view_column link_column[] = {
-    {"what", "Measured by itself", EK__UNIT_TEXT, false},
-    {"times", "Times or shapes", EK__UNIT_COUNT, false},
-    {"median", "Median error of what was fitted", EK__UNIT_PERCENT, false},
-    {"share", "Share of the rate", EK__UNIT_PERCENT, false},
-    {"start", "Start", EK__UNIT_NS, false},
-};
-
-static void put_measured(const ek_calibration *c, ek__section *x)
-{
-    char what[96];
-    ek__table_begin(x, "measured", "Kernels and links", link_column, sizeof link_column / sizeof *link_column);
-    for (int k = 0; k < EK_N_KERNEL_KINDS && c->has_kernels; k++)
-        if (c->kernels[k].n > 0) {
-            ek__row_begin(x);
-            snprintf(what, sizeof what, "kernels, %s", ek_kernel_name[k]);
-            ek__cell_text(x, what);
-            ek__cell_int(x, c->kernels[k].n);
-            ek__cell_real(x, 100 * c->kernels[k].median);
-            ek__cell_real(x, NAN);
-            ek__cell_real(x, NAN);
-            ek__row_end(x);
-        }
-    for (int i = 0; i < c->n_links; i++) {
-        const ek_calibrated_link *l = &c->link[i];
-        ek__row_begin(x);
-        snprintf(what, sizeof what, "%s, %s", c->device.tier[l->tier].name, ek_collective_name[l->what]);
-        ek__cell_text(x, what);
-        ek__cell_int(x, l->n);
-        ek__cell_real(x, 100 * l->median_error);
-        ek__cell_real(x, 100 * l->share);
-        ek__cell_real(x, 1e3 * l->start_us);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
-}
-
 static void put_notes(const ek_calibration *c, ek__section *x)
 {
     char line[1200];
@@ -232,16 +100,10 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     ek_status status = EK_OK;
     ek__section x = ek__section_begin(s, "calibration");
     put_notes(c, &x);
-    if (c->n_used + c->n_held > 0) {
+    if (c->n_used + c->n_held > 0)
         status = put_errors(c, &x, err);
-        put_sums(c, &x);
-    }
-    if (c->n_runs > 0) {
-        put_runs(c, &x);
-        put_constants(c, &x);
-    }
-    if (c->has_kernels || c->n_links > 0)
-        put_measured(c, &x);
+    for (int i = 0; i < EK__N_CALIBRATION_TABLES; i++)
+        ek__view_result_rows(run, c, &ek__calibration_table[i], NULL, NULL, &x);
     ek__section_end(&x);
     return status;
 }

@@ -5,8 +5,10 @@
 
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
+#include "figures/estimate_figures.h"
 #include "report/estimate_internal.h"
 #include "view/plan.h"
+#include "view/rows.h"
 
 #define NS_PER_S 1e9
 
@@ -99,35 +101,14 @@ static void put_stages(const ek_estimate *e, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-static const ek__view_column part_column[] = {
-    {"part", "Part", EK__UNIT_TEXT, false},
-    {"time", "Time", EK__UNIT_NS | EK__LESS, false},
-    {"share", "Of the step", EK__UNIT_PERCENT, false},
-    {"error", "Standard error", EK__UNIT_NS, false},
-    {"basis", "Rests on", EK__UNIT_TEXT, false},
-};
-
-static void put_parts(const ek_estimate *e, ek__section *x)
+static void put_parts(const ek_view_run *run, ek__section *x)
 {
-    const ek_step *step = &e->step;
+    const ek_step *step = &run->estimate->estimate->step;
     char title[80];
     snprintf(title, sizeof title,
              step->n_stages > 1 ? "Where the step goes on stage %d, the slowest" : "Where the step goes",
              step->slowest);
-    ek__table_begin(x, "parts", title, part_column, sizeof part_column / sizeof *part_column);
-    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
-        double seconds = step->stage[step->slowest].seconds[i];
-        if (!(seconds > 0))
-            continue;
-        ek__row_begin(x);
-        ek__cell_text(x, ek_step_part_title[i]);
-        ek__cell_real(x, NS_PER_S * seconds);
-        ek__cell_real(x, 100 * seconds / step->seconds);
-        ek__cell_real(x, step->error[i] > 0 ? NS_PER_S * step->error[i] : NAN);
-        ek__cell_text(x, ek_cost_basis_name[step->basis[i]]);
-        ek__row_end(x);
-    }
-    ek__table_end(x, -1, false);
+    ek__view_result_rows(run, run->estimate, &ek__estimate_table[EK__ESTIMATE_PARTS], NULL, title, x);
 }
 
 /* ---- a measured run ---- */
@@ -151,35 +132,6 @@ static void put_against_bars(const ek_estimate_report *r, ek__section *x)
                      a->has_parts ? EK_N_AGAINST_PARTS : 1);
     }
     ek__bars_end(x, NAN);
-}
-
-static const ek__view_column against_column[] = {
-    {"what", "Of the step", EK__UNIT_TEXT, false},
-    {"measured", "Measured", EK__UNIT_NS, false},
-    {"predicted", "Predicted", EK__UNIT_NS, false},
-    {"error", "Error", EK__UNIT_PERCENT, false},
-};
-
-static void put_pair(const char *name, double measured, double predicted, ek__section *x)
-{
-    ek__row_begin(x);
-    ek__cell_text(x, name);
-    ek__cell_real(x, NS_PER_S * measured);
-    ek__cell_real(x, NS_PER_S * predicted);
-    ek__cell_real(x, measured > 0 ? 100 * (predicted / measured - 1) : NAN);
-    ek__row_end(x);
-}
-
-static void put_against_table(const ek_estimate_report *r, ek__section *x)
-{
-    const ek_against *a = r->against;
-    ek__table_begin(x, "errors", "How far the prediction is off", against_column,
-                    sizeof against_column / sizeof *against_column);
-    for (int i = 0; i < EK_N_AGAINST_PARTS && a->has_parts; i++)
-        if (a->part[i] > 0 || a->predicted[i] > 0)
-            put_pair(ek_against_title[i], a->part[i], a->predicted[i], x);
-    put_pair("the whole", a->seconds, r->estimate->step.seconds, x);
-    ek__table_end(x, -1, false);
 }
 
 /* ---- the section ---- */
@@ -215,9 +167,9 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     if (r->against)
         put_against_bars(r, &x);
     put_stages(r->estimate, &x);
-    put_parts(r->estimate, &x);
+    put_parts(run, &x);
     if (r->against)
-        put_against_table(r, &x);
+        ek__view_result_rows(run, r, &ek__estimate_table[EK__ESTIMATE_ERRORS], NULL, NULL, &x);
     ek__section_end(&x);
     return EK_OK;
 }

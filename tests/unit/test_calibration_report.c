@@ -1,7 +1,9 @@
 /* A calibration as a table, a picture and a page: figures made by hand come back from where they are drawn. */
 #include "assert_close.h"
+#include "described.h"
 #include "evenkeel/calibration.h"
 #include "evenkeel/view.h"
+#include "figures/results.h"
 #include "report/writers.h"
 #include "report_fixture.h"
 #include "view/view.h"
@@ -105,6 +107,28 @@ static void a_table_has_every_run_and_what_is_not_known_is_empty(void **state)
               "runs.csv,3,d4 t2,two,fitted,4,10,4,4,4,0.5,\n"
               "runs.csv,4,d2 t4,three,kept_back,2,3,1.8,,,,\n"
               "runs.csv,5,d1 t8,four,left_out,,,,,,,no step time\n");
+    free(text);
+}
+
+static void json_has_every_figure(void **state)
+{
+    (void)state;
+    struct ek_calibration_source source = {"runs.csv", EK_SOURCE_RUNS, 4};
+    ek_calibrated_profile profile = {
+        .path = "a.json", .n_ranks = 1, .n_shapes = {0, 3}, .launch_us = 5, .note = {"a", "b"}};
+    made m;
+    make(&m);
+    m.c.source = &source;
+    m.c.profile = &profile;
+    m.c.n_sources = m.c.n_profiles = m.c.n_links = m.c.n_proposed = 1;
+    m.c.has_kernels = true;
+    m.c.kernels[0] = (ek_kernel_fit){2, 0.5, 0.75, true};
+    char *text = text_of(&m.c, ek__calibration_write_json);
+    check_described(ek__result_calibration.fields, text, true);
+    assert_non_null(strstr(text, "\"fit\": {\"n\": 2, \"mean\": 0.025, "));
+    assert_non_null(strstr(text, "\"kernels\": [\n    {\"kind\": \"matmul\", \"n\": 2, \"median_error\": 0.5, "));
+    assert_non_null(strstr(text, "\"notes\": [\"a\", \"b\"]"));
+    assert_non_null(strstr(text, "\"use\": \"left_out\", \"why\": \"no step time\", \"measured_s\": null"));
     free(text);
 }
 
@@ -244,6 +268,7 @@ static void the_picture_matches_its_golden_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        {"JSON has every figure", json_has_every_figure, NULL, NULL, NULL},
         {"a table has every run, and what is not known is empty", a_table_has_every_run_and_what_is_not_known_is_empty,
          NULL, NULL, NULL},
         {"points stand where their steps say", points_stand_where_their_steps_say, NULL, NULL, NULL},

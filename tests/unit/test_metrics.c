@@ -6,12 +6,18 @@
 
 #include "assert_close.h"
 #include "base/random.h"
+#include "described.h"
 #include "evenkeel/metrics.h"
+#include "evenkeel/metrics_report.h"
 #include "evenkeel/trace.h"
+#include "evenkeel/train_log.h"
+#include "figures/metrics_figures.h"
+#include "figures/results.h"
 #include "memory/program.h"
 #include "memory_job.h"
 #include "metrics/flops.h"
 #include "no_memory.h"
+#include "report/writers.h"
 
 FAILING_ALLOC
 FAILING_WITH_ROOM
@@ -692,6 +698,45 @@ static void the_step_of_a_trace_is_the_longest_mean_of_its_ranks(void **state)
     assert_true(step.n_steps == 0 && step.ns == EK_TRACE_UNKNOWN);
 }
 
+/* ---- JSON ---- */
+
+static void json_has_every_figure_and_what_it_rests_on(void **state)
+{
+    (void)state;
+    planned_job j;
+    make_gpt(&j, 24, 2304, 24, 51200, 2048, true);
+    ek_train_log_step step = {.seconds = 2, .loss = 3};
+    const ek_train_log log = {.n = 1, .step = &step, .peak_mb = 1024};
+    const ek_train_log_summary summary = {0, 1, 2, 2, 2, 0, 120, 8};
+    const ek_metrics_input in = {.job = &j.made.job,
+                                 .device = ek_device_find("A100-80"),
+                                 .step_seconds = 2,
+                                 .baseline = 1.5,
+                                 .baseline_devices = 8};
+    ek_metrics m;
+    ek_metrics_prediction predicted;
+    assert_int_equal(ek_metrics_compute(&in, &m, NULL), EK_OK);
+    assert_int_equal(ek_metrics_predict(&in, &predicted, NULL), EK_OK);
+    const ek_metrics_report report = {
+        .input = &in, .metrics = &m, .predicted = &predicted, .source = "a.log", .log = &log, .summary = &summary};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(ek__metrics_write_json(&report, out, NULL), EK_OK);
+    fclose(out);
+    check_described(ek__result_metrics.fields, text, true);
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *basis = json_object_get(root, "basis");
+    assert_int_equal(json_object_size(basis), EK__N_METRICS_LINES);
+    assert_string_equal(json_string_value(json_object_get(basis, "step_seconds")), "measured");
+    assert_string_equal(json_string_value(json_object_get(basis, "global_batch")), "model file");
+    assert_string_equal(json_string_value(json_object_get(basis, "mfu")), "derived");
+    json_decref(root);
+    free(text);
+    ek_metrics_prediction_clear(&predicted);
+}
+
 /* ---- memory that runs out ---- */
 
 static void memory_that_is_out_is_said(void **state)
@@ -737,6 +782,7 @@ int main(void)
         {"a tied head is no second table", a_tied_head_is_no_second_table, NULL, NULL, NULL},
         {"the step of a trace is the median over ranks", the_step_of_a_trace_is_the_longest_mean_of_its_ranks, NULL,
          NULL, NULL},
+        {"JSON has every figure and what it rests on", json_has_every_figure_and_what_it_rests_on, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
         {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
     };

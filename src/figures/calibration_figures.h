@@ -1,0 +1,26 @@
+/* figures/calibration_figures.h - the tables of a calibration, and the words of them that reports have too. */
+#ifndef EK_FIGURES_CALIBRATION_FIGURES_H
+#define EK_FIGURES_CALIBRATION_FIGURES_H
+
+#include "evenkeel/calibration.h"
+#include "figures/figures.h"
+
+/** All errors that are told, in their order: of the start, the fit, runs left out, groups left out, the start on runs
+ * kept back, runs kept back. */
+enum { EK__N_ERROR_ROWS = 6 };
+extern const char *const ek__error_row_title[EK__N_ERROR_ROWS];
+const ek_calibration_error *ek__calibration_error_row(const ek_calibration *calibration, int row);
+/** What became of a constant, in words. */
+extern const char *const ek__fit_state_title[EK_N_FIT_STATES];
+
+/** Tables of the page in their order; runs are a CSV, too. */
+enum {
+    EK__CALIBRATION_ERRORS,
+    EK__CALIBRATION_RUNS,
+    EK__CALIBRATION_CONSTANTS,
+    EK__CALIBRATION_MEASURED,
+    EK__N_CALIBRATION_TABLES
+};
+extern const ek__rows ek__calibration_table[EK__N_CALIBRATION_TABLES];
+
+#endif
