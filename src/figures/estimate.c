@@ -5,6 +5,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "figures/estimate_figures.h"
+#include "figures/memory_figures.h"
 #include "figures/results.h"
 #include "figures/rows.h"
 
@@ -16,11 +17,6 @@ static const ek_estimate_report *report_of(const ek__owner *of)
 static const ek_estimate *estimate_of(const ek__owner *of)
 {
     return report_of(of)->estimate;
-}
-
-static int64_t peak_of(const ek_memory_stage *stage)
-{
-    return stage->actual_peak > 0 ? stage->actual_peak : stage->used_peak;
 }
 
 /* ---- parts of the step ---- */
@@ -40,7 +36,7 @@ GETTER(part_basis, text, ek_cost_basis_name[STEP->basis[PART]]);
 GETTER(part_error, real, STEP->error[PART]);
 GETTER(stage_number, number, STAGE);
 GETTER(stage_error, real, STAGE == STEP->slowest ? STEP->error[PART] : NAN);
-GETTER(stage_peak, number, peak_of(&estimate_of(of)->memory.stage[STAGE]));
+GETTER(stage_peak, number, ek__memory_peak(&estimate_of(of)->memory.stage[STAGE]));
 static const ek__member part[] = {
     {NULL, GET(COUNT, stage_number), NULL, CSV(1, "stage")},
     {"name", GET(TEXT, part_name), "one of [these](#parts)", CSV(2, "part")},
@@ -93,7 +89,7 @@ static const ek__fields stages = {FIELDS(stage, "stages[]", NULL)};
 /* ---- memory ---- */
 
 #define EK__T ek_memory_stage
-GETTER(peak, number, peak_of(it));
+GETTER(peak, number, ek__memory_peak(it));
 static const ek__member memory_stage[] = {
     {"stage", GET(COUNT, number), "from 0 on"},
     {"peak_mb", GET(BYTES_MB, peak), "with fragments"},
@@ -103,7 +99,7 @@ static const ek__fields memory_stages = {FIELDS(memory_stage, "memory.stages[]",
 #undef EK__T
 
 #define EK__T ek_memory
-GETTER(fullest_peak, number, peak_of(&it->stage[it->fullest]));
+GETTER(fullest_peak, number, ek__memory_peak(&it->stage[it->fullest]));
 GETTER(limit_from, text, it->limit <= 0 ? NULL : estimate_of(of)->limit_of_device ? "device" : "job");
 static const ek__member memory[] = {
     {"peak_mb", GET(BYTES_MB, fullest_peak), "of the fullest stage, as `evenkeel memory` predicts it"},
