@@ -8,13 +8,18 @@
 /** Name, document below docs/. The document ends with the section "The fields", which the description writes. */
 #define EK__RESULT_LIST(X)                                                                                             \
     X(trace, "trace-json.md")                                                                                          \
-    X(diagnosis, "diagnose.md")
+    X(balance, "json.md")                                                                                              \
+    X(collected, "collect.md")                                                                                         \
+    X(diagnosis, "diagnose.md")                                                                                        \
+    X(guide, "guide.md")
 
 typedef struct ek__result {
     const char *name, *document;
     const ek__fields *fields; /**< of the whole result */
     /** The next of its tables after `last`, NULL for the first; NULL behind the last one. */
     const ek__rows *(*next_rows)(const ek__rows *last);
+    /** Of further answers that the document has; NULL at the end. NULL: none. */
+    const ek__fields *const *also;
 } ek__result;
 
 #define EK__RESULT_OF(name, document) extern const ek__result ek__result_##name;

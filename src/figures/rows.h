@@ -10,10 +10,14 @@
 #define EK__OF_TYPE(type, m) .size = _Generic(((EK__T *)0)->m, type : sizeof(type)), .at = EK__AT(m)
 #define EK__WHOLE(m)         .size = _Generic(((EK__T *)0)->m, int : sizeof(int), int64_t : sizeof(int64_t)), .at = EK__AT(m)
 
-#define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
+#define EK__POINTER(m)                                                                                                 \
+    .size = _Generic(((EK__T *)0)->m, char * : sizeof(char *), const char * : sizeof(char *)), .at = EK__AT(m)
+
+#define TEXT(m) EK__KIND_TEXT, EK__POINTER(m)
 /** The same of an array of char; and one that is unknown where it is empty. */
-#define CHARS(m)    EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
-#define NAME(m)     CHARS(m), .not_empty = true
+#define CHARS(m) EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
+#define NAME(m)                                                                                                        \
+    EK__KIND_TEXT, .not_empty = true, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
 #define FLAG(m)     EK__KIND_FLAG, EK__OF_TYPE(bool, m)
 #define COUNT(m)    EK__KIND_COUNT, EK__WHOLE(m)
 #define NUMBER(m)   EK__KIND_NUMBER, EK__WHOLE(m)
@@ -33,7 +37,7 @@
 #define MB(m)       EK__KIND_MB, EK__OF_TYPE(double, m)
 #define KB(m)       EK__KIND_KB, EK__OF_TYPE(double, m)
 #define GBPS(m)     EK__KIND_GBPS, EK__OF_TYPE(double, m)
-#define JSON(m)     EK__KIND_JSON, EK__OF_TYPE(const char *, m)
+#define JSON(m)     EK__KIND_JSON, EK__POINTER(m)
 /** An enum with the words of its values. */
 #define WORD(m, words) EK__KIND_WORD, .word = (words), .size = sizeof(((EK__T *)0)->m), .at = EK__AT(m)
 /** A value of a kind for each of `n` words, from an array; from a function, by the owner's number. */
@@ -46,6 +50,8 @@
 #define DECIMALS(n) .decimals = (n) + 1
 /** JSON has the key only where the function says so. */
 #define WHEN(function) .when = (function)
+/** It is null where the function says that it is not known. */
+#define KNOWN(function) .known = (function)
 /** What a flag is called on the page. */
 #define WORDS(no, yes)                                                                                                 \
     .word = (const char *const[])                                                                                      \
@@ -62,7 +68,8 @@
 #define PARTS(m, f)  EK__KIND_PARTS, .fields = &(f), .at = EK__AT(m)
 #define OBJECT(m, f) EK__KIND_OBJECT, .fields = &(f), .at = EK__AT(m)
 /** One that a function finds: NULL for null. */
-#define FOUND(function, f) EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+#define FOUND(function, f)       EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
+#define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** The same of members of this very struct. */
 #define MORE(f)             EK__KIND_PARTS, .fields = &(f), .at = 0
 #define HERE(f)             EK__KIND_OBJECT, .fields = &(f), .at = 0
@@ -70,9 +77,16 @@
 #define SHORT_LIST(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
 #define MAP(n, m, f)        EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
 #define SHORT_MAP(n, m, f)  EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
+/** A list of lists of values, from an array [n][columns]. */
+#define GRID(n, columns, m, f)                                                                                         \
+    EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .n_columns_at = EK__AT(columns), .grid = true, .at = EK__AT(m)
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
+#define FOUND_SHORT_LIST(function, count_, f)                                                                          \
+    EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .at = 0
+/** A list whose entries are told by the owner's number alone. */
+#define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
@@ -138,6 +152,10 @@
 /** The fields of struct EK__T. */
 #define FIELDS(array, path_, about_)                                                                                   \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)
+
+/** The same of the entries of NUMBERED, which are told by the owner's number. */
+#define FIELDS_BY_NUMBER(array, path_, about_)                                                                         \
+    .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array)
 
 /** A table's rows: a list of a result, EK__R; of a trace a list of every rank, a list of the run, one struct of every
  *  rank. */

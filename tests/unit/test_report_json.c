@@ -1,5 +1,7 @@
 /* The JSON contract: every figure equals the struct's, nothing but null where there is no number. */
+#include "described.h"
 #include "evenkeel/balance.h"
+#include "figures/results.h"
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -12,6 +14,8 @@ static json_t *parsed(const ek_report *report)
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root)
         fail_msg("line %d: %s in\n%s", error.line, error.text, text);
+    if (json_is_object(root))
+        check_described(ek__result_balance.fields, text, true);
     free(text);
     return root;
 }
