@@ -35,11 +35,6 @@ int ek__kind_count(const void *record, const ek__owner *of);
     EK__KIND_LIST, .fields = &ek__kinds_list, .find = (function), .count = ek__kind_count, .shown = ek__kind_is_set,   \
                    .at = 0
 
-/* ---- tables of the page ---- */
-
-/** What an ek_ranking tried, and the values of an ek_sweep. */
-extern const ek__rows ek__ranking_rows;
-
 /* ---- figures of a simulated plan ---- */
 
 /** Memory limit of a stage; 0 without one. */

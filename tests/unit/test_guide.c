@@ -1,8 +1,11 @@
 /* The guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small errors
  * (by random errors and least squares), keep their promises, and give the memory of random models back. */
+#include "described.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/plan.h"
+#include "evenkeel/report.h"
+#include "figures/results.h"
 #include "input.h"
 
 #include <lapacke.h>
@@ -25,6 +28,7 @@ static ek_guide make_guide(const ek_guide_options *options)
     ek_error err = {0};
     if (ek_guide_make(options, &guide, &err))
         fail_msg("%d stages, %d layers: %s", options->n_stages, options->n_layers, err.message);
+    CHECK_WRITTEN(ek__result_guide.fields, ek_format_find("json")->write_guide, &guide);
     return guide;
 }
 

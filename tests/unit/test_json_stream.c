@@ -33,9 +33,19 @@ static void check_real(double value)
 static void real_numbers_are_those_of_jansson(void **state)
 {
     (void)state;
-    static const double values[] = {0,    -0.0, 1,    -1,      0.1,     1e14,    1e15,     123456789012345678.0, 1e20,
-                                    1e22, 1e99, 1e-4, 1e-5,    -1e-5,   1e-10,   1e-100,   2.5e-7,               1e100,
-                                    3e9,  1e16, 0.5,  1.0 / 3, 2.0 / 3, 1048576, 5e-324,   1.7976931348623157e308};
+    static const double values[] = {0,       -0.0,
+                                    1,       -1,
+                                    0.1,     1e14,
+                                    1e15,    123456789012345678.0,
+                                    1e20,    1e22,
+                                    1e99,    1e-4,
+                                    1e-5,    -1e-5,
+                                    1e-10,   1e-100,
+                                    2.5e-7,  1e100,
+                                    3e9,     1e16,
+                                    0.5,     1.0 / 3,
+                                    2.0 / 3, 1048576,
+                                    5e-324,  1.7976931348623157e308};
     ek__random random = ek__random_seed(7);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         check_real(values[i]);
