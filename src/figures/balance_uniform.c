@@ -1,5 +1,4 @@
 /* Figures of schedules: of each by itself, and of one with equal stages. */
-#include <math.h>
 
 #include "evenkeel/uniform.h"
 #include "figures/balance_figures.h"

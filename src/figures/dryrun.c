@@ -1,6 +1,5 @@
 /* Figures of dry runs: those to make, and what those that were made held. */
 #include <math.h>
-#include <string.h>
 
 #include "evenkeel/collect.h"
 #include "evenkeel/guide.h"

@@ -1,6 +1,5 @@
 /* The dry runs to make: lists to paste, and how well their peaks will tell the answers. */
 #include <math.h>
-#include <string.h>
 
 #include "evenkeel/guide.h"
 #include "report/report_internal.h"

@@ -1,5 +1,4 @@
 /* A schedule of equal stages, for people and for scripts. */
-#include <string.h>
 
 #include "evenkeel/uniform.h"
 #include "report/report_internal.h"
