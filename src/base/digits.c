@@ -43,6 +43,20 @@ ek__digits ek__real(double value)
     return out;
 }
 
+ek__digits ek__pointed(double value)
+{
+    ek__digits out = ek__real(value);
+    char *exponent = strchr(out.text, 'e');
+    if (exponent) {
+        char *digit = exponent + 1 + (exponent[1] == '-');
+        size_t more = strspn(digit, "+0");
+        memmove(digit, digit + more, strlen(digit + more) + 1);
+    } else if (!strchr(out.text, '.')) {
+        strcat(out.text, ".0");
+    }
+    return out;
+}
+
 ek__digits ek__seconds(double seconds)
 {
     bool whole = fabs(seconds) >= 1;

@@ -21,6 +21,9 @@ ek__digits ek__short(double value);
 /** Fifteen significant digits with a point, whatever the locale; "-" when not finite. */
 ek__digits ek__real(double value);
 
+/** The same with a point or an exponent in any case: "1.0", "0.5", "1e20", "1e-7". */
+ek__digits ek__pointed(double value);
+
 /** A time for people: "12.345 s", "123.45 ms". */
 ek__digits ek__seconds(double seconds);
 

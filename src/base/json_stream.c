@@ -22,7 +22,17 @@ static size_t plain_bytes(const char *text)
  * the two separators for ends of lines. */
 static bool by_number(const ek__stream *s, uint32_t code)
 {
-    return code < 0x20 || code == 0x7f || (s->in_page && (code == '<' || code == 0x2028 || code == 0x2029));
+    return code < 0x20 || (code == 0x7f && !s->points) ||
+           (s->in_page && (code == '<' || code == 0x2028 || code == 0x2029));
+}
+
+/* The letter behind a backslash that a character is written with; 0: none. */
+static char letter_of(const ek__stream *s, uint32_t code)
+{
+    static const char letter[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    if (code == '"' || code == '\\')
+        return (char)code;
+    return s->points && code < sizeof letter ? letter[code] : 0;
 }
 
 static void quoted(const ek__stream *s, const char *text)
@@ -37,10 +47,10 @@ static void quoted(const ek__stream *s, const char *text)
         length = ek__utf8_next(text, &code);
         if (length == 0)
             break;
-        if (code == '"' || code == '\\')
-            fprintf(out, "\\%c", (char)code);
+        if (letter_of(s, code))
+            fprintf(out, "\\%c", letter_of(s, code));
         else if (by_number(s, code))
-            fprintf(out, "\\u%04x", (unsigned)code);
+            fprintf(out, s->points ? "\\u%04X" : "\\u%04x", (unsigned)code);
         else
             ek__utf8_print(code, out);
     }
@@ -175,7 +185,7 @@ void ek__stream_real(ek__stream *s, const char *key, double value)
         return;
     }
     lead(s, key);
-    fputs(ek__real(value).text, s->out);
+    fputs((s->points ? ek__pointed(value) : ek__real(value)).text, s->out);
 }
 
 void ek__stream_fixed(ek__stream *s, const char *key, double value, int decimals)

@@ -13,6 +13,7 @@ enum { EK__STREAM_DEPTH = 16 };
 typedef struct ek__stream {
     FILE *out;
     bool in_page; /**< of HTML: texts get no `<` and no line separators, but their numbers */
+    bool points;  /**< real numbers have a point or an exponent ("1.0", "1e20"), and texts \b, \f, \n, \r and \t */
     int depth;
     struct {
         char closing;

@@ -350,4 +350,4 @@ static const ek__rows *next_rows(const ek__rows *last)
     return ek__next_of(ek__calibration_table, EK__N_CALIBRATION_TABLES, last);
 }
 
-const ek__result ek__result_calibration = {"calibration", "calibrate.md", &fields, next_rows};
+const ek__result ek__result_calibration = {"calibration", "calibrate.md", &fields, next_rows, NULL};

@@ -317,4 +317,4 @@ static const ek__rows *next_rows(const ek__rows *last)
     return ek__next_of(ek__estimate_table, EK__N_ESTIMATE_TABLES, last);
 }
 
-const ek__result ek__result_estimate = {"estimate", "estimate-json.md", &fields, next_rows};
+const ek__result ek__result_estimate = {"estimate", "estimate-json.md", &fields, next_rows, NULL};

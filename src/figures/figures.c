@@ -30,10 +30,19 @@ static int64_t whole_of(const void *member, size_t size, bool no_sign)
     return no_sign ? (int64_t) * (const uint32_t *)member : *(const int *)member;
 }
 
+static ek__reading unknown(ek__kind kind)
+{
+    if (ek__kind_is_text(kind))
+        return (ek__reading){.text = NULL};
+    return ek__kind_is_whole(kind) ? (ek__reading){.number = INT64_MIN} : (ek__reading){.real = NAN};
+}
+
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of)
 {
     const char *member = (const char *)record + f->at;
     ek__reading value;
+    if (f->known && !f->known(record, of))
+        return unknown(f->kind);
     if (f->get) {
         value = f->get(record, of);
     } else if (f->kind == EK__KIND_WORD) {

@@ -122,7 +122,8 @@ struct ek__member {
         const char *title;
         const char *const *titles; /**< of BY_WORD; NULL: the words */
     } text;
-    size_t n_at; /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
+    size_t n_at;         /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
+    size_t n_columns_at; /**< of a list of lists: offset of the int count of each */
     int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at */
     const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
     int n_words;              /**< BY_WORD */
@@ -133,12 +134,13 @@ struct ek__member {
     const void *(*find)(const void *record, const ek__owner *of);
     bool (*shown)(const void *record, const ek__owner *of); /**< LIST: entries that are; NULL: all */
     bool (*when)(const void *record, const ek__owner *of);  /**< JSON has no such key where it is false; NULL: always */
+    bool (*known)(const void *record, const ek__owner *of); /**< null, unknown, where it is false; NULL: always known */
     const ek__member *across; /**< LIST: a list of the record, each of whose structs has such a list; all of theirs */
     /** TEXT: put together, in place of the member. MAP: what an entry is called. */
     void (*compose)(const void *record, const ek__owner *of, char *text, size_t room);
     /** TEXT: of the number, a uint32_t, that the member is: one that exists, or put together in `text`; NULL: none. */
     const char *(*text_of)(uint32_t number, const ek__owner *of, char *text, size_t room);
-    const char *own; /**< OWN: what it is in JSON: "list", "object", "integer or null", ... */
+    const char *own; /**< OWN, JSON: what it is in JSON: "list", "object", "integer or null", ... */
     int most;        /**< LIST: entries that are written; 0: all */
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
     bool in_place;   /**< TEXT: an array of char. LIST, MAP: an array within the struct */
@@ -147,6 +149,7 @@ struct ek__member {
     bool natural;    /**< whole numbers: unknown below 0 */
     bool no_sign;    /**< whole numbers: the member is a uint32_t */
     bool lines;      /**< LIST, MAP: a line for every entry */
+    bool grid;       /**< LIST: of lists */
 };
 
 /** Flags of a column of the page, with EK__LESS and EK__MORE. */
@@ -163,12 +166,15 @@ struct ek__fields {
     int n;
     size_t size;                       /**< of the struct; 0: entries of a list are all the struct that it is in */
     bool lines;                        /**< a line for every member */
+    bool points;                       /**< of a whole result: the notation of ek__stream.points */
     bool (*known)(const void *record); /**< where it does not hold, JSON has null; NULL: it always does */
 };
 
 /** Values of a plain list as records: LIST(n, member, ek__list_of_texts) is a list of strings. */
 extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_integers, ek__list_of_long_integers;
 
+/** The record: what NUMBERED finds. */
+const void *ek__itself(const void *record, const ek__owner *of);
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
 /** The value of a TEXT, put together in `text` where that is how it comes about; NULL: unknown. */

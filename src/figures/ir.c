@@ -268,4 +268,4 @@ static const ek__member whole[] = {
 static const ek__fields fields = {FIELDS(whole, NULL, NULL), .lines = true};
 #undef EK__T
 
-const ek__result ek__result_ir = {"ir", "ir-json.md", &fields, NULL};
+const ek__result ek__result_ir = {"ir", "ir-json.md", &fields, NULL, NULL};

@@ -89,4 +89,4 @@ static const ek__member whole[] = {
 static const ek__fields fields = {FIELDS(whole, "evenkeel ir diff", NULL), .lines = true};
 #undef EK__T
 
-const ek__result ek__result_ir_difference = {"ir_difference", "ir-json.md", &fields, NULL};
+const ek__result ek__result_ir_difference = {"ir_difference", "ir-json.md", &fields, NULL, NULL};

@@ -298,4 +298,4 @@ static const ek__rows *next_table(const ek__rows *last)
     return ek__next_of(ek__memory_table, EK__N_MEMORY_TABLES, last);
 }
 
-const ek__result ek__result_memory = {"memory", "memory-json.md", &fields, next_table};
+const ek__result ek__result_memory = {"memory", "memory-json.md", &fields, next_table, NULL};

@@ -299,4 +299,4 @@ static const ek__member report[] = {
 static const ek__fields fields = {FIELDS(report, NULL, NULL), .lines = true};
 #undef EK__T
 
-const ek__result ek__result_metrics = {"metrics", "metrics-json.md", &fields, NULL};
+const ek__result ek__result_metrics = {"metrics", "metrics-json.md", &fields, NULL, NULL};

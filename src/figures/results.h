@@ -14,13 +14,18 @@
     X(memory, "memory-json.md")                                                                                        \
     X(calibration, "calibrate.md")                                                                                     \
     X(estimate, "estimate-json.md")                                                                                    \
-    X(metrics, "metrics-json.md")
+    X(metrics, "metrics-json.md")                                                                                      \
+    X(balance, "json.md")                                                                                              \
+    X(collected, "collect.md")                                                                                         \
+    X(guide, "guide.md")
 
 typedef struct ek__result {
     const char *name, *document;
     const ek__fields *fields; /**< of the whole result */
     /** The next of its tables after `last`, NULL for the first; NULL behind the last one. */
     const ek__rows *(*next_rows)(const ek__rows *last);
+    /** Of further answers that the document has; NULL at the end. NULL: none. */
+    const ek__fields *const *also;
 } ek__result;
 
 #define EK__RESULT_OF(name, document) extern const ek__result ek__result_##name;

@@ -17,7 +17,10 @@
                         : true),                                                                                       \
     .at = EK__AT(m)
 
-#define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
+#define EK__POINTER(m)                                                                                                 \
+    .size = _Generic(((EK__T *)0)->m, char * : sizeof(char *), const char * : sizeof(char *)), .at = EK__AT(m)
+
+#define TEXT(m) EK__KIND_TEXT, EK__POINTER(m)
 /** The same of an array of char; and one that is unknown where it is empty. */
 #define CHARS(m)    EK__KIND_TEXT, EK__OF_CHARS(m)
 #define NAME(m)     EK__KIND_TEXT, .not_empty = true, EK__OF_CHARS(m)
@@ -40,7 +43,7 @@
 #define MB(m)       EK__KIND_MB, EK__OF_TYPE(double, m)
 #define KB(m)       EK__KIND_KB, EK__OF_TYPE(double, m)
 #define GBPS(m)     EK__KIND_GBPS, EK__OF_TYPE(double, m)
-#define JSON(m)     EK__KIND_JSON, EK__OF_TYPE(const char *, m)
+#define JSON(m)     EK__KIND_JSON, EK__POINTER(m)
 /** Bytes that are unknown below 0. */
 #define BYTES_FROM_0(m) EK__KIND_BYTES, .natural = true, EK__OF_TYPE(int64_t, m)
 /** An enum with the words of its values. */
@@ -55,6 +58,8 @@
 #define DECIMALS(n) .decimals = (n) + 1
 /** JSON has the key only where the function says so. */
 #define WHEN(function) .when = (function)
+/** It is null where the function says that it is not known. */
+#define KNOWN(function) .known = (function)
 /** What a flag is called on the page. */
 #define WORDS(no, yes)                                                                                                 \
     .word = (const char *const[])                                                                                      \
@@ -86,6 +91,9 @@
 #define ARRAY(n, m, f)                                                                                                 \
     EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .in_place = true, .lines = true, .at = EK__AT(m)
 #define SHORT_ARRAY(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .in_place = true, .at = EK__AT(m)
+/** A list of lists of values, from an array [n][columns]. */
+#define GRID(n, columns, m, f)                                                                                         \
+    EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .n_columns_at = EK__AT(columns), .grid = true, .at = EK__AT(m)
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0

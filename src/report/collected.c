@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "report/json.h"
 #include "report/report_internal.h"
 
 static int wider(int width, const char *text)
@@ -85,71 +84,4 @@ ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error 
         print_usage(collected->usage, out);
     }
     return ek__finish(out, err);
-}
-
-/* ---- JSON ---- */
-
-static json_t *stage_object(ek__json *b, const ek_stage_log *log)
-{
-    json_t *object = json_object();
-    ek__json_put(b, object, "stage", json_integer(log->stage));
-    ek__json_put(b, object, "rank", json_integer(log->rank));
-    ek__json_put(b, object, "used_mb", ek__json_number(log->log.used_mb));
-    ek__json_put(b, object, "actual_mb", ek__json_number(log->log.actual_mb));
-    ek__json_put(b, object, "device_mb", ek__json_number(log->log.device_mb));
-    ek__json_put(b, object, "framework_mb", ek__json_number(log->log.framework_mb));
-    ek__json_put(b, object, "log", log->no_log ? json_null() : ek__json_string(log->path));
-    if (log->log.n_lines == 0)
-        return object;
-    json_t *lines = json_array();
-    for (int i = 0; i < log->log.n_lines; i++)
-        ek__json_append(b, lines, ek__json_string(log->log.line[i]));
-    ek__json_put(b, object, log->log.errors ? "last_errors" : "last_lines", lines);
-    return object;
-}
-
-static json_t *round_object(ek__json *b, const ek_collected *collected, const ek_round *round)
-{
-    json_t *object = json_object(), *stages = json_array(), *missing = json_array();
-    ek__json_put(b, object, "folder", ek__json_string(round->source));
-    for (int i = 0; i < round->n; i++)
-        ek__json_append(b, stages, stage_object(b, &round->stage[i]));
-    for (int s = 0; s < collected->logs->n_stages; s++)
-        if (isnan(ek_stage_log_peak(ek_round_find(round, s), collected->which)))
-            ek__json_append(b, missing, json_integer(s));
-    ek__json_put(b, object, "stages", stages);
-    ek__json_put(b, object, "without_peak", missing);
-    return object;
-}
-
-/* The values are YAML's flow style without words: JSON. */
-static json_t *parsed(const char *text)
-{
-    return json_loads(text, JSON_DECODE_ANY, NULL);
-}
-
-static json_t *usage_object(ek__json *b, const ek_memory_usage *usage)
-{
-    if (!usage)
-        return json_null();
-    json_t *object = json_object(), *body = json_object();
-    ek__json_put(b, body, "stage_id", parsed(usage->stage_id));
-    ek__json_put(b, body, "memories", parsed(usage->memories));
-    ek__json_put(b, object, "head_memory", parsed(usage->head));
-    ek__json_put(b, object, "tail_memory", parsed(usage->tail));
-    ek__json_put(b, object, "body_memories", body);
-    return object;
-}
-
-ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err)
-{
-    ek__json b = {false};
-    json_t *root = json_object(), *rounds = json_array();
-    ek__json_put(&b, root, "version", json_integer(EK__JSON_VERSION));
-    ek__json_put(&b, root, "which", ek__json_string(collected->which == EK_PEAK_USED ? "used" : "actual"));
-    for (int r = 0; r < collected->logs->n_rounds; r++)
-        ek__json_append(&b, rounds, round_object(&b, collected, &collected->logs->round[r]));
-    ek__json_put(&b, root, "rounds", rounds);
-    ek__json_put(&b, root, "memory_usage", usage_object(&b, collected->usage));
-    return ek__json_finish(&b, root, out, err);
 }

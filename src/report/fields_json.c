@@ -129,10 +129,37 @@ static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *
     return status;
 }
 
+/* A list of lists of values. */
+static void put_grid(ek__json_walk *w, const ek__member *f, const void *record)
+{
+    const char *entry = ek__member_record(f, record, &w->of);
+    const ek__member *value = &f->fields->field[0];
+    const ek__owner of = w->of;
+    int n_columns = *(const int *)(const void *)((const char *)record + f->n_columns_at);
+    w->of.parent = record;
+    ek__stream_list(w->s, f->key, false);
+    for (int n = ek__member_count(f, record, &w->of), i = 0; i < n; i++) {
+        ek__stream_list(w->s, NULL, false);
+        for (int k = 0; k < n_columns; k++, entry += f->fields->size)
+            put_value(w->s, NULL, value, ek__member_value(value, entry, &w->of));
+        ek__stream_end(w->s);
+    }
+    w->of = of;
+    ek__stream_end(w->s);
+}
+
 static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
 {
     if (f->when && !f->when(record, &w->of))
         return EK_OK;
+    if (f->known && !f->known(record, &w->of)) {
+        ek__stream_null(w->s, f->key);
+        return EK_OK;
+    }
+    if (f->grid) {
+        put_grid(w, f, record);
+        return EK_OK;
+    }
     switch (f->kind) {
     case EK__KIND_PARTS:
         return ek__put_fields(w, f->fields, ek__member_record(f, record, &w->of));
@@ -182,7 +209,7 @@ ek_status ek__put_record(ek__json_walk *w, const char *key, const ek__fields *fi
 ek_status ek__write_fields(const ek__fields *fields, const void *result, const ek__own_field *own, int n_own, FILE *out,
                            ek_error *err)
 {
-    ek__stream s = {.out = out};
+    ek__stream s = {.out = out, .points = fields->points};
     ek__json_walk w = {.s = &s, .of.result = result, .own = own, .n_own = n_own, .err = err};
     ek_status status = ek__put_record(&w, NULL, fields, result);
     fputc('\n', out);

@@ -1,9 +1,7 @@
 /* The dry runs to make: lists to paste, and how well their peaks will tell the answers. */
 #include <math.h>
-#include <string.h>
 
 #include "evenkeel/guide.h"
-#include "report/json.h"
 #include "report/report_internal.h"
 
 enum { N_LISTS = 4 };
@@ -96,58 +94,4 @@ ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err)
         fprintf(out, "   %28s\n", ek__fixed(guide->error[i].all_mb, 2).text);
     }
     return ek__finish(out, err);
-}
-
-static json_t *round_object(ek__json *b, const ek_dryrun *runs, int round)
-{
-    json_t *object = json_object();
-    for (int list = 0; list < N_LISTS; list++) {
-        json_t *array = json_array();
-        for (int s = 0; s < runs->n_stages; s++)
-            ek__json_append(b, array, json_integer(ek__guide_entry(runs, list, round, s)));
-        ek__json_put(b, object, list_name[list], array);
-    }
-    return object;
-}
-
-static json_t *peaks_array(ek__json *b, const ek_guide *guide)
-{
-    json_t *rounds = json_array();
-    for (int r = 0; r < guide->runs.n_rounds; r++) {
-        json_t *row = json_array();
-        for (int s = 0; s < guide->runs.n_stages; s++)
-            ek__json_append(b, row, ek__json_number(guide->peak_mb[r * guide->runs.n_stages + s]));
-        ek__json_append(b, rounds, row);
-    }
-    return rounds;
-}
-
-ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err)
-{
-    ek__json b = {false};
-    json_t *root = json_object(), *rounds = json_array(), *kinds = json_array(), *errors = json_object();
-    for (int r = 0; r < guide->runs.n_rounds; r++)
-        ek__json_append(&b, rounds, round_object(&b, &guide->runs, r));
-    for (int k = 0; k < EK_N_RECOMPUTE; k++)
-        if (guide->kind[k])
-            ek__json_append(&b, kinds, ek__json_string(ek_recompute_name[k]));
-    for (int i = 0; i < guide->n_errors; i++) {
-        json_t *error = json_object();
-        ek__json_put(&b, error, "one_peak_mb", ek__json_number(guide->error[i].one_mb));
-        ek__json_put(&b, error, "every_peak_mb", ek__json_number(guide->error[i].all_mb));
-        ek__json_put(&b, errors, guide->error[i].name, error);
-    }
-    ek__json_put(&b, root, "version", json_integer(EK__JSON_VERSION));
-    ek__json_put(&b, root, "rounds", rounds);
-    ek__json_put(&b, root, "condition", ek__json_number(guide->condition));
-    ek__json_put(&b, root, "condition_scaled", ek__json_number(guide->scaled_condition));
-    ek__json_put(&b, root, "condition_random", ek__json_number(guide->random_condition));
-    ek__json_put(&b, root, "stages", json_integer(guide->runs.n_stages));
-    ek__json_put(&b, root, "layers", json_integer(guide->runs.n_layers));
-    ek__json_put(&b, root, "kinds", kinds);
-    ek__json_put(&b, root, "job_stages", json_integer(guide->job_stages));
-    ek__json_put(&b, root, "reason", guide->reason[0] ? ek__json_string(guide->reason) : json_null());
-    ek__json_put(&b, root, "errors_per_mb", errors);
-    ek__json_put(&b, root, "predicted_peak_mb", guide->peak_mb ? peaks_array(&b, guide) : json_null());
-    return ek__json_finish(&b, root, out, err);
 }

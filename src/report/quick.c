@@ -3,10 +3,8 @@
 #include <stdio.h>
 
 #include "evenkeel/quick.h"
-#include "report/json.h"
 #include "report/report_internal.h"
 
-static const char *const step_key[EK_QUICK_STEPS] = {"even", "recompute", "moved"};
 static const char *const step_title[EK_QUICK_STEPS] = {
     "even split, nothing recomputed",
     "even split, on each stage the least recomputation that fits",
@@ -144,84 +142,4 @@ ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err
     else
         print_shortage(quick, out);
     return ek__finish(out, err);
-}
-
-/* ---- JSON ---- */
-
-static json_t *stage_object(ek__json *b, const ek_quick *quick, const ek_quick_step *step, int stage)
-{
-    json_t *object = json_object();
-    ek__json_put(b, object, "stage", json_integer(stage));
-    ek__json_put(b, object, "layers", json_integer(step->plan.layers[stage]));
-    ek__json_put(b, object, "recomputed", json_integer(step->plan.full[stage]));
-    ek__json_put(b, object, "stage_time_in_layers", ek__json_number(step->units[stage]));
-    ek__json_put(b, object, "stage_time", ek__json_number(step->units[stage] * quick->layer_time));
-    ek__json_put(b, object, "peak_memory_mb", ek__json_number(step->peak_mb[stage]));
-    ek__json_put(b, object, "room_mb", ek__json_number(quick->memory_limit_mb - step->peak_mb[stage]));
-    ek__json_put(b, object, "fits", json_boolean(!step->over[stage]));
-    return object;
-}
-
-static json_t *step_object(ek__json *b, const ek_quick *quick, int i)
-{
-    const ek_quick_step *step = &quick->step[i];
-    json_t *object = json_object(), *stages = json_array();
-    for (int s = 0; s < quick->n_stages; s++)
-        ek__json_append(b, stages, stage_object(b, quick, step, s));
-    ek__json_put(b, object, "name", ek__json_string(step_key[i]));
-    ek__json_put(b, object, "fits", json_boolean(step->fits));
-    ek__json_put(b, object, "longest_in_layers", ek__json_number(step->longest));
-    ek__json_put(b, object, "shortest_in_layers", ek__json_number(step->shortest));
-    ek__json_put(b, object, "step_time", ek__json_number(step->step_time));
-    ek__json_put(b, object, "stages", stages);
-    return object;
-}
-
-static json_t *shortage_object(ek__json *b, const ek_quick *quick)
-{
-    json_t *object = json_object();
-    ek__json_put(b, object, "stage", json_integer(quick->bottleneck_stage));
-    ek__json_put(b, object, "layers", json_integer(quick->bottleneck_layers));
-    ek__json_put(b, object, "smallest_limit_mb", ek__json_number(quick->needed_mb));
-    ek__json_put(b, object, "shortfall_mb", ek__json_number(quick->needed_mb - quick->memory_limit_mb));
-    return object;
-}
-
-static json_t *search_object(ek__json *b, const ek_quick_report *report)
-{
-    const ek_balance_result *search = report->search;
-    if (!search || search->status == EK_BALANCE_INFEASIBLE)
-        return json_null();
-    json_t *object = json_object();
-    double quick = report->quick->step[EK_QUICK_MOVED].step_time;
-    ek__json_put(b, object, "status", ek__json_string(ek_balance_status_name[search->status]));
-    ek__json_put(b, object, "step_time", ek__json_number(search->step_time));
-    ek__json_put(b, object, "quick_over_it", ek__json_number(quick / search->step_time - 1));
-    ek__json_put(b, object, "plan", ek__json_plan(b, &search->plan, report->layers->n_layers));
-    return object;
-}
-
-ek_status ek__json_quick(const ek_quick_report *report, FILE *out, ek_error *err)
-{
-    const ek_quick *quick = report->quick;
-    const ek_plan *plan = &quick->step[EK_QUICK_MOVED].plan;
-    ek__json b = {false};
-    json_t *root = json_object(), *steps = json_array();
-    for (int i = 0; i < (quick->feasible ? EK_QUICK_STEPS : EK_QUICK_MOVED); i++)
-        ek__json_append(&b, steps, step_object(&b, quick, i));
-    ek__json_put(&b, root, "version", json_integer(EK__JSON_VERSION));
-    ek__json_put(&b, root, "model", ek__json_string(report->layers->name));
-    ek__json_put(&b, root, "stages", json_integer(quick->n_stages));
-    ek__json_put(&b, root, "micro_batches", json_integer(quick->n_micro_batches));
-    ek__json_put(&b, root, "memory_limit_mb", ek__json_number(quick->memory_limit_mb));
-    ek__json_put(&b, root, "layer_time", ek__json_number(quick->layer_time));
-    ek__json_put(&b, root, "head_in_layers", ek__json_number(quick->head_units));
-    ek__json_put(&b, root, "tail_in_layers", ek__json_number(quick->tail_units));
-    ek__json_put(&b, root, "times_follow_the_rule", json_boolean(quick->rule_is_exact));
-    ek__json_put(&b, root, "feasible", json_boolean(quick->feasible));
-    ek__json_put(&b, root, "steps", steps);
-    ek__json_put(&b, root, "shortage", quick->feasible ? json_null() : shortage_object(&b, quick));
-    ek__json_put(&b, root, "plan", quick->feasible ? ek__json_plan(&b, plan, quick->n_layers) : json_null());
-    ek__json_put(&b, root, "balance", search_object(&b, report));
-    return ek__json_finish(&b, root, out, err);
 }

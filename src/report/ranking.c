@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "evenkeel/ranking.h"
-#include "report/json.h"
 #include "report/report_internal.h"
 
 static double gap(const ek_ranked *r)
@@ -46,36 +45,4 @@ void ek__text_ranking(const ek_ranking *ranking, FILE *out)
     for (int i = 0; i < ranking->n_skipped; i++)
         fprintf(out, "skipped: %s: %s\n", ranking->skipped[i].name, ranking->skipped[i].reason);
     fputc('\n', out);
-}
-
-json_t *ek__json_ranking(ek__json *b, const ek_ranking *ranking)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < ranking->n; i++) {
-        const ek_ranked *r = &ranking->ranked[i];
-        bool fits = r->status != EK_BALANCE_INFEASIBLE;
-        json_t *object = json_object();
-        ek__json_put(b, object, "schedule", ek__json_string(r->schedule->name));
-        ek__json_put(b, object, "interleave", json_integer(r->n_chunks));
-        ek__json_put(b, object, "step_time", ek__json_number(r->step_time));
-        ek__json_put(b, object, "peak_memory_mb", fits ? ek__json_number(r->peak_memory_mb) : json_null());
-        ek__json_put(b, object, "peak_stage", fits ? json_integer(r->peak_stage) : json_null());
-        ek__json_put(b, object, "status", ek__json_string(ek_balance_status_name[r->status]));
-        ek__json_put(b, object, "lower_bound", ek__json_number(r->lower_bound));
-        ek__json_put(b, object, "smallest_limit_mb", fits ? json_null() : ek__json_number(r->smallest_limit_mb));
-        ek__json_append(b, list, object);
-    }
-    return list;
-}
-
-json_t *ek__json_skipped(ek__json *b, const ek_ranking *ranking)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < ranking->n_skipped; i++) {
-        json_t *object = json_object();
-        ek__json_put(b, object, "candidate", ek__json_string(ranking->skipped[i].name));
-        ek__json_put(b, object, "reason", ek__json_string(ranking->skipped[i].reason));
-        ek__json_append(b, list, object);
-    }
-    return list;
 }

@@ -12,13 +12,7 @@
 #include "evenkeel/dryrun.h"
 #include "evenkeel/report.h"
 #include "evenkeel/sweep.h"
-
-/** Memory limit of a stage; 0 without one. */
-double ek__stage_limit(const ek_report *report, int stage);
-
-/** Does a stage's peak exceed its limit, beyond rounding of the sum? False without a limit. */
-bool ek__over_limit(const ek_report *report, const ek_timeline *timeline, int stage);
-bool ek__any_over_limit(const ek_report *report, const ek_timeline *timeline);
+#include "figures/balance_figures.h"
 
 /** The stage with the least room under its limit; the fullest one when all limits are the same. */
 int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline);
@@ -26,15 +20,8 @@ int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline);
 /** "1, 0.8x2": numbers with repeats. */
 void ek__print_repeats(const double *value, int n, FILE *out);
 
-/** Sequence pieces of a micro-batch, 1 or more, and the whole micro-batches of a step. */
-int ek__shape_pieces(const ek_shape *shape);
-int ek__micro_batches(const ek_shape *shape);
-
 /** Number of a micro-batch, and with several pieces that of the piece: "7", "3.1". */
 ek__digits ek__micro_batch(const ek_shape *shape, uint32_t micro_batch);
-
-/** Is a timeline's schedule the less-memory interleaving of the original's `-lm 1`? */
-bool ek__less_memory(const ek_timeline *timeline);
 
 /** The four lists of a plan as the framework's YAML wants them, one a line, each line led by `indent`. */
 void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE *out);
@@ -42,29 +29,26 @@ void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE
 /** Memory with the report's unit: "55 821 MB", "9.5 micro-batches". */
 ek__digits ek__memory(const ek_report *report, double value);
 
-/** Did the search for a swept value give a plan? */
-bool ek__sweep_solved(const ek_sweep_row *row);
-
 /* What ek_write() calls. */
 ek_status ek__text_report(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__yaml_report(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__json_report(const ek_report *report, FILE *out, ek_error *err);
-ek_status ek__text_schedules(FILE *out, ek_error *err);
 ek_status ek__json_schedules(FILE *out, ek_error *err);
-ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
 ek_status ek__json_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
-ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
 ek_status ek__json_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
-ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__json_quick(const ek_quick_report *report, FILE *out, ek_error *err);
+ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err);
+ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__text_schedules(FILE *out, ek_error *err);
+ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
+ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
+ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err);
 ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err);
-ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err);
 /** Entry of one of a dry run's lists: 0 offset, 1 recompute, 2 select_recompute, 3 select_comm_recompute. */
 int ek__guide_entry(const ek_dryrun *runs, int list, int round, int stage);
 ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error *err);
 ek_status ek__yaml_collected(const ek_collected *collected, FILE *out, ek_error *err);
-ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err);
 /** The table above an answer. */
 void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 

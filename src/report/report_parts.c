@@ -14,18 +14,6 @@ ek__digits ek__memory(const ek_report *report, double value)
     return out;
 }
 
-double ek__stage_limit(const ek_report *report, int stage)
-{
-    return report->stage_memory_mb ? report->stage_memory_mb[stage] : report->memory_limit_mb;
-}
-
-bool ek__over_limit(const ek_report *report, const ek_timeline *timeline, int stage)
-{
-    double limit = ek__stage_limit(report, stage);
-    /* A peak is a sum of a few hundred terms; one part in 10^9 is rounding, not memory. */
-    return limit > 0 && timeline->peak_mb[stage] > limit * (1 + 1e-9);
-}
-
 int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline)
 {
     int stage = 0;
@@ -40,14 +28,6 @@ int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline)
     return stage;
 }
 
-bool ek__any_over_limit(const ek_report *report, const ek_timeline *timeline)
-{
-    for (int s = 0; s < timeline->shape.n_stages; s++)
-        if (ek__over_limit(report, timeline, s))
-            return true;
-    return false;
-}
-
 void ek__print_repeats(const double *value, int n, FILE *out)
 {
     for (int i = 0, same; i < n; i += same) {
@@ -59,16 +39,6 @@ void ek__print_repeats(const double *value, int n, FILE *out)
     }
 }
 
-int ek__shape_pieces(const ek_shape *shape)
-{
-    return shape->n_pieces > 1 ? shape->n_pieces : 1;
-}
-
-int ek__micro_batches(const ek_shape *shape)
-{
-    return shape->n_micro_batches / ek__shape_pieces(shape);
-}
-
 ek__digits ek__micro_batch(const ek_shape *shape, uint32_t micro_batch)
 {
     ek__digits digits;
@@ -78,12 +48,6 @@ ek__digits ek__micro_batch(const ek_shape *shape, uint32_t micro_batch)
     else
         snprintf(digits.text, sizeof digits.text, "%" PRIu32 ".%" PRIu32, micro_batch / k, micro_batch % k);
     return digits;
-}
-
-bool ek__less_memory(const ek_timeline *timeline)
-{
-    int v = timeline->shape.n_chunks;
-    return v > 1 && timeline->schedule == ek_schedule_default(v, 1);
 }
 
 static int list_entry(const ek_plan *plan, int n_layers, int list, int chunk, int stage)

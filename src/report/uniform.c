@@ -1,8 +1,6 @@
 /* A schedule of equal stages, for people and for scripts. */
-#include <string.h>
 
 #include "evenkeel/uniform.h"
-#include "report/json.h"
 #include "report/report_internal.h"
 
 /* Stages next to one another with the same figure share a line. */
@@ -75,45 +73,4 @@ ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err)
     fputc('\n', out);
     live_table(run, out);
     return ek__finish(out, err);
-}
-
-static json_t *times_object(ek__json *b, const ek_uniform *times)
-{
-    json_t *object = json_object();
-    ek__json_put(b, object, "forward", ek__json_number(times->forward_time));
-    ek__json_put(b, object, "backward", ek__json_number(times->backward_time));
-    ek__json_put(b, object, "backward_input", ek__json_number(times->backward_time - times->weight_time));
-    ek__json_put(b, object, "backward_weight", ek__json_number(times->weight_time));
-    ek__json_put(b, object, "backward_split", ek__json_string(times->split_given ? "given" : "assumed"));
-    ek__json_put(b, object, "weight_activation", ek__json_number(times->weight_share));
-    ek__json_put(b, object, "weight_activation_source", ek__json_string(times->share_given ? "given" : "assumed"));
-    return object;
-}
-
-ek_status ek__json_uniform(const ek_uniform_run *run, FILE *out, ek_error *err)
-{
-    const ek_timeline *timeline = &run->timeline;
-    ek__json b = {false};
-    json_t *root = json_object(), *shape = json_object(), *live = json_array();
-    ek__json_put(&b, shape, "stages", json_integer(timeline->shape.n_stages));
-    ek__json_put(&b, shape, "chunks", json_integer(timeline->shape.n_chunks));
-    ek__json_put(&b, shape, "micro_batches", json_integer(timeline->shape.n_micro_batches));
-    for (int s = 0; s < timeline->shape.n_stages; s++)
-        ek__json_append(&b, live, ek__json_number(run->live[s]));
-    bool limited = run->activation_limit > 0;
-    ek__json_put(&b, root, "version", json_integer(EK__JSON_VERSION));
-    ek__json_put(&b, root, "schedule", ek__json_string(timeline->schedule->name));
-    ek__json_put(&b, root, "shape", shape);
-    ek__json_put(&b, root, "times", times_object(&b, &run->times));
-    ek__json_put(&b, root, "p2p_time", ek__json_number(timeline->comm.p2p_time));
-    ek__json_put(&b, root, "p2p_blocking", json_boolean(timeline->comm.blocking));
-    ek__json_put(&b, root, "activation_limit", limited ? ek__json_number(run->activation_limit) : json_null());
-    ek__json_put(&b, root, "activation_limit_kept", limited ? json_boolean(!ek_uniform_over_limit(run)) : json_null());
-    ek__json_put(&b, root, "step_time", ek__json_number(timeline->step_time));
-    ek__json_put(&b, root, "span", ek__json_number(run->span));
-    ek__json_put(&b, root, "bubble_share", ek__json_number(run->bubble_share));
-    ek__json_put(&b, root, "bubble", ek__json_number(timeline->bubble.real));
-    ek__json_put(&b, root, "live_activations", live);
-    ek__json_put(&b, root, "peak_activations", ek__json_number(run->peak));
-    return ek__json_finish(&b, root, out, err);
 }

@@ -43,9 +43,10 @@ static inline bool has_type(const ek__member *f, const json_t *value)
     case EK__KIND_SIZE:
     case EK__KIND_BYTES:
         return json_is_integer(value);
+    case EK__KIND_JSON:
+        return f->own || json_is_object(value);
     case EK__KIND_OBJECT:
     case EK__KIND_MAP:
-    case EK__KIND_JSON:
         return json_is_object(value);
     case EK__KIND_BY_WORD:
         return json_is_object(value);
@@ -128,5 +129,18 @@ static inline void check_described(const ek__fields *fields, const char *text, b
     check_object(fields, root, "the result");
     json_decref(root);
 }
+/** The same of what `write` prints of an answer; figures may be null. */
+#define CHECK_WRITTEN(fields, write, answer)                                                                           \
+    {                                                                                                                  \
+        char *text_ = NULL;                                                                                            \
+        size_t size_;                                                                                                  \
+        ek_error err_;                                                                                                 \
+        FILE *out_ = open_memstream(&text_, &size_);                                                                   \
+        assert_non_null(out_);                                                                                         \
+        assert_int_equal((write)(answer, out_, &err_), EK_OK);                                                         \
+        fclose(out_);                                                                                                  \
+        check_described(fields, text_, true);                                                                          \
+        free(text_);                                                                                                   \
+    }
 
 #endif

@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "described.h"
 #include "dryrun/collect.h"
 #include "evenkeel/dryrun.h"
+#include "evenkeel/report.h"
+#include "figures/results.h"
 
 static char top[64];
 
@@ -94,6 +97,8 @@ static void expect(const char *what, const char *expected)
         fail_msg("%s: %s: %s", what, err.file, err.message);
     if (strcmp(summary(&all), expected) != 0)
         fail_msg("%s: %s", what, summary(&all));
+    const ek_collected collected = {&all, EK_PEAK_ACTUAL, NULL};
+    CHECK_WRITTEN(ek__result_collected.fields, ek_format_find("json")->write_collected, &collected);
     ek_collection_clear(&all);
 }
 

@@ -33,6 +33,8 @@ static void gather_more(const ek__result *one)
 {
     result = one;
     gather(one->fields);
+    for (const ek__fields *const *also = one->also; also && *also; also++)
+        gather(*also);
     for (const ek__rows *rows = NULL; one->next_rows && (rows = one->next_rows(rows)) != NULL;)
         gather(rows->fields);
 }
@@ -132,8 +134,11 @@ static bool is_bare(const ek__fields *fields)
     return last->key && !*last->key;
 }
 
-static const char *bare_list(ek__kind kind)
+static const char *bare_list(const ek__member *f)
 {
+    ek__kind kind = f->fields->field[f->fields->n - 1].kind;
+    if (f->grid)
+        return ek__kind_is_whole(kind) ? "list of lists of integers" : "list of lists of numbers";
     return ek__kind_is_text(kind)    ? "list of strings"
            : ek__kind_is_whole(kind) ? "list of integers"
                                      : "list of numbers";
@@ -153,10 +158,10 @@ static const char *type_of(const ek__member *f)
         [EK__KIND_SECONDS] = "s",     [EK__KIND_TIME] = "time",      [EK__KIND_BYTES_MB] = "MB",
     };
     if (f->kind == EK__KIND_LIST && is_bare(f->fields))
-        return bare_list(f->fields->field[f->fields->n - 1].kind);
+        return bare_list(f);
     if (f->kind == EK__KIND_BY_WORD)
         return "object";
-    return f->kind == EK__KIND_OWN ? f->own : type[f->kind];
+    return f->own ? f->own : type[f->kind];
 }
 
 /* The columns of CSV that a field is, "steps, ranks", and their names where these are others. */

@@ -1,8 +1,11 @@
 /* The guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small errors
  * (by random errors and least squares), keep their promises, and give the memory of random models back. */
+#include "described.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/plan.h"
+#include "evenkeel/report.h"
+#include "figures/results.h"
 #include "input.h"
 
 #include <lapacke.h>
@@ -511,6 +514,7 @@ static void predicted_peaks_keep_the_limit_where_one_is_given(void **state)
     ek_guide_options options = options_for(8, 64, 15);
     options.layers = &rough;
     ek_guide free_guide = make_guide(&options);
+    CHECK_WRITTEN(ek__result_guide.fields, ek_format_find("json")->write_guide, &free_guide);
     double most = 0;
     for (int i = 0; i < 16; i++)
         most = fmax(most, free_guide.peak_mb[i]);

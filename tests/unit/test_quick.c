@@ -2,9 +2,11 @@
 #include <math.h>
 
 #include "assert_close.h"
+#include "described.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/simulate.h"
+#include "figures/balance_figures.h"
 #include "input.h"
 
 static uint64_t state;
@@ -174,6 +176,8 @@ static void try_case(int p, int n_layers, tally *seen)
     if (ek_quick_tune(&model, order, NULL, e.limit_mb, e.min_layers, &quick, &err))
         fail_msg("%d stages, %d layers: %s", p, n_layers, err.message);
     compare(&e, &quick);
+    const ek_quick_report report = {&model, &quick, NULL};
+    CHECK_WRITTEN(&ek__quick_answer, ek_format_find("json")->write_quick, &report);
     seen->feasible += e.found;
     seen->infeasible += !e.found;
     for (int s = 0; s < p && e.found; s++)

@@ -1,5 +1,7 @@
 /* The JSON contract: every figure equals the struct's, nothing but null where there is no number. */
+#include "described.h"
 #include "evenkeel/balance.h"
+#include "figures/balance_figures.h"
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -14,6 +16,8 @@ static json_t *parsed(const ek_report *report)
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root)
         fail_msg("line %d: %s in\n%s", error.line, error.text, text);
+    if (json_is_object(root))
+        check_described(ek__result_balance.fields, text, true);
     free(text);
     return root;
 }
@@ -240,6 +244,18 @@ static void names_of_any_bytes_stay_valid(void **state)
     fixture_clear(&f);
 }
 
+static ek_status write_schedules(const void *nothing, FILE *out, ek_error *err)
+{
+    (void)nothing;
+    return ek_format_find("json")->write_schedules(out, err);
+}
+
+static void schedules_are_described(void **state)
+{
+    (void)state;
+    CHECK_WRITTEN(&ek__schedules_answer, write_schedules, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +265,7 @@ int main(void)
         {"a list holds every case", a_list_holds_every_case, NULL, NULL, NULL},
         {"an infeasible answer holds the smallest limit", infeasible_holds_the_smallest_limit, NULL, NULL, NULL},
         {"several kinds of body layer are listed", several_body_kinds_are_listed, NULL, NULL, NULL},
+        {"the list of schedules is as described", schedules_are_described, NULL, NULL, NULL},
         {"names of any bytes stay valid JSON", names_of_any_bytes_stay_valid, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "described.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/report.h"
 #include "evenkeel/sweep.h"
+#include "figures/balance_figures.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 
@@ -90,6 +92,8 @@ static void json_has_null_for_what_is_not_there(void **state)
 {
     (void)state;
     char *text = printed(ek__json_sweep);
+    char *text = printed(ek_format_find("json")->write_sweep);
+    check_described(&ek__sweep_answer, text, true);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
     json_t *list = json_object_get(root, "sweep"), *first = json_array_get(list, 0), *last = json_array_get(list, 3);
