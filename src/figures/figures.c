@@ -63,7 +63,7 @@ ek__reading ek__member_value(const ek__member *f, const void *record, const ek__
 const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of)
 {
     const char *member = (const char *)record + f->at;
-    bool pointer = f->kind == EK__KIND_LIST || f->kind == EK__KIND_MAP;
+    bool pointer = (f->kind == EK__KIND_LIST || f->kind == EK__KIND_MAP) && !f->in_place;
     return f->find ? f->find(record, of) : pointer ? *(const void *const *)member : member;
 }
 
@@ -91,6 +91,7 @@ ek__member ek__member_of_word(const ek__member *f, int i)
 PLAIN(texts, EK__KIND_TEXT, const char *);
 PLAIN(reals, EK__KIND_REAL, double);
 PLAIN(integers, EK__KIND_COUNT, int);
+PLAIN(long_integers, EK__KIND_COUNT, int64_t);
 
 /* ---- columns ---- */
 

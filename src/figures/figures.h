@@ -135,7 +135,7 @@ typedef struct ek__member {
     const char *own; /**< OWN: what it is in JSON: "list", "object", "integer or null", ... */
     int most;        /**< LIST: entries that are written; 0: all */
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
-    bool in_place;   /**< TEXT: an array of char */
+    bool in_place;   /**< TEXT: an array of char. LIST, MAP: an array within the struct */
     bool not_empty;  /**< TEXT: "" is unknown */
     bool positive;   /**< numbers: unknown at 0 and below */
     bool lines;      /**< LIST, MAP: a line for every entry */
@@ -159,7 +159,7 @@ struct ek__fields {
 };
 
 /** Values of a plain list as records: LIST(n, member, ek__list_of_texts) is a list of strings. */
-extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_integers;
+extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_integers, ek__list_of_long_integers;
 
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);

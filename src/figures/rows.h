@@ -70,6 +70,10 @@
 #define SHORT_LIST(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
 #define MAP(n, m, f)        EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
 #define SHORT_MAP(n, m, f)  EK__KIND_MAP, .fields = &(f), .n_at = EK__AT(n), .at = EK__AT(m)
+/** Lists in arrays within the struct. */
+#define ARRAY(n, m, f)                                                                                                 \
+    EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .in_place = true, .lines = true, .at = EK__AT(m)
+#define SHORT_ARRAY(n, m, f) EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .in_place = true, .at = EK__AT(m)
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
@@ -143,9 +147,19 @@
  *  rank. */
 #define RESULT_LIST(n, m)      .of_run = true, .n_at = offsetof(EK__R, n), .at = offsetof(EK__R, m)
 #define RESULT_ITEMS(function) .of_run = true, .item = (function)
-#define RANK_LIST(n, m)        .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
-#define RUN_LIST(n, m)         .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
-#define RANK_STRUCT(m)         .inner = true, .at = offsetof(ek_trace_rank, m)
+#define RANK_LIST(n, m) .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
+#define RUN_LIST(n, m)  .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
+#define RANK_STRUCT(m)  .inner = true, .at = offsetof(ek_trace_rank, m)
+/** The function of RESULT_ITEMS: how many entries the result `r` has, and entry `i`, NULL where it is not shown. */
+#define ITEMS(name, n, entry)                                                                                          \
+    static const void *name(int i, ek__owner *of, bool *end)                                                           \
+    {                                                                                                                  \
+        const EK__R *r = of->result;                                                                                   \
+        of->number = i;                                                                                                \
+        *end = i >= (n);                                                                                               \
+        return *end ? NULL : (entry);                                                                                  \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

@@ -163,7 +163,7 @@ void ek__view_result_rows(const ek_view_run *run, const void *result, const ek__
         return;
     ek__view_table t = ek__view_table_begin(rows, id, title, x);
     end = false;
-    for (int i = 0, left = EK__VIEW_MAX_ROWS; !end && left > 0; i++) {
+    for (int i = 0, left = rows->most > 0 ? rows->most : EK__VIEW_MAX_ROWS; !end && left > 0; i++) {
         const void *record = ek__rows_entry(rows, i, &of, &end);
         if (!record)
             continue;
