@@ -66,4 +66,4 @@ static const ek__member diagnosis[] = {
 static const ek__fields fields = {FIELDS(diagnosis, NULL, NULL), .lines = true};
 #undef EK__T
 
-const ek__result ek__result_diagnosis = {"diagnosis", "diagnose.md", &fields, NULL};
+const ek__result ek__result_diagnosis = {"diagnosis", "diagnose.md", &fields, NULL, NULL};

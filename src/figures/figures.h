@@ -71,7 +71,7 @@ typedef enum ek__kind {
     EK__KIND_JSON,    /**< text that is JSON already */
     EK__KIND_PARTS,   /**< the fields of a struct, as if they stood here */
     EK__KIND_OBJECT,  /**< a struct as an object; null where its fields say so */
-    EK__KIND_LIST,    /**< [n] structs as a list of objects; as a list of values where the last member's key is "" */
+    EK__KIND_LIST,    /**< [n] structs as a list of objects; of values or of lists where the last member's key is "" */
     EK__KIND_MAP,     /**< [n] structs as an object by their first member, a text */
     EK__KIND_BY_WORD, /**< an array with a value for each of `word`, as an object by them */
     EK__KIND_OWN,     /**< the JSON writer has a function for it */
@@ -106,6 +106,8 @@ typedef struct ek__member {
     struct {
         int at;
         const char *name; /**< NULL: the key; of BY_WORD with %s for the word, NULL: the word */
+        int decimals;     /**< real kinds; 0: as in JSON */
+        bool spelled;     /**< FLAG: true and false, not 1 and 0 */
     } csv;
     struct {
         int at;
@@ -119,7 +121,7 @@ typedef struct ek__member {
         const char *const *titles; /**< of BY_WORD; NULL: the words */
     } text;
     size_t n_at; /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
-    int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at */
+    int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at; below 0: null */
     const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
     int n_words;              /**< BY_WORD */
     ek__kind each;            /**< BY_WORD: the kind of a value, which has `size` bytes */
@@ -194,7 +196,7 @@ enum { EK__MAX_COLUMNS = 48 };
  *  column themselves are opened. @return how many */
 int ek__fields_columns(const ek__fields *fields, const ek__fields *also, ek__columns_of which,
                        ek__column out[EK__MAX_COLUMNS]);
-/** The record that a column's field is of. */
+/** The record that a column's field is of; NULL: there is none, and its value is not known. */
 const void *ek__column_record(const ek__column *c, const void *record, const ek__owner *of);
 /** The kind of its values. */
 ek__kind ek__column_kind(const ek__column *c);

@@ -15,6 +15,8 @@ typedef struct ek__result {
     const ek__fields *fields; /**< of the whole result */
     /** The next of its tables after `last`, NULL for the first; NULL behind the last one. */
     const ek__rows *(*next_rows)(const ek__rows *last);
+    /** Of other answers that the document describes, ended by NULL; NULL: none. Their path is what asks for them. */
+    const ek__fields *const *also;
 } ek__result;
 
 #define EK__RESULT_OF(name, document) extern const ek__result ek__result_##name;

@@ -12,8 +12,9 @@
 
 #define TEXT(m) EK__KIND_TEXT, EK__OF_TYPE(const char *, m)
 /** The same of an array of char; and one that is unknown where it is empty. */
-#define CHARS(m)    EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
-#define NAME(m)     CHARS(m), .not_empty = true
+#define CHARS(m) EK__KIND_TEXT, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
+#define NAME(m)                                                                                                        \
+    EK__KIND_TEXT, .not_empty = true, .in_place = true, .at = EK__AT(m) + 0 * sizeof(((EK__T *)0)->m[0] == 'a')
 #define FLAG(m)     EK__KIND_FLAG, EK__OF_TYPE(bool, m)
 #define COUNT(m)    EK__KIND_COUNT, EK__WHOLE(m)
 #define NUMBER(m)   EK__KIND_NUMBER, EK__WHOLE(m)
@@ -77,6 +78,10 @@
 /** A list whose first struct and number functions have. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
+#define FOUND_SHORT_LIST(function, count_, f)                                                                          \
+    EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .at = 0
+/** Fields of a struct that a function finds, as if they stood here. */
+#define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
@@ -147,9 +152,9 @@
  *  rank. */
 #define RESULT_LIST(n, m)      .of_run = true, .n_at = offsetof(EK__R, n), .at = offsetof(EK__R, m)
 #define RESULT_ITEMS(function) .of_run = true, .item = (function)
-#define RANK_LIST(n, m) .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
-#define RUN_LIST(n, m)  .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
-#define RANK_STRUCT(m)  .inner = true, .at = offsetof(ek_trace_rank, m)
+#define RANK_LIST(n, m)        .n_at = offsetof(ek_trace_rank, n), .at = offsetof(ek_trace_rank, m)
+#define RUN_LIST(n, m)         .of_run = true, .n_at = offsetof(ek_trace_run, n), .at = offsetof(ek_trace_run, m)
+#define RANK_STRUCT(m)         .inner = true, .at = offsetof(ek_trace_rank, m)
 /** The function of RESULT_ITEMS: how many entries the result `r` has, and entry `i`, NULL where it is not shown. */
 #define ITEMS(name, n, entry)                                                                                          \
     static const void *name(int i, ek__owner *of, bool *end)                                                           \

@@ -22,4 +22,4 @@ const ek__rows *ek__next_trace_rows(const ek__rows *last)
     return NULL;
 }
 
-const ek__result ek__result_trace = {"trace", "trace-json.md", &ek__trace_run, ek__next_trace_rows};
+const ek__result ek__result_trace = {"trace", "trace-json.md", &ek__trace_run, ek__next_trace_rows, NULL};

@@ -83,8 +83,9 @@ static ek_status put_own(ek__json_walk *w, const ek__fields *fields, const ek__m
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the structs */
-/* Entries of a map are called by their first member. Of one value alone, without a key, the value is the entry. */
-static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *record)
+/* Entries of a map are called by their first member. Of one value alone, without a key, the value or list is the entry.
+ */
+static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record)
 {
     const char *entry = ek__member_record(f, record, &w->of);
     const ek__member *inner = &f->fields->field[f->fields->n - 1];
@@ -94,7 +95,11 @@ static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *
     const ek__owner of = w->of;
     n = f->most > 0 && n > f->most ? f->most : n;
     ek_status status = EK_OK;
-    (map ? ek__stream_object : ek__stream_list)(w->s, f->key, f->lines);
+    if (n < 0) {
+        ek__stream_null(w->s, key);
+        return EK_OK;
+    }
+    (map ? ek__stream_object : ek__stream_list)(w->s, key, f->lines);
     w->of.parent = record;
     for (int i = 0; i < n && status == EK_OK; i++, entry += f->fields->size) {
         w->of.number = i;
@@ -103,7 +108,9 @@ static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *
         if (f->compose)
             f->compose(entry, &w->of, text, sizeof text);
         const char *name = f->compose ? text : map ? *(const char *const *)(const void *)entry : NULL;
-        if (bare)
+        if (bare && inner->kind == EK__KIND_LIST)
+            status = put_entries(w, name, inner, entry);
+        else if (bare)
             put_value(w->s, name, inner, ek__member_value(inner, entry, &w->of));
         else
             status = ek__put_record(w, name, f->fields, entry);
@@ -124,7 +131,7 @@ static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek_
         return ek__put_record(w, f->key, f->fields, ek__member_record(f, record, &w->of));
     case EK__KIND_LIST:
     case EK__KIND_MAP:
-        return put_entries(w, f, record);
+        return put_entries(w, f->key, f, record);
     case EK__KIND_OWN:
         return put_own(w, fields, f, record);
     case EK__KIND_BY_WORD:

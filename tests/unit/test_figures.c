@@ -33,6 +33,8 @@ static void gather_result(const ek__result *one)
     result = one;
     n_all = 0;
     gather(one->fields);
+    for (const ek__fields *const *also = one->also; also && *also; also++)
+        gather(*also);
     for (const ek__rows *rows = NULL; one->next_rows && (rows = one->next_rows(rows)) != NULL;)
         gather(rows->fields);
 }
@@ -128,9 +130,11 @@ static bool is_bare(const ek__fields *fields)
 
 static const char *bare_list(ek__kind kind)
 {
-    return ek__kind_is_text(kind)    ? "list of strings"
-           : ek__kind_is_whole(kind) ? "list of integers"
-                                     : "list of numbers";
+    return kind == EK__KIND_LIST       ? "list of lists"
+           : ek__kind_is_text(kind)    ? "list of strings"
+           : kind == EK__KIND_BYTES_MB ? "list of numbers"
+           : ek__kind_is_whole(kind)   ? "list of integers"
+                                       : "list of numbers";
 }
 
 static const char *type_of(const ek__member *f)
@@ -151,6 +155,15 @@ static const char *type_of(const ek__member *f)
     if (f->kind == EK__KIND_BY_WORD)
         return "object";
     return f->kind == EK__KIND_OWN ? f->own : type[f->kind];
+}
+
+/* The unit of all figures of a struct; "" where they have none in common. */
+static const char *unit_of_all(const ek__fields *fields)
+{
+    for (int i = 1; i < fields->n; i++)
+        if (fields->field[i].kind != fields->field[0].kind)
+            return "";
+    return type_of(&fields->field[0]);
 }
 
 /* The columns of CSV that a field is, "steps, ranks". */
@@ -198,7 +211,7 @@ static void print_fields(const ek__fields *fields, bool columns, FILE *out)
     for (int i = 0; i < fields->n; i++) {
         const ek__member *f = &fields->field[i];
         if (f->kind == EK__KIND_PARTS && !f->key && f->fields->path) {
-            fputs("| *parts* | us | the fields of ", out);
+            fprintf(out, "| *parts* | %s | the fields of ", unit_of_all(f->fields));
             print_path(f->fields->path, out);
             fputs(columns ? " | | |\n" : " |\n", out);
         } else if (f->kind == EK__KIND_PARTS) {
