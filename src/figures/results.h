@@ -8,7 +8,8 @@
 /** Name, document below docs/. The document ends with the section "The fields", which the description writes. */
 #define EK__RESULT_LIST(X)                                                                                             \
     X(trace, "trace-json.md")                                                                                          \
-    X(diagnosis, "diagnose.md")
+    X(diagnosis, "diagnose.md")                                                                                        \
+    X(plan, "plan-json.md")
 
 typedef struct ek__result {
     const char *name, *document;
