@@ -139,6 +139,7 @@ typedef struct ek__member {
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
     bool in_place;   /**< TEXT: an array of char. LIST, MAP: an array within the struct */
     bool not_empty;  /**< TEXT: "" is unknown */
+    bool numeral;    /**< TEXT: JSON has a whole number as one */
     bool positive;   /**< numbers: unknown at 0 and below */
     bool lines;      /**< LIST, MAP: a line for every entry */
 } ek__member;

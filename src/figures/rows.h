@@ -80,6 +80,8 @@
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
 #define FOUND_SHORT_LIST(function, count_, f)                                                                          \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .at = 0
+#define FOUND_SHORT_MAP(function, count_, f)                                                                           \
+    EK__KIND_MAP, .fields = &(f), .find = (function), .count = (count_), .at = 0
 /** Fields of a struct that a function finds, as if they stood here. */
 #define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */

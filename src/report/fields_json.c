@@ -4,17 +4,28 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/digits.h"
 #include "base/print.h"
+
+/* A text that is a whole number as one. */
+static void put_numeral(ek__stream *s, const char *key, const char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+    if (n > 0 && n < 19 && strspn(text, "0123456789") == n)
+        ek__stream_int(s, key, strtoll(text, NULL, 10));
+    else
+        ek__stream_text(s, key, text);
+}
 
 static void put_value(ek__stream *s, const char *key, const ek__member *f, ek__reading value)
 {
     switch (f->kind) {
     case EK__KIND_TEXT:
     case EK__KIND_WORD:
-        ek__stream_text(s, key, value.text);
+        (f->numeral ? put_numeral : ek__stream_text)(s, key, value.text);
         break;
     case EK__KIND_JSON:
         ek__stream_raw(s, key, value.text);

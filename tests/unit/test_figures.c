@@ -128,9 +128,11 @@ static bool is_bare(const ek__fields *fields)
     return last->key && !*last->key;
 }
 
-static const char *bare_list(ek__kind kind)
+static const char *bare_list(const ek__member *value)
 {
+    ek__kind kind = value->kind;
     return kind == EK__KIND_LIST       ? "list of lists"
+           : value->numeral            ? "list of integers or strings"
            : ek__kind_is_text(kind)    ? "list of strings"
            : kind == EK__KIND_BYTES_MB ? "list of numbers"
            : ek__kind_is_whole(kind)   ? "list of integers"
@@ -151,9 +153,11 @@ static const char *type_of(const ek__member *f)
         [EK__KIND_SECONDS] = "s",     [EK__KIND_TIME] = "time",      [EK__KIND_BYTES_MB] = "MB",
     };
     if (f->kind == EK__KIND_LIST && is_bare(f->fields))
-        return bare_list(f->fields->field[f->fields->n - 1].kind);
+        return bare_list(&f->fields->field[f->fields->n - 1]);
     if (f->kind == EK__KIND_BY_WORD)
         return "object";
+    if (f->kind == EK__KIND_TEXT && f->numeral)
+        return "integer or string";
     return f->kind == EK__KIND_OWN ? f->own : type[f->kind];
 }
 
