@@ -137,16 +137,16 @@ enum { EK_MOST_LAYOUT_POINTS = 20000 };
 
 /** Counts of layouts. */
 typedef struct ek_layout_counts {
-    long all;     /**< combinations of all axes' values */
-    long legal;   /**< that the framework runs */
-    long bounded; /**< of these, with a bound: all unless the time was over */
-    long balanced;
-    long fate[EK_N_LAYOUT_FATES];
-    long over_by[4]; /**< of EK_FATE_MEMORY: least peak up to 1.1, 1.5, 2 times the limit, and above */
+    int64_t all;     /**< combinations of all axes' values */
+    int64_t legal;   /**< that the framework runs */
+    int64_t bounded; /**< of these, with a bound: all unless the time was over */
+    int64_t balanced;
+    int64_t fate[EK_N_LAYOUT_FATES];
+    int64_t over_by[4]; /**< of EK_FATE_MEMORY: least peak up to 1.1, 1.5, 2 times the limit, and above */
     /** Of EK_FATE_BOUND: the part of the step that exceeds that of the best plan most, with the layers spread evenly
      * and nothing recomputed; of many layouts one of each block of neighbours in the space is looked at. Fewer than the
      *  fate's where the time was over. */
-    long bound_by[EK_N_STEP_PARTS];
+    int64_t bound_by[EK_N_STEP_PARTS];
 } ek_layout_counts;
 
 /** The answer. */

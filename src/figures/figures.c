@@ -176,7 +176,7 @@ int ek__fields_columns(const ek__fields *fields, const ek__fields *also, ek__col
 
 const void *ek__column_record(const ek__column *c, const void *record, const ek__owner *of)
 {
-    for (int i = 0; i < EK__MAX_DEPTH && c->part[i]; i++)
+    for (int i = 0; i < EK__MAX_DEPTH && c->part[i] && record; i++)
         record = ek__member_record(c->part[i], record, of);
     return record;
 }
@@ -188,7 +188,12 @@ ek__kind ek__column_kind(const ek__column *c)
 
 ek__reading ek__column_value(const ek__column *c, const void *record, const ek__owner *of)
 {
+    ek__kind kind = ek__column_kind(c);
     record = ek__column_record(c, record, of);
+    if (!record)
+        return ek__kind_is_text(kind)    ? (ek__reading){.text = NULL}
+               : ek__kind_is_whole(kind) ? (ek__reading){.number = INT64_MIN}
+                                         : (ek__reading){.real = NAN};
     if (c->word < 0)
         return ek__member_value(c->field, record, of);
     ek__member one = ek__member_of_word(c->field, c->word);

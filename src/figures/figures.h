@@ -71,7 +71,7 @@ typedef enum ek__kind {
     EK__KIND_JSON,    /**< text that is JSON already */
     EK__KIND_PARTS,   /**< the fields of a struct, as if they stood here */
     EK__KIND_OBJECT,  /**< a struct as an object; null where its fields say so */
-    EK__KIND_LIST,    /**< [n] structs as a list of objects; as a list of values where the last member's key is "" */
+    EK__KIND_LIST,    /**< [n] structs as a list of objects; of values or of lists where the last member's key is "" */
     EK__KIND_MAP,     /**< [n] structs as an object by their first member, a text */
     EK__KIND_BY_WORD, /**< an array with a value for each of `word`, as an object by them */
     EK__KIND_OWN,     /**< the JSON writer has a function for it */
@@ -110,6 +110,8 @@ struct ek__member {
     struct {
         int at;
         const char *name; /**< NULL: the key; of BY_WORD with %s for the word, NULL: the word */
+        int decimals;     /**< real kinds; 0: as in JSON */
+        bool spelled;     /**< FLAG: true and false, not 1 and 0 */
     } csv;
     struct {
         int at;
@@ -124,7 +126,7 @@ struct ek__member {
     } text;
     size_t n_at;         /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
     size_t n_columns_at; /**< of a list of lists: offset of the int count of each */
-    int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at */
+    int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at; below 0: null */
     const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
     int n_words;              /**< BY_WORD */
     int decimals;             /**< real kinds: so many, and one, in JSON and CSV; 0: 15 significant digits */
@@ -145,6 +147,7 @@ struct ek__member {
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
     bool in_place;   /**< TEXT: an array of char. LIST, MAP: an array within the struct */
     bool not_empty;  /**< TEXT: "" is unknown */
+    bool numeral;    /**< TEXT: JSON has a whole number as one */
     bool positive;   /**< numbers: unknown at 0 and below */
     bool natural;    /**< whole numbers: unknown below 0 */
     bool no_sign;    /**< whole numbers: the member is a uint32_t */
@@ -212,7 +215,7 @@ enum { EK__MAX_COLUMNS = 48 };
  *  column themselves are opened. @return how many */
 int ek__fields_columns(const ek__fields *fields, const ek__fields *also, ek__columns_of which,
                        ek__column out[EK__MAX_COLUMNS]);
-/** The record that a column's field is of. */
+/** The record that a column's field is of; NULL: there is none, and its value is not known. */
 const void *ek__column_record(const ek__column *c, const void *record, const ek__owner *of);
 /** The kind of its values. */
 ek__kind ek__column_kind(const ek__column *c);

@@ -17,14 +17,15 @@
     X(metrics, "metrics-json.md")                                                                                      \
     X(balance, "json.md")                                                                                              \
     X(collected, "collect.md")                                                                                         \
-    X(guide, "guide.md")
+    X(guide, "guide.md")                                                                                               \
+    X(plan, "plan-json.md")
 
 typedef struct ek__result {
     const char *name, *document;
     const ek__fields *fields; /**< of the whole result */
     /** The next of its tables after `last`, NULL for the first; NULL behind the last one. */
     const ek__rows *(*next_rows)(const ek__rows *last);
-    /** Of further answers that the document has; NULL at the end. NULL: none. */
+    /** Of other answers that the document describes, ended by NULL; NULL: none. Their path is what asks for them. */
     const ek__fields *const *also;
 } ek__result;
 

@@ -105,6 +105,8 @@
 #define ACROSS(list) .across = &(list)
 /** A list whose entries are told by the owner's number alone. */
 #define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
+#define FOUND_SHORT_MAP(function, count_, f)                                                                           \
+    EK__KIND_MAP, .fields = &(f), .find = (function), .count = (count_), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0

@@ -2,6 +2,7 @@
  * of the run, transfers between ranks, groups. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "figures/rows.h"
 #include "figures/trace_figures.h"
@@ -182,10 +183,35 @@ static const ek__member run_transport[] = {
 static const ek__fields run_transports = {FIELDS(run_transport, "link_bandwidth.transports[NAME]", NULL)};
 #undef EK__T
 
+/* Is `a` the slower of two links? Those that moved little count only where nothing else is there. */
+static bool slower(const ek_trace_link *a, const ek_trace_link *b)
+{
+    return !b || (a->ranked && !b->ranked) || (a->ranked == b->ranked && a->bandwidth_gbps < b->bandwidth_gbps);
+}
+
+bool ek__link_names_rank(const ek_trace_link *link)
+{
+    return !isnan(link->bytes_per_s);
+}
+
+static ek__reading slowest_of_all(const void *record, const ek__owner *of)
+{
+    const ek_trace_run *all = record;
+    const ek_trace_link *slowest = NULL;
+    (void)of;
+    for (int r = 0; r < all->n_ranks; r++)
+        for (int i = 0; i < all->rank[r].communication.n_links; i++) {
+            const ek_trace_link *link = &all->rank[r].communication.link[i];
+            if (ek__link_names_rank(link) && slower(link, slowest))
+                slowest = link;
+        }
+    return (ek__reading){.text = slowest ? slowest->link : NULL};
+}
+
 #define EK__T ek_trace_run
 static const ek__member bandwidth[] = {
     {"links", OWN_OF("object", ek__trace_link), "links of hccl_raw, of all ranks"},
-    {"slowest", OWN("string or null"), "the slowest of those"},
+    {"slowest", GET(TEXT, slowest_of_all), "the slowest of those; null without any"},
     {"transports", MAP(n_transports, transport, run_transports), "ranked links of all ranks by what carries them"},
     {"slow_links", LIST(n_slow_links, slow_link, ek__trace_run_link), "20 % or more below the mean of their transport"},
 };
@@ -285,14 +311,54 @@ static void name_group(const void *record, const ek__owner *of, char *text, size
     snprintf(text, room < 1024 ? room : 1024, "%.256s %.256s: %.400s", group->name, group->key, list);
 }
 
+/* Are there files of this rank? Ranks are sorted, unknown ones last. */
+static bool has_files(const ek_trace_run *run, int number)
+{
+    int low = 0, high = run->n_ranks;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if ((unsigned)run->rank[middle].rank < (unsigned)number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->n_ranks && run->rank[low].rank == number;
+}
+
+/* Groups of one name follow one another. */
+static bool same_name(const ek_trace_group *a, const ek_trace_group *b)
+{
+    return strcmp(a->name, b->name) == 0;
+}
+
+static int n_of_name(const void *record, const ek__owner *of)
+{
+    const ek_trace_group *first = record;
+    int n = 1;
+    while (of->number + n < ((const ek_trace_topology *)of->parent)->n_groups && same_name(first, &first[n]))
+        n++;
+    return n;
+}
+
+#define EK__T int
+CONDITION(is_missing, !has_files(of->run, *it));
+#undef EK__T
+
 #define EK__T ek_trace_group
+FINDER(this_group, it);
+CONDITION(begins_name, of->number == 0 || !same_name(it, &it[-1]));
+static const ek__member group_list[] = {{"", SHORT_LIST(n_ranks, rank, ek__list_of_integers), "a group"}};
+static const ek__fields group_lists = {FIELDS(group_list, NULL, NULL)};
+static const ek__member group_name[] = {{"", FOUND_SHORT_LIST(this_group, n_of_name, group_lists), "a name"}};
+static const ek__fields group_names = {FIELDS(group_name, NULL, NULL)};
 static const ek__member group[] = {
     {NULL, COMPOSE(name_group), NULL, PAGE(1, "group", "Group")},
     {"group_name", TEXT(name), "`pp`, `dp`, `tp`, ...", PAGE(2, "purpose", "Of")},
     {"key", TEXT(key), "`group_name_4`"},
     {"size", COUNT(n_ranks), "ranks of it", PAGE(3, "size", "Ranks")},
-    {"global_ranks", OWN("list"), "which"},
-    {"missing_ranks", OWN("list"), "of which there are no files: all of them where there are no ranks' folders"},
+    {"global_ranks", SHORT_LIST(n_ranks, rank, ek__list_of_integers), "which"},
+    {"missing_ranks", SHORT_LIST(n_ranks, rank, ek__list_of_integers),
+     "of which there are no files: all of them where there are no ranks' folders", .shown = is_missing},
     {NULL, COMPOSE(group_ranks), NULL, PAGE(4, "ranks", "Which")},
 };
 static const ek__fields groups = {
@@ -312,7 +378,8 @@ static const ek__member topology[] = {
     {"sequence_parallel", GET(FLAG, sequence_parallel), "null where nothing says so"},
     {"world_size", SIZE(world_size), "ranks of the run"},
     {"groups", LIST(n_groups, group, groups), "ranks that communicate"},
-    {"groups_by_name", OWN("object"), "by name: lists of lists of global ranks"},
+    {"groups_by_name", SHORT_MAP(n_groups, group, group_names), "by name: lists of lists of global ranks",
+     .shown = begins_name},
     {"ranks", OWN_OF("list", ek__trace_topology_rank), "every rank with the groups it is in"},
 };
 const ek__fields ek__trace_topology = {FIELDS(topology, "topology", NULL), .lines = true};

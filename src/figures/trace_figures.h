@@ -92,6 +92,8 @@ void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, cha
 /** "rank 3: step 50, warm-up"; of a run of one rank the step alone. */
 void ek__step_key(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_step *step, char *text,
                   size_t room);
+/** Does the link's name say its rank? hccl_raw's do, and are put side by side. */
+bool ek__link_names_rank(const ek_trace_link *link);
 /** Do the files show launches? */
 bool ek__has_dispatch(const ek_trace_dispatch *d);
 

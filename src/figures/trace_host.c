@@ -116,6 +116,7 @@ static const ek__fields iterators = {FIELDS(iterator, "ranks[].data_loading.iter
 #undef EK__T
 
 #define EK__T ek_trace_data_op
+WRITER(parent, snprintf(text, it->parent < 0 ? 1 : room, "%d", it->parent)); /* room for "" where it is none */
 COMPOSER(name_operation, 256, "%d %.200s", it->id, it->type ? it->type : "");
 static const ek__member operation[] = {
     {NULL, COMPOSE(name_operation), NULL, PAGE(1, "operation", "Operation of the data pipeline")},
@@ -127,7 +128,7 @@ static const ek__member operation[] = {
     {"queue_length", REAL(queue_length), "its length", PAGE(6, "length", "Queue's length")},
     {"usage_rate", SHARE(usage_rate), "average by length", PAGE(7, "usage", "Queue's usage")},
     {NULL, NUMBER(parent), NULL, PAGE(3, "parent", "Feeds")},
-    {"parent", OWN("string or null"), "number of the operation that it feeds; null of the last one"},
+    {"parent", COMPOSE(parent), "number of the operation that it feeds; null of the last one", .not_empty = true},
 };
 static const ek__fields operations = {FIELDS(operation, "ranks[].data_loading.ops[]", "MindSpore's data pipeline.")};
 #undef EK__T
@@ -222,13 +223,35 @@ static ek__reading threads(const void *record, const ek__owner *of)
     return (ek__reading){.number = n};
 }
 
+#define EK__T int64_t
+CONDITION(has_events, *it > 0);
+WRITER(phase, snprintf(text, room, "%c", of->number));
+#undef EK__T
+
+#define EK__T ek_trace_category
+CONDITION(is_complete, it->n_complete > 0);
+static const ek__member category[] = {{"", COUNT(n_complete), "complete events"}};
+static const ek__fields categories = {FIELDS(category, NULL, NULL)};
+#undef EK__T
+
+#define EK__T ek_trace_step
+CONDITION(is_marked, it->name[0] && !it->from_table);
+static const ek__member step_name[] = {{"", TEXT(name), "of a step", .numeral = true}};
+static const ek__fields step_names = {FIELDS(step_name, NULL, NULL)};
+#undef EK__T
+
 #define EK__T ek_trace_counts
+FINDER(phases, it->by_phase);
+COUNTER(n_phases, sizeof it->by_phase / sizeof *it->by_phase);
+FINDER(steps, of->rank->step);
+COUNTER(n_steps, of->rank->n_steps);
 static const ek__member count[] = {
     {"items", COUNT(n_items), "entries of the event array; those that are no events too"},
     {"events", COUNT(n_items), "the same"},
-    {"by_ph", OWN("object"), "by the letter of `ph`"},
+    {"by_ph", FOUND_SHORT_MAP(phases, n_phases, ek__list_of_long_integers), "by the letter of `ph`",
+     .shown = has_events, .compose = phase},
     {"complete_events_by_process", OWN("object"), "by process name"},
-    {"complete_by_cat", OWN("object"), "by category"},
+    {"complete_by_cat", SHORT_MAP(n_categories, category, categories), "by category", .shown = is_complete},
     {"by_pid", OWN("object"), "by process id"},
     {"pid1_total_us", GET(NS, first_process), "time of the events of process 1"},
     {"distinct_tids", GET(COUNT, threads), "threads of all processes"},
@@ -238,7 +261,8 @@ static const ek__member count[] = {
     {"unmatched", COUNT(n_unmatched), "of those: begins and ends (`ph` B and E) without their other half"},
     {"rank", NUMBER(rank), "as the file itself says"},
     {"world_size", SIZE(world_size), "the same"},
-    {"profiler_steps", OWN("list"), "names of the steps that events mark"},
+    {"profiler_steps", FOUND_SHORT_LIST(steps, n_steps, step_names), "names of the steps that events mark",
+     .shown = is_marked},
 };
 const ek__fields ek__trace_counts = {FIELDS(count, "ranks[].event_counts", NULL)};
 #undef EK__T

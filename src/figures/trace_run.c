@@ -249,6 +249,16 @@ static const ek__member finding[] = {
 const ek__fields ek__trace_finding = {FIELDS(finding, "findings[]", "Most to win first.")};
 #undef EK__T
 
+/* Which definition the run's step has. */
+static void step_source(const void *record, const ek__owner *of, char *text, size_t room)
+{
+    ek_trace_step_time step = ek_trace_run_step(record);
+    (void)of;
+    text[0] = '\0';
+    if (step.n_steps > 0)
+        ek_trace_step_words(record, &step, text, room);
+}
+
 #define EK__T ek_trace_run
 GETTER(version, number, 1);
 GETTER(worst_percent, real, it->worst_rank_by_interval < 0 ? NAN : round(it->worst_over_mean * 1e8) / 1e6);
@@ -261,7 +271,7 @@ static const ek__member run[] = {
     {"ranks", OWN_OF("list", ek__trace_rank), "by rank; `--rank N` leaves only that one"},
     {"topology", OBJECT(topology, ek__trace_topology), "sizes and groups, as the files tell them"},
     {"step_us", GET(NS, run_step), "the run's [step](trace.md#the-length-of-a-step)"},
-    {"step_source", OWN("string or null"), "its definition with its numbers"},
+    {"step_source", COMPOSE(step_source), "its definition with its numbers; null without steps", .not_empty = true},
     {"stage_balance", HERE(ek__trace_balance), "stages side by side"},
     {"slow_rank", HERE(slow_ranks), "which rank do the others wait for?"},
     {"p2p_pairs", HERE(ek__trace_transfers), "transfers between ranks, both sides of which are there"},

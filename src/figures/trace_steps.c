@@ -1,6 +1,7 @@
 /* Figures of steps: where a step's time goes, by the words of Ascend and of Kineto, with what the producers' tables say
  * and what pipelines wait for; stages; the producer's cluster table. */
 #include <stdio.h>
+#include <string.h>
 
 #include "figures/rows.h"
 #include "figures/trace_figures.h"
@@ -163,7 +164,7 @@ static const ek__member step[] = {
 const ek__fields ek__trace_step = {FIELDS(step, "ranks[].steps[]", NULL)};
 
 static const ek__member pipeline[] = {
-    {"step", OWN("integer or string"), "the step's name, as a number where it is one"},
+    {"step", TEXT(name), "the step's name, as a number where it is one", .numeral = true},
     {"computing", NS(own.computing), "union of the compute kernels"},
     {"communication", NS(own.communication), "union of the communication"},
     {"not_overlapped", NS(own.communication_not_overlapped), "of it outside computing"},
@@ -186,21 +187,101 @@ static const ek__member intervals[] = {
 const ek__fields ek__trace_pipeline = {FIELDS(intervals, "ranks[].pipeline_intervals", NULL)};
 #undef EK__T
 
-#define EK__T ek_trace_stage
 /* ---- stages ---- */
+
+/* The step of that name, which mostly has the same place on every rank. */
+static const ek_trace_step *step_named(const ek_trace_rank *rank, const char *name, int near)
+{
+    if (near < rank->n_steps && strcmp(rank->step[near].name, name) == 0)
+        return &rank->step[near];
+    for (int i = 0; i < rank->n_steps; i++)
+        if (strcmp(rank->step[i].name, name) == 0)
+            return &rank->step[i];
+    return NULL;
+}
+
+/* Mean computing of a step over the stage's ranks; of no rank unknown. `longest` rises to the longest of them. */
+static int64_t mean_computing(const ek_trace_run *run, int stage, const char *name, int near, int64_t *longest)
+{
+    int64_t sum = 0, n = 0;
+    for (int k = 0; k < run->n_ranks; k++) {
+        const ek_trace_step *one = run->rank[k].stage == stage ? step_named(&run->rank[k], name, near) : NULL;
+        if (!one || one->own.computing == EK_TRACE_UNKNOWN)
+            continue;
+        sum = ek__sum(sum, one->own.computing);
+        *longest = one->own.computing > *longest ? one->own.computing : *longest;
+        n++;
+    }
+    return n > 0 ? sum / n : EK_TRACE_UNKNOWN;
+}
+
+/* The first rank of a stage with steps, whose steps stand for the stage's, warm-up too; NULL without any. */
+static const ek_trace_rank *first_with_steps(const ek_trace_run *run, int stage)
+{
+    for (int k = 0; k < run->n_ranks; k++)
+        if (run->rank[k].stage == stage && run->rank[k].n_steps > 0)
+            return &run->rank[k];
+    return NULL;
+}
+
+static int64_t longest_computing(const ek_trace_run *run, int stage)
+{
+    const ek_trace_rank *first = first_with_steps(run, stage);
+    int64_t longest = EK_TRACE_UNKNOWN;
+    for (int i = 0; first && i < first->n_steps; i++)
+        mean_computing(run, stage, first->step[i].name, i, &longest);
+    return longest;
+}
+
+static int stage_of(const ek__owner *of)
+{
+    return ((const ek_trace_stage *)of->parent)->stage;
+}
+
+#define EK__T ek_trace_step
+GETTER(mean_of_stage, number, mean_computing(of->run, stage_of(of), it->name, of->number, &(int64_t){0}));
+static const ek__member stage_step[] = {{"", GET(NS, mean_of_stage), "a step"}};
+static const ek__fields stage_steps = {FIELDS(stage_step, NULL, NULL)};
+#undef EK__T
+
+#define EK__T ek_trace_rank
+CONDITION(is_of_stage, it->stage == stage_of(of) && it->rank != EK_TRACE_NO_RANK);
+COMPOSER(rank_number, 16, "%d", it->rank);
+static const ek__member stage_rank[] = {{"", COUNT(rank), "a rank"}};
+static const ek__fields stage_ranks = {FIELDS(stage_rank, NULL, NULL)};
+static const ek__member rank_computing[] = {{"", NS(mean.computing), "a rank"}};
+static const ek__fields rank_computings = {FIELDS(rank_computing, NULL, NULL)};
+#undef EK__T
+
+#define EK__T ek_trace_stage
+FINDER(all_ranks, of->run->rank);
+COUNTER(n_ranks, of->run->n_ranks);
+static const void *first_steps(const void *stage, const ek__owner *of)
+{
+    const ek_trace_rank *first = first_with_steps(of->run, ((const ek_trace_stage *)stage)->stage);
+    return first ? first->step : NULL;
+}
+static int n_first_steps(const void *stage, const ek__owner *of)
+{
+    const ek_trace_rank *first = first_with_steps(of->run, ((const ek_trace_stage *)stage)->stage);
+    return first ? first->n_steps : 0;
+}
+GETTER(longest_step, number, longest_computing(of->run, it->stage));
 COMPOSER(name_stage, EK__VIEW_KEY_SIZE, "stage %d", it->stage);
 static const ek__member stage[] = {
     {NULL, COMPOSE(name_stage), NULL, PAGE(1, "stage", "Stage")},
     {"stage", COUNT(stage), "its number", CSV(1)},
     {"n_ranks", COUNT(n_ranks), "ranks of it", CSV(8, "ranks"), PAGE(2, "ranks", "Ranks")},
-    {"ranks", OWN("list"), "which"},
+    {"ranks", FOUND_SHORT_LIST(all_ranks, n_ranks, stage_ranks), "which", .shown = is_of_stage},
     {"computing_mean_us", NS(computing_mean), "mean over its ranks", CSV(2),
      PAGE(4, "computing", "Computing", EK__LESS), PRINT(2, "computing")},
     {"computing_max_us", NS(computing_max), "the largest of its ranks' means", CSV(3),
      PAGE(5, "computing_most", "Most of a rank", EK__LESS)},
-    {"computing_us_by_rank", OWN("object"), "by rank"},
-    {"computing_us_by_step", OWN("object"), "by step, every one: mean over its ranks"},
-    {"computing_max_step_us", OWN("us or null"), "the largest of all its ranks and steps"},
+    {"computing_us_by_rank", FOUND_SHORT_MAP(all_ranks, n_ranks, rank_computings), "us by rank", .shown = is_of_stage,
+     .compose = rank_number},
+    {"computing_us_by_step", FOUND_SHORT_MAP(first_steps, n_first_steps, stage_steps),
+     "us by step, every one: mean over its ranks"},
+    {"computing_max_step_us", GET(NS, longest_step), "the largest of all its ranks and steps; null without any"},
     {"communication_not_overlapped_mean_us", NS(not_overlapped_mean), "mean over its ranks", CSV(4),
      PAGE(6, "exposed", "Exposed communication", EK__LESS), PRINT(3, "exposed")},
     {"free_mean_us", NS(free_mean), "mean over its ranks", CSV(5), PAGE(7, "free", "Idle", EK__LESS), PRINT(4, "free")},

@@ -20,6 +20,7 @@ void ek__print_names_csv(const ek__column *column, int n, FILE *out)
 void ek__print_cell_csv(const ek__column *c, const void *record, const ek__owner *of, FILE *out)
 {
     ek__kind kind = ek__column_kind(c);
+    int decimals = c->field->csv.decimals > 0 ? c->field->csv.decimals + 1 : c->field->decimals;
     if (kind == EK__KIND_TEXT && c->word < 0) {
         char room[EK__VIEW_KEY_SIZE];
         const char *text = ek__member_text(c->field, ek__column_record(c, record, of), of, room, sizeof room);
@@ -38,12 +39,14 @@ void ek__print_cell_csv(const ek__column *c, const void *record, const ek__owner
         fputs(ek__exact_us(value.number).text, out);
     else if (kind == EK__KIND_BYTES_MB)
         fputs(ek__fixed((double)value.number / EK__MB, 3).text, out);
+    else if (kind == EK__KIND_FLAG && c->field->csv.spelled)
+        fputs(value.number ? "true" : "false", out);
     else if (ek__kind_is_whole(kind))
         fprintf(out, "%" PRId64, value.number);
     else if (kind == EK__KIND_MEAN)
         fputs(ek__fixed(value.real / 1000, 3).text, out);
-    else if (c->field->decimals > 0)
-        fputs(ek__fixed(value.real, c->field->decimals - 1).text, out);
+    else if (decimals > 0)
+        fputs(ek__fixed(value.real, decimals - 1).text, out);
     else
         fputs(ek__real(value.real).text, out);
 }

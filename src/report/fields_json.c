@@ -4,17 +4,28 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/digits.h"
 #include "base/print.h"
+
+/* A text that is a whole number as one. */
+static void put_numeral(ek__stream *s, const char *key, const char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+    if (n > 0 && n < 19 && strspn(text, "0123456789") == n)
+        ek__stream_int(s, key, strtoll(text, NULL, 10));
+    else
+        ek__stream_text(s, key, text);
+}
 
 static void put_value(ek__stream *s, const char *key, const ek__member *f, ek__reading value)
 {
     switch (f->kind) {
     case EK__KIND_TEXT:
     case EK__KIND_WORD:
-        ek__stream_text(s, key, value.text);
+        (f->numeral ? put_numeral : ek__stream_text)(s, key, value.text);
         break;
     case EK__KIND_JSON:
         ek__stream_raw(s, key, value.text);
@@ -83,7 +94,10 @@ static ek_status put_own(ek__json_walk *w, const ek__fields *fields, const ek__m
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the structs */
-/* Entries of a map are called by their first member. Of one value alone, without a key, the value is the entry. */
+static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record);
+
+/* Entries of a map are called by their first member. Of one value alone, without a key, the value or list is the entry.
+ */
 static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *record)
 {
     const char *entry = ek__member_record(f, record, &w->of);
@@ -102,7 +116,9 @@ static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *rec
         if (f->compose)
             f->compose(entry, &w->of, text, sizeof text);
         const char *name = f->compose ? text : map ? *(const char *const *)(const void *)entry : NULL;
-        if (bare)
+        if (bare && inner->kind == EK__KIND_LIST)
+            status = put_entries(w, name, inner, entry);
+        else if (bare)
             put_value(w->s, name, inner, ek__member_value(inner, entry, &w->of));
         else
             status = ek__put_record(w, name, f->fields, entry);
@@ -111,13 +127,17 @@ static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *rec
     return status;
 }
 
-static ek_status put_entries(ek__json_walk *w, const ek__member *f, const void *record)
+static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record)
 {
     const ek__owner of = w->of;
+    if (!f->across && ek__member_count(f, record, &of) < 0) {
+        ek__stream_null(w->s, key);
+        return EK_OK;
+    }
     const char *part = f->across ? ek__member_record(f->across, record, &of) : record;
     int n = f->across ? ek__member_count(f->across, record, &of) : 1;
     ek_status status = EK_OK;
-    (f->kind == EK__KIND_MAP ? ek__stream_object : ek__stream_list)(w->s, f->key, f->lines);
+    (f->kind == EK__KIND_MAP ? ek__stream_object : ek__stream_list)(w->s, key, f->lines);
     for (int i = 0; i < n && status == EK_OK; i++) {
         if (f->across)
             w->of.part = part;
@@ -167,7 +187,7 @@ static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek_
         return ek__put_record(w, f->key, f->fields, ek__member_record(f, record, &w->of));
     case EK__KIND_LIST:
     case EK__KIND_MAP:
-        return put_entries(w, f, record);
+        return put_entries(w, f->key, f, record);
     case EK__KIND_OWN:
         return put_own(w, fields, f, record);
     case EK__KIND_BY_WORD:
@@ -175,7 +195,8 @@ static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek_
         return EK_OK;
     case EK__KIND_TEXT: {
         char room[EK__VIEW_KEY_SIZE];
-        ek__stream_text(w->s, f->key, ek__member_text(f, record, &w->of, room, sizeof room));
+        const char *text = ek__member_text(f, record, &w->of, room, sizeof room);
+        (f->numeral ? put_numeral : ek__stream_text)(w->s, f->key, text);
         return EK_OK;
     }
     default:

@@ -318,12 +318,13 @@ static void print_count(const page *p, long n, const char *what)
 
 static void print_over(const page *p)
 {
+    static const char *const words[4] = {"up to 1.1 times", "up to 1.5 times", "up to twice", "more than twice"};
     const ek_layout_counts *c = &p->r->counts;
     const char *comma = ": ";
     for (int i = 0; i < 4; i++)
         if (c->over_by[i] > 0) {
             fprintf(p->out, "%s%s ", comma, ek__grouped((double)c->over_by[i]).text);
-            fprintf(p->out, "%s", ek__layout_over_words[i]);
+            fprintf(p->out, "%s", words[i]);
             comma = ", ";
         }
 }

@@ -3,9 +3,6 @@
 
 #include "report/layout_internal.h"
 
-const char *const ek__layout_over_words[4] = {"up to 1.1 times", "up to 1.5 times", "up to twice", "more than twice"};
-const char *const ek__layout_over_key[4] = {"up_to_1.1", "up_to_1.5", "up_to_2", "above_2"};
-
 /* "less than 0.01", "3.1" */
 static ek__digits percent(double share)
 {
@@ -27,25 +24,6 @@ void ek__layout_proof(const ek_layout_result *r, char *text, size_t size)
     else
         snprintf(text, size, "best found of %s layouts in %s s, a step may be %s %% shorter", n.text, seconds.text,
                  percent(r->gap).text);
-}
-
-double ek__layout_gain(const ek_layout_result *r)
-{
-    if (r->n_plans == 0 || !r->today.job.path)
-        return (double)NAN;
-    return 1 - r->today.estimate.metrics.tokens_per_second_per_device /
-                   r->plan[0].estimate.metrics.tokens_per_second_per_device;
-}
-
-double ek__layout_peak_mb(const ek_layout_plan *plan)
-{
-    const ek_memory *m = &plan->estimate.memory;
-    return (double)ek__memory_peak(&m->stage[m->fullest]) / EK__MB;
-}
-
-double ek__layout_limit_mb(const ek_layout_plan *plan)
-{
-    return (double)plan->estimate.memory.limit / EK__MB;
 }
 
 long ek__layout_judged(const ek_layout_result *r)

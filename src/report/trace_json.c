@@ -29,22 +29,6 @@ static const ek_trace_view *view_of(const ek__json_walk *w)
 
 /* ---- steps ---- */
 
-/* A step's name as a number where it is one. */
-static void put_step_name(ek__stream *s, const char *key, const char *name)
-{
-    size_t n = strlen(name);
-    if (n > 0 && n < 19 && strspn(name, "0123456789") == n)
-        ek__stream_int(s, key, strtoll(name, NULL, 10));
-    else
-        ek__stream_text(s, key, name);
-}
-
-static ek_status put_step(ek__json_walk *w, const char *key, const void *record)
-{
-    put_step_name(w->s, key, ((const ek_trace_step *)record)->name);
-    return EK_OK;
-}
-
 static void put_shown_steps(ek__json_walk *w, const char *key, const ek_trace_rank *rank, const ek__fields *fields)
 {
     ek__stream_list(w->s, key, true);
@@ -78,19 +62,6 @@ static ek_status put_warnings(ek__json_walk *w, const char *key, const void *rec
             ek__stream_text(w->s, NULL, rank->source[i].problem);
     for (int i = 0; i < rank->n_notes; i++)
         ek__stream_text(w->s, NULL, rank->note[i]);
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
-static ek_status put_phases(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_counts *counts = record;
-    ek__stream_object(w->s, key, false);
-    for (int i = 0; i < 128; i++)
-        if (counts->by_phase[i] > 0) {
-            char letter[2] = {(char)i, '\0'};
-            ek__stream_int(w->s, i ? letter : "", counts->by_phase[i]);
-        }
     ek__stream_end(w->s);
     return EK_OK;
 }
@@ -139,40 +110,6 @@ static ek_status put_process_names(ek__json_walk *w, const char *key, const void
 static ek_status put_process_ids(ek__json_walk *w, const char *key, const void *record)
 {
     return put_processes(w, key, record, false);
-}
-
-static ek_status put_categories(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_counts *counts = record;
-    ek__stream_object(w->s, key, false);
-    for (int i = 0; i < counts->n_categories; i++)
-        if (counts->category[i].n_complete > 0)
-            ek__stream_int(w->s, counts->category[i].name, counts->category[i].n_complete);
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
-static ek_status put_marked_steps(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_rank *rank = w->of.rank;
-    (void)record;
-    ek__stream_list(w->s, key, false);
-    for (int i = 0; i < rank->n_steps; i++)
-        if (rank->step[i].name[0] && !rank->step[i].from_table)
-            put_step_name(w->s, NULL, rank->step[i].name);
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
-/* ---- data ---- */
-
-static ek_status put_parent(ek__json_walk *w, const char *key, const void *record)
-{
-    char parent[16];
-    int number = ((const ek_trace_data_op *)record)->parent;
-    snprintf(parent, sizeof parent, "%d", number);
-    ek__stream_text(w->s, key, number < 0 ? NULL : parent);
-    return EK_OK;
 }
 
 /* ---- layers ---- */
@@ -310,57 +247,6 @@ static ek_status put_comm_summary(ek__json_walk *w, const char *key, const void 
 
 /* ---- topology ---- */
 
-/* Are there files of this rank? Ranks are sorted, unknown ones last. */
-static bool has_files(const ek_trace_run *run, int number)
-{
-    int low = 0, high = run->n_ranks;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if ((unsigned)run->rank[middle].rank < (unsigned)number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < run->n_ranks && run->rank[low].rank == number;
-}
-
-static void put_members(ek__stream *s, const char *key, const ek_trace_group *group, const ek_trace_run *missing_in)
-{
-    ek__stream_list(s, key, false);
-    for (int k = 0; k < group->n_ranks; k++)
-        if (!missing_in || !has_files(missing_in, group->rank[k]))
-            ek__stream_int(s, NULL, group->rank[k]);
-    ek__stream_end(s);
-}
-
-static ek_status put_group_ranks(ek__json_walk *w, const char *key, const void *record)
-{
-    put_members(w->s, key, record, NULL);
-    return EK_OK;
-}
-
-static ek_status put_missing_ranks(ek__json_walk *w, const char *key, const void *record)
-{
-    put_members(w->s, key, record, w->of.run);
-    return EK_OK;
-}
-
-/* Groups are sorted by name. */
-static ek_status put_groups_by_name(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_topology *t = record;
-    ek__stream_object(w->s, key, false);
-    for (int i = 0; i < t->n_groups;) {
-        const char *name = t->group[i].name;
-        ek__stream_list(w->s, name, false);
-        for (; i < t->n_groups && strcmp(t->group[i].name, name) == 0; i++)
-            put_members(w->s, NULL, &t->group[i], NULL);
-        ek__stream_end(w->s);
-    }
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
 static int by_rank(const void *a, const void *b)
 {
     const place *x = a, *y = b;
@@ -417,104 +303,7 @@ static ek_status put_topology_ranks(ek__json_walk *w, const char *key, const voi
     return EK_OK;
 }
 
-/* ---- stages ---- */
-
-/* The step of that name, which mostly has the same place on every rank. */
-static const ek_trace_step *step_named(const ek_trace_rank *rank, const char *name, int near)
-{
-    if (near < rank->n_steps && strcmp(rank->step[near].name, name) == 0)
-        return &rank->step[near];
-    for (int i = 0; i < rank->n_steps; i++)
-        if (strcmp(rank->step[i].name, name) == 0)
-            return &rank->step[i];
-    return NULL;
-}
-
-static ek_status put_stage_ranks(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_run *run = w->of.run;
-    ek__stream_list(w->s, key, false);
-    for (int k = 0; k < run->n_ranks; k++)
-        if (run->rank[k].stage == ((const ek_trace_stage *)record)->stage && run->rank[k].rank != EK_TRACE_NO_RANK)
-            ek__stream_int(w->s, NULL, run->rank[k].rank);
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
-static ek_status put_computing_by_rank(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_run *run = w->of.run;
-    ek__stream_object(w->s, key, false);
-    for (int k = 0; k < run->n_ranks; k++)
-        if (run->rank[k].stage == ((const ek_trace_stage *)record)->stage && run->rank[k].rank != EK_TRACE_NO_RANK) {
-            char number[16];
-            snprintf(number, sizeof number, "%d", run->rank[k].rank);
-            ek__stream_us(w->s, number, run->rank[k].mean.computing);
-        }
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
-/* Mean computing of a step over the stage's ranks; of no rank unknown. `longest` rises to the longest of them. */
-static int64_t mean_computing(const ek_trace_run *run, int stage, const char *name, int near, int64_t *longest)
-{
-    int64_t sum = 0, n = 0;
-    for (int k = 0; k < run->n_ranks; k++) {
-        const ek_trace_step *step = run->rank[k].stage == stage ? step_named(&run->rank[k], name, near) : NULL;
-        if (!step || step->own.computing == EK_TRACE_UNKNOWN)
-            continue;
-        sum = ek__sum(sum, step->own.computing);
-        *longest = step->own.computing > *longest ? step->own.computing : *longest;
-        n++;
-    }
-    return n > 0 ? sum / n : EK_TRACE_UNKNOWN;
-}
-
-/* Computing step by step, warm-up too: means over the stage's ranks of the steps that its first rank with steps has,
- * as members of the object that is open, if one is; gives the longest of all ranks and steps. */
-static int64_t walk_computing(ek__json_walk *w, const ek_trace_stage *stage, bool put)
-{
-    const ek_trace_run *run = w->of.run;
-    const ek_trace_rank *first = NULL;
-    int64_t longest = EK_TRACE_UNKNOWN;
-    for (int k = 0; k < run->n_ranks && !first; k++)
-        if (run->rank[k].stage == stage->stage && run->rank[k].n_steps > 0)
-            first = &run->rank[k];
-    for (int i = 0; first && i < first->n_steps; i++) {
-        int64_t mean = mean_computing(run, stage->stage, first->step[i].name, i, &longest);
-        if (put)
-            ek__stream_us(w->s, first->step[i].name, mean);
-    }
-    return longest;
-}
-
-static ek_status put_computing_by_step(ek__json_walk *w, const char *key, const void *record)
-{
-    ek__stream_object(w->s, key, false);
-    walk_computing(w, record, true);
-    ek__stream_end(w->s);
-    return EK_OK;
-}
-
-static ek_status put_longest_computing(ek__json_walk *w, const char *key, const void *record)
-{
-    ek__stream_us(w->s, key, walk_computing(w, record, false));
-    return EK_OK;
-}
-
 /* ---- links of the run ---- */
-
-/* Is `a` the slower of two links? Those that moved little count only where nothing else is there. */
-static bool slower(const ek_trace_link *a, const ek_trace_link *b)
-{
-    return !b || (a->ranked && !b->ranked) || (a->ranked == b->ranked && a->bandwidth_gbps < b->bandwidth_gbps);
-}
-
-/* Does the link's name say its rank? hccl_raw's do, and are put side by side. */
-static bool names_rank(const ek_trace_link *link)
-{
-    return !isnan(link->bytes_per_s);
-}
 
 static ek_status put_all_links(ek__json_walk *w, const char *key, const void *record)
 {
@@ -523,37 +312,14 @@ static ek_status put_all_links(ek__json_walk *w, const char *key, const void *re
     for (int r = 0; r < run->n_ranks; r++)
         for (int i = 0; i < run->rank[r].communication.n_links; i++) {
             const ek_trace_link *link = &run->rank[r].communication.link[i];
-            if (names_rank(link))
+            if (ek__link_names_rank(link))
                 ek__put_record(w, link->link, &ek__trace_link, link);
         }
     ek__stream_end(w->s);
     return EK_OK;
 }
 
-static ek_status put_slowest_of_all(ek__json_walk *w, const char *key, const void *record)
-{
-    const ek_trace_run *run = record;
-    const ek_trace_link *slowest = NULL;
-    for (int r = 0; r < run->n_ranks; r++)
-        for (int i = 0; i < run->rank[r].communication.n_links; i++) {
-            const ek_trace_link *link = &run->rank[r].communication.link[i];
-            if (names_rank(link) && slower(link, slowest))
-                slowest = link;
-        }
-    ek__stream_text(w->s, key, slowest ? slowest->link : NULL);
-    return EK_OK;
-}
-
 /* ---- the run ---- */
-
-/* Which definition the run's step has. */
-static ek_status put_step_source(ek__json_walk *w, const char *key, const void *record)
-{
-    char words[EK_TRACE_STEP_WORDS];
-    ek_trace_step_time step = ek_trace_run_step(record);
-    ek__stream_text(w->s, key, step.n_steps > 0 ? ek_trace_step_words(record, &step, words, sizeof words) : NULL);
-    return EK_OK;
-}
 
 static ek_status put_ranks(ek__json_walk *w, const char *key, const void *record)
 {
@@ -571,32 +337,18 @@ static ek_status put_ranks(ek__json_walk *w, const char *key, const void *record
 
 static const ek__own_field own[] = {
     {"ranks", put_ranks},
-    {"step_source", put_step_source},
     {"ranks[].warnings", put_warnings},
     {"ranks[].steps", put_steps},
     {"ranks[].pipeline_intervals.steps", put_pipeline_steps},
-    {"ranks[].pipeline_intervals.steps[].step", put_step},
     {"ranks[].layer_times.recomputed_layers", put_recomputed},
     {"ranks[].layer_times.layers", put_layer_times},
     {"ranks[].collective_table", put_collective_table},
     {"ranks[].comm_summary", put_comm_summary},
-    {"ranks[].data_loading.ops[].parent", put_parent},
-    {"ranks[].event_counts.by_ph", put_phases},
     {"ranks[].event_counts.complete_events_by_process", put_process_names},
-    {"ranks[].event_counts.complete_by_cat", put_categories},
     {"ranks[].event_counts.by_pid", put_process_ids},
-    {"ranks[].event_counts.profiler_steps", put_marked_steps},
-    {"topology.groups[].global_ranks", put_group_ranks},
-    {"topology.groups[].missing_ranks", put_missing_ranks},
-    {"topology.groups_by_name", put_groups_by_name},
     {"topology.ranks", put_topology_ranks},
     {"topology.ranks[].groups", put_places},
-    {"stage_balance.stages[].ranks", put_stage_ranks},
-    {"stage_balance.stages[].computing_us_by_rank", put_computing_by_rank},
-    {"stage_balance.stages[].computing_us_by_step", put_computing_by_step},
-    {"stage_balance.stages[].computing_max_step_us", put_longest_computing},
     {"link_bandwidth.links", put_all_links},
-    {"link_bandwidth.slowest", put_slowest_of_all},
 };
 
 ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)

@@ -4,20 +4,16 @@
 #include <stdlib.h>
 
 #include "evenkeel/layout_picture.h"
+#include "figures/layout_figures.h"
 #include "report/report_internal.h"
 #include "view/plan.h"
+#include "view/rows.h"
 
 #define NS 1e9
 
 static bool present(const ek_view_run *run)
 {
     return run->layout != NULL;
-}
-
-static double peak_of(const ek_layout_plan *plan)
-{
-    const ek_memory *m = &plan->estimate.memory;
-    return (double)m->stage[m->fullest].actual_peak / (1 << 20);
 }
 
 static bool has_today(const ek_layout_result *r)
@@ -48,7 +44,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (r->n_plans > 0) {
         ek__view_fact(s, "shortest step", NS * r->plan[0].estimate.step.seconds, EK__UNIT_NS | EK__LESS, NULL,
                       EK__DERIVED);
-        ek__view_fact(s, "its memory", peak_of(&r->plan[0]), EK__UNIT_MB | EK__LESS, NULL, EK__DERIVED);
+        ek__view_fact(s, "its memory", ek__layout_peak_mb(&r->plan[0]), EK__UNIT_MB | EK__LESS, NULL, EK__DERIVED);
     }
     proof_text(r, text, sizeof text);
     ek__view_fact(s, "proved", NAN, EK__UNIT_TEXT, text, NULL);
@@ -175,7 +171,7 @@ static void put_plans(const ek_layout_result *r, ek__stream *s)
     ek__stream_from(s, "point", point_of(r, &r->today.layout), 0);
     ek__stream_int(s, "run", r->n_plans + 1);
     ek__stream_real(s, "seconds", r->today.estimate.step.seconds);
-    ek__stream_real(s, "mb", peak_of(&r->today));
+    ek__stream_real(s, "mb", ek__layout_peak_mb(&r->today));
     ek__stream_list(s, "values", false);
     for (int i = 0; i < EK_N_LAYOUT_AXES; i++)
         ek__stream_int(s, NULL, r->today.layout.value[i]);
@@ -275,7 +271,7 @@ static void put_row(const ek_layout_result *r, const ek_layout_plan *plan, const
     ek__cell_text(x, ek_layout_words(&plan->layout, text, sizeof text));
     ek__cell_real(x, NS * seconds);
     ek__cell_real(x, r->n_plans > 0 ? 100 * (seconds / r->plan[0].estimate.step.seconds - 1) : NAN);
-    ek__cell_real(x, peak_of(plan));
+    ek__cell_real(x, ek__layout_peak_mb(plan));
     ek__cell_real(x, plan->estimate.metrics.tokens_per_second_per_device);
     ek__cell_real(x, 100 * plan->estimate.metrics.mfu);
     ek__cell_int(x, plan->group >= 0 ? plan->group + 1 : INT64_MIN);
@@ -323,34 +319,9 @@ static void put_front_table(const ek_layout_result *r, const ek_layout_front *fr
     ek__table_end(x, -1, false);
 }
 
-static const char *const fate_title[EK_N_LAYOUT_FATES] = {
-    "among the best",
-    "the framework does not run it",
-    "needs more memory than the limit, whatever is recomputed",
-    "its bound is above the last of the best",
-    "balanced, longer than the last of the best",
-    "balanced, no split of the layers fits",
-    "not looked at before the time was over",
-};
-
-static void put_fates(const ek_layout_result *r, ek__section *x)
+static void put_tables(const ek_view_run *run, const ek_layout_front *front, ek__stream *s)
 {
-    static const ek__view_column column[] = {{"fate", "what became of it", EK__UNIT_TEXT, false},
-                                             {"layouts", "layouts", EK__UNIT_COUNT, false}};
-    ek__table_begin(x, "fates", "Why not the others", column, 2);
-    for (int i = 0; i < EK_N_LAYOUT_FATES; i++) {
-        if (r->counts.fate[i] == 0)
-            continue;
-        ek__row_begin(x);
-        ek__cell_text(x, fate_title[i]);
-        ek__cell_int(x, r->counts.fate[i]);
-        ek__row_end(x);
-    }
-    ek__table_end(x, 1, true);
-}
-
-static void put_tables(const ek_layout_result *r, const ek_layout_front *front, ek__stream *s)
-{
+    const ek_layout_result *r = run->layout;
     ek__section x = ek__section_begin(s, "plans");
     if (r->n_plans > 0)
         put_parts(r, &x);
@@ -358,7 +329,7 @@ static void put_tables(const ek_layout_result *r, const ek_layout_front *front, 
         put_plan_table(r, &x);
     if (front->n > 0)
         put_front_table(r, front, &x);
-    put_fates(r, &x);
+    ek__view_result_rows(run, r, &ek__layout_fate_rows, NULL, NULL, &x);
     ek__section_end(&x);
 }
 
@@ -375,7 +346,7 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
         ek__section_end(&x);
     }
     if (!status)
-        put_tables(r, &plans, s);
+        put_tables(run, &plans, s);
     ek_layout_front_clear(&plans);
     ek_layout_front_clear(&bounds);
     return status;

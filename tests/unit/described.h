@@ -35,7 +35,7 @@ static inline bool has_type(const ek__member *f, const json_t *value)
     switch (f->kind) {
     case EK__KIND_TEXT:
     case EK__KIND_WORD:
-        return json_is_string(value);
+        return json_is_string(value) || (f->numeral && json_is_integer(value));
     case EK__KIND_FLAG:
         return json_is_boolean(value);
     case EK__KIND_COUNT:

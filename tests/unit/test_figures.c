@@ -136,12 +136,15 @@ static bool is_bare(const ek__fields *fields)
 
 static const char *bare_list(const ek__member *f)
 {
-    ek__kind kind = f->fields->field[f->fields->n - 1].kind;
+    const ek__member *value = &f->fields->field[f->fields->n - 1];
+    bool whole = ek__kind_is_whole(value->kind) && value->kind != EK__KIND_BYTES_MB;
     if (f->grid)
-        return ek__kind_is_whole(kind) ? "list of lists of integers" : "list of lists of numbers";
-    return ek__kind_is_text(kind)    ? "list of strings"
-           : ek__kind_is_whole(kind) ? "list of integers"
-                                     : "list of numbers";
+        return whole ? "list of lists of integers" : "list of lists of numbers";
+    return value->kind == EK__KIND_LIST    ? "list of lists"
+           : value->numeral                ? "list of integers or strings"
+           : ek__kind_is_text(value->kind) ? "list of strings"
+           : whole                         ? "list of integers"
+                                           : "list of numbers";
 }
 
 static const char *type_of(const ek__member *f)
@@ -161,6 +164,8 @@ static const char *type_of(const ek__member *f)
         return bare_list(f);
     if (f->kind == EK__KIND_BY_WORD)
         return "object";
+    if (f->kind == EK__KIND_TEXT && f->numeral)
+        return "integer or string";
     return f->own ? f->own : type[f->kind];
 }
 
@@ -184,6 +189,16 @@ static void print_csv_columns(const ek__member *f, FILE *out)
         ek__column_name(&one, EK__OF_CSV, name, sizeof name);
         fprintf(out, "%s`%s`", one.word ? ", " : ": ", name);
     }
+}
+
+/* What stands above its column of the page, or above its columns. */
+static void print_titles(const ek__member *f, FILE *out)
+{
+    const char *const *titles = f->page.titles ? f->page.titles : f->word;
+    if (f->page.at > 0 && f->kind != EK__KIND_BY_WORD)
+        fputs(f->page.title, out);
+    for (int i = 0; f->page.at > 0 && f->kind == EK__KIND_BY_WORD && i < f->n_words; i++)
+        fprintf(out, "%s%s", i ? ", " : "", titles[i]);
 }
 
 /* What stands above its column of the page, or above its columns. */

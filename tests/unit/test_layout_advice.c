@@ -2,10 +2,13 @@
  * sweeps and switches. Judged by the step and the memory of the plans themselves. */
 #include <math.h>
 
-#include "input.h"
+#include "described.h"
 
 #include "evenkeel/layout_advice.h"
+#include "figures/layout_figures.h"
+#include "figures/results.h"
 #include "layout/sensitivity.h"
+#include "report/writers.h"
 
 #define DEVICES 16
 
@@ -526,6 +529,56 @@ static void a_sweep_of_memory_never_rises(void **state)
     assert_int_equal(ek_layout_sweep_run(&job, device, &in, &sweep, NULL), EK_ERR_INPUT);
 }
 
+/* ---- the JSON ---- */
+
+static char *json_of(const ek_layout_report *report, const ek_layout_sweep_report *sweep)
+{
+    char *text = NULL;
+    size_t size;
+    ek_error err = {0};
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    if (report ? ek__layout_write_json(report, out, &err) : ek__layout_sweep_write_json(sweep, out, &err))
+        fail_msg("%s", err.message);
+    fclose(out);
+    return text;
+}
+
+/* All that there is beside plans; what is of one answer only may be null. */
+static void the_json_is_what_the_figures_say(void **state)
+{
+    (void)state;
+    ek_layout_result result = search(&options);
+    ek_layout_thumb thumb[EK_N_LAYOUT_THUMBS];
+    ek_layout_trials trials;
+    ek_layout_explanation explanation;
+    ek_layout_options asked = options;
+    asked.range[EK_AXIS_TENSOR] = (ek_layout_range){2, 2};
+    assert_int_equal(ek_layout_thumbs(&result, thumb, NULL), EK_OK);
+    assert_int_equal(ek_layout_choose_trials(result.plan, result.n_plans, device, 2, &trials, NULL), EK_OK);
+    assert_int_equal(ek_layout_explain(&job, device, &asked, &result.plan[0], &explanation, NULL), EK_OK);
+    const ek_layout_report report = {.result = &result, .thumb = thumb, .explanation = &explanation, .trials = &trials};
+    char *text = json_of(&report, NULL);
+    check_described(ek__result_plan.fields, text, true);
+    free(text);
+    ek_layout_explanation_clear(&explanation);
+    ek_layout_thumbs_clear(thumb);
+    ek_layout_result_clear(&result);
+}
+
+static void the_json_of_a_sweep_is_what_the_figures_say(void **state)
+{
+    (void)state;
+    const double devices[] = {8, 41};
+    ek_layout_sweep_input in = {.what = EK_SWEEP_DEVICES, .value = devices, .n = 2, .options = options};
+    ek_layout_sweep sweep;
+    run_sweep(&in, &sweep);
+    char *text = json_of(NULL, &(ek_layout_sweep_report){.sweep = &sweep, .job = &job, .device = device});
+    check_described(&ek__layout_sweep_fields, text, true);
+    free(text);
+    ek_layout_sweep_clear(&sweep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -541,6 +594,8 @@ int main(void)
         cmocka_unit_test(values_double_or_step),
         cmocka_unit_test(a_sweep_is_a_search_at_each_value),
         cmocka_unit_test(a_sweep_of_memory_never_rises),
+        cmocka_unit_test(the_json_is_what_the_figures_say),
+        cmocka_unit_test(the_json_of_a_sweep_is_what_the_figures_say),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

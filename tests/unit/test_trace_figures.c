@@ -76,7 +76,7 @@ static void fill(const ek__fields *fields, void *record, int number, ek__pool *p
     /* Lists last: their counts may be figures too. */
     for (int i = 0; i < fields->n; i++) {
         const ek__member *f = &fields->field[i];
-        if (f->kind == EK__KIND_LIST || f->kind == EK__KIND_MAP)
+        if (!f->find && (f->kind == EK__KIND_LIST || f->kind == EK__KIND_MAP))
             fill_list(f->fields, record, f->n_at, f->at, f->kind == EK__KIND_MAP, pool);
     }
 }
@@ -84,7 +84,7 @@ static void fill(const ek__fields *fields, void *record, int number, ek__pool *p
 /* What no description says: indices, and what composed texts are made of. */
 static void fill_rest(ek_trace_run *run, ek__pool *pool)
 {
-    static int members[] = {0, 1};
+    static int members[] = {0, 1, 7}; /* the last has no files */
     static const char *note[] = {"a note"};
     for (int r = 0; r < run->n_ranks; r++) {
         ek_trace_rank *rank = &run->rank[r];
@@ -105,9 +105,10 @@ static void fill_rest(ek_trace_run *run, ek__pool *pool)
         }
         rank->producer = EK_PRODUCER_MSPROF; /* its steps have iterations */
         rank->recompute.n_regions = 1;
+        rank->counts.by_phase['X'] = 1;
     }
     for (int i = 0; i < run->topology.n_groups; i++) {
-        run->topology.group[i].n_ranks = 2;
+        run->topology.group[i].n_ranks = 3;
         run->topology.group[i].rank = members;
     }
     for (int i = 0; i < run->n_cluster_rows; i++)
