@@ -1,5 +1,5 @@
-/* The versioned machine contract (docs/json.md): walks over the figures of each answer (figures/balance*.c, dryrun.c).
- */
+/* Simulated and balanced plans as JSON, the versioned machine contract (docs/json.md): a walk over their figures
+ * (figures/balance*.c). */
 #include <assert.h>
 
 #include "report/fields_json.h"
@@ -21,19 +21,3 @@ ek_status ek__json_report(const ek_report *report, FILE *out, ek_error *err)
     fputs(list ? "\n]\n" : "\n", out);
     return status ? status : ek__finish(out, err);
 }
-
-ek_status ek__json_schedules(FILE *out, ek_error *err)
-{
-    return ek__write_fields(&ek__schedules_answer, ek_schedules, NULL, 0, out, err);
-}
-
-#define WRITER_OF(name, type, fields)                                                                                  \
-    ek_status ek__json_##name(const type *answer, FILE *out, ek_error *err)                                            \
-    {                                                                                                                  \
-        return ek__write_fields(fields, answer, NULL, 0, out, err);                                                    \
-    }
-WRITER_OF(uniform, ek_uniform_run, &ek__uniform_answer)
-WRITER_OF(sweep, ek_sweep, &ek__sweep_answer)
-WRITER_OF(quick, ek_quick_report, &ek__quick_answer)
-WRITER_OF(guide, ek_guide, ek__result_guide.fields)
-WRITER_OF(collected, ek_collected, ek__result_collected.fields)

@@ -1,7 +1,5 @@
-/* The best layouts, and a sweep of them, for scripts (docs/plan-json.md): a walk over their figures (figures/layout.c).
- */
+/* The best layouts for scripts (docs/plan-json.md): a walk over their figures (figures/layout.c). */
 #include "figures/results.h"
-#include "report/fields_csv.h"
 #include "report/fields_json.h"
 #include "report/layout_internal.h"
 #include "report/writers.h"
@@ -24,19 +22,4 @@ ek_status ek__layout_write_json(const ek_layout_report *report, FILE *out, ek_er
 {
     static const ek__own_field own = {"warnings", put_warnings};
     return ek__write_fields(ek__result_plan.fields, report, &own, 1, out, err);
-}
-
-ek_status ek__layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
-{
-    return ek__write_fields(&ek__layout_sweep_fields, report, NULL, 0, out, err);
-}
-
-ek_status ek__layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err)
-{
-    return ek__write_csv(&ek__layout_plan_rows, report->result, out, err);
-}
-
-ek_status ek__layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err)
-{
-    return ek__write_csv(&ek__layout_sweep_rows, report->sweep, out, err);
 }
