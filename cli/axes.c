@@ -60,7 +60,7 @@ static bool read_range(const char *text, size_t length, ek_layout_range *out)
     return true;
 }
 
-static bool take_switch(const cli_option *option, const char *text, size_t length, const char *value, size_t size,
+static bool read_switch(const cli_option *option, const char *text, size_t length, const char *value, size_t size,
                         ek_layout_options *out)
 {
     bool on = is_word("on", value, size);
@@ -71,7 +71,7 @@ static bool take_switch(const cli_option *option, const char *text, size_t lengt
 }
 
 /* One AXIS=VALUE of so many characters. */
-static bool take_one(const cli_option *option, const char *text, size_t length, bool ranges, ek_layout_options *out)
+static bool read_one(const cli_option *option, const char *text, size_t length, bool ranges, ek_layout_options *out)
 {
     const char *value = memchr(text, '=', length);
     if (!value)
@@ -81,7 +81,7 @@ static bool take_one(const cli_option *option, const char *text, size_t length, 
     if (axis < 0)
         return false;
     if (axis == SEQUENCE_PARALLEL)
-        return take_switch(option, text, length, value, size, out);
+        return read_switch(option, text, length, value, size, out);
     ek_layout_range *range = &out->range[axis];
     if (ranges)
         return read_range(value, size, range) ||
@@ -97,7 +97,7 @@ bool cli_take_axes(const cli_option *option, const char *text, void *place)
     bool ranges = cli_is(option, "range");
     for (const char *at = text;;) {
         size_t length = strcspn(at, ",");
-        if (!take_one(option, at, length, ranges, place))
+        if (!read_one(option, at, length, ranges, place))
             return false;
         if (at[length] == '\0')
             return true;

@@ -121,7 +121,7 @@ static bool read_list(const list *l, double *value, int *n, ek_error *err)
 }
 
 /* A new array of exactly `wanted` values; NULL after filling err. */
-static double *take_list(const list *l, int wanted, const char *of_what, ek_error *err)
+static double *parse_list(const list *l, int wanted, const char *of_what, ek_error *err)
 {
     int n;
     if (!read_list(l, NULL, &n, err))
@@ -174,7 +174,7 @@ static bool said(bool fine, const ek_error *err)
     return fine;
 }
 
-static bool take_fix(const cli_option *option, const char *text, void *place)
+static bool read_fix(const cli_option *option, const char *text, void *place)
 {
     cli_cluster *cluster = place;
     ek_error err;
@@ -185,7 +185,7 @@ static bool take_fix(const cli_option *option, const char *text, void *place)
     return said(read_fixes(text, EK_MAX_STAGES, NULL, &err), &err);
 }
 
-static bool take_forbidden(const cli_option *option, const char *text, void *place)
+static bool read_forbidden(const cli_option *option, const char *text, void *place)
 {
     cli_cluster *cluster = place;
     (void)option;
@@ -214,7 +214,7 @@ static bool is_list(const char *text)
 }
 
 /* Keep the text of a list that has no fault, or the name of a file. */
-static bool take_values(const cli_option *option, const char *text, void *place)
+static bool read_values(const cli_option *option, const char *text, void *place)
 {
     int n, row = (int)(option - cli_cluster_rows);
     ek_error err;
@@ -226,17 +226,17 @@ static bool take_values(const cli_option *option, const char *text, void *place)
 /* clang-format off */
 const cli_option cli_cluster_rows[] = {
     [MEMORY] = {"stage-memory", "LIST", "memory limit of each stage in MB, as 56000x4,64000x12 (xN: N stages); wins over -mem", "cluster",
-     CLI_CALL(cli_cluster, memory, take_values), CLI_RANGE(1, 1e9),
+     CLI_CALL(cli_cluster, memory, read_values), CLI_RANGE(1, 1e9),
      .otherwise = "`-mem` everywhere",
      .manual = "memory limit of each stage's peak in MB, as `56000x4,64000x12` (`xN`: N equal stages); wins over "
                "`-mem`"},
     [SPEED] = {"stage-speed", "LIST", "speed of each stage, as 1x8,0.8x8; 1 is that of the layer times", NULL,
-     CLI_CALL(cli_cluster, speed, take_values), CLI_RANGE(1e-3, 1e3),
+     CLI_CALL(cli_cluster, speed, read_values), CLI_RANGE(1e-3, 1e3),
      .otherwise = "1 everywhere",
      .manual = "speed of each stage, as `1x8,0.8x8`: at 0.8 a block takes 1 / 0.8 of the time the input says. "
                "Transfers and memory stay as they are"},
     [EDGES] = {"p2p-edges", "LIST", "time of one send from each stage to the next, the last one to stage 0; wins over --p2p-time", NULL,
-     CLI_CALL(cli_cluster, edges, take_values), CLI_RANGE(0, 1e12),
+     CLI_CALL(cli_cluster, edges, read_values), CLI_RANGE(0, 1e12),
      .otherwise = "`--p2p-time` everywhere",
      .manual = "time of one send from each stage to the next; the last value is from the last stage to stage 0, "
                "which several chunks use. Wins over `--p2p-time`"},
@@ -246,7 +246,7 @@ const cli_option cli_cluster_rows[] = {
     [INTER] = {"p2p-inter", "TIME", "time of one send between nodes (with --stages-per-node)", NULL,
      CLI_DOUBLE(cli_cluster, inter_time, 0, 1e12), CLI_GIVEN(cli_cluster, inter_given)},
     [COSTS] = {"micro-batch-cost", "LIST|FILE", "factors of each micro-batch's times and activations, as 1x8,0.5x8; a name of "
-     "a file with such a list, lines allowed", NULL, CLI_CALL(cli_cluster, costs, take_values), CLI_RANGE(1e-3, 1e3),
+     "a file with such a list, lines allowed", NULL, CLI_CALL(cli_cluster, costs, read_values), CLI_RANGE(1e-3, 1e3),
      .otherwise = "1 everywhere",
      .manual = "factor of each micro-batch's times and activations, for sequences of different length, as "
                "`1x8,0.5x8`; a list, or the name of a file with one. A file has commas, blanks or line ends "
@@ -261,11 +261,11 @@ const cli_option cli_cluster_rows[] = {
 };
 const cli_option cli_choice_rows[] = {
     {"fix", "STAGE:LAYERS,...", "stages (from 0) that hold this many layers, over all their chunks; may be repeated", NULL,
-     CLI_CALL_ALL(take_fix),
+     CLI_CALL_ALL(read_fix),
      .manual = "stages (from 0) that hold just so many body layers, over all their chunks; may be repeated. Where "
                "micro-batches run both ways, a stage's mirror is fixed with it"},
     {"forbid", "KIND,...", "recomputation that a plan may not use: none, select, comm, both, full", NULL,
-     CLI_CALL_ALL(take_forbidden),
+     CLI_CALL_ALL(read_forbidden),
      .manual = "recomputation that the plan may not use: `none`, `select`, `comm`, `both`, `full`; may be "
                "repeated. At least one kind whose memory is known must be left"},
     CLI_END,
@@ -304,7 +304,7 @@ static bool lay_out_costs(const cli_cluster *cluster, const ek_shape *shape, cli
     if (!text && !is_list(cluster->costs))
         return false;
     list l = list_of(COSTS, text ? cluster->costs : NULL, text ? text : cluster->costs);
-    out->micro_batch_cost = take_list(&l, n, "micro-batches", err);
+    out->micro_batch_cost = parse_list(&l, n, "micro-batches", err);
     free(text);
     if (!out->micro_batch_cost)
         return false;
@@ -326,7 +326,7 @@ static bool lay_out_edges(const cli_cluster *cluster, const ek_comm *comm, int n
                     per_node ? "--p2p-inter, the time of one send between nodes" : "--stages-per-node");
     if (cluster->edges) {
         list l = list_of(EDGES, NULL, cluster->edges);
-        out->edge_time = take_list(&l, n_stages, "stages (the last value is from the last stage to stage 0)", err);
+        out->edge_time = parse_list(&l, n_stages, "stages (the last value is from the last stage to stage 0)", err);
         return out->edge_time != NULL;
     }
     if (!per_node)
@@ -342,7 +342,7 @@ static bool lay_out_edges(const cli_cluster *cluster, const ek_comm *comm, int n
 static bool lay_out_speed(const cli_cluster *cluster, int n_stages, cli_stages *out, ek_error *err)
 {
     list l = list_of(SPEED, NULL, cluster->speed);
-    out->speed = take_list(&l, n_stages, "stages", err);
+    out->speed = parse_list(&l, n_stages, "stages", err);
     out->slowdown = out->speed ? malloc((size_t)n_stages * sizeof *out->slowdown) : NULL;
     for (int s = 0; s < n_stages && out->slowdown; s++)
         out->slowdown[s] = 1 / out->speed[s];
@@ -372,7 +372,7 @@ bool cli_cluster_lay_out(const cli_cluster *cluster, const ek_comm *comm, const 
     bool fine = lay_out_edges(cluster, comm, p, &stages, err);
     if (fine && cluster->memory) {
         list l = list_of(MEMORY, NULL, cluster->memory);
-        stages.memory_mb = take_list(&l, p, "stages", err);
+        stages.memory_mb = parse_list(&l, p, "stages", err);
         fine = stages.memory_mb != NULL;
     }
     if (fine && cluster->speed)

@@ -30,7 +30,7 @@ typedef struct command {
     const ek_emitter *emitter; /* NULL: a report */
 } command;
 
-static bool take_solver(const cli_option *option, const char *text, void *place)
+static bool read_solver(const cli_option *option, const char *text, void *place)
 {
     const char *name, *summary;
     (void)option;
@@ -48,7 +48,7 @@ static bool take_solver(const cli_option *option, const char *text, void *place)
     return false;
 }
 
-static bool take_seed(const cli_option *option, const char *text, void *place)
+static bool read_seed(const cli_option *option, const char *text, void *place)
 {
     int seed = 0;
     bool fine = cli_int(option, text, &seed);
@@ -57,7 +57,7 @@ static bool take_seed(const cli_option *option, const char *text, void *place)
 }
 
 /* -cm of the original. */
-static bool take_memory_from_logs(const cli_option *option, const char *text, void *place)
+static bool read_memory_from_logs(const cli_option *option, const char *text, void *place)
 {
     bool *on = place;
     if (!cli_switch(option, text, on))
@@ -91,13 +91,13 @@ static const cli_option options[] = {
                "of the best possible; 0 goes on to `optimal`. Without this and `-t` the proof ends 4 seconds after"
                " the search, else at the time limit"},
     {"solver", "staged|anneal|branch|milp|exhaustive", "way of searching ({}); see docs/balance.md", "search",
-     CLI_CALL(command, search.options.solver, take_solver), .otherwise = "staged",
+     CLI_CALL(command, search.options.solver, read_solver), .otherwise = "staged",
      .manual = "way of searching: `staged`, `anneal` (annealing alone), `branch` (to a proof or the time limit), "
                "`milp` (the original's linear method) or `exhaustive` (every plan; tiny cases only)"},
     {"threads", "N", "threads of the search ({}); the answer does not depend on it", NULL,
      CLI_INT(command, search.options.n_threads, 1, 256), .otherwise = "all cores"},
     {"seed", "N", "seed of the search ({})", NULL,
-     CLI_CALL(command, search.options.seed, take_seed), CLI_RANGE(0, 2147483647), .otherwise = "1"},
+     CLI_CALL(command, search.options.seed, read_seed), CLI_RANGE(0, 2147483647), .otherwise = "1"},
     {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "
      "mem=48000,52000; keys mem, i, mb, s and seq", "what if",
      CLI_TEXT(command, sweep),
@@ -138,7 +138,7 @@ static const cli_option options[] = {
     {"dump|dump-layer|dump_layer", "0|1", NULL, NULL,
      CLI_SWITCH(command, unused)},
     {"cm|compute-memory|compute_memory", "0|1", NULL, NULL,
-     CLI_CALL(command, unused, take_memory_from_logs)},
+     CLI_CALL(command, unused, read_memory_from_logs)},
     {"mf|memory-folder|memory_folder", "DIR", NULL, NULL,
      CLI_TEXT(command, unused_text)},
     {"dual|dualpipe-v|dualpipe_v", "0|1", NULL, NULL,
@@ -206,7 +206,7 @@ static bool add_naive(command *c, const ek_layers *layers, ek_cases *cases)
 }
 
 /* What today's training file says where the command line does not. */
-static bool take_today(command *c)
+static bool read_today(command *c)
 {
     ek_error err;
     ek_job job;
@@ -238,7 +238,7 @@ static bool take_today(command *c)
 }
 
 /* The gain over today's plan, which is the last case. */
-static void say_gain(const command *c, const ek_cases *cases, double limit)
+static void note_gain(const command *c, const ek_cases *cases, double limit)
 {
     const ek_timeline *now = &cases->timelines[cases->n - 1], *best = &cases->timelines[0];
     int stage;
@@ -257,7 +257,7 @@ static void say_gain(const command *c, const ek_cases *cases, double limit)
 }
 
 /* What a time limit would bring to a default search, whose proof ends after some seconds. */
-static void say_more_time(const command *c, const ek_balance_result *result)
+static void note_more_time(const command *c, const ek_balance_result *result)
 {
     const ek_balance_options *search = &c->search.options;
     if (result->status == EK_BALANCE_FEASIBLE && isfinite(search->proof_limit) && result->lower_bound > 0 &&
@@ -349,9 +349,9 @@ static int run_model(command *c, const ek_layers *layers)
     cli_stages_report(&stages, &c->model.cluster, c->model.n_stages, &report);
     if (!print_answer(c, &report, choice.order) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
-    say_more_time(c, result);
+    note_more_time(c, result);
     if (feasible)
-        say_gain(c, &cases, stages.memory_mb ? 0 : c->search.options.memory_limit_mb);
+        note_gain(c, &cases, stages.memory_mb ? 0 : c->search.options.memory_limit_mb);
     if (!feasible && stages.memory_mb)
         cli_error(NULL, "%s the stages' limits; every one would have to grow by %.0f MB%s, stage %d to %.0f MB",
                   result->smallest_limit_exact ? "nothing fits into" : "found no plan within",
@@ -381,7 +381,7 @@ static int run_manual(const command *c, const ek_layers *layers)
 }
 
 /* -dual 1 is a schedule here. */
-static bool take_dual(command *c)
+static bool read_dual(command *c)
 {
     const ek_schedule *dual = ek_schedule_of(EK_SCHEDULE_DUALPIPE, EK_PLACE_V);
     if (!c->dual)
@@ -449,7 +449,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model);
-    if (!take_dual(&c) || !check_auto(&c, operand) || !take_today(&c))
+    if (!read_dual(&c) || !check_auto(&c, operand) || !read_today(&c))
         return EXIT_WRONG;
     if (c.sweep && !check_sweep(&c))
         return EXIT_WRONG;

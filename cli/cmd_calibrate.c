@@ -103,7 +103,7 @@ static bool is_source(const ek_run_file *file)
 }
 
 /* Of what a run left, its settings, its log and its profile. */
-static bool take_folder(command *c, const char *path)
+static bool read_folder(command *c, const char *path)
 {
     int first = c->files.n, n = 0;
     if (!cli_run_take(&c->files, path, EK_RUN_UNKNOWN))
@@ -118,11 +118,11 @@ static bool take_folder(command *c, const char *path)
     return n > 0;
 }
 
-static bool take_sources(command *c)
+static bool read_sources(command *c)
 {
     for (int i = 0; i < MAX_SOURCES && c->operand[i]; i++) {
         if (is_folder(c->operand[i])) {
-            if (!take_folder(c, c->operand[i]))
+            if (!read_folder(c, c->operand[i]))
                 return false;
         } else {
             c->path[c->n++] = c->operand[i];
@@ -202,7 +202,7 @@ static bool answer(command *c)
     cli_progress progress;
     ek_error err;
     if (!check(c) || !cli_check_output(c->output) || (c->svg && !cli_check_output(c->svg)) ||
-        (c->html && !cli_check_output(c->html)) || !take_sources(c) || !find_start(c))
+        (c->html && !cli_check_output(c->html)) || !read_sources(c) || !find_start(c))
         return false;
     cli_progress_begin(&progress);
     heard.to = &progress.listener;

@@ -20,7 +20,7 @@ typedef struct command {
     bool format_given;
 } command;
 
-static bool take_which(const cli_option *option, const char *text, void *place)
+static bool read_which(const cli_option *option, const char *text, void *place)
 {
     int i = cli_word(option, text);
     *(ek_peak *)place = i == 0 ? EK_PEAK_USED : EK_PEAK_ACTUAL;
@@ -30,7 +30,7 @@ static bool take_which(const cli_option *option, const char *text, void *place)
 static const cli_option options[] = {
     {"which", "used|actual",
      "which peak counts: actual (the default), with fragments, what the device must hold; or used", "logs",
-     CLI_CALL(command, which, take_which), .must = "used or actual", .otherwise = "actual",
+     CLI_CALL(command, which, read_which), .must = "used or actual", .otherwise = "actual",
      .manual = "which peak counts: `actual`, with fragments, what the device must hold; or `used`. Published init "
                "files hold the actual ones; a stage fits its device when the actual peak does"},
     {"s|stages|stage", "N", "stages of the dry run (those of --init, else one more than the highest that has a log)",
@@ -95,7 +95,7 @@ static bool check_options(command *c)
 }
 
 /* The file's own number of stages, so that missing ones are known by name. */
-static bool take_stages(command *c)
+static bool read_stages(command *c)
 {
     ek_error err;
     int n_stages, n_rounds;
@@ -121,13 +121,13 @@ static const char *peak_line(ek_peak which)
     return which == EK_PEAK_USED ? "Used peak memory usage" : "Actual peak memory usage";
 }
 
-static void say_lines(const ek_log *log)
+static void note_lines(const ek_log *log)
 {
     for (int i = 0; i < log->n_lines; i++)
         fprintf(stderr, "    %s\n", log->line[i]);
 }
 
-static void say_gap(const ek_round *round, const ek_stage_log *log, int stage, ek_peak which)
+static void note_gap(const ek_round *round, const ek_stage_log *log, int stage, ek_peak which)
 {
     ek_peak other = which == EK_PEAK_USED ? EK_PEAK_ACTUAL : EK_PEAK_USED;
     if (!log)
@@ -143,16 +143,16 @@ static void say_gap(const ek_round *round, const ek_stage_log *log, int stage, e
         fprintf(stderr, "stage %d: %s has no peak; %s:\n", stage, log->path,
                 log->log.errors ? "its last errors" : "it has no errors and ends");
     if (log)
-        say_lines(&log->log);
+        note_lines(&log->log);
 }
 
-static void say_gaps(const ek_collection *logs, ek_peak which)
+static void note_gaps(const ek_collection *logs, ek_peak which)
 {
     for (int r = 0; r < logs->n_rounds; r++)
         for (int s = 0; s < logs->n_stages; s++) {
             const ek_stage_log *log = ek_round_find(&logs->round[r], s);
             if (isnan(ek_stage_log_peak(log, which)))
-                say_gap(&logs->round[r], log, s, which);
+                note_gap(&logs->round[r], log, s, which);
         }
 }
 
@@ -168,7 +168,7 @@ static void describe_fragments(const ek_collection *logs, char *text, size_t siz
         snprintf(text, size, "; largest fragmentation %.1f %% (stage %d)", 100 * share, most->stage);
 }
 
-static void say_written(const command *c, const ek_collection *logs, const cli_replaced *how)
+static void note_written(const command *c, const ek_collection *logs, const cli_replaced *how)
 {
     char fragments[96], backup[sizeof how->backup + 32] = "";
     const char *where = c->output ? c->output : c->init, *which = c->which == EK_PEAK_USED ? "used" : "actual";
@@ -198,7 +198,7 @@ static int fill(const command *c, const ek_collection *logs, int gaps)
     bool fine = cli_replace_file(c->init, c->output, text, size, &how);
     free(text);
     if (fine)
-        say_written(c, logs, &how);
+        note_written(c, logs, &how);
     return fine && cli_printed(EK_OK, NULL) ? EXIT_DONE : EXIT_WRONG;
 }
 
@@ -215,7 +215,7 @@ static int answer_no(const command *c, const ek_collection *logs, int gaps)
 {
     ek_peak other = c->which == EK_PEAK_USED ? EK_PEAK_ACTUAL : EK_PEAK_USED;
     int n = logs->n_rounds * logs->n_stages, other_gaps = ek_collection_count_gaps(logs, other);
-    say_gaps(logs, c->which);
+    note_gaps(logs, c->which);
     if (other_gaps == 0)
         cli_error(NULL, "%d of %d peaks are missing: there are lines '%s' alone; --which %s takes those", gaps, n,
                   peak_line(other), other == EK_PEAK_USED ? "used" : "actual");
@@ -251,7 +251,7 @@ static int answer(const command *c, const ek_collection *logs)
     if (gaps > 0 && !c->allow_missing)
         return answer_no(c, logs, gaps);
     if (gaps > 0)
-        say_gaps(logs, c->which);
+        note_gaps(logs, c->which);
     return c->init ? fill(c, logs, gaps) : print_usage(c, logs, gaps);
 }
 
@@ -263,7 +263,7 @@ static int run(int argc, char **argv)
     int parsed = cli_parse(&spec, argc, argv, &c, c.source);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
-    if (!check_options(&c) || !take_stages(&c))
+    if (!check_options(&c) || !read_stages(&c))
         return EXIT_WRONG;
     if (ek_collection_read(c.source, c.n_sources, c.n_stages, &cli_listener, &logs, &err)) {
         cli_error(&err, "%s", err.message);

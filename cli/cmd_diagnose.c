@@ -32,7 +32,7 @@ typedef struct command {
     bool quiet;
 } command;
 
-static bool take_file(const cli_option *option, const char *text, void *place)
+static bool read_file(const cli_option *option, const char *text, void *place)
 {
     static const struct {
         const char *name;
@@ -50,16 +50,16 @@ static bool take_file(const cli_option *option, const char *text, void *place)
 
 static const cli_option options[] = {
     {"trace", "DIR|FILE", "this is a profile, whatever is in it; may be repeated",
-     "what the run left, when it is not to be told by content", CLI_CALL(command, files, take_file)},
+     "what the run left, when it is not to be told by content", CLI_CALL(command, files, read_file)},
     {"config", "FILE", "settings of the job: a training YAML, a Megatron script or arguments, a config.json", NULL,
-     CLI_CALL(command, files, take_file),
+     CLI_CALL(command, files, read_file),
      .manual = "settings of the job: a training YAML, a script or arguments of Megatron, a TOML of torchtitan, a "
                "`config.json`"},
     {"dryrun", "DIR|FILE", "logs of a dry run, or a listing of their peaks; may be repeated: rounds", NULL,
-     CLI_CALL(command, files, take_file)},
-    {"ir", "FILE", "a graph as text; may be repeated", NULL, CLI_CALL(command, files, take_file),
+     CLI_CALL(command, files, read_file)},
+    {"ir", "FILE", "a graph as text; may be repeated", NULL, CLI_CALL(command, files, read_file),
      .manual = "a graph of MindSpore as text; may be repeated, up to 64"},
-    {"log", "FILE", "the training log", NULL, CLI_CALL(command, files, take_file)},
+    {"log", "FILE", "the training log", NULL, CLI_CALL(command, files, read_file)},
     CLI_JOB_OPTIONS(command, job),
     {"device", "NAME|FILE", "the device, for its memory and modelled times", "limits", CLI_TEXT(command, device),
      .manual = "the device: its memory, the limit where nothing else tells one, and the step that is predicted on "
@@ -112,7 +112,7 @@ static const cli_spec spec = {
 
 /* ---- options ---- */
 
-static bool take_sources(command *c)
+static bool read_sources(command *c)
 {
     for (int i = 0; i < MAX_SOURCES && c->source[i]; i++) {
         if (strcmp(c->source[i], "-") == 0) {
@@ -294,7 +294,7 @@ static int run(int argc, char **argv)
         cli_error(NULL, "out of memory");
     else if (parsed == CLI_HELP)
         code = EXIT_DONE;
-    else if (parsed == CLI_OK && check(&c) && take_sources(&c) && read_run(&c, f))
+    else if (parsed == CLI_OK && check(&c) && read_sources(&c) && read_run(&c, f))
         code = diagnose(&c, f);
     if (f)
         ek_run_evidence_clear(f);

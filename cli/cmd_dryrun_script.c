@@ -22,7 +22,7 @@ typedef struct command {
     const char *words[MAX_WORDS];
 } command;
 
-static bool take_layout(const cli_option *option, const char *text, void *place)
+static bool read_layout(const cli_option *option, const char *text, void *place)
 {
     (void)option;
     for (int i = 0; i < EK_N_LOG_LAYOUTS; i++)
@@ -115,7 +115,7 @@ static const cli_option options[] = {
      .manual = "folder of the logs, relative to where the script is run"},
     {"layout", "stage-rank|rank|log", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
      "DIR/log/stageS_R/mindformer.log", NULL,
-     CLI_CALL(command, script.layout, take_layout), .otherwise = "stage-rank",
+     CLI_CALL(command, script.layout, read_layout), .otherwise = "stage-rank",
      .manual = "where in it: `stage-rank` is `DIR/stage_S_rank_R/mindformer.log`, `rank` is `DIR/rank_R.log`, "
                "`log` is `DIR/log/stageS_R/mindformer.log`"},
     {"o|output", "FILE", "the script, made executable ({})", NULL,

@@ -108,7 +108,7 @@ static bool ask(command *c)
 }
 
 /* What is not given comes from the training file. A YAML's own lists may be wrong. */
-static bool take_from_train(command *c)
+static bool read_from_train(command *c)
 {
     ek_error err;
     if (!c->apply)
@@ -208,7 +208,7 @@ static int run(int argc, char **argv)
     }
     if (argc == 1 && cli_can_ask() && !ask(&c))
         return EXIT_WRONG;
-    int code = take_from_train(&c) && check(&c) && load_rough(&c) ? answer(&c) : EXIT_WRONG;
+    int code = read_from_train(&c) && check(&c) && load_rough(&c) ? answer(&c) : EXIT_WRONG;
     ek_layers_clear(&c.layers);
     ek_job_clear(&c.job);
     return code;

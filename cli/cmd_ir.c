@@ -22,7 +22,7 @@ typedef struct command {
     ek_ir_check_options check;
 } command;
 
-static bool take_operators(const cli_option *option, const char *text, void *place)
+static bool read_operators(const cli_option *option, const char *text, void *place)
 {
     ek_error err;
     ek_ir_view *view = place;
@@ -48,7 +48,7 @@ static const cli_option options[] = {
     {"op|operators", "REGEX",
      "show the operators whose primitive, instance name or scope this extended regular expression is found in, one by "
      "one too",
-     NULL, CLI_CALL(command, view, take_operators),
+     NULL, CLI_CALL(command, view, read_operators),
      .manual = "the same for operators whose primitive, instance name or scope this POSIX extended regular "
                "expression is found in; with `--layer` those that fit both",
      .otherwise = "all"},

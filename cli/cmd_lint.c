@@ -33,7 +33,7 @@ typedef struct command {
     bool list, quiet;
 } command;
 
-static bool take_ids(const cli_option *option, const char *text, void *place)
+static bool read_ids(const cli_option *option, const char *text, void *place)
 {
     ids *list = place;
     size_t size = strlen(text) + 1;
@@ -53,7 +53,7 @@ static bool take_ids(const cli_option *option, const char *text, void *place)
     return true;
 }
 
-static bool take_device(const cli_option *option, const char *text, void *place)
+static bool read_device(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
     ek_error err;
@@ -72,12 +72,12 @@ static const cli_option options[] = {
     {"level", "note|warning|error", "from which level on findings make the exit status 1 ({})", "what counts",
      CLI_WORD(command, counts), .must = "one of note|warning|error"},
     {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL,
-     CLI_CALL(command, only, take_ids)},
-    {"off", "RULE", "without these rules; may be repeated", NULL, CLI_CALL(command, off, take_ids)},
+     CLI_CALL(command, only, read_ids)},
+    {"off", "RULE", "without these rules; may be repeated", NULL, CLI_CALL(command, off, read_ids)},
     {"devices", "N", "devices of the run, where the files do not tell", NULL,
      CLI_INT(command, options.n_devices, 1, MAX_DEVICES)},
     {"device", "NAME|FILE", "what the run is on: rules on the time of a step then say what is predicted for it", NULL,
-     CLI_CALL_ALL(take_device)},
+     CLI_CALL_ALL(read_device)},
     {"kind", "yaml|shell|python|toml", "what to take files for whose names do not tell, standard input (-) among them",
      NULL, CLI_WORD(command, options.kind), .must = "one of yaml|shell|python|toml"},
     {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output",

@@ -29,7 +29,7 @@ typedef struct command {
     bool times_given, list_rules, tensors, measures, quiet, used_peaks, peak_given;
 } command;
 
-static bool take_allocation(const cli_option *option, const char *text, void *place)
+static bool read_allocation(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
     if (cli_word(option, text) < 0)
@@ -38,7 +38,7 @@ static bool take_allocation(const cli_option *option, const char *text, void *pl
     return cli_take_rule(option, c->allocation, &c->job);
 }
 
-static bool take_times(const cli_option *option, const char *text, void *place)
+static bool read_times(const cli_option *option, const char *text, void *place)
 {
     ek_error err;
     ek_times *times = place;
@@ -60,7 +60,7 @@ static const cli_option options[] = {
      .manual = "list the rules with their values and what each rests on, and end; without FILE those of "
                "MindFormers"},
     {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL,
-     CLI_CALL_ALL(take_allocation), .manual = "what places tensors, short for `--rule allocation=`"},
+     CLI_CALL_ALL(read_allocation), .manual = "what places tensors, short for `--rule allocation=`"},
     {"calibrate", "SOURCE",
      "fit what cannot be derived to measured peaks: a folder of logs or a listing, as `evenkeel collect` reads, or "
      "lines "
@@ -117,7 +117,7 @@ static const cli_option options[] = {
                "`evenkeel trace --layers-out` wrote; they win over those of `--device`"},
     {"time", "TIMES",
      "with --layers-out: measured forward times, as head=0.1,body=3.1,tail=3.5; they win over all others", NULL,
-     CLI_CALL(command, times, take_times), CLI_GIVEN(command, times_given),
+     CLI_CALL(command, times, read_times), CLI_GIVEN(command, times_given),
      .manual = "measured forward times for the layer file, in ms, as `head=0.1,body=3.1,tail=3.5`; they win over "
                "all others. Without others a backward pass takes twice its forward"},
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
@@ -261,7 +261,7 @@ static bool find_device(const command *c, found *f)
 }
 
 /* Both readings of the file have the same limit. */
-static void take_limit(found *f)
+static void read_limit(found *f)
 {
     if (!f->has_device)
         return;
@@ -387,7 +387,7 @@ static bool write_files(const command *c, const found *f, const ek_memory_report
     return !c->layers || cli_memory_layers(c->layers, &f->job, &times);
 }
 
-static void say_next(const command *c, const found *f)
+static void note_next(const command *c, const found *f)
 {
     const ek_job *job = &f->job;
     if (c->quiet)
@@ -433,7 +433,7 @@ static int answer(const command *c, const found *f)
                                      .color = cli_color(STDOUT_FILENO)};
     if (!write_files(c, f, &report) || !print(c, &report))
         return EXIT_WRONG;
-    say_next(c, f);
+    note_next(c, f);
     return f->memory.fits ? EXIT_DONE : EXIT_NO;
 }
 
@@ -462,7 +462,7 @@ static int run_found(const command *c, found *f)
         return list_rules(c, f);
     if (!find_device(c, f))
         return EXIT_WRONG;
-    take_limit(f);
+    read_limit(f);
     if (!predict(c, f) || !find_more(c, f))
         return EXIT_WRONG;
     return answer(c, f);

@@ -28,7 +28,7 @@ typedef struct command {
     bool list_devices;
 } command;
 
-static bool take_baseline(const cli_option *option, const char *text, void *place)
+static bool read_baseline(const cli_option *option, const char *text, void *place)
 {
     ek_metrics_input *input = place;
     (void)option;
@@ -56,7 +56,7 @@ static bool add_trace(command *c, const char *path)
     return true;
 }
 
-static bool take_trace(const cli_option *option, const char *text, void *place)
+static bool parse_trace(const cli_option *option, const char *text, void *place)
 {
     (void)option;
     return add_trace(place, text);
@@ -67,14 +67,14 @@ _Static_assert(EK_ATTENTION_CAUSAL == 0 && EK_ATTENTION_NONE == 2, "words in the
 static const cli_option options[] = {
     {"log", "FILE", "training log of MindFormers, MindSpeed, Megatron-LM or torchtitan; - is standard input",
      "what was measured", CLI_TEXT(command, log)},
-    {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL, CLI_CALL_ALL(take_trace)},
+    {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL, CLI_CALL_ALL(parse_trace)},
     {"step-seconds", "S", "time of a step", NULL, CLI_DOUBLE(command, input.step_seconds, 1e-9, 1e18)},
     {"samples-per-second", "X", "of the whole cluster", NULL, CLI_DOUBLE(command, input.samples_per_second, 1e-9, 1e18),
      .manual = "samples/s of the whole cluster"},
     {"tokens-per-second-per-device", "X", "tokens/s/p", NULL,
      CLI_DOUBLE(command, input.tokens_per_second_per_device, 1e-9, 1e18), .manual = "tokens/s of one device"},
     {"baseline", "X/N", "samples/s of N devices that linearity is against", NULL,
-     CLI_CALL(command, input, take_baseline)},
+     CLI_CALL(command, input, read_baseline)},
     {"model", "FILE", "training YAML, launch script or config.json, as `evenkeel memory` reads", "the model",
      CLI_TEXT(command, model),
      .manual = "training YAML, TOML of torchtitan, launch script or `config.json`, as `evenkeel memory` reads"},
@@ -177,7 +177,7 @@ static bool is_folder(const char *path)
 }
 
 /* Of what a run left, its settings and what tells a step time: a log, since it is of the whole run, else the trace. */
-static bool take_folder(command *c, found *f, const char *path)
+static bool read_folder(command *c, found *f, const char *path)
 {
     int first = f->files.n;
     bool has_log = f->has_log, has_trace = false;
@@ -198,7 +198,7 @@ static bool take_folder(command *c, found *f, const char *path)
 }
 
 /* Neither a log nor a good model file. @param why  what is wrong with it as a model file */
-static bool take_other(command *c, const char *path, const ek_error *why)
+static bool read_other(command *c, const char *path, const ek_error *why)
 {
     ek_run_kind kind = ek_run_kind_of(path);
     if (kind == EK_RUN_CONFIG)
@@ -227,7 +227,7 @@ static bool sort_path(command *c, found *f, const char *path)
         return false;
     }
     if (is_folder(path))
-        return take_folder(c, f, path);
+        return read_folder(c, f, path);
     if (ek_train_log_read(path, NULL, &log, &err) == EK_OK) {
         ek_train_log_clear(&log);
         return read_log(f, path, &err) || said(EK_ERR_INPUT, &err);
@@ -236,7 +236,7 @@ static bool sort_path(command *c, found *f, const char *path)
         ek_job_clear(&job);
         return read_job(c, f, path);
     }
-    return take_other(c, path, &err);
+    return read_other(c, path, &err);
 }
 
 static bool read_files(command *c, found *f)
@@ -254,7 +254,7 @@ static bool read_files(command *c, found *f)
 
 /* ---- the trace ---- */
 
-static bool take_step(const ek_trace_run *run, found *f, double *out)
+static bool read_step(const ek_trace_run *run, found *f, double *out)
 {
     ek_trace_step_time step = ek_trace_run_step(run);
     f->n_trace_steps = step.n_steps;
@@ -279,7 +279,7 @@ static bool read_trace(command *c, found *f)
     cli_progress_end(&progress);
     if (!said(status, &err))
         return false;
-    bool fine = take_step(&traces, f, &c->input.step_seconds);
+    bool fine = read_step(&traces, f, &c->input.step_seconds);
     ek_trace_run_clear(&traces);
     f->source = c->trace[0];
     return fine;
@@ -307,7 +307,7 @@ static bool check_sources(const command *c, const found *f)
 }
 
 /* The rate that a log prints itself, where a batch is not known to work one out from the step time. */
-static void take_printed_rate(command *c, double rate)
+static void read_printed_rate(command *c, double rate)
 {
     if (c->input.n_devices > 0)
         c->input.samples_per_second = rate * c->input.n_devices;
@@ -316,7 +316,7 @@ static void take_printed_rate(command *c, double rate)
 }
 
 /* What the log tells and nobody else does. */
-static void take_log_sizes(command *c, found *f)
+static void read_log_sizes(command *c, found *f)
 {
     const ek_train_log *log = &f->log;
     ek_metrics_input *in = &c->input;
@@ -334,24 +334,24 @@ static void take_log_sizes(command *c, found *f)
         in->seq_length = (int)log->seq_length;
 }
 
-static void take_log(command *c, found *f)
+static void parse_log(command *c, found *f)
 {
     double rate = ek_train_log_token_rate(&f->log);
     if (f->has_job)
         ek_train_log_time(&f->log, &f->job);
     f->has_summary = ek_train_log_summarise(&f->log, &f->summary);
-    take_log_sizes(c, f);
+    read_log_sizes(c, f);
     if (!f->has_summary && rate > 0)
         c->input.tokens_per_second_per_device = rate;
     if (!f->has_summary)
         return;
     c->input.step_seconds = f->summary.median_seconds;
     if (!f->has_job && c->input.global_batch <= 0 && !isnan(f->summary.median_rate))
-        take_printed_rate(c, f->summary.median_rate);
+        read_printed_rate(c, f->summary.median_rate);
 }
 
 /* Without a model file the degrees are all there is to know of the job. */
-static bool take_degrees(command *c)
+static bool read_degrees(command *c)
 {
     const ek_job_overrides *o = &c->job.overrides;
     ek_metrics_input *in = &c->input;
@@ -439,10 +439,10 @@ static bool answer(command *c, found *f)
     ek_error err;
     if (!read_files(c, f) || !check_sources(c, f) || !read_trace(c, f) || !find_device(c, f))
         return false;
-    if (!f->has_job && !take_degrees(c))
+    if (!f->has_job && !read_degrees(c))
         return false;
     if (f->has_log)
-        take_log(c, f);
+        parse_log(c, f);
     c->input.job = f->has_job ? &f->job : NULL;
     return said(ek_metrics_compute(&c->input, &f->metrics, &err), &err) && predict(c, f) && print(c, f);
 }

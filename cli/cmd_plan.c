@@ -17,7 +17,7 @@
 
 typedef cli_plan_command command;
 
-static bool take_schedules(const cli_option *option, const char *text, void *place)
+static bool read_schedules(const cli_option *option, const char *text, void *place)
 {
     ek_layout_options *o = place;
     (void)option;
@@ -39,7 +39,7 @@ static bool take_schedules(const cli_option *option, const char *text, void *pla
 }
 
 /* The axes that are asked about; the others are settled later. */
-static bool take_explain(const cli_option *option, const char *text, void *place)
+static bool read_explain(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
     ek_layout_options all = c->layout;
@@ -82,7 +82,7 @@ static const cli_option options[] = {
     {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL,
      CLI_CALL(command, layout, cli_take_axes)},
     {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL,
-     CLI_CALL(command, layout, take_schedules), .otherwise = "`1f1b` and `interleaved`",
+     CLI_CALL(command, layout, read_schedules), .otherwise = "`1f1b` and `interleaved`",
      .manual = "schedules to try, commas between them, of those that the framework runs"},
     {"top", "N", "plans to find and prove (default 10; 20 with --trials)", "the search",
      CLI_INT(command, layout.n_best, 1, 1000), .otherwise = "10; 20 with `--trials`",
@@ -95,7 +95,7 @@ static const cli_option options[] = {
      CLI_INT(command, layout.n_threads, 1, 256), .otherwise = "all cores",
      .manual = "threads; the answer is the same for any number"},
     {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions",
-     CLI_CALL_ALL(take_explain),
+     CLI_CALL_ALL(read_explain),
      .manual = "[why](plan.md#why-not-this-layout) the best layout with these values is not the best of all"},
     {"way", NULL, "from today's layout to the best one change at a time, what shortens the step most first", NULL,
      CLI_FLAG(command, way),

@@ -171,7 +171,7 @@ static bool write_tables(const command *c, ek_output tables)
 }
 
 /* Sentences on what the layer file rests on, one a line. */
-static void say_notes(char *notes)
+static void note_notes(char *notes)
 {
     for (char *line = notes, *end; line && *line; line = end) {
         end = line + strcspn(line, "\n");
@@ -195,7 +195,7 @@ static bool write_layer_file(const command *c, const ek_trace_run *run)
     }
     bool fine = cli_write_file(c->layers, write_layers, &layers);
     if (fine && notes)
-        say_notes(notes);
+        note_notes(notes);
     free(notes);
     ek_layers_clear(&layers);
     return fine;

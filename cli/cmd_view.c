@@ -24,7 +24,7 @@ typedef struct command {
     const char *needs_serve; /* an option that does */
 } command;
 
-static bool take_against(const cli_option *option, const char *text, void *place)
+static bool read_against(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
     (void)option;
@@ -41,7 +41,7 @@ static const cli_option options[] = {
      .manual = "write the page there; `-` is standard output"},
     {"title", "TEXT", "its title", NULL, CLI_TEXT(command, serving.title), .manual = "title of the page"},
     {"against", "FILE|DIR", "compare with this; may be repeated: the files of one other run", NULL,
-     CLI_CALL_ALL(take_against), CLI_GIVEN(command, compares),
+     CLI_CALL_ALL(read_against), CLI_GIVEN(command, compares),
      .manual = "compare with this; may be repeated, for the files of one other run. Plans that come without a "
                "model share the first one's"},
     {"serve", NULL, "start a server on this machine instead of writing a page: for traces of any size", "serving",
@@ -103,7 +103,7 @@ static const cli_spec spec = {
 
 /* ---- options ---- */
 
-static bool take_sources(command *c)
+static bool read_sources(command *c)
 {
     c->first.given = c->source[0];
     for (int i = 0; i < MAX_SOURCES && c->source[i]; i++) {
@@ -195,7 +195,7 @@ static bool choose_output(const command *c, char *path, size_t size, bool *repla
     return false;
 }
 
-static bool tell_page(const command *c, const char *path, bool replaces)
+static bool report_page(const command *c, const char *path, bool replaces)
 {
     struct stat about;
     ek_error err;
@@ -233,7 +233,7 @@ static int make_page(command *c)
         (c->compares && !read_set(c, &c->first, &c->second)))
         return EXIT_WRONG;
     const page whole = {c, c->compares ? &c->second : NULL};
-    bool fine = cli_write_output(path, write_page, &whole) && tell_page(c, path, replaces);
+    bool fine = cli_write_output(path, write_page, &whole) && report_page(c, path, replaces);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
 
@@ -283,7 +283,7 @@ static int run(int argc, char **argv)
     share(&c->how);
     if (parsed == CLI_HELP)
         code = EXIT_DONE;
-    else if (parsed == CLI_OK && check(c) && take_sources(c) && (!c->serve || check_served(c)))
+    else if (parsed == CLI_OK && check(c) && read_sources(c) && (!c->serve || check_served(c)))
         code = run_command(c);
     ek_view_files_clear(&c->second);
     ek_view_files_clear(&c->first);

@@ -39,14 +39,14 @@ bool cli_take_memory(const cli_option *option, const char *text, void *place)
     return cli_memory_mb(cli_shown(option, name, sizeof name), text, place);
 }
 
-static bool take_recompute(const cli_option *option, const char *text, void *place)
+static bool read_recompute(const cli_option *option, const char *text, void *place)
 {
     int i = cli_word(option, text);
     *(int *)place = i == 1 ? EK_RECOMPUTE_FULL : EK_RECOMPUTE_NONE;
     return i >= 0;
 }
 
-static bool take_on_off(const cli_option *option, const char *text, void *place)
+static bool read_on_off(const cli_option *option, const char *text, void *place)
 {
     int i = cli_word(option, text);
     *(int *)place = i == 0;
@@ -71,9 +71,9 @@ const cli_option cli_job_rows[] = {
     {"seq-length", "N", "tokens of a sequence", NULL, COUNT(seq_length, 1 << 28)},
     {"num-layers", "N", "decoder layers", NULL, COUNT(n_layers, EK_MAX_LAYERS)},
     {"sequence-parallel", "on|off", "split norms and kept inputs over the tensor parallel ranks", NULL,
-     CLI_CALL(cli_job_options, overrides.sequence_parallel, take_on_off), GIVEN},
+     CLI_CALL(cli_job_options, overrides.sequence_parallel, read_on_off), GIVEN},
     {"recompute", "none|full", "of every layer, instead of the file's lists", NULL,
-     CLI_CALL(cli_job_options, overrides.recompute, take_recompute), GIVEN},
+     CLI_CALL(cli_job_options, overrides.recompute, read_recompute), GIVEN},
     {"schedule", "SCHEDULE", "order of the blocks (`evenkeel balance --list-schedules` names all)", NULL,
      CLI_CALL(cli_job_options, overrides.schedule, cli_take_schedule), GIVEN},
     CLI_END,

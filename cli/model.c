@@ -51,27 +51,27 @@ bool cli_take_format(const cli_option *option, const char *text, void *place)
 }
 
 /* Keep a value that leaves a choice; the last one given counts. */
-static bool take_open(const char **place, const char *text)
+static bool read_open(const char **place, const char *text)
 {
     *place = cli_is_open(text) ? text : NULL;
     return *place != NULL;
 }
 
-static bool take_model_schedule(const cli_option *option, const char *text, void *place)
+static bool read_model_schedule(const cli_option *option, const char *text, void *place)
 {
     cli_model *model = place;
-    return (model->open && take_open(&model->open->schedules, text)) ||
+    return (model->open && read_open(&model->open->schedules, text)) ||
            cli_take_schedule(option, text, &model->schedule);
 }
 
-static bool take_chunks(const cli_option *option, const char *text, void *place)
+static bool read_chunks(const cli_option *option, const char *text, void *place)
 {
     cli_model *model = place;
-    return (model->open && take_open(&model->open->chunks, text)) || cli_int(option, text, &model->n_chunks);
+    return (model->open && read_open(&model->open->chunks, text)) || cli_int(option, text, &model->n_chunks);
 }
 
 /* "12", or "1.5p" for 1.5 x the stages. */
-static bool take_activation_limit(const cli_option *option, const char *text, void *place)
+static bool read_activation_limit(const cli_option *option, const char *text, void *place)
 {
     cli_model *model = place;
     char number[64];
@@ -125,7 +125,7 @@ const cli_option cli_pipeline_rows[] = {
      .manual = "stages. `simulate` takes them from the plan; `balance` prints a note when it takes the default and"
                " the dry run had another number"},
     {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline ({})", NULL,
-     CLI_CALL_ALL(take_chunks), CLI_RANGE(1, EK_MAX_CHUNKS), .otherwise = "1",
+     CLI_CALL_ALL(read_chunks), CLI_RANGE(1, EK_MAX_CHUNKS), .otherwise = "1",
      .manual = "chunks per stage, also called interleave or virtual pipeline; default also the least that "
                "`--schedule` is for. For `balance` also `auto` (1, 2, 3, 4, 6 and 8) or several numbers with "
                "commas: each is tried, and all are [ranked](balance.md#several-schedules)"},
@@ -138,7 +138,7 @@ const cli_option cli_pipeline_rows[] = {
      .manual = "1: the interleaved schedule with the shorter warm-up, which holds less memory; without effect for "
                "one chunk"},
     {"schedule", "SCHEDULE", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL,
-     CLI_CALL_ALL(take_model_schedule),
+     CLI_CALL_ALL(read_model_schedule),
      .otherwise = "by `-i`, `-lm`, `-seq`",
      .manual = "order of the blocks; `--list-schedules` names all. Without `-i` a schedule gets the least chunks "
                "that it is for. For `balance` also `auto` or several names with commas: each is tried, and all are"
@@ -147,7 +147,7 @@ const cli_option cli_pipeline_rows[] = {
      CLI_FLAG(cli_model, list_schedules)},
     {"activation-limit", "N|Np", "activations a stage may hold, in micro-batches of the whole stage, or that many times "
      "the stages (1.5p); for schedules that make their order for it (the schedule's own)", NULL,
-     CLI_CALL_ALL(take_activation_limit), CLI_RANGE(1e-3, 1e6),
+     CLI_CALL_ALL(read_activation_limit), CLI_RANGE(1e-3, 1e6),
      .otherwise = "the schedule's own",
      .manual = "activations a stage may hold, in micro-batches of the whole stage; `1.5p` is 1.5 times the stages."
                " For schedules that make their order for times and memory"},
@@ -369,7 +369,7 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
 }
 
 /* One setting that the init file has and the command line has not, for the note. */
-static void say_taken(char *text, size_t size, const char *option, double value)
+static void note_taken(char *text, size_t size, const char *option, double value)
 {
     size_t used = strlen(text);
     snprintf(text + used, size - used, " %s %g", option, value);
@@ -391,12 +391,12 @@ void cli_model_take_run(cli_model *model, bool open)
     for (size_t i = 0; run->given && i < sizeof counts / sizeof *counts; i++)
         if (counts[i].wanted && counts[i].value > 0) {
             *counts[i].place = counts[i].value;
-            say_taken(taken, sizeof taken, counts[i].option, counts[i].value);
+            note_taken(taken, sizeof taken, counts[i].option, counts[i].value);
         }
     if (run->given && !model->memory_given && run->memory_mb > 0) {
         model->memory_given = true;
         model->memory_mb = run->memory_mb;
-        say_taken(taken, sizeof taken, "-mem", run->memory_mb);
+        note_taken(taken, sizeof taken, "-mem", run->memory_mb);
     }
     if (taken[0])
         cli_note("from the init file's pipeline_config, since the command line does not say it:%s", taken);

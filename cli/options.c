@@ -38,7 +38,7 @@ typedef struct name_table {
 } name_table;
 
 /* Names of files and what stands in them may hold anything; a control character would reach the terminal. */
-static void say(const char *text)
+static void report(const char *text)
 {
     for (; *text; text++) {
         bool control = ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || *text == 0x7f;
@@ -46,19 +46,19 @@ static void say(const char *text)
     }
 }
 
-static void say_place(const ek_error *err, const char *kind)
+static void note_place(const ek_error *err, const char *kind)
 {
-    say(err && err->file[0] ? err->file : "evenkeel");
+    report(err && err->file[0] ? err->file : "evenkeel");
     if (err && err->file[0] && err->line > 0)
         fprintf(stderr, ":%d:%d", err->line, err->column);
     fprintf(stderr, ": %s: ", kind);
 }
 
-static void say_message(const char *format, va_list arguments)
+static void print_message(const char *format, va_list arguments)
 {
     char text[LONGEST_MESSAGE];
     vsnprintf(text, sizeof text, format, arguments);
-    say(text);
+    report(text);
     fputc('\n', stderr);
 }
 
@@ -66,8 +66,8 @@ void cli_error(const ek_error *err, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say_place(err, "error");
-    say_message(format, arguments);
+    note_place(err, "error");
+    print_message(format, arguments);
     va_end(arguments);
 }
 
@@ -75,16 +75,16 @@ void cli_note(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say_place(NULL, "note");
-    say_message(format, arguments);
+    note_place(NULL, "note");
+    print_message(format, arguments);
     va_end(arguments);
 }
 
 static void print_warning(void *user, const ek_error *warning)
 {
     (void)user;
-    say_place(warning, "warning");
-    say(warning->message);
+    note_place(warning, "warning");
+    report(warning->message);
     fputc('\n', stderr);
 }
 
@@ -427,7 +427,7 @@ static bool is_option_word(const char *text)
 }
 
 /* Put an operand into the next free place. */
-static bool take_operand(const cli_spec *spec, const char **operand, const char *text)
+static bool read_operand(const cli_spec *spec, const char **operand, const char *text)
 {
     int max = spec->max_operands ? spec->max_operands : 1, n = 0;
     while (n < max && operand[n])
@@ -582,7 +582,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const cha
         if (c == -1)
             break;
         if (c == 1) {
-            if (!take_operand(spec, operand, optarg))
+            if (!read_operand(spec, operand, optarg))
                 return CLI_WRONG;
             continue;
         }
@@ -607,7 +607,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const cha
             return CLI_WRONG;
     }
     for (; optind < argc; optind++) /* after "--" */
-        if (!take_operand(spec, operand, argv[optind]))
+        if (!read_operand(spec, operand, argv[optind]))
             return CLI_WRONG;
     return CLI_OK;
 }

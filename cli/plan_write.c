@@ -29,7 +29,7 @@ static int compare_file(const char *path, const char *text, size_t size)
 }
 
 /* False after a message. */
-static bool put(const char *path, const char *text, size_t size)
+static bool add(const char *path, const char *text, size_t size)
 {
     int there = compare_file(path, text, size);
     if (there == 0)
@@ -76,7 +76,7 @@ static bool write_one(const cli_plan *f, const ek_layout_plan *plan, const char 
         cli_error(NULL, "%s %d: %s", what, number, err.message);
     fine = fine && (status == EK_OK || status == EK_ERR_INPUT);
     if (fine && status == EK_OK) {
-        fine = put(name, text, size);
+        fine = add(name, text, size);
         *path = fine ? strdup(name) : NULL;
         compare_step(&now, plan, f, name);
     }

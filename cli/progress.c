@@ -40,13 +40,13 @@ static void wipe(cli_progress *p)
 }
 
 /* Warnings may come while the bar stands there. */
-static void say_warning(void *user, const ek_error *warning)
+static void print_warning(void *user, const ek_error *warning)
 {
     wipe(user);
     cli_listener.warn(cli_listener.user, warning);
 }
 
-static void say_note(void *user, const ek_error *note)
+static void print_note(void *user, const ek_error *note)
 {
     wipe(user);
     cli_notes.warn(cli_notes.user, note);
@@ -55,8 +55,8 @@ static void say_note(void *user, const ek_error *note)
 void cli_progress_init(cli_progress *progress)
 {
     *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
-    progress->listener = (ek_listener){say_warning, progress};
-    progress->notes = (ek_listener){say_note, progress};
+    progress->listener = (ek_listener){print_warning, progress};
+    progress->notes = (ek_listener){print_note, progress};
 }
 
 void cli_progress_begin(cli_progress *progress)

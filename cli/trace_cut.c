@@ -29,7 +29,7 @@ typedef struct command {
 } command;
 
 /* "20ms" as nanoseconds. */
-static bool take_time(const cli_option *option, const char *text, void *place)
+static bool read_time(const cli_option *option, const char *text, void *place)
 {
     int64_t *ns = place;
     static const struct {
@@ -48,7 +48,7 @@ static bool take_time(const cli_option *option, const char *text, void *place)
     return false;
 }
 
-static bool take_rank(const cli_option *option, const char *text, void *place)
+static bool read_rank(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
     if (c->selection.n_ranks == MAX_RANKS) {
@@ -58,7 +58,7 @@ static bool take_rank(const cli_option *option, const char *text, void *place)
     return cli_int(option, text, &c->rank[c->selection.n_ranks++]);
 }
 
-static bool take_layer(const cli_option *option, const char *text, void *place)
+static bool read_layer(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
     (void)option;
@@ -73,19 +73,19 @@ static bool take_layer(const cli_option *option, const char *text, void *place)
 static const cli_option options[] = {
     {"from", "TIME",
      "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
-     "what to keep", CLI_CALL(command, selection.from, take_time), CLI_GIVEN(command, selection.from_given),
+     "what to keep", CLI_CALL(command, selection.from, read_time), CLI_GIVEN(command, selection.from_given),
      .manual = "leave out what ended before: time after the first event of all, a number of us, or with `ns`, "
                "`us`, `ms`, `s`. What overlaps the range is kept whole"},
-    {"to", "TIME", "leave out what starts then or later", NULL, CLI_CALL(command, selection.to, take_time),
+    {"to", "TIME", "leave out what starts then or later", NULL, CLI_CALL(command, selection.to, read_time),
      CLI_GIVEN(command, selection.to_given)},
     {"step", "NAME", "this step alone, by its number in the trace", NULL, CLI_TEXT(command, selection.step),
      .manual = "the window of this step, host and device, by its number in the trace"},
-    {"rank", "N", "this rank; may be repeated", NULL, CLI_CALL_ALL(take_rank), CLI_RANGE(0, 1 << 24)},
+    {"rank", "N", "this rank; may be repeated", NULL, CLI_CALL_ALL(read_rank), CLI_RANGE(0, 1 << 24)},
     {"layer", "NAME",
      "events of this layer: an element of operators' paths (3-LLamaDecodeLayer, or LLamaDecodeLayer for all) or a "
      "module "
      "of PyTorch (LlamaDecoderLayer_3); may be repeated",
-     NULL, CLI_CALL_ALL(take_layer),
+     NULL, CLI_CALL_ALL(read_layer),
      .manual = "events of this layer: an element of operators' paths (`3-LLamaDecodeLayer`, or `LLamaDecodeLayer` for "
                "all of them), or events inside a module of PyTorch (`LlamaDecoderLayer_3`) and the kernels launched "
                "there; may be repeated"},

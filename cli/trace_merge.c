@@ -92,7 +92,7 @@ static void describe_clock(const ek_trace_clock *clock, char *text, size_t size)
 }
 
 /* What was added to whose times, and how well that is known. */
-static void say_clocks(const ek_trace_clocks *clocks)
+static void note_clocks(const ek_trace_clocks *clocks)
 {
     for (int i = 1; i < clocks->n; i++) {
         const ek_trace_clock *clock = &clocks->clock[i];
@@ -122,7 +122,7 @@ static int merge(command *c)
     bool fine = cli_write_output(c->output, write_trace, c);
     cli_progress_end(&c->progress);
     if (fine) {
-        say_clocks(&c->clocks);
+        note_clocks(&c->clocks);
         cli_note("%s: %lld events of %d ranks", cli_output_name(c->output), (long long)c->written->n_written,
                  c->written->n_ranks);
     }

@@ -134,13 +134,13 @@ static bool map(cli_document *document, int file)
     return true;
 }
 
-static void say(cli_document *document, cli_document_state state)
+static void report(cli_document *document, cli_document_state state)
 {
     __atomic_store_n(&document->state, (int)state, __ATOMIC_RELEASE);
 }
 
 /* The kept document of an earlier start, when its key is the same and it is whole. */
-static bool take_kept(cli_document *document)
+static bool read_kept(cli_document *document)
 {
     size_t length = strlen(document->kept_key);
     int file = open(document->kept_path, O_RDONLY | O_CLOEXEC);
@@ -151,7 +151,7 @@ static bool take_kept(cli_document *document)
     if (fine) {
         document->text += length;
         document->size -= length;
-        say(document, CLI_DOCUMENT_READY);
+        report(document, CLI_DOCUMENT_READY);
     } else if (document->mapped) {
         munmap(document->mapped, document->mapped_size);
         document->mapped = NULL;
@@ -179,10 +179,10 @@ void cli_document_check(cli_document *document)
         cli_note(
             "the figures could not be made; the timeline is there all the same (`evenkeel trace` on the same files "
             "says more)");
-        say(document, CLI_DOCUMENT_FAILED);
+        report(document, CLI_DOCUMENT_FAILED);
         return;
     }
-    say(document, CLI_DOCUMENT_READY);
+    report(document, CLI_DOCUMENT_READY);
     if (document->kept_path[0])
         cli_write_file(document->kept_path, write_kept, document);
 }
@@ -242,7 +242,7 @@ bool cli_document_begin(cli_document *document, const cli_view_how *how, const c
     *document = (cli_document){.file = -1};
     if (folder)
         name_kept(document, how, title, folder, first, second);
-    if (document->kept_path[0] && !how->fresh && take_kept(document))
+    if (document->kept_path[0] && !how->fresh && read_kept(document))
         return true;
     FILE *out = tmpfile();
     pid_t parent = getpid(), child = -1;

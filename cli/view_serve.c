@@ -100,7 +100,7 @@ static bool open_index(const cli_view_how *how, ek_view_files *set, ek_trace_ind
     return status == EK_OK;
 }
 
-static void say_indexed(const cli_view_how *how, const ek_trace_index_made *made)
+static void note_indexed(const cli_view_how *how, const ek_trace_index_made *made)
 {
     if (how->quiet || made->n_written == 0)
         return;
@@ -119,9 +119,9 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, ek
     bool compares = second->files.n > 0;
     if (!open_index(how, first, &made) || (compares && !open_index(how, second, &made_second)))
         return EXIT_WRONG;
-    say_indexed(how, &made);
+    note_indexed(how, &made);
     if (compares)
-        say_indexed(how, &made_second);
+        note_indexed(how, &made_second);
     const char *title = options->title ? options->title : first->name;
     int code = EXIT_WRONG;
     block_signals(&awaited);

@@ -165,7 +165,7 @@ ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const 
 }
 
 /* Take turns; `order` and `out` hold the best pair so far, at first the order of the even split and nothing. */
-static ek_status take_turns(const pipeline *on, ek_order **order, ek_balance_result *out, ek_error *err)
+static ek_status alternate(const pipeline *on, ek_order **order, ek_balance_result *out, ek_error *err)
 {
     double begin = ek__now();
     assert(*order);
@@ -228,7 +228,7 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
     ek_status status = schedule->arrange ? arrange_for_even(&on, &made, err) : make_order(&on, NULL, &made, err);
     if (!status)
         status =
-            schedule->arrange ? take_turns(&on, &made, &result, err) : ek_balance(layers, made, options, &result, err);
+            schedule->arrange ? alternate(&on, &made, &result, err) : ek_balance(layers, made, options, &result, err);
     if (status) {
         ek_order_free(made);
         ek_balance_result_clear(&result);

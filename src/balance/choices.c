@@ -63,7 +63,7 @@ static bool grow_doubles(double **array, size_t n)
     return grown != NULL;
 }
 
-static void put(listing *l)
+static void add(listing *l)
 {
     ek__choices *all = l->all;
     int v = all->problem->n_chunks, s = l->stage, at = all->n[s];
@@ -128,7 +128,7 @@ static void choose_options(listing *l, int i, double own)
 {
     int v = l->all->problem->n_chunks;
     if (i == v) {
-        put(l);
+        add(l);
         return;
     }
     for (int o = 0; o < l->chunk[i]->n_options && !give_up(l); o++) {

@@ -31,7 +31,7 @@ static bool put(const ek__problem *problem, ek__state *state, int cell, int firs
 }
 
 /* Chunks of model positions [from, to] by their cells' layer counts, at their thriftiest; those before are in place. */
-static bool put_range(const ek__problem *problem, ek__state *state, const int *layers, int from, int to)
+static bool add_range(const ek__problem *problem, ek__state *state, const int *layers, int from, int to)
 {
     const int *cell_at = problem->order->cell_at;
     int at = 0;
@@ -245,7 +245,7 @@ static bool fill_uniform(const ek__problem *problem, double limit, room_scratch 
     spread(problem, r->capacity, r->count);
     for (int b = 0; b < n; b++)
         split_bank(problem, &problem->bank[b], r->count[b], r->best + b * v, r->layers);
-    bool placed = put_range(problem, state, r->layers, 0, problem->n_cells - 1);
+    bool placed = add_range(problem, state, r->layers, 0, problem->n_cells - 1);
     r->no_memory |= !placed;
     return placed;
 }
@@ -418,7 +418,7 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
         int from = q < to_q ? q : to_q, to = q < to_q ? to_q : q;
         r->layers[a]--;
         r->layers[b]++;
-        if (!put_range(problem, state, r->layers, from, to))
+        if (!add_range(problem, state, r->layers, from, to))
             return false;
         double then = fullest(problem, state, NULL);
         if (then <= now || ek__random_unit(&random) < exp((now - then) / (temperature + 1e-9))) {
@@ -430,11 +430,11 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
         } else {
             r->layers[a]++;
             r->layers[b]--;
-            if (!put_range(problem, state, r->layers, from, to))
+            if (!add_range(problem, state, r->layers, from, to))
                 return false;
         }
     }
-    return put_range(problem, state, best, 0, n - 1);
+    return add_range(problem, state, best, 0, n - 1);
 }
 
 /* As even as the fixed stages leave it. */
@@ -484,7 +484,7 @@ ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state,
         goto done;
     }
     even(problem, r.layers);
-    if (!put_range(problem, state, r.layers, 0, problem->n_cells - 1)) {
+    if (!add_range(problem, state, r.layers, 0, problem->n_cells - 1)) {
         status = ek__no_memory(err);
         goto done;
     }

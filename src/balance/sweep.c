@@ -82,8 +82,8 @@ static const ek_schedule *schedule_at(const ek_sweep_input *in, const ek_shape *
 }
 
 /* An answer as a row, which takes the plan over. */
-static ek_status take_answer(ek_sweep_row *row, const ek_layers *layers, const ek_order *order, const ek_comm *comm,
-                             ek_balance_result *result, ek_error *err)
+static ek_status store_answer(ek_sweep_row *row, const ek_layers *layers, const ek_order *order, const ek_comm *comm,
+                              ek_balance_result *result, ek_error *err)
 {
     ek_timeline timeline;
     row->status = result->status;
@@ -126,7 +126,7 @@ static void run_value(sweeper *s, int i)
     if (status == EK_OK)
         status = ek_balance_arranged(layers, schedule, &shape, &options, &order, &result, &err);
     if (status == EK_OK)
-        status = take_answer(row, layers, order, &options.comm, &result, &err);
+        status = store_answer(row, layers, order, &options.comm, &result, &err);
     if (status)
         snprintf(row->impossible, sizeof row->impossible, "%.199s", err.message);
     ek_balance_result_clear(&result);

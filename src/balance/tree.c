@@ -102,7 +102,7 @@ static node *node_copy(const tree *t, const node *from)
     return n;
 }
 
-static void take_mix(const tree *t, node *n, const double *weight, double transfers)
+static void store_mix(const tree *t, node *n, const double *weight, double transfers)
 {
     memcpy(n->weight, weight, (size_t)ek__order_n_slots(t->problem->order) * sizeof(double));
     n->transfers = transfers;
@@ -251,7 +251,7 @@ static bool split(const tree *t, const ek__pricing *g, const node *n, const cut 
         /* Neither side is all of it. */
         assert(c->stage < 0 || (whole >= n->box.low[c->stage] && whole < n->box.high[c->stage]));
         assert(c->cell < 0 || c->by_time || (whole >= n->box.row_low[c->cell] && whole < n->box.row_high[c->cell]));
-        take_mix(t, h, g->best_weight, g->best_transfers);
+        store_mix(t, h, g->best_weight, g->best_transfers);
     }
     return true;
 }
@@ -385,7 +385,7 @@ static bool narrow(tree *t, node *n)
     t->failed |= verdict == EK__NO_MEMORY;
     if (verdict == EK__SHUT)
         return false;
-    take_mix(t, n, g->best_weight, g->best_transfers);
+    store_mix(t, n, g->best_weight, g->best_transfers);
     for (int s = 0; s < t->problem->n_stages; s++) {
         memcpy(t->root.from[s], g->from[s], (size_t)g->first[s][t->problem->n_layers + 1] * sizeof(int));
         memcpy(t->root.first[s], g->first[s], ((size_t)t->problem->n_layers + 2) * sizeof(int));
@@ -468,7 +468,7 @@ static node *first_mix(tree *t)
     ek__pricing_solve(g, (int)fmin(FIRST_PLAYS, 1 + FIRST_WORK / n_choices), t->search, seen, t);
     t->n_open = 0;
     ek__search_bound(t->search, fmin(g->best, best)); /* plans that take longer than the best were left out */
-    take_mix(t, n, g->best_weight, g->best_transfers);
+    store_mix(t, n, g->best_weight, g->best_transfers);
     return n;
 }
 

@@ -25,7 +25,7 @@ void ek__json_add(ek__json_text *out, const char *bytes, size_t n)
     out->n += n;
 }
 
-static void put_control(ek__json_text *out, unsigned char c)
+static void write_control(ek__json_text *out, unsigned char c)
 {
     char escape[8];
     snprintf(escape, sizeof escape, "\\u%04x", c);
@@ -38,7 +38,7 @@ static void skip_space(reading *r)
         r->at++;
 }
 
-static bool take(reading *r, char c)
+static bool parse(reading *r, char c)
 {
     skip_space(r);
     if (r->at == r->end || *r->at != c)
@@ -63,7 +63,7 @@ static size_t escape_size(const char *at, const char *end)
 
 static bool copy_text(reading *r)
 {
-    if (!take(r, '"'))
+    if (!parse(r, '"'))
         return false;
     const char *from = r->at;
     while (r->at < r->end && *r->at != '"') {
@@ -74,14 +74,14 @@ static bool copy_text(reading *r)
             r->at += 1 + n;
         } else if ((unsigned char)*r->at < 0x20) {
             ek__json_add(r->out, from, (size_t)(r->at - from));
-            put_control(r->out, (unsigned char)*r->at);
+            write_control(r->out, (unsigned char)*r->at);
             from = ++r->at;
         } else {
             r->at++;
         }
     }
     ek__json_add(r->out, from, (size_t)(r->at - from));
-    return take(r, '"');
+    return parse(r, '"');
 }
 
 static size_t digits(const char *at, const char *end)
@@ -141,15 +141,15 @@ static bool copy_value(reading *r, int depth);
 
 static bool copy_members(reading *r, char closing, int depth)
 {
-    if (take(r, closing))
+    if (parse(r, closing))
         return true;
     do {
-        if (closing == '}' && !(copy_text(r) && take(r, ':')))
+        if (closing == '}' && !(copy_text(r) && parse(r, ':')))
             return false;
         if (!copy_value(r, depth))
             return false;
-    } while (take(r, ','));
-    return take(r, closing);
+    } while (parse(r, ','));
+    return parse(r, closing);
 }
 
 static bool copy_value(reading *r, int depth)
@@ -161,9 +161,9 @@ static bool copy_value(reading *r, int depth)
     case '"':
         return copy_text(r);
     case '{':
-        return take(r, '{') && copy_members(r, '}', depth + 1);
+        return parse(r, '{') && copy_members(r, '}', depth + 1);
     case '[':
-        return take(r, '[') && copy_members(r, ']', depth + 1);
+        return parse(r, '[') && copy_members(r, ']', depth + 1);
     default:
         return copy_word(r) || copy_number(r);
     }
@@ -173,10 +173,10 @@ static bool copy_value(reading *r, int depth)
 static bool pick(reading *r, const char *member, size_t begin, bool *found)
 {
     size_t size = strlen(member), kept = begin;
-    if (!take(r, '{'))
+    if (!parse(r, '{'))
         return false;
     r->out->n = begin;
-    if (take(r, '}')) {
+    if (parse(r, '}')) {
         r->out->n = begin;
         return true;
     }
@@ -188,7 +188,7 @@ static bool pick(reading *r, const char *member, size_t begin, bool *found)
         bool wanted =
             !r->out->out_of_memory && r->out->n - key == size + 2 && memcmp(r->out->at + key + 1, member, size) == 0;
         r->out->n = wanted ? begin : kept;
-        if (!take(r, ':'))
+        if (!parse(r, ':'))
             return false;
         r->out->n = wanted ? begin : kept;
         if (!copy_value(r, 1))
@@ -196,8 +196,8 @@ static bool pick(reading *r, const char *member, size_t begin, bool *found)
         kept = wanted ? r->out->n : kept;
         *found = *found || wanted;
         r->out->n = kept;
-    } while (take(r, ','));
-    bool closed = take(r, '}');
+    } while (parse(r, ','));
+    bool closed = parse(r, '}');
     r->out->n = kept;
     return closed;
 }
@@ -225,7 +225,7 @@ void ek__json_quote(const char *bytes, size_t size, ek__json_text *out)
         ek__json_add(out, bytes + from, i - from);
         from = i + 1;
         if (i < size && (unsigned char)bytes[i] < 0x20) {
-            put_control(out, (unsigned char)bytes[i]);
+            write_control(out, (unsigned char)bytes[i]);
         } else if (i < size) {
             char escaped[2] = {'\\', bytes[i]};
             ek__json_add(out, escaped, 2);

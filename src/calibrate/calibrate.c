@@ -15,7 +15,7 @@
 #include "calibrate/table_device.h"
 #include "evenkeel/calibrate.h"
 
-static void tell(const ek__calibrating *k, double share, const char *what)
+static void report(const ek__calibrating *k, double share, const char *what)
 {
     if (k->input->progress)
         k->input->progress(k->input->progress_user, share, what);
@@ -172,13 +172,13 @@ static ek_status copy_tables(ek__calibrating *k)
 
 /* Of kernels that were timed by themselves: how much longer they take in a step is a factor on all of a kind, which
  * runs tell. */
-static void take_as_alone(const ek_kernel_fit *fit, ek_device *device)
+static void read_as_alone(const ek_kernel_fit *fit, ek_device *device)
 {
     for (int kind = 0; kind < EK_N_KERNEL_KINDS; kind++)
         device->curve[kind].alone_share = fit[kind].n > 0 ? device->curve[kind].share : 0;
 }
 
-static ek_status take_kernels(ek__calibrating *k, struct ek_calibration_source *source)
+static ek_status read_kernels(ek__calibrating *k, struct ek_calibration_source *source)
 {
     ek_kernel_table *table = NULL;
     ek_status status = ek_kernel_table_read(source->path, k->input->listener, &table, k->err);
@@ -194,11 +194,11 @@ static ek_status take_kernels(ek__calibrating *k, struct ek_calibration_source *
     k->out.has_kernels = true;
     status = ek_device_fit_kernels(&k->out.device, table, k->out.kernels, k->err);
     if (status == EK_OK)
-        take_as_alone(k->out.kernels, &k->out.device);
+        read_as_alone(k->out.kernels, &k->out.device);
     return status;
 }
 
-static ek_status take_rates(ek__calibrating *k)
+static ek_status read_rates(ek__calibrating *k)
 {
     ek_status status = EK_OK;
     for (int i = 0; i < k->c.n_sources && status == EK_OK; i++) {
@@ -206,12 +206,12 @@ static ek_status take_rates(ek__calibrating *k)
         if (source->kind == EK_SOURCE_RATES)
             status = ek_device_read_rates(source->path, k->input->listener, &k->out.device, k->err);
         else if (source->kind == EK_SOURCE_KERNELS)
-            status = take_kernels(k, source);
+            status = read_kernels(k, source);
     }
     return status;
 }
 
-static ek_status take_links(ek__calibrating *k)
+static ek_status read_links(ek__calibrating *k)
 {
     int n = 0, at = 0;
     ek_status status = ek__collect_links(k->out.device.devices_per_node, &k->c, k->err);
@@ -315,11 +315,11 @@ static ek_status gather_runs(ek__calibrating *k)
 
 static void fit_progress(void *user, double share, const char *what)
 {
-    tell(user, 0.9 * share, what);
+    report(user, 0.9 * share, what);
 }
 
 /* The result owns its tables: what the runs say of layers takes the place of the start's. */
-static void take_fit(ek__calibrating *k)
+static void read_fit(ek__calibrating *k)
 {
     ek__runs_fit *found = &k->found;
     ek_layer_table *old = k->out.device.layers;
@@ -346,11 +346,11 @@ static ek_status fit_runs(ek__calibrating *k)
     ek_status status = ek__runs_fit_run(&runs, &k->out.device, &k->found, k->err);
     if (status)
         return status;
-    take_fit(k);
+    read_fit(k);
     status = ek__report_runs(k);
     if (status)
         return status;
-    tell(k, 0.92, "choosing the next runs");
+    report(k, 0.92, "choosing the next runs");
     return ek__propose_runs(k);
 }
 
@@ -382,18 +382,18 @@ static ek_status check_any(const ek__calibrating *k)
 
 static ek_status calibrate(ek__calibrating *k)
 {
-    tell(k, 0, "reading");
+    report(k, 0, "reading");
     ek_status status = ek__collect(k->input, &k->c, k->err);
     if (status == EK_OK)
         status = find_start(k);
     if (status == EK_OK)
-        status = take_rates(k);
+        status = read_rates(k);
     if (status == EK_OK)
         status = copy_tables(k);
     if (status == EK_OK)
         status = ek__profiles_take(k->input, &k->c, &k->out, k->err);
     if (status == EK_OK)
-        status = take_links(k);
+        status = read_links(k);
     if (status == EK_OK)
         status = ek__leave_impossible(&k->c, &k->out.device, k->input->listener, k->err);
     if (status == EK_OK)

@@ -27,7 +27,7 @@ bool ek__is_priced(const ek__run_item *item)
 
 /* ---- tables ---- */
 
-static ek_status take_table(ek__collected *c, int source, const ek_listener *listener, ek_error *err)
+static ek_status read_table(ek__collected *c, int source, const ek_listener *listener, ek_error *err)
 {
     ek_measured_runs *table = &c->table[source];
     ek_status status = ek_run_table_read(c->source[source].path, listener, table, err);
@@ -128,7 +128,7 @@ static ek_status check_log(const ek__collected *c, int source, int of, ek_error 
     return EK_OK;
 }
 
-static ek_status take_log(ek__collected *c, int source, ek_error *err)
+static ek_status read_log(ek__collected *c, int source, ek_error *err)
 {
     const char *path = c->source[source].path;
     int of = ek__collected_job(c, source);
@@ -174,7 +174,7 @@ static ek_status read_one(ek__collected *c, int i, const ek_calibrate_input *inp
     }
     if (s->kind == EK_SOURCE_LOG)
         return ek_train_log_read(s->path, input->listener, &c->log[i], err);
-    return s->kind == EK_SOURCE_RUNS ? take_table(c, i, input->listener, err) : EK_OK;
+    return s->kind == EK_SOURCE_RUNS ? read_table(c, i, input->listener, err) : EK_OK;
 }
 
 ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_error *err)
@@ -191,7 +191,7 @@ ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_er
         status = read_one(&c, i, input, err);
     for (int i = 0; i < c.n_sources && status == EK_OK; i++)
         if (c.source[i].kind == EK_SOURCE_LOG)
-            status = take_log(&c, i, err);
+            status = read_log(&c, i, err);
     if (status)
         ek__collected_clear(&c);
     else

@@ -18,7 +18,7 @@ const double ek__fit_huber = 1.345; /* 95 % efficient where errors are normal */
 
 /* ---- lmder ---- */
 
-static void take(ek__fit_work *w, const double *z)
+static void parse(ek__fit_work *w, const double *z)
 {
     ek__fit *fit = w->fit;
     for (int a = 0; a < fit->n_active; a++) {
@@ -65,7 +65,7 @@ static int evaluate(void *user, int m, int n, const double *z, double *residual,
     ek__fit_work *w = user;
     (void)m;
     (void)n;
-    take(w, z);
+    parse(w, z);
     if (what == 1) {
         w->status = ek__fit_predict(w, &w->fit->device, w->fit->used, w->value);
         fill_residuals(w, residual);
@@ -96,7 +96,7 @@ static ek_status minimise(ek__fit_work *w)
     free(wa4);
     if (w->status)
         return w->status;
-    take(w, z);
+    parse(w, z);
     return ek__fit_predict(w, &fit->device, fit->used, w->value);
 }
 

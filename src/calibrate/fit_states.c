@@ -11,7 +11,7 @@ static const double wide_share = 0.8; /* of a width that a determined constant's
 
 /* ---- what is determined ---- */
 
-static void put_aside(ek__fit *fit, int a, ek_fit_state why)
+static void set_aside(ek__fit *fit, int a, ek_fit_state why)
 {
     fit->state[fit->active[a]] = why;
     for (int b = a + 1; b < fit->n_active; b++)
@@ -25,7 +25,7 @@ static void drop(ek__fit *fit, int a, ek_fit_state why)
     int k = fit->active[a];
     fit->scaled[k] = fit->prior[k];
     ek__constant_set(&fit->constant[k], fit->start[k], &fit->device);
-    put_aside(fit, a, why);
+    set_aside(fit, a, why);
 }
 
 /* Stays at the bound, for what pushes it there is in the runs and would push something else; a start that is out of
@@ -42,7 +42,7 @@ static void hold(ek__fit *fit, int a)
     }
     fit->scaled[k] = bound;
     ek__fit_put(fit, k, bound, &fit->device);
-    put_aside(fit, a, EK_FIT_AT_BOUND);
+    set_aside(fit, a, EK_FIT_AT_BOUND);
 }
 
 /* One that was woken and went to sleep again may still be right elsewhere: it is looked for once more. */

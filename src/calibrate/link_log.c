@@ -100,7 +100,7 @@ static bool add_host(reader *r, const char *host)
 }
 
 /* "#  Rank  0 Group  0 Pid 1234 on HOST device  0 [0x07] NAME" */
-static bool take_rank(reader *r, char **word, int n)
+static bool read_rank(reader *r, char **word, int n)
 {
     if (n < 4 || strcmp(word[0], "#") != 0 || strcmp(word[1], "Rank") != 0)
         return true;
@@ -122,7 +122,7 @@ static int count_of(const char *word, const char *next, const char *option)
 }
 
 /* mpirun -np 16 PROGRAM, srun -n 16 PROGRAM: behind the program -n says how often it repeats. */
-static void take_command(reader *r, char **word, int n)
+static void read_command(reader *r, char **word, int n)
 {
     static const char *const options[] = {"-np", "-n", "--np", "--ntasks"};
     for (int i = 0; i < n && collective_in(word[i], true) == NOT_TOLD; i++)
@@ -133,7 +133,7 @@ static void take_command(reader *r, char **word, int n)
 }
 
 /* "# nThread 1 nGpus 8 minBytes ..." */
-static void take_first_line(reader *r, char **word, int n)
+static void read_first_line(reader *r, char **word, int n)
 {
     if (n < 5 || strcmp(word[1], "nThread") != 0 || strcmp(word[3], "nGpus") != 0)
         return;
@@ -170,7 +170,7 @@ static ek_status add(reader *r, double bytes, double seconds, double ratio, doub
 }
 
 /* size count type redop [root] time algbw busbw error [time algbw busbw error] */
-static ek_status take_nccl(reader *r, char **word, int n, int line)
+static ek_status read_nccl(reader *r, char **word, int n, int line)
 {
     double bytes, count, type, time, algbw, busbw;
     if (n < 8 || !number(word[0], &bytes) || !number(word[1], &count) || number(word[2], &type))
@@ -182,7 +182,7 @@ static ek_status take_nccl(reader *r, char **word, int n, int line)
 }
 
 /* data_size | aveg_time | alg_bandwidth | check_result; a transfer that arrived wrong is none. */
-static ek_status take_hccl(reader *r, char **word, int n, int line)
+static ek_status read_hccl(reader *r, char **word, int n, int line)
 {
     double cell[3];
     int n_cells = 0;
@@ -331,7 +331,7 @@ static bool begins_test(const char *text, int what)
     return what != NOT_TOLD || strstr(text, "algbw") || is_hccl_header(text) || strstr(text, "# nThread ");
 }
 
-static ek_status take_line(reader *r, const char *text, size_t size, int line)
+static ek_status read_line(reader *r, const char *text, size_t size, int line)
 {
     char copy[MAX_LINE], *word[MAX_WORDS];
     size_t n = size < sizeof copy - 1 ? size : sizeof copy - 1;
@@ -351,14 +351,14 @@ static ek_status take_line(reader *r, const char *text, size_t size, int line)
     int n_words = split(words, word);
     if (n_words == 0)
         return EK_OK;
-    if (!take_rank(r, word, n_words))
+    if (!read_rank(r, word, n_words))
         return ek__no_memory(r->err);
-    take_first_line(r, word, n_words);
+    read_first_line(r, word, n_words);
     if (!isdigit((unsigned char)word[0][0])) {
-        take_command(r, word, n_words);
+        read_command(r, word, n_words);
         return EK_OK;
     }
-    return r->nccl ? take_nccl(r, word, n_words, line) : r->hccl ? take_hccl(r, word, n_words, line) : EK_OK;
+    return r->nccl ? read_nccl(r, word, n_words, line) : r->hccl ? read_hccl(r, word, n_words, line) : EK_OK;
 }
 
 ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int per_node, ek_link_log *out,
@@ -370,7 +370,7 @@ ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int
     for (size_t at = 0; at < size && status == EK_OK; line++) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t n = end ? (size_t)(end - text) - at : size - at;
-        status = take_line(&r, text + at, n, line);
+        status = read_line(&r, text + at, n, line);
         at += n + 1;
     }
     if (status == EK_OK)

@@ -123,7 +123,7 @@ static bool has_stacks(const ek_trace_run *run)
 }
 
 /* Median over the ranks. The host's time of a layer stays: it is what comes on top of its launches. */
-static ek_status take_launches(const ek_trace_run *run, ek_device *device, ek_calibrated_profile *p, ek_error *err)
+static ek_status read_launches(const ek_trace_run *run, ek_device *device, ek_calibrated_profile *p, ek_error *err)
 {
     double *time = ek__alloc((size_t)run->n_ranks, sizeof *time), compiled = 0;
     size_t n = 0;
@@ -158,7 +158,7 @@ static int world_of(const ek_trace_run *run)
 }
 
 /* A measured run of the job beside it, unless a log tells the job's step without the profiler's own time. */
-static ek_status take_step(const ek_trace_run *run, int source, ek__collected *c, ek_calibrated_profile *p,
+static ek_status read_step(const ek_trace_run *run, int source, ek__collected *c, ek_calibrated_profile *p,
                            ek_error *err)
 {
     ek_trace_step_time step = ek_trace_run_step(run);
@@ -230,7 +230,7 @@ static ek_status count_shapes(const ek__profile_rows *rows, const ek_device *sta
 }
 
 /* Rows of this run alone are merged first, so that the report counts its own shapes. */
-static ek_status take_operators(taking *t, const ek_trace_run *run, ek_calibrated_profile *p, ek_error *err)
+static ek_status read_operators(taking *t, const ek_trace_run *run, ek_calibrated_profile *p, ek_error *err)
 {
     ek__profile_rows own = {0};
     ek_status status = ek__profile_operators(run, &t->out->device, &own, p, err);
@@ -251,17 +251,17 @@ static ek_status take_operators(taking *t, const ek_trace_run *run, ek_calibrate
     return status;
 }
 
-static ek_status take_run(taking *t, const ek_trace_run *run, int source, ek_calibrated_profile *p, ek_error *err)
+static ek_status parse_run(taking *t, const ek_trace_run *run, int source, ek_calibrated_profile *p, ek_error *err)
 {
     snprintf(p->path, sizeof p->path, "%s", t->c->source[source].path);
     p->n_ranks = run->n_ranks;
-    ek_status status = take_operators(t, run, p, err);
+    ek_status status = read_operators(t, run, p, err);
     if (status == EK_OK)
         status = ek__profile_links(run, t->out->device.devices_per_node, &t->c->link[source], p, err);
     if (status == EK_OK)
-        status = take_launches(run, &t->out->device, p, err);
+        status = read_launches(run, &t->out->device, p, err);
     if (status == EK_OK)
-        status = take_step(run, source, t->c, p, err);
+        status = read_step(run, source, t->c, p, err);
     for (int i = 0; i < t->c->n_sources && status == EK_OK; i++)
         if (t->c->source[i].kind == EK_SOURCE_PROFILE && (i == source || is_one_run(p->path, t->c->source[i].path)))
             count_source(run, &t->c->source[i]);
@@ -279,12 +279,12 @@ static ek_status read_run(taking *t, int source, ek_error *err)
     ek_status status = ek_trace_run_read(t->path, n, &options, in->listener, &run, err);
     if (status)
         return status;
-    status = take_run(t, &run, source, &t->out->profile[t->out->n_profiles++], err);
+    status = parse_run(t, &run, source, &t->out->profile[t->out->n_profiles++], err);
     ek_trace_run_clear(&run);
     return status;
 }
 
-static ek_status take_all(taking *t, ek_error *err)
+static ek_status read_all(taking *t, ek_error *err)
 {
     bool fitted[EK_N_KERNEL_KINDS] = {false};
     ek_status status = EK_OK;
@@ -340,7 +340,7 @@ ek_status ek__profiles_take(const ek_calibrate_input *input, ek__collected *c, e
                 .done = ek__alloc((size_t)c->n_sources, sizeof *t.done),
                 .path = ek__alloc((size_t)c->n_sources, sizeof *t.path)};
     out->profile = ek__alloc((size_t)n, sizeof *out->profile);
-    ek_status status = t.done && t.path && out->profile ? take_all(&t, err) : ek__no_memory(err);
+    ek_status status = t.done && t.path && out->profile ? read_all(&t, err) : ek__no_memory(err);
     if (status == EK_OK)
         status = check_any(c, out, err);
     free(t.done);

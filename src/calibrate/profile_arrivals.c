@@ -62,7 +62,7 @@ static bool is_whole(const entry *at, size_t n, size_t n_ranks)
     return true;
 }
 
-static void take_message(entry *at, size_t n, int64_t *transfer)
+static void read_message(entry *at, size_t n, int64_t *transfer)
 {
     size_t n_ranks = (size_t)ranks_of(at->message);
     number(at, n);
@@ -108,7 +108,7 @@ ek_status ek__profile_arrivals(const ek_trace_run *run, int64_t **out, ek_error 
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && strcmp(all[end].message, all[i].message) == 0;)
             end++;
-        take_message(&all[i], end - i, transfer);
+        read_message(&all[i], end - i, transfer);
     }
     free(all);
     *out = transfer;

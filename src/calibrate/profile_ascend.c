@@ -81,7 +81,7 @@ static bool try_layout(const call *c, ek_pass pass, ek_kernel *k)
 }
 
 /* A square leaves more than one layout; the first is taken then. */
-static ek_profile_left take_product(const call *c, ek_kernel *out, ek__profile_doubt *doubt)
+static ek_profile_left read_product(const call *c, ek_kernel *out, ek__profile_doubt *doubt)
 {
     static const ek_pass order[] = {EK_PASS_FORWARD, EK_PASS_INPUT, EK_PASS_WEIGHT};
     const tensor *result = &c->out[0];
@@ -104,7 +104,7 @@ static ek_profile_left take_product(const call *c, ek_kernel *out, ek__profile_d
 }
 
 /* Tokens x k by groups x k x n, spread evenly. */
-static ek_profile_left take_grouped(const call *c, ek_kernel *out)
+static ek_profile_left read_grouped(const call *c, ek_kernel *out)
 {
     const tensor *a = &c->in[0], *b = &c->in[1], *result = &c->out[0];
     if (c->n < 2 || c->n_out < 1 || a->type < 0 || a->n != 2 || result->elements <= 0)
@@ -140,7 +140,7 @@ static const tensor *softmax_of(const tensor *list, int n, int first, int dims)
     return NULL;
 }
 
-static ek_profile_left take_attention(const call *c, bool backward, ek_kernel *out, ek__profile_doubt *doubt)
+static ek_profile_left read_attention(const call *c, bool backward, ek_kernel *out, ek__profile_doubt *doubt)
 {
     const tensor *list = backward ? c->in : c->out, *q = &c->in[0], *key = &c->in[1], *value = &c->in[2];
     int n = backward ? c->n : c->n_out, first = backward ? 3 : 0;
@@ -251,7 +251,7 @@ static double bytes_of(const tensor *list, int n)
     return bytes;
 }
 
-static ek_profile_left take_stream(const call *c, ek_kernel_kind kind, ek_kernel *out)
+static ek_profile_left read_stream(const call *c, ek_kernel_kind kind, ek_kernel *out)
 {
     double bytes = bytes_of(c->in, c->n) + bytes_of(c->out, c->n_out);
     if (!(bytes > 0) || c->n_out == 0)
@@ -269,12 +269,12 @@ ek_profile_left ek__profile_ascend(const ek_trace_shaped *op, ek_kernel *out, ek
     c.n_out = ek__profile_cells(op->values, op->out_types, c.out);
     *doubt = (ek__profile_doubt){.causal = false};
     if (IS_ONE_OF(op->name, products))
-        return take_product(&c, out, doubt);
+        return read_product(&c, out, doubt);
     if (strcmp(op->name, "GroupedMatmul") == 0)
-        return take_grouped(&c, out);
+        return read_grouped(&c, out);
     if (strcmp(op->name, "FlashAttentionScore") == 0 || strcmp(op->name, "FlashAttentionScoreGrad") == 0)
-        return take_attention(&c, strcmp(op->name, "FlashAttentionScoreGrad") == 0, out, doubt);
+        return read_attention(&c, strcmp(op->name, "FlashAttentionScoreGrad") == 0, out, doubt);
     if (IS_ONE_OF(op->name, losses))
-        return take_stream(&c, EK_KERNEL_LOSS, out);
-    return IS_ONE_OF(op->name, streams) ? take_stream(&c, EK_KERNEL_MEMORY, out) : EK_PROFILE_OTHER;
+        return read_stream(&c, EK_KERNEL_LOSS, out);
+    return IS_ONE_OF(op->name, streams) ? read_stream(&c, EK_KERNEL_MEMORY, out) : EK_PROFILE_OTHER;
 }

@@ -33,8 +33,8 @@ static ek_status add(ek__profile_rows *rows, const ek__profile_row *row, ek_erro
     return EK_OK;
 }
 
-static ek_status take(const ek_trace_shaped *op, bool torch, const ek_device *device, ek__profile_rows *rows,
-                      ek_calibrated_profile *out, ek_error *err)
+static ek_status parse(const ek_trace_shaped *op, bool torch, const ek_device *device, ek__profile_rows *rows,
+                       ek_calibrated_profile *out, ek_error *err)
 {
     ek__profile_row row = {.seconds = op->median * 1e-9, .weight = op->count};
     ek__profile_doubt doubt = {.causal = false};
@@ -57,7 +57,7 @@ ek_status ek__profile_operators(const ek_trace_run *run, const ek_device *device
         const ek_trace_measured *m = &run->rank[r].measured;
         out->n_operators[EK_PROFILE_NO_SHAPES] += m->n_without_shapes;
         for (int i = 0; i < m->n && status == EK_OK; i++)
-            status = take(&m->op[i], run->rank[r].producer == EK_PRODUCER_KINETO, device, rows, out, err);
+            status = parse(&m->op[i], run->rank[r].producer == EK_PRODUCER_KINETO, device, rows, out, err);
     }
     return status;
 }
@@ -225,7 +225,7 @@ static void drop_streams(kernels *all)
 }
 
 /* Rows of a source's table come first and are fitted, too; those of the start's only fill what is not measured. */
-static ek_status put_rows(kernels *all, const ek__profile_rows *rows, ek_calibration *out, bool *fitted, ek_error *err)
+static ek_status add_rows(kernels *all, const ek__profile_rows *rows, ek_calibration *out, bool *fitted, ek_error *err)
 {
     ek_kernel_table *old = out->device.kernels, *table = NULL;
     if (out->has_kernels)
@@ -255,7 +255,7 @@ ek_status ek__profile_fit(const ek__profile_rows *rows, ek_calibration *out, boo
         return EK_OK;
     ek_kernel_table_rows(out->device.kernels, &n);
     kernels all = {ek__alloc((size_t)n + (size_t)rows->n, sizeof *all.row), 0};
-    ek_status status = all.row ? put_rows(&all, rows, out, fitted, err) : ek__no_memory(err);
+    ek_status status = all.row ? add_rows(&all, rows, out, fitted, err) : ek__no_memory(err);
     free(all.row);
     return status;
 }

@@ -67,7 +67,7 @@ static bool is_tf32(const call *c, int type)
     return false;
 }
 
-static ek_profile_left take_product(const call *c, int first, ek_kernel *out, ek__profile_doubt *doubt)
+static ek_profile_left read_product(const call *c, int first, ek_kernel *out, ek__profile_doubt *doubt)
 {
     const tensor *a = &c->at[first], *b = &c->at[first + 1];
     int n = first + 1 < c->n ? a->n : 0;
@@ -91,7 +91,7 @@ static ek_profile_left take_product(const call *c, int first, ek_kernel *out, ek
 
 /* _grouped_mm(a, b, offsets): tokens by experts' weights, or the gradient of those weights. Tokens are spread evenly.
  */
-static ek_profile_left take_grouped(const call *c, ek_kernel *out, ek__profile_doubt *doubt)
+static ek_profile_left read_grouped(const call *c, ek_kernel *out, ek__profile_doubt *doubt)
 {
     const tensor *a = &c->at[0], *b = &c->at[1];
     if (c->n < 3 || a->type < 0 || !is_tensor(c, 0, 2) || a->elements <= 0 || b->elements <= 0)
@@ -126,7 +126,7 @@ static bool is_causal(const call *c, int at, bool *known)
 }
 
 /* @param heads_first  batch, heads, sequence, width; else batch, sequence, heads, width */
-static ek_profile_left take_attention(const call *c, int query, int causal, bool heads_first, bool backward,
+static ek_profile_left read_attention(const call *c, int query, int causal, bool heads_first, bool backward,
                                       ek_kernel *out, ek__profile_doubt *doubt)
 {
     const tensor *q = &c->at[query], *k = &c->at[query + 1], *v = &c->at[query + 2];
@@ -290,7 +290,7 @@ static bool is_aten(const char *name, const char *word)
     return strncmp(name, word, n) == 0 && (name[n] == '\0' || (name[n] == '_' && name[n + 1] == '\0'));
 }
 
-static ek_profile_left take_stream(const call *c, ek_kernel *out)
+static ek_profile_left read_stream(const call *c, ek_kernel *out)
 {
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (!is_aten(c->op->name, streams[i].name))
@@ -328,12 +328,12 @@ ek_profile_left ek__profile_torch(const ek_trace_shaped *op, ek_kernel *out, ek_
     *doubt = (ek__profile_doubt){.causal = false};
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         if (strcmp(op->name, products[i].name) == 0)
-            return take_product(&c, products[i].first, out, doubt);
+            return read_product(&c, products[i].first, out, doubt);
     if (strcmp(op->name, "aten::_grouped_mm") == 0)
-        return take_grouped(&c, out, doubt);
+        return read_grouped(&c, out, doubt);
     for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++)
         if (strcmp(op->name, attentions[i].name) == 0)
-            return take_attention(&c, attentions[i].query, attentions[i].causal, attentions[i].heads_first,
+            return read_attention(&c, attentions[i].query, attentions[i].causal, attentions[i].heads_first,
                                   attentions[i].backward, out, doubt);
-    return take_stream(&c, out);
+    return read_stream(&c, out);
 }

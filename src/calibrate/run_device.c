@@ -33,7 +33,7 @@ const ek_device *ek_device_of_hardware(const char *hardware)
 
 /* A network of so many bytes per second and card. What was fitted to the one that the device usually stands in does not
  * hold for another: what is reached of it is as assumed where nothing was fitted. */
-static void put_network(double gbs, double devices_per_card, ek_tier *tier)
+static void add_network(double gbs, double devices_per_card, ek_tier *tier)
 {
     ek_tier other;
     ek__tier_default(&other);
@@ -56,7 +56,7 @@ static void read_network(const char *hardware, ek_device *device)
         double gbits;
         if (sscanf(at, "%2dx%4lfGb%n", &cards, &gbits, &length) != 2 || length == 0 || cards < 1 || gbits <= 0)
             continue;
-        put_network(gbits / 8, (double)device->devices_per_node / cards, outer);
+        add_network(gbits / 8, (double)device->devices_per_node / cards, outer);
         return;
     }
 }

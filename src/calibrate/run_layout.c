@@ -275,7 +275,7 @@ static ek_status read_sharding(const ek__run_row *row, ek__run_layout *l)
     return status ? status : ek__run_switch(row, EK__RUN_SEQ_PARALLEL, &l->sequence_parallel);
 }
 
-static void say_missing(const ek__run_row *row, const ek__run_layout *l, size_t size, char *why)
+static void report_missing(const ek__run_row *row, const ek__run_layout *l, size_t size, char *why)
 {
     const char *missing = l->layers == 0 || l->hidden == 0 || l->heads == 0 ? "the model's shape"
                           : l->gpus == 0                                    ? "the number of devices"
@@ -299,6 +299,6 @@ ek_status ek__run_layout_read(const ek__run_row *row, ek__run_layout *out, size_
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](row, out);
     if (status == EK_OK)
-        say_missing(row, out, size, why);
+        report_missing(row, out, size, why);
     return status;
 }

@@ -111,7 +111,7 @@ static void fill_missing(fitting *f, const ek_layer_table *table)
     }
 }
 
-static void take(fitting *f, ek_layer_table *table, const ek__layers_fit *scale)
+static void parse(fitting *f, ek_layer_table *table, const ek__layers_fit *scale)
 {
     ek__layer_table_free(f->out->layers);
     f->out->layers = table;
@@ -134,7 +134,7 @@ static ek_status turn(fitting *f, bool *found)
     *found = table != NULL;
     if (status || !table)
         return status;
-    take(f, table, &scale);
+    parse(f, table, &scale);
     return predict(f, table, f->out->fit.after);
 }
 

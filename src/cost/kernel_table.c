@@ -226,7 +226,7 @@ static const double reach = EK__KERNEL_REACH * EK__KERNEL_REACH, same = EK__KERN
 
 /* Takes row i in; false when it and all behind it are out of reach, or when the shape itself was found, beside which
  * nothing counts. */
-static bool take(const ek_kernel_table *table, const ek_device *device, const point *p, int i, sums *s)
+static bool parse(const ek_kernel_table *table, const ek_device *device, const point *p, int i, sums *s)
 {
     double away = (table->point[i].along - p->along) * (table->point[i].along - p->along);
     if (s->nearest <= same || (away >= reach && away >= s->nearest))
@@ -265,9 +265,9 @@ ek__kernel_near ek__kernel_table_look(const ek_kernel_table *table, const ek_dev
     if (begin == end)
         return (ek__kernel_near){1, 0, NAN};
     sums s = {.nearest = INFINITY};
-    for (int i = middle; i < end && take(table, device, &p, i, &s); i++)
+    for (int i = middle; i < end && parse(table, device, &p, i, &s); i++)
         ;
-    for (int i = middle - 1; i >= begin && take(table, device, &p, i, &s); i--)
+    for (int i = middle - 1; i >= begin && parse(table, device, &p, i, &s); i--)
         ;
     double all = s.weight + CURVE_WEIGHT;
     return (ek__kernel_near){exp(s.ratio / all), s.weight / all, sqrt(s.nearest)};

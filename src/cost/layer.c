@@ -69,7 +69,7 @@ static void put(ek__pass *pass, ek_step_part part, double seconds, double error,
 
 /* ---- kernels ---- */
 
-static void put_kernel(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
+static void add_kernel(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
 {
     static const ek_step_part parts[EK_N_KERNEL_KINDS] = {
         [EK_KERNEL_MATMUL] = EK_STEP_MATRIX,
@@ -108,10 +108,10 @@ static bool in_fp8(const pricer *p, const ek__op *op)
 }
 
 /* What moves bytes only. */
-static void put_stream(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
+static void add_stream(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
 {
     const ek_kernel kernel = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute, .bytes = bytes};
-    put_kernel(p, op, &kernel, pass);
+    add_kernel(p, op, &kernel, pass);
 }
 
 /* The bytes that a cast of n elements to 8 bits moves: read once and written as it is and turned over, since each of a
@@ -164,7 +164,7 @@ static double input_bytes(const pricer *p, const ek__op *op, double n, double si
 
 /* Casts of a product's two operands, its input or its output's gradient and its weight, which is cast once a step where
  * its scale is known and else in each micro-batch. Products that read one input share its cast. */
-static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
+static void add_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
 {
     double size = ek_dtype_bytes(p->job->types.compute), elements = kernel->groups * kernel->m * kernel->k;
     ek_kernel cast = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute};
@@ -178,7 +178,7 @@ static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__
     if (p->job->run.launch == EK_LAUNCH_COMPILED)
         cast.bytes *= p->device->compiled_traffic;
     cast.bytes *= p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->cast_share;
-    put_kernel(p, op, &cast, pass);
+    add_kernel(p, op, &cast, pass);
 }
 
 /* Shapes of a product: tokens x in by in x out. What has no weight multiplies activations of each head. */
@@ -224,11 +224,11 @@ double ek__layer_gradients_added(const ek_job *job)
     return job->states.gradient > ek_dtype_bytes(job->types.compute) ? 1 : (n - 1) / n;
 }
 
-static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
+static void add_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
 {
     double times = ek__layer_gradients_added(p->job), size = ek_dtype_bytes(p->job->types.compute);
     if (times > 0)
-        put_stream(p, op, times * elements * (size + 2.0 * p->job->states.gradient), pass);
+        add_stream(p, op, times * elements * (size + 2.0 * p->job->states.gradient), pass);
 }
 
 static bool is_tensor_comm(const pricer *p, int op)
@@ -257,16 +257,16 @@ static int pieces_of(const pricer *p, const ek__op *op, ek_pass which)
     return beside && p->job->parallel.tensor > 1 ? p->job->parallel.tensor : 1;
 }
 
-static void put_pieces(pricer *p, const ek__op *op, int n, ek_kernel kernel, ek__pass *pass)
+static void add_pieces(pricer *p, const ek__op *op, int n, ek_kernel kernel, ek__pass *pass)
 {
     kernel.bytes /= n;
     kernel.flops /= n;
     kernel.m /= n;
     for (int i = 0; i < n; i++)
-        put_kernel(p, op, &kernel, pass);
+        add_kernel(p, op, &kernel, pass);
 }
 
-static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
+static void add_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
 {
     bool expert = op->parameter >= 0 && p->graph->parameter[op->parameter].expert;
     ek_kernel kernel = {.kind = expert ? EK_KERNEL_GROUPED : EK_KERNEL_MATMUL,
@@ -275,7 +275,7 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
                         .flops = flops,
                         .bytes = bytes};
     if (!(flops > 0)) {
-        put_stream(p, op, bytes, pass);
+        add_stream(p, op, bytes, pass);
         return;
     }
     set_shape(p, op, &kernel);
@@ -287,17 +287,17 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
         kernel.bytes += kernel.groups * kernel.m * kernel.n * (kernel.accumulates ? 6 : 0);
         if (op->parameter >= 0)
-            put_accumulation(p, op, kernel.groups * kernel.m * kernel.n, pass);
+            add_accumulation(p, op, kernel.groups * kernel.m * kernel.n, pass);
     }
     /* A product of two activations has two gradients, each like the product itself. */
     if (op->parameter < 0 && which == EK_PASS_INPUT) {
         kernel.flops /= 2;
         kernel.bytes /= 2;
-        put_kernel(p, op, &kernel, pass);
+        add_kernel(p, op, &kernel, pass);
     }
-    put_pieces(p, op, pieces_of(p, op, which), kernel, pass);
+    add_pieces(p, op, pieces_of(p, op, which), kernel, pass);
     if (in_fp8(p, op))
-        put_casts(p, op, &kernel, pass);
+        add_casts(p, op, &kernel, pass);
 }
 
 /* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
@@ -322,7 +322,7 @@ static double slowest_rank(const pricer *p)
 }
 
 /* The all-to-all of Ulysses leaves a rank fewer heads of more tokens: what its kernel sees, and what was measured. */
-static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
+static void add_attention(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_model *m = &p->job->model;
     const ek_job_parallel *a = &p->job->parallel;
@@ -340,7 +340,7 @@ static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *
                               .kv_heads = fmax(1, m->n_kv_heads / head_ranks),
                               .qk_dim = m->head_dim,
                               .v_dim = m->value_dim};
-    put_kernel(p, op, &kernel, pass);
+    add_kernel(p, op, &kernel, pass);
 }
 
 static bool is_loss(const ek__op *op)
@@ -368,19 +368,19 @@ static double permute_factor(const pricer *p, const ek__op *op)
     return p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->permute_share;
 }
 
-static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
+static void add_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
 {
     double left = p->job->run.launch == EK_LAUNCH_COMPILED ? p->device->compiled_traffic : 1;
     const ek_kernel kernel = {.kind = is_loss(op) ? EK_KERNEL_LOSS : EK_KERNEL_MEMORY,
                               .type = (int)p->job->types.compute,
                               .bytes = left * permute_factor(p, op) * bytes};
-    put_kernel(p, op, &kernel, pass);
+    add_kernel(p, op, &kernel, pass);
 }
 
 /* ---- communication ---- */
 
 /* One after another, as many as there are `times`. */
-static void put_traffic(pricer *p, const ek__op *op, const ek__ranks *ranks, ek_step_part part, ek_collective what,
+static void add_traffic(pricer *p, const ek__op *op, const ek__ranks *ranks, ek_step_part part, ek_collective what,
                         double bytes, int times, ek__pass *pass)
 {
     ek__collective_time time = ek__collective_seconds(p->device, what, ranks, bytes);
@@ -393,13 +393,13 @@ static void put_traffic(pricer *p, const ek__op *op, const ek__ranks *ranks, ek_
     pass->kernels += ranks->n > 1 ? times : 0;
 }
 
-static void put_collective(pricer *p, const ek__op *op, ek__dimension group, ek_step_part part, ek_collective what,
+static void add_collective(pricer *p, const ek__op *op, ek__dimension group, ek_step_part part, ek_collective what,
                            double bytes, ek__pass *pass)
 {
     ek__ranks ranks = ek__placement(p->job, p->device, group);
     if (group == EK__DIM_EXPERT && what == EK_COLLECTIVE_ALL_TO_ALL && p->job->run.send_once)
         ek__send_once(&p->job->model, &ranks);
-    put_traffic(p, op, &ranks, part, what, bytes, 1, pass);
+    add_traffic(p, op, &ranks, part, what, bytes, 1, pass);
 }
 
 static ek_collective opposite(ek_collective what)
@@ -437,7 +437,7 @@ static int copies_around(const pricer *p, const ek__op *op)
                : 0;
 }
 
-static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
+static void add_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     static const ek_collective of[] = {[EK__COMM_GATHER] = EK_COLLECTIVE_ALL_GATHER,
                                        [EK__COMM_SCATTER] = EK_COLLECTIVE_REDUCE_SCATTER,
@@ -450,9 +450,9 @@ static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
               [EK__GROUP_CONTEXT] = {EK__DIM_CONTEXT, EK_STEP_CONTEXT},
               [EK__GROUP_EXPERT] = {EK__DIM_EXPERT, EK_STEP_EXPERT}};
     ek_collective what = backward ? opposite(of[op->comm]) : of[op->comm];
-    put_collective(p, op, to[op->group].group, to[op->group].part, what, message(p, op, what), pass);
+    add_collective(p, op, to[op->group].group, to[op->group].part, what, message(p, op, what), pass);
     for (int i = copies_around(p, op); i > 0; i--)
-        put_stream(p, op, 2 * op->comm_bytes, pass); /* read and written */
+        add_stream(p, op, 2 * op->comm_bytes, pass); /* read and written */
 }
 
 /* Two neighbours on a ring. A group that no unit holds has some in two of them, and all wait for those. */
@@ -467,7 +467,7 @@ static ek__ranks slowest_neighbours(ek__ranks ranks, int n_tiers)
 /* Ring attention passes keys and values on while it computes with those it has: sends to one neighbour, asked for
  * before a step computes and waited for behind it, so that nothing but their excess over (n-1)/n of the attention is
  * seen (Liu et al. 2023, arXiv 2310.01889, section 3). Backward their gradients travel, too. */
-static void put_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
+static void add_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_parallel *a = &p->job->parallel;
     if (a->context <= 1 || a->context_algorithm != EK_CONTEXT_RING)
@@ -477,68 +477,68 @@ static void put_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
     for (int i = 1; i < op->n_in; i++) /* keys and values */
         bytes += (double)p->graph->tensor[op->in[i]].bytes;
     ek__pass attention = {.kernels = 0};
-    put_attention(p, op, backward, &attention);
+    add_attention(p, op, backward, &attention);
     const ek__ranks group = ek__placement(p->job, p->device, EK__DIM_CONTEXT);
     const ek__ranks pair = slowest_neighbours(group, p->device->n_tiers);
-    put_traffic(p, op, &pair, EK_STEP_CONTEXT, EK_COLLECTIVE_P2P, bytes * (backward ? 2 : 1), n - 1, pass);
+    add_traffic(p, op, &pair, EK_STEP_CONTEXT, EK_COLLECTIVE_P2P, bytes * (backward ? 2 : 1), n - 1, pass);
     double added = pass->part[EK_STEP_CONTEXT] - before;
     pass->part[EK_STEP_CONTEXT] -= fmin(added, (n - 1.0) / n * attention.part[EK_STEP_ATTENTION]);
 }
 
 /* ---- operators ---- */
 
-static void put_forward(pricer *p, const ek__op *op, ek__pass *pass)
+static void add_forward(pricer *p, const ek__op *op, ek__pass *pass)
 {
     switch (op->kind) {
     case EK__OP_VIEW:
         return;
     case EK__OP_COMM:
-        put_comm(p, op, false, pass);
+        add_comm(p, op, false, pass);
         return;
     case EK__OP_MATMUL:
-        put_product(p, op, EK_PASS_FORWARD, op->flops, op->bytes_moved, pass);
+        add_product(p, op, EK_PASS_FORWARD, op->flops, op->bytes_moved, pass);
         return;
     case EK__OP_ATTENTION:
-        put_attention(p, op, false, pass);
-        put_ring(p, op, false, pass);
+        add_attention(p, op, false, pass);
+        add_ring(p, op, false, pass);
         return;
     case EK__OP_NORM:
     case EK__OP_ELEMENTWISE:
     case EK__OP_LOOKUP:
     default:
-        put_memory(p, op, norm_factor(p, op, false) * op->bytes_moved, pass);
+        add_memory(p, op, norm_factor(p, op, false) * op->bytes_moved, pass);
     }
 }
 
-static void put_gradient(pricer *p, const ek__op *op, ek__pass *pass)
+static void add_gradient(pricer *p, const ek__op *op, ek__pass *pass)
 {
     switch (op->kind) {
     case EK__OP_VIEW:
         return;
     case EK__OP_COMM:
-        put_comm(p, op, true, pass);
+        add_comm(p, op, true, pass);
         return;
     case EK__OP_MATMUL:
-        put_product(p, op, EK_PASS_INPUT, op->backward_flops, op->backward_bytes_moved, pass);
+        add_product(p, op, EK_PASS_INPUT, op->backward_flops, op->backward_bytes_moved, pass);
         return;
     case EK__OP_ATTENTION:
-        put_attention(p, op, true, pass);
-        put_ring(p, op, true, pass);
+        add_attention(p, op, true, pass);
+        add_ring(p, op, true, pass);
         return;
     case EK__OP_NORM:
     case EK__OP_ELEMENTWISE:
     case EK__OP_LOOKUP:
     default:
-        put_memory(p, op, norm_factor(p, op, true) * op->backward_bytes_moved, pass);
+        add_memory(p, op, norm_factor(p, op, true) * op->backward_bytes_moved, pass);
     }
 }
 
 /* The gradient of a weight reads what the forward pass reads, the activation and the output's gradient, and writes the
  * weight's size: as many bytes as forward. */
-static void put_weight(pricer *p, const ek__op *op, ek__pass *pass)
+static void add_weight(pricer *p, const ek__op *op, ek__pass *pass)
 {
     if (op->weight_flops > 0)
-        put_product(p, op, EK_PASS_WEIGHT, op->weight_flops, op->bytes_moved, pass);
+        add_product(p, op, EK_PASS_WEIGHT, op->weight_flops, op->bytes_moved, pass);
 }
 
 /* ---- overlap ---- */
@@ -634,11 +634,11 @@ static void price(pricer *p, ek__layer_cost *out)
     for (int i = 0; i < p->graph->n_ops; i++) {
         const ek__op *op = &p->graph->op[i];
         double before = gradient.part[EK_STEP_TENSOR];
-        put_forward(p, op, &out->forward);
-        put_gradient(p, op, &gradient);
-        put_weight(p, op, &out->weight);
+        add_forward(p, op, &out->forward);
+        add_gradient(p, op, &gradient);
+        add_weight(p, op, &out->weight);
         if (op->always_recomputed && op->kind == EK__OP_COMM) /* gathered again for the gradient of a weight */
-            put_forward(p, op, &gradient);
+            add_forward(p, op, &gradient);
         if (op->kind == EK__OP_COMM && runs_beside_products(op))
             behind += gradient.part[EK_STEP_TENSOR] - before;
     }
@@ -690,7 +690,7 @@ void ek__layer_run(const ek_job *job, const ek_device *device, const ek__layer_c
     pricer p = {.job = job, .device = device, .graph = layer->graph};
     for (int i = 0; i < layer->graph->n_ops; i++)
         if (runs[i])
-            put_forward(&p, &layer->graph->op[i], &pass);
+            add_forward(&p, &layer->graph->op[i], &pass);
     *out = pass;
 }
 

@@ -160,7 +160,7 @@ static ek_status try_micro_batches(const ek__diagnose *d, ek_layers *layers, can
 /* ---- the finding ---- */
 
 /* "the pipeline's bubbles take 24.1 % of a step, ..." */
-static const char *say_shares(const ek__diagnose *d, const char *the, double share)
+static const char *report_shares(const ek__diagnose *d, const char *the, double share)
 {
     const ek__pipeline *p = &d->pipeline;
     double today = today_share(p, share);
@@ -215,7 +215,7 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
                        .cost_seconds = today_share(p, share) * d->step_ns / 1e9,
                        .gain_seconds = c->grows ? NAN : gain, /* of the same training */
                        .peak_mb = c->found.peak_mb};
-    const char *shares = say_shares(d, "The", share);
+    const char *shares = report_shares(d, "The", share);
     b.title = shares ? ek__pool_format(d->out->pool, "%s.", shares) : NULL;
     b.setting = ek__pipeline_settings(p, &c->found.plan, &c->wish, ek__framework_of(d), d->out->pool);
     b.change = change_of(d, c);
@@ -245,7 +245,7 @@ static ek_status add_alone(ek__diagnose *d, double share, ek_error *err)
     const ek__pipeline *p = &d->pipeline;
     if (today_share(p, share) < d->options->least_share)
         return EK_OK;
-    const char *shares = say_shares(d, "the", share);
+    const char *shares = report_shares(d, "the", share);
     return ek__bottleneck_note(
         d,
         shares ? ek__pool_format(d->out->pool,

@@ -91,7 +91,7 @@ static ek_status find_room(const ek__diagnose *d, ek_mitigation *list, int *n, e
 
 /* "share the embedding table too, then move a layer ... (3 times)" and the settings; where one is taken again its last
  * setting holds. */
-static void say_measures(const ek__diagnose *d, const ek_mitigation *list, int n, double limit, ek_bottleneck *b)
+static void report_measures(const ek__diagnose *d, const ek_mitigation *list, int n, double limit, ek_bottleneck *b)
 {
     struct ek__pool *pool = d->out->pool;
     const ek_mitigation *last = &list[n - 1];
@@ -123,7 +123,7 @@ static void say_measures(const ek__diagnose *d, const ek_mitigation *list, int n
 }
 
 /* Layers and recomputation spread anew: the shortest step of all measures that touch nothing else. */
-static void say_plan(const ek__diagnose *d, ek_bottleneck *b)
+static void report_plan(const ek__diagnose *d, ek_bottleneck *b)
 {
     const ek__pipeline *p = &d->pipeline;
     const ek__edit_oracle today = ek__pipeline_today(p);
@@ -154,9 +154,9 @@ static ek_status fill_measure(const ek__diagnose *d, bool over, double limit, ek
         status = find_room(d, list, &n, &why);
     bool by_switch = n == 1 && list[0].effort == 0 && list[0].fits;
     if (!status && over && d->pipeline.best.layers && d->pipeline.memory_known && !by_switch)
-        say_plan(d, b);
+        report_plan(d, b);
     else if (!status && n > 0)
-        say_measures(d, list, n, limit, b);
+        report_measures(d, list, n, limit, b);
     free(list);
     if (status == EK_ERR_MEMORY) {
         if (err)

@@ -192,7 +192,7 @@ static bool has_uneven_patterns(const ek_job *job)
     return false;
 }
 
-static ek_status tell_uneven_patterns(ek__diagnose *d, ek_error *err)
+static ek_status report_uneven_patterns(ek__diagnose *d, ek_error *err)
 {
     if (!has_uneven_patterns(d->input->job))
         return EK_OK;
@@ -284,7 +284,7 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
     double cost = most_recomputing(&d->measured, &rank);
     if (p->there && p->memory_known) {
         if (p->measured)
-            status = tell_uneven_patterns(d, err);
+            status = report_uneven_patterns(d, err);
         else
             cost = predicted_cost(&p->step);
         return status ? status : look_at_plan(d, cost, rank, err);

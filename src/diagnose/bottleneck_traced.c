@@ -114,7 +114,7 @@ static ek_status show_finding(const ek__diagnose *d, const ek_trace_finding *f, 
                                err);
 }
 
-static ek_status take(ek__diagnose *d, const rule *r, const ek_trace_finding *f, ek_error *err)
+static ek_status add(ek__diagnose *d, const rule *r, const ek_trace_finding *f, ek_error *err)
 {
     bool gains = r->bounded && f->gain_ns != EK_TRACE_UNKNOWN;
     ek_bottleneck b = bottleneck_of(d, r, f->share * d->step_ns, gains ? (double)f->gain_ns : (double)NAN, f->advice);
@@ -123,7 +123,7 @@ static ek_status take(ek__diagnose *d, const rule *r, const ek_trace_finding *f,
 }
 
 /* Of the rank with most of it: the whole exposed time is the cost and its transfer the most that can be won. */
-static ek_status take_exposed(ek__diagnose *d, ek_error *err)
+static ek_status add_exposed(ek__diagnose *d, ek_error *err)
 {
     const ek_trace_run *run = d->measured.run;
     ek__exposure most = {0};
@@ -176,7 +176,7 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
                                                          f->text),
                                          err);
         else
-            status = take(d, r, f, err);
+            status = add(d, r, f, err);
     }
     return status;
 }
@@ -184,7 +184,7 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
 /* ---- memory ---- */
 
 /* Findings about memory have no time: what they cost a step is not known. */
-static ek_status take_memory(ek__diagnose *d, ek_error *err)
+static ek_status add_memory(ek__diagnose *d, ek_error *err)
 {
     static const char *const title[][2] = {
         {"memory-held", "Memory is held after its last use."},
@@ -221,8 +221,8 @@ static ek_status take_memory(ek__diagnose *d, ek_error *err)
 
 ek_status ek__bottleneck_traced(ek__diagnose *d, ek_error *err)
 {
-    ek_status status = d->measured.run ? take_exposed(d, err) : EK_OK;
+    ek_status status = d->measured.run ? add_exposed(d, err) : EK_OK;
     for (size_t i = 0; d->measured.run && i < sizeof rules / sizeof *rules && !status; i++)
         status = look_for(d, &rules[i], err);
-    return status || !d->input->trace ? status : take_memory(d, err);
+    return status || !d->input->trace ? status : add_memory(d, err);
 }

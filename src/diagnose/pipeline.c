@@ -117,7 +117,7 @@ static bool is_one_mode(const ek_plan *today, const ek_plan *plan)
     return none || all || same;
 }
 
-static ek_status take_least(within *w, const ek_plan *layers_of, ek_error *err)
+static ek_status add_least(within *w, const ek_plan *layers_of, ek_error *err)
 {
     const ek_job_change change = ek__plan_change(w->p, layers_of, w->wish);
     ek_plan plan = {0};
@@ -142,7 +142,7 @@ static bool recomputes_any(const ek_plan *plan)
     return false;
 }
 
-/* Megatron and torchtitan have one rule for all chunks; their plans come from take_least() alone. */
+/* Megatron and torchtitan have one rule for all chunks; their plans come from add_least() alone. */
 static bool can_be_told(const within *w, const ek_plan *plan)
 {
     const ek_framework framework = w->p->job->framework;
@@ -175,7 +175,7 @@ static void leave_out_idle(ek_plan *plan)
 
 /* A plan of the balancer, as it is and with the least recomputation of its layers. Takes it. @return whether other
  * limits may bring another one */
-static ek_status take_solved(within *w, ek_plan *plan, double ms, bool *again)
+static ek_status add_solved(within *w, ek_plan *plan, double ms, bool *again)
 {
     const ek_job_change change = ek__plan_change(w->p, plan, w->wish);
     double modelled;
@@ -183,7 +183,7 @@ static ek_status take_solved(within *w, ek_plan *plan, double ms, bool *again)
     if (!status)
         status = ek__plan_simulated(w->p, w->layers, plan, w->wish, &modelled, w->model_mb, w->err);
     if (!status)
-        status = take_least(w, plan, w->err);
+        status = add_least(w, plan, w->err);
     if (!status) {
         double peak_mb = largest(w->peak_mb, plan->n_stages);
         bool fits = peak_mb <= w->p->limit_mb;
@@ -214,7 +214,7 @@ static ek_status balance_within(within *w, const ek_diagnose_options *options)
         again = false;
         if (!status && plan.layers) {
             leave_out_idle(&plan);
-            status = take_solved(w, &plan, ms, &again);
+            status = add_solved(w, &plan, ms, &again);
         }
         again = again && (same_shape || !w->found->plan.layers);
         search.time_limit /= 2;
@@ -449,7 +449,7 @@ static ek_status plan_of_trace(const ek_trace_run *run, ek__pipeline *p, ek_erro
 /* ---- times ---- */
 
 /* Times of the trace for the job's kinds of layers: kind by kind where both have the same, else one for all. */
-static bool take_times(const ek_layers *from, ek_layers *to)
+static bool add_times(const ek_layers *from, ek_layers *to)
 {
     bool alike = from->n_body == to->n_body;
     for (int b = 0; b < to->n_body && alike; b++)
@@ -513,7 +513,7 @@ static ek_status measure_layers(const ek__measured *m, ek__pipeline *p, ek_error
         p->measured = true;
         return EK_OK;
     }
-    p->measured = take_times(&layers, &p->layers);
+    p->measured = add_times(&layers, &p->layers);
     ek_layers_clear(&layers);
     return EK_OK;
 }
@@ -555,7 +555,7 @@ static ek_status from_job(const ek_run_input *input, ek__pipeline *p, ek_error *
 }
 
 /* Passes that were counted go before settings: without stages some frameworks ignore their number. */
-static void take_micro_batches(const ek_trace_run *run, ek__pipeline *p)
+static void add_micro_batches(const ek_trace_run *run, ek__pipeline *p)
 {
     int most = 0;
     for (int r = 0; r < run->n_ranks; r++)
@@ -584,7 +584,7 @@ static ek_status balance_kept(const ek__pipeline *p, const ek__edit_oracle *toda
     within w = {.p = p, .layers = &p->layers, .wish = today, .found = kept, .err = err};
     ek_status status = within_start(&w, p->plan.n_stages);
     if (!status)
-        status = take_least(&w, &p->plan, err);
+        status = add_least(&w, &p->plan, err);
     free(w.limit_mb);
     return status;
 }
@@ -678,7 +678,7 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
             status = measure_transfers(measured, &p, err);
     }
     if (p.measured && measured->run && p.n_pieces == 1)
-        take_micro_batches(measured->run, &p);
+        add_micro_batches(measured->run, &p);
     if (!status && !p.why_not && !p.measured && !(input->job && input->device))
         p.why_not = "nothing tells the layers' times: no layers in a trace, and no device to model them for";
     if (!status && !p.why_not) {
@@ -783,7 +783,7 @@ static char *quoted(const char *text, char *to)
 }
 
 /* "  select_recompute: LIST" as a list for each of the file's patterns. */
-static void put_patterns(const ek_job *job, ek_pattern_kind kind, const char *key, const char *list, int length,
+static void add_patterns(const ek_job *job, ek_pattern_kind kind, const char *key, const char *list, int length,
                          FILE *out)
 {
     fprintf(out, "  %s:\n", key);
@@ -800,7 +800,7 @@ static void put_patterns(const ek_job *job, ek_pattern_kind kind, const char *ke
 
 /* An emission counts the layers of multi-token prediction with the others, which the file has under a key of their own.
  * @return whether the line is that of the layers */
-static bool put_layer_count(const ek_job *job, const char *line, FILE *out)
+static bool add_layer_count(const ek_job *job, const char *line, FILE *out)
 {
     static const char key[] = "    num_layers: ";
     if (!job || strncmp(line, key, strlen(key)) != 0)
@@ -813,7 +813,7 @@ static bool put_layer_count(const ek_job *job, const char *line, FILE *out)
 }
 
 /* The emitter's settings in the words of the job's file. */
-static void put_as_in_file(const ek_job *job, const char *settings, FILE *out)
+static void add_as_in_file(const ek_job *job, const char *settings, FILE *out)
 {
     static const struct {
         const char *key;
@@ -821,13 +821,13 @@ static void put_as_in_file(const ek_job *job, const char *settings, FILE *out)
     } keys[] = {{"select_recompute", EK_PATTERN_SELECT}, {"select_comm_recompute", EK_PATTERN_COMM}};
     for (const char *line = settings; *line;) {
         const char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
-        bool put = put_layer_count(job, line, out);
+        bool put = add_layer_count(job, line, out);
         for (size_t k = 0; k < sizeof keys / sizeof *keys && !put; k++) {
             size_t n = strlen(keys[k].key);
             put = strncmp(line, "  ", 2) == 0 && strncmp(line + 2, keys[k].key, n) == 0 && line[n + 2] == ':' &&
                   names_patterns(job, keys[k].kind);
             if (put)
-                put_patterns(job, keys[k].kind, keys[k].key, line + n + 4, (int)((end ? end : next) - line - n - 4),
+                add_patterns(job, keys[k].kind, keys[k].key, line + n + 4, (int)((end ? end : next) - line - n - 4),
                              out);
         }
         if (!put)
@@ -847,7 +847,7 @@ static bool recomputes_experts(const ek_job *job)
 
 /* Arguments of Megatron that must go where the plan recomputes less than the file, or otherwise: experts' own switch
  * stands apart from the rest and does not go with whole layers. */
-static void put_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
+static void add_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
 {
     bool experts = recomputes_experts(p->job);
     if (recomputes_any(&p->plan) && !recomputes_any(plan))
@@ -858,7 +858,7 @@ static void put_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
 }
 
 /* Where micro-batches are no key of their own, their number follows from the global batch. */
-static void put_global_batch(const ek__pipeline *p, const ek__edit_oracle *wish, ek_framework framework, FILE *out)
+static void add_global_batch(const ek__pipeline *p, const ek__edit_oracle *wish, ek_framework framework, FILE *out)
 {
     bool counts = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
     if (!p->job || counts || wish->batch > 0 || wish->n_micro_batches == p->n_micro_batches)
@@ -880,9 +880,9 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
                                   .n_pieces = p->n_pieces};
     ek_status status = emitter ? emitter->write(&emission, out, NULL, err) : EK_ERR_INPUT;
     if (!status && framework == EK_MEGATRON)
-        put_left_out(p, plan, out);
+        add_left_out(p, plan, out);
     if (!status)
-        put_global_batch(p, wish, framework, out);
+        add_global_batch(p, wish, framework, out);
     if (status || wish->batch == 0)
         return status;
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)
@@ -913,7 +913,7 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
     FILE *all = status ? NULL : open_memstream(&named, &named_size);
     if (all) {
         keep_settings(text, p->memory_known);
-        put_as_in_file(p->job, text, all);
+        add_as_in_file(p->job, text, all);
         if (fclose(all) == 0)
             kept = ek__pool_format(pool, "%s", named);
     }

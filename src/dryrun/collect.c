@@ -146,8 +146,8 @@ static ek_status check_stages(const ek__logs *logs, const char *source, int n_st
 
 /* ---- a round ---- */
 
-static ek_status put_in_order(ek__logs *logs, const char *source, int n_stages, const ek_listener *listener,
-                              ek_error *err)
+static ek_status write_in_order(ek__logs *logs, const char *source, int n_stages, const ek_listener *listener,
+                                ek_error *err)
 {
     assert(logs->n > 0);
     qsort(logs->log, logs->n, sizeof *logs->log, by_rank);
@@ -200,7 +200,7 @@ static ek_status read_round(const char *path, int n_stages, const ek_listener *l
     char *source = NULL;
     ek_status status = read_source(path, name, listener, &listing, &logs, err);
     if (status == EK_OK)
-        status = put_in_order(&logs, name, n_stages, listener, err);
+        status = write_in_order(&logs, name, n_stages, listener, err);
     if (status == EK_OK && !(source = ek__strdup(name)))
         status = ek__no_memory(err);
     if (status)

@@ -133,7 +133,7 @@ static const char *choose_log(walk *w, const char *folder, const names *list)
     return n_workers > 0 ? worker : NULL;
 }
 
-static ek_status take_stage(walk *w, const char *folder, int stage, int rank)
+static ek_status read_stage(walk *w, const char *folder, int stage, int rank)
 {
     names list = {0};
     char path[PATH_SIZE];
@@ -184,7 +184,7 @@ static ek_status descend(walk *w, const char *path, int depth)
     return walk_folder(w, path, depth);
 }
 
-static ek_status take_entry(walk *w, const char *folder, const char *name, int depth)
+static ek_status read_entry(walk *w, const char *folder, const char *name, int depth)
 {
     char path[PATH_SIZE];
     struct stat info;
@@ -201,7 +201,7 @@ static ek_status take_entry(walk *w, const char *folder, const char *name, int d
     status = enter(w, &info, &first);
     if (status || !first)
         return status;
-    return kind == EK__NAME_STAGE_FOLDER ? take_stage(w, path, stage, rank) : descend(w, path, depth + 1);
+    return kind == EK__NAME_STAGE_FOLDER ? read_stage(w, path, stage, rank) : descend(w, path, depth + 1);
 }
 
 static ek_status walk_folder(walk *w, const char *path, int depth)
@@ -209,7 +209,7 @@ static ek_status walk_folder(walk *w, const char *path, int depth)
     names list = {0};
     ek_status status = list_folder(w, path, &list);
     for (size_t i = 0; i < list.n && status == EK_OK; i++)
-        status = take_entry(w, path, list.name[i], depth);
+        status = read_entry(w, path, list.name[i], depth);
     clear_names(&list);
     return status;
 }
@@ -227,7 +227,7 @@ static ek_status walk_top(walk *w)
     }
     int stage = 0, rank = 0;
     if (ek__log_name_read(name, n, &stage, &rank) == EK__NAME_STAGE_FOLDER)
-        return take_stage(w, w->top, stage, rank);
+        return read_stage(w, w->top, stage, rank);
     return walk_folder(w, w->top, 0);
 }
 

@@ -99,7 +99,7 @@ static ek_status lay_out(const ek_guide_options *options, ek__guide_shape *shape
     return EK_OK;
 }
 
-static ek_status take_runs(const ek__guide_shape *shape, const ek__guide_cell *cell, ek_guide *guide, ek_error *err)
+static ek_status read_runs(const ek__guide_shape *shape, const ek__guide_cell *cell, ek_guide *guide, ek_error *err)
 {
     ek_dryrun *runs = &guide->runs;
     size_t n_cells = (size_t)shape->n_rounds * (size_t)shape->n_stages;
@@ -218,7 +218,7 @@ ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error
     if (status == EK_OK)
         status = ek__guide_judge(&shape, cell, &guide, err);
     if (status == EK_OK)
-        status = take_runs(&shape, cell, &guide, err);
+        status = read_runs(&shape, cell, &guide, err);
     if (status == EK_OK)
         status = predict_peaks(&shape, cell, options->layers, &guide.peak_mb, err);
     if (status)

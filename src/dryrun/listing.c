@@ -59,7 +59,7 @@ static ek_status find_log(listing *l, const char *path, int stage, int rank, siz
     return ek__logs_add(l->logs, l->name, stage, rank, path, &l->error);
 }
 
-static ek_status take_line(listing *l, const ek__hit *hit, const ek__memory_line *line)
+static ek_status read_line(listing *l, const ek__hit *hit, const ek__memory_line *line)
 {
     const char *start = (const char *)hit->start, *at = (const char *)hit->at;
     while (start < at && isspace((unsigned char)*start))
@@ -84,12 +84,12 @@ static ek_status take_line(listing *l, const ek__hit *hit, const ek__memory_line
     return status;
 }
 
-static void take_hit(void *user, const ek__hit *hit)
+static void read_hit(void *user, const ek__hit *hit)
 {
     listing *l = user;
     ek__memory_line line;
     if (l->status == EK_OK && ek__memory_line_read(hit, &line))
-        l->status = take_line(l, hit, &line);
+        l->status = read_line(l, hit, &line);
 }
 
 static ek_status finish(listing *l, ek_error *err)
@@ -109,7 +109,7 @@ ek_status ek__listing_read(int fd, const char *name, ek__logs *logs, ek_error *e
     listing l = {.name = name, .logs = logs};
     ek__needles set;
     ek__memory_needles(&set);
-    ek__scan scan = {.set = &set, .handle = take_hit, .user = &l};
+    ek__scan scan = {.set = &set, .handle = read_hit, .user = &l};
     ek_status status = ek__scan_file(&scan, fd, name, err);
     if (status == EK_OK) {
         ek__scan_finish(&scan);

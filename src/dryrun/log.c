@@ -181,7 +181,7 @@ ek_status ek__blocks_finish(const ek__blocks *blocks, const char *file, ek_log *
     return EK_OK;
 }
 
-static void take_memory(void *user, const ek__hit *hit)
+static void parse_memory(void *user, const ek__hit *hit)
 {
     ek__memory_line line;
     if (ek__memory_line_read(hit, &line))
@@ -224,7 +224,7 @@ static void copy_line(const unsigned char *from, const unsigned char *end, bool 
     *put = '\0';
 }
 
-static void take_error(void *user, const ek__hit *hit)
+static void read_error(void *user, const ek__hit *hit)
 {
     errors *e = user;
     if (e->n > 0 && e->line == hit->line)
@@ -272,7 +272,7 @@ static ek_status read_from(int fd, off_t start, const char *name, errors *found,
     ek__needles_init(&set, error_text, N_ERROR_TEXTS);
     if (lseek(fd, start, SEEK_SET) != start)
         return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){name, 0, 0}), "cannot read it twice: %s", strerror(errno));
-    ek__scan scan = {.set = &set, .handle = take_error, .user = found};
+    ek__scan scan = {.set = &set, .handle = read_error, .user = found};
     ek_status status = ek__scan_file(&scan, fd, name, err);
     if (status == EK_OK) {
         ek__scan_finish(&scan);
@@ -307,7 +307,7 @@ static ek_status read_memory(int fd, const char *name, ek_log *out, ek_error *er
     ek__needles set;
     ek__blocks blocks = {0};
     ek__memory_needles(&set);
-    ek__scan scan = {.set = &set, .handle = take_memory, .user = &blocks};
+    ek__scan scan = {.set = &set, .handle = parse_memory, .user = &blocks};
     ek_status status = ek__scan_file(&scan, fd, name, err);
     if (status == EK_OK) {
         ek__scan_finish(&scan);

@@ -18,7 +18,7 @@ typedef struct line {
     bool failed;
 } line;
 
-static void put(line *to, const char *text)
+static void add(line *to, const char *text)
 {
     size_t n = strlen(text);
     char *grown = to->failed ? NULL : ek__with_room(to->text, &to->room, to->n + n + 1, 1);
@@ -31,7 +31,7 @@ static void put(line *to, const char *text)
     to->n += n;
 }
 
-static void put_list(const ek_collection *all, int r, ek_peak which, line *stages, line *peaks)
+static void write_list(const ek_collection *all, int r, ek_peak which, line *stages, line *peaks)
 {
     const char *separator = "[";
     for (int s = 1; s < all->n_stages - 1; s++) {
@@ -40,13 +40,13 @@ static void put_list(const ek_collection *all, int r, ek_peak which, line *stage
         if (isnan(peak))
             continue;
         snprintf(number, sizeof number, "%s%d", separator, s);
-        put(stages, number);
+        add(stages, number);
         snprintf(number, sizeof number, "%s%.15g", separator, peak);
-        put(peaks, number);
+        add(peaks, number);
         separator = ", ";
     }
-    put(stages, "]");
-    put(peaks, "]");
+    add(stages, "]");
+    add(peaks, "]");
 }
 
 static ek_status check_end(const ek_collection *all, int stage, ek_peak which, const char *key, ek_error *err)
@@ -95,12 +95,12 @@ ek_status ek_memory_usage_make(const ek_collection *collection, ek_peak which, e
     line stages = {0}, peaks = {0};
     for (int r = 0; r < collection->n_rounds; r++) {
         const char *separator = !nested ? "" : r == 0 ? "[" : ", ";
-        put(&stages, separator);
-        put(&peaks, separator);
-        put_list(collection, r, which, &stages, &peaks);
+        add(&stages, separator);
+        add(&peaks, separator);
+        write_list(collection, r, which, &stages, &peaks);
     }
-    put(&stages, nested ? "]" : "");
-    put(&peaks, nested ? "]" : "");
+    add(&stages, nested ? "]" : "");
+    add(&peaks, nested ? "]" : "");
     if (stages.failed || peaks.failed) {
         free(stages.text);
         free(peaks.text);

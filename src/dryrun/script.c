@@ -182,7 +182,7 @@ static void quote_part(const char *text, size_t n, FILE *out)
     fputc('\'', out);
 }
 
-static void put_part(const char *text, size_t n, FILE *out)
+static void write_part(const char *text, size_t n, FILE *out)
 {
     if (is_plain(text, n) && !is_reserved(text, n))
         fwrite(text, 1, n, out);
@@ -190,13 +190,13 @@ static void put_part(const char *text, size_t n, FILE *out)
         quote_part(text, n, out);
 }
 
-static void put_word(const char *word, FILE *out)
+static void write_word(const char *word, FILE *out)
 {
-    put_part(word, strlen(word), out);
+    write_part(word, strlen(word), out);
 }
 
 /* A word of the launch command, placeholders replaced. */
-static void put_launch_word(const char *word, FILE *out)
+static void write_launch_word(const char *word, FILE *out)
 {
     const char *from = word;
     for (const char *at = word; *at;) {
@@ -206,24 +206,24 @@ static void put_launch_word(const char *word, FILE *out)
             continue;
         }
         if (at > from)
-            put_part(from, (size_t)(at - from), out);
+            write_part(from, (size_t)(at - from), out);
         fputs(places[place].value, out);
         at += strlen(places[place].text);
         from = at;
     }
     if (*from || from == word)
-        put_part(from, strlen(from), out);
+        write_part(from, strlen(from), out);
 }
 
 /* A folder that does not look like an option, without slashes at its end. */
-static void put_folder(const char *folder, FILE *out)
+static void write_folder(const char *folder, FILE *out)
 {
     size_t n = strlen(folder);
     while (n > 1 && folder[n - 1] == '/')
         n--;
     if (folder[0] == '-')
         fputs("./", out);
-    put_part(folder, n, out);
+    write_part(folder, n, out);
 }
 
 /* ---- the script ---- */
@@ -281,7 +281,7 @@ static void write_read_run(const ek_dryrun_script *script, FILE *out)
     fprintf(out, "\nread_run() { # ROUND:STAGE\n    round=${1%%%%:*}\n    stage=${1#*:}\n    rank=$((stage * %d))\n",
             script->n_ranks / script->n_stages);
     fprintf(out, "    name=\"%sstage $stage (rank $rank)\"\n    log=", n_rounds(script) > 1 ? "round $round, " : "");
-    put_folder(script->logs, out);
+    write_folder(script->logs, out);
     fprintf(out, "%s%s\n}\n", n_rounds(script) > 1 ? "/round$round" : "", below[script->layout]);
 }
 
@@ -291,14 +291,14 @@ static void write_config(const ek_dryrun_script *script, FILE *out)
         return;
     if (script->n_configs == 1) {
         fputs("    config=", out);
-        put_word(script->configs[0], out);
+        write_word(script->configs[0], out);
         fputc('\n', out);
         return;
     }
     fputs("    case $1 in\n", out);
     for (int i = 0; i < script->n_configs; i++) {
         fprintf(out, "    %d) config=", i + 1);
-        put_word(script->configs[i], out);
+        write_word(script->configs[i], out);
         fputs(" ;;\n", out);
     }
     fputs("    esac\n", out);
@@ -317,7 +317,7 @@ static void write_environment(const ek_dryrun_script *script, FILE *out)
     for (int i = 0; i < script->n_settings; i++) {
         size_t n = name_length(script->settings[i]) + 1;
         fprintf(out, "    export %.*s", (int)n, script->settings[i]);
-        put_word(script->settings[i] + n, out);
+        write_word(script->settings[i] + n, out);
         fputc('\n', out);
     }
 }
@@ -334,7 +334,7 @@ static void write_launch(const ek_dryrun_script *script, FILE *out)
         fputs(" /bin/sh -c", out);
     for (int w = 0; w < script->n_words; w++) {
         fputc(' ', out);
-        put_launch_word(script->words[w], out);
+        write_launch_word(script->words[w], out);
     }
     fputs("\n    exec ${session:+\"$session\"} \"$@\"\n}\n", out);
 }
@@ -441,14 +441,14 @@ static ek_status write_next(const ek_dryrun_script *script, FILE *out, ek_error 
     fputs("evenkeel collect", next);
     for (int round = 1; round <= n_rounds(script); round++) {
         fputc(' ', next);
-        put_folder(script->logs, next);
+        write_folder(script->logs, next);
         if (n_rounds(script) > 1)
             fprintf(next, "/round%d", round);
     }
     bool fine = fclose(next) == 0;
     if (fine) {
         fputs("\n# What to run next.\nprintf '%s\\n' ", out);
-        put_word(text, out);
+        write_word(text, out);
         fputc('\n', out);
     }
     free(text);

@@ -112,7 +112,7 @@ void ek__print_comment(FILE *out, const char *format, ...)
     fputc('\n', out);
 }
 
-static void say_cost(const ek_emission *e, const ek__cost *cost, FILE *out)
+static void write_cost(const ek_emission *e, const ek__cost *cost, FILE *out)
 {
     bool limited = e->stage_memory_mb || e->memory_limit_mb > 0;
     char limit[80] = "";
@@ -125,7 +125,7 @@ static void say_cost(const ek_emission *e, const ek__cost *cost, FILE *out)
                       ek__short(cost->step_time).text, ek__fixed(cost->peak_mb, 0).text, cost->peak_stage, limit);
 }
 
-static void say_plan(const ek_emission *e, const char *framework, FILE *out)
+static void write_plan(const ek_emission *e, const char *framework, FILE *out)
 {
     char chunks[40] = "", micro_batches[80] = "";
     const ek_plan *plan = e->plan;
@@ -150,9 +150,9 @@ ek_status ek__begin(const ek_emission *emission, const char *framework, const ek
         if (status)
             return status;
     }
-    say_plan(emission, framework, out);
+    write_plan(emission, framework, out);
     if (ek__can_judge(emission))
-        say_cost(emission, &cost, out);
+        write_cost(emission, &cost, out);
     else
         ek__print_comment(out,
                           "Step and peak are not known: that takes the model and the micro-batches (--init FILE or "

@@ -24,7 +24,7 @@ static int chunk_text(int n, char *out, size_t size)
     return snprintf(out, size, "t*%d", n);
 }
 
-static void put_chunk(int n, FILE *out)
+static void write_chunk(int n, FILE *out)
 {
     char text[24];
     chunk_text(n, text, sizeof text);
@@ -52,7 +52,7 @@ static int saving(const int *layers, int at, int period, int repeats)
 }
 
 /* Chunks before the last, each with the separator after it; greedily as the groups that save most. */
-static void put_middle(const int *layers, int begin, int end, FILE *out)
+static void write_middle(const int *layers, int begin, int end, FILE *out)
 {
     for (int at = begin; at < end;) {
         int period = 1, repeats = 1, best = 0;
@@ -68,7 +68,7 @@ static void put_middle(const int *layers, int begin, int end, FILE *out)
         if (repeats > 1)
             fputc('(', out);
         for (int i = 0; i < period; i++) {
-            put_chunk(layers[at + i], out);
+            write_chunk(layers[at + i], out);
             fputc('|', out);
         }
         if (repeats > 1)
@@ -78,14 +78,14 @@ static void put_middle(const int *layers, int begin, int end, FILE *out)
 }
 
 /* Of two chunks or more: one holds an even split. */
-static void put_layout(const ek_plan *plan, FILE *out)
+static void write_layout(const ek_plan *plan, FILE *out)
 {
     int n = plan->n_stages * plan->n_chunks;
     fputs("    --pipeline-model-parallel-layout \"E", out);
-    put_chunk(plan->layers[0], out);
+    write_chunk(plan->layers[0], out);
     fputc('|', out);
-    put_middle(plan->layers, 1, n - 1, out);
-    put_chunk(plan->layers[n - 1], out);
+    write_middle(plan->layers, 1, n - 1, out);
+    write_chunk(plan->layers[n - 1], out);
     fputs("L\"\n", out);
 }
 
@@ -114,12 +114,12 @@ static void suggest_ends(const ek_plan *plan, FILE *out)
     fputc('\n', out);
 }
 
-static void put_layers(const ek_emission *e, FILE *out)
+static void write_layers(const ek_emission *e, FILE *out)
 {
     const ek_plan *plan = e->plan;
     fprintf(out, "    --num-layers %d\n    --pipeline-model-parallel-size %d\n", e->n_layers, plan->n_stages);
     if (!all_equal(plan->layers, plan->n_stages * plan->n_chunks)) {
-        put_layout(plan, out);
+        write_layout(plan, out);
         suggest_ends(plan, out);
     } else if (plan->n_chunks > 1) {
         fprintf(out, "    --num-layers-per-virtual-pipeline-stage %d\n", plan->layers[0]);
@@ -128,7 +128,7 @@ static void put_layers(const ek_emission *e, FILE *out)
 
 /* ---- recomputation ---- */
 
-static void put_rule(ek__rule rule, FILE *out)
+static void write_rule(ek__rule rule, FILE *out)
 {
     if (rule.kind == EK_RECOMPUTE_SELECT)
         fputs("    # the parts that the model's selective recomputation stands for; core_attn is the default\n"
@@ -140,7 +140,7 @@ static void put_rule(ek__rule rule, FILE *out)
         fprintf(out, "    --recompute-granularity full --recompute-method block --recompute-num-layers %d\n", rule.n);
 }
 
-static void say_micro_batches(const ek_emission *e, FILE *out)
+static void write_micro_batches(const ek_emission *e, FILE *out)
 {
     int m = e->n_micro_batches, p = e->plan->n_stages;
     if (m > 0)
@@ -170,11 +170,11 @@ static ek_status write_megatron(const ek_emission *e, FILE *out, ek_telling *tel
     if (status)
         return status;
     ek__explain(e, &told, framework, rules, out);
-    say_micro_batches(e, out);
+    write_micro_batches(e, out);
     fputs("PIPELINE_ARGS=(\n", out);
-    put_layers(e, out);
+    write_layers(e, out);
     if (told.telling != EK_TELLS_LAYERS)
-        put_rule(told.rule, out);
+        write_rule(told.rule, out);
     fputs(")\n", out);
     status = ek__finish(out, err);
     if (telling && status == EK_OK)

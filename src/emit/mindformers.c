@@ -6,7 +6,7 @@
 
 static const char framework[] = "MindFormers";
 
-static void put_parallel(const ek_emission *e, const ek__theirs *schedule, FILE *out)
+static void write_parallel(const ek_emission *e, const ek__theirs *schedule, FILE *out)
 {
     const ek_plan *plan = e->plan;
     bool pieces = ek__emission_schedule(e)->pieces;
@@ -19,7 +19,8 @@ static void put_parallel(const ek_emission *e, const ek__theirs *schedule, FILE 
         fprintf(out, "  seq_split_num: %d\n", e->n_pieces);
 }
 
-static void put_list(const ek_plan *plan, const char *name, const int *values, int base, const char *indent, FILE *out)
+static void write_list(const ek_plan *plan, const char *name, const int *values, int base, const char *indent,
+                       FILE *out)
 {
     fprintf(out, "%s%s: ", indent, name);
     ek__print_chunks(plan, values, base, out);
@@ -43,14 +44,14 @@ static ek_status write_mindformers(const ek_emission *e, FILE *out, ek_telling *
         ek__print_comment(out, "Careful: MindSpore wants micro_batch_num to be at least pipeline_stage.");
     if (e->n_micro_batches == 0)
         ek__print_comment(out, "Set parallel_config.micro_batch_num to the micro-batches the plan is for.");
-    put_parallel(e, &schedule, out);
+    write_parallel(e, &schedule, out);
     fprintf(out, "model:\n  model_config:\n    num_layers: %d\n    pp_interleave_num: %d\n", e->n_layers,
             plan->n_chunks);
-    put_list(plan, "offset", plan->layers, e->n_layers / (plan->n_stages * plan->n_chunks), "    ", out);
+    write_list(plan, "offset", plan->layers, e->n_layers / (plan->n_stages * plan->n_chunks), "    ", out);
     fputs("recompute_config:\n", out);
-    put_list(plan, "recompute", plan->full, 0, "  ", out);
-    put_list(plan, "select_recompute", plan->select, 0, "  ", out);
-    put_list(plan, "select_comm_recompute", plan->comm, 0, "  ", out);
+    write_list(plan, "recompute", plan->full, 0, "  ", out);
+    write_list(plan, "select_recompute", plan->select, 0, "  ", out);
+    write_list(plan, "select_comm_recompute", plan->comm, 0, "  ", out);
     status = ek__finish(out, err);
     if (told && status == EK_OK)
         *told = EK_TELLS_PLAN;

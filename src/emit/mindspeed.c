@@ -20,7 +20,7 @@ static void count_beyond(const ek_plan *plan, int *select, int *comm)
     }
 }
 
-static void put_list(const ek_plan *plan, const char *name, const int *values, FILE *out)
+static void write_list(const ek_plan *plan, const char *name, const int *values, FILE *out)
 {
     fprintf(out, "%s: ", name);
     ek__print_chunks(plan, values, 0, out);
@@ -59,11 +59,11 @@ static ek_status write_mindspeed(const ek_emission *e, FILE *out, ek_telling *to
             plan->n_stages);
     if (plan->n_chunks > 1)
         fprintf(out, "  virtual_pipeline_model_parallel_size: %d\n", plan->n_chunks);
-    put_list(plan, "  num_layer_list", plan->layers, out);
+    write_list(plan, "  num_layer_list", plan->layers, out);
     fputs("  recompute_config:\n", out);
-    put_list(plan, "    recompute", plan->full, out);
-    put_list(plan, "    select_recompute", select, out);
-    put_list(plan, "    select_comm_recompute", select + n, out);
+    write_list(plan, "    recompute", plan->full, out);
+    write_list(plan, "    select_recompute", select, out);
+    write_list(plan, "    select_comm_recompute", select + n, out);
     status = ek__finish(out, err);
     if (told && status == EK_OK)
         *told = EK_TELLS_PLAN;

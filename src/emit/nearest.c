@@ -186,7 +186,7 @@ static phrase describe_limit(const ek_emission *e, const ek__cost *own)
     return limit;
 }
 
-static void say_nearest(const ek_emission *e, const ek__told *told, FILE *out)
+static void write_nearest(const ek_emission *e, const ek__told *told, FILE *out)
 {
     ek__print_comment(
         out,
@@ -200,7 +200,7 @@ static void say_nearest(const ek_emission *e, const ek__told *told, FILE *out)
                       change(told->nearest.peak_mb, told->own.peak_mb).text);
 }
 
-static void say_nothing_fits(const ek_emission *e, const ek__told *told, FILE *out)
+static void write_nothing_fits(const ek_emission *e, const ek__told *told, FILE *out)
 {
     ek__print_comment(
         out,
@@ -227,9 +227,9 @@ void ek__explain(const ek_emission *emission, const ek__told *told, const char *
             out, "The model does not know full recomputation, so no plan with it was tried; a dry run that uses "
                  "it would tell.");
     if (told->telling == EK_TELLS_NEAREST)
-        say_nearest(emission, told, out);
+        write_nearest(emission, told, out);
     else if (told->n_judged > 0)
-        say_nothing_fits(emission, told, out);
+        write_nothing_fits(emission, told, out);
     else if (ek__can_judge(emission))
         ek__print_comment(out, "Nothing is set below: the model does not know the kinds that these rules would use.");
     else

@@ -13,7 +13,7 @@ static int layers_at(const ek_emission *e, int position)
     return e->plan->layers[ek_cell_at(ek__emission_schedule(e)->placement, e->plan->n_stages, position)];
 }
 
-static void put_parts(const ek_emission *e, FILE *out)
+static void write_parts(const ek_emission *e, FILE *out)
 {
     int n = e->plan->n_stages * e->plan->n_chunks, layer = 0;
     fputs("module_fqns_per_model_part = [\n", out);
@@ -49,7 +49,7 @@ static void suggest_split_points(const ek_emission *e, FILE *out)
     fputs("]\n", out);
 }
 
-static void put_rule(ek__rule rule, FILE *out)
+static void write_rule(ek__rule rule, FILE *out)
 {
     fputs("\n[activation_checkpoint]\n", out);
     if (rule.kind == EK_RECOMPUTE_SELECT)
@@ -58,7 +58,7 @@ static void put_rule(ek__rule rule, FILE *out)
         fprintf(out, "mode = \"%s\"\n", rule.kind == EK_RECOMPUTE_FULL ? "full" : "none");
 }
 
-static void say_micro_batches(const ek_emission *e, const ek__theirs *schedule, FILE *out)
+static void write_micro_batches(const ek_emission *e, const ek__theirs *schedule, FILE *out)
 {
     int m = e->n_micro_batches, p = e->plan->n_stages, rounds = m > p ? m / p : 1;
     if (m > 0)
@@ -101,18 +101,18 @@ static ek_status write_torchtitan(const ek_emission *e, FILE *out, ek_telling *t
     if (status)
         return status;
     ek__explain(e, &told, framework, rules, out);
-    say_micro_batches(e, &schedule, out);
+    write_micro_batches(e, &schedule, out);
     ek__print_comment(out,
                       "Module names are those of its Llama; check them against your model, which must have %d layers.",
                       e->n_layers);
     fprintf(out, "[parallelism]\npipeline_parallel_degree = %d\n", e->plan->n_stages);
     if (e->plan->n_stages > 1) {
         fprintf(out, "pipeline_parallel_schedule = \"%s\"\n", schedule.name);
-        put_parts(e, out);
+        write_parts(e, out);
         suggest_split_points(e, out);
     }
     if (told.telling != EK_TELLS_LAYERS)
-        put_rule(told.rule, out);
+        write_rule(told.rule, out);
     status = ek__finish(out, err);
     if (telling && status == EK_OK)
         *telling = told.telling;

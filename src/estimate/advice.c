@@ -51,7 +51,7 @@ static void name_groups(const ek_job_parallel *p, char *text, size_t size)
                 (size_t)snprintf(text + used, size - used, "%s%s %d", used ? ", " : "", groups[i].name, groups[i].n);
 }
 
-static void say(ek_estimate *e, measurement what)
+static void report(ek_estimate *e, measurement what)
 {
     const ek_job_parallel *p = &e->job->parallel;
     char groups[160];
@@ -95,7 +95,7 @@ void ek__estimate_advise(ek_estimate *e)
             best = unknown[i] > unknown[best] ? i : best;
         if (unknown[best] < LEAST * e->step.seconds || unknown[best] <= 0)
             return;
-        say(e, (measurement)best);
+        report(e, (measurement)best);
         unknown[best] = 0;
     }
 }

@@ -32,7 +32,7 @@ static const char *const constants[EK_N_AGAINST_PARTS] = {
     "how evenly the stages are loaded, and on gbs and latency_us of the tier between them",
     "the host (layer_us, kernel_us) of the device file"};
 
-static void say_worst(ek_against *a)
+static void report_worst(ek_against *a)
 {
     double off[EK_N_AGAINST_PARTS];
     for (int i = 0; i < EK_N_AGAINST_PARTS; i++) {
@@ -50,7 +50,7 @@ static void say_worst(ek_against *a)
 /* No constant is that wrong. */
 #define ANOTHER_JOB 3.0
 
-static void say_doubt(const ek_estimate *e, ek_against *a)
+static void report_doubt(const ek_estimate *e, ek_against *a)
 {
     double factor = fmax(e->step.seconds / a->seconds, a->seconds / e->step.seconds);
     if (factor > ANOTHER_JOB)
@@ -65,7 +65,7 @@ static void fill_predicted(const ek_estimate *e, ek_against *a)
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         a->predicted[ek_against_of((ek_step_part)i)] += slowest->seconds[i];
     a->error = e->step.seconds / a->seconds - 1;
-    say_doubt(e, a);
+    report_doubt(e, a);
 }
 
 /* ---- a log ---- */
@@ -136,7 +136,7 @@ ek_status ek_estimate_against_trace(const ek_estimate *estimate, const ek_trace_
     fill_parts(&run->rank[step.rank], &a);
     fill_predicted(estimate, &a);
     if (a.has_parts)
-        say_worst(&a);
+        report_worst(&a);
     *out = a;
     return EK_OK;
 }

@@ -49,7 +49,7 @@ static double backward_of(const ek_job *job, const ek_plan *plan, const ek_layer
     return sum;
 }
 
-static ek_status put_if_less(ek_job *job, const ek_layers *layers, const ek_plan *plan, bool *less, ek_error *err)
+static ek_status add_if_less(ek_job *job, const ek_layers *layers, const ek_plan *plan, bool *less, ek_error *err)
 {
     const ek_job_change change = {.plan = plan};
     ek_job with;
@@ -83,7 +83,7 @@ ek_status ek__mitigation_recompute_less(ek_job *job, const ek_layers *layers, do
         times_of_bytes(&times);
     ek_status status = ek_memory_least_recompute(job, &change, &times, limit_mb, &plan, peak_mb, err);
     if (!status && plan.layers) {
-        status = put_if_less(job, &times, &plan, less, err);
+        status = add_if_less(job, &times, &plan, less, err);
         ek_plan_clear(&plan);
     }
     free(times.body);

@@ -270,7 +270,7 @@ static bool goes_before(const ek_mitigation *a, const ek_mitigation *b)
 }
 
 /* Put the best next measure into the job. @return *kind NULL where nothing saves enough */
-static ek_status take_next(search *s, ek_job *job, const ek__mitigation_kind **kind)
+static ek_status choose_next(search *s, ek_job *job, const ek__mitigation_kind **kind)
 {
     ek_job with = {0};
     ek_mitigation best = {.effort = 0};
@@ -318,7 +318,7 @@ static ek_status make_chain(search *s, const ek_job *job, chain *c)
             break;
         const ek__mitigation_kind *kind = NULL;
         if (!s->today.fits)
-            status = take_next(s, &now, &kind);
+            status = choose_next(s, &now, &kind);
         more = !status && kind;
         if (more)
             c->kind[c->n++] = kind;

@@ -30,7 +30,7 @@ static size_t find_ranges(gathered *g)
     return n;
 }
 
-static ek_status put(const ek__index_file *file, gathered *g, uint64_t *points, uint64_t *ranges, double *least,
+static ek_status add(const ek__index_file *file, gathered *g, uint64_t *points, uint64_t *ranges, double *least,
                      double *most, ek_error *err)
 {
     size_t n = find_ranges(g);
@@ -63,7 +63,7 @@ ek_status ek__write_counter(const ek__index_file *file, ek__sort_stream *stream,
         g.point[g.n].time = ek__unsort_signed(words[0]);
         memcpy(&g.point[g.n++].value, &words[1], sizeof(double));
         if (g.n == GATHERED)
-            status = put(file, &g, &points, &ranges, least, most, err);
+            status = add(file, &g, &points, &ranges, least, most, err);
     }
-    return status == EK_OK && g.n > 0 ? put(file, &g, &points, &ranges, least, most, err) : status;
+    return status == EK_OK && g.n > 0 ? add(file, &g, &points, &ranges, least, most, err) : status;
 }

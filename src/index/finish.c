@@ -152,7 +152,7 @@ static void advance(void *user, uint64_t n)
 }
 
 /* The next task; NULL when there is none or it is time to stop. */
-static const task *take_task(finishing *f)
+static const task *add_task(finishing *f)
 {
     const task *next = NULL;
     pthread_mutex_lock(&f->lock);
@@ -185,7 +185,7 @@ static void *work(void *argument)
     const worker *w = argument;
     ek_error error;
     const task *t;
-    while ((t = take_task(w->finishing))) {
+    while ((t = add_task(w->finishing))) {
         ek_status status = do_task(w->finishing, w->writer, t, &error);
         if (status != EK_OK)
             fail(w->finishing, status, &error);
@@ -237,7 +237,7 @@ static void begin_section(tail *t, ek__index_section *section, uint64_t n)
     *section = (ek__index_section){t->at, n};
 }
 
-static void put(tail *t, const void *bytes, size_t n)
+static void add(tail *t, const void *bytes, size_t n)
 {
     const ek__index_file *file = &t->f->file;
     if (t->status == EK_OK && n > 0)
@@ -245,7 +245,7 @@ static void put(tail *t, const void *bytes, size_t n)
     t->at += n;
 }
 
-static void put_groups(tail *t, ek__index_header *h)
+static void write_groups(tail *t, ek__index_header *h)
 {
     const finishing *f = t->f;
     uint64_t n = 0;
@@ -263,7 +263,7 @@ static void put_groups(tail *t, ek__index_header *h)
 }
 
 /* Groups, chunks and rows are numbered within their track until now. */
-static void put_chunks(tail *t, ek__index_header *h)
+static void write_chunks(tail *t, ek__index_header *h)
 {
     const finishing *f = t->f;
     uint64_t n = 0, first_group = 0;
@@ -277,13 +277,13 @@ static void put_chunks(tail *t, ek__index_header *h)
         for (size_t c = 0; c < r->n_chunks; c++)
             chunk[r->first_chunk + c].first_group += first_group;
         if (r->n_chunks > 0)
-            put(t, chunk + r->first_chunk, r->n_chunks * sizeof *chunk);
+            add(t, chunk + r->first_chunk, r->n_chunks * sizeof *chunk);
         first_group += r->n_groups;
     }
     assert(first_group == h->groups.n);
 }
 
-static void put_rows(tail *t, ek__index_header *h)
+static void write_rows(tail *t, ek__index_header *h)
 {
     const finishing *f = t->f;
     uint64_t n = 0, first_chunk = 0;
@@ -296,7 +296,7 @@ static void put_rows(tail *t, ek__index_header *h)
         for (size_t k = 0; k < r->n_rows; k++)
             row[r->first_row + k].first_chunk += first_chunk;
         if (r->n_rows > 0)
-            put(t, row + r->first_row, r->n_rows * sizeof *row);
+            add(t, row + r->first_row, r->n_rows * sizeof *row);
         first_chunk += r->n_chunks;
         h->events.n += (uint64_t)r->n_events;
         /* Every event of the track is in a row or counted as left out. */
@@ -324,15 +324,15 @@ static ek__index_text label_of(const finishing *f, const char *label)
     return text_of(f, number);
 }
 
-static void put_texts(tail *t, ek__index_header *h)
+static void write_texts(tail *t, ek__index_header *h)
 {
     const ek__index_store *store = t->f->how->store;
     begin_section(t, &h->texts, store->names.texts.n_bytes + store->base.texts.n_bytes);
-    put(t, store->names.texts.bytes, store->names.texts.n_bytes);
-    put(t, store->base.texts.bytes, store->base.texts.n_bytes);
+    add(t, store->names.texts.bytes, store->names.texts.n_bytes);
+    add(t, store->base.texts.bytes, store->base.texts.n_bytes);
 }
 
-static void put_names(tail *t, ek__index_header *h)
+static void write_names(tail *t, ek__index_header *h)
 {
     const ek__index_names *names = &t->f->how->store->names;
     ek__index_name some[256];
@@ -343,7 +343,7 @@ static void put_names(tail *t, ek__index_header *h)
         ek__name_count count = i < names->capacity ? names->count[i] : (ek__name_count){0};
         some[n++] = (ek__index_name){{e->offset, e->size, 0}, count.n, count.total};
         if (n == sizeof some / sizeof *some || i + 1 == names->texts.n) {
-            put(t, some, n * sizeof *some);
+            add(t, some, n * sizeof *some);
             n = 0;
         }
     }
@@ -366,7 +366,7 @@ static int32_t order_of(const ek__index_store *store, uint32_t pid, uint32_t tid
     return 0;
 }
 
-static void put_tracks(tail *t, ek__index_header *h)
+static void write_tracks(tail *t, ek__index_header *h)
 {
     const finishing *f = t->f;
     uint64_t from = 0, to = 0;
@@ -389,7 +389,7 @@ static void put_tracks(tail *t, ek__index_header *h)
                                  .n_from = f->from[i],
                                  .first_to = to,
                                  .n_to = f->to[i]};
-        put(t, &track, sizeof track);
+        add(t, &track, sizeof track);
         row += r->n_rows;
         from += f->from[i];
         to += f->to[i];
@@ -397,7 +397,7 @@ static void put_tracks(tail *t, ek__index_header *h)
     assert(row == h->rows.n && from == f->n_arrows && to == f->n_arrows);
 }
 
-static void put_counters(tail *t, ek__index_header *h)
+static void write_counters(tail *t, ek__index_header *h)
 {
     const finishing *f = t->f;
     const ek__index_store *store = f->how->store;
@@ -414,7 +414,7 @@ static void put_counters(tail *t, ek__index_header *h)
                                      .first_range = range,
                                      .least = f->least[i],
                                      .most = f->most[i]};
-        put(t, &counter, sizeof counter);
+        add(t, &counter, sizeof counter);
         point += counter.n_points;
         range += (counter.n_points + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS;
     }
@@ -422,14 +422,14 @@ static void put_counters(tail *t, ek__index_header *h)
 }
 
 /* Windows, then the spots that tell where they are. */
-static void put_spots(tail *t, ek__index_header *h)
+static void write_spots(tail *t, ek__index_header *h)
 {
     size_t n = 0;
     const ek__gunzip *gunzip = t->f->how->gunzip;
     const ek__gunzip_spot *spot = gunzip ? ek__gunzip_spots(gunzip, &n) : NULL;
     uint64_t window = t->at;
     for (size_t i = 0; i < n; i++)
-        put(t, spot[i].window, spot[i].window_size);
+        add(t, spot[i].window, spot[i].window_size);
     begin_section(t, &h->spots, n);
     for (size_t i = 0; i < n; i++) {
         ek__index_spot out = {.out = (uint64_t)spot[i].out,
@@ -438,7 +438,7 @@ static void put_spots(tail *t, ek__index_header *h)
                               .window_size = spot[i].window_size,
                               .bits = spot[i].bits};
         assert(spot[i].bits < 8 && (i == 0 || spot[i].out >= spot[i - 1].out)); /* ascending */
-        put(t, &out, sizeof out);
+        add(t, &out, sizeof out);
         window += spot[i].window_size;
     }
     assert(window <= h->spots.at);
@@ -453,7 +453,7 @@ static uint64_t fnv1a(const void *bytes, size_t n)
     return hash;
 }
 
-static ek_status put_tail(finishing *f, ek_error *err)
+static ek_status write_tail(finishing *f, ek_error *err)
 {
     ek__index_header *h = f->how->header;
     tail t = {f, f->arrows_at, EK_OK, err};
@@ -462,18 +462,18 @@ static ek_status put_tail(finishing *f, ek_error *err)
     t.at += f->n_arrows * sizeof(ek__index_arrow);
     begin_section(&t, &h->to, f->n_arrows);
     t.at += f->n_arrows * sizeof(ek__index_arrow);
-    put_groups(&t, h);
-    put_chunks(&t, h);
-    put_rows(&t, h);
-    put_tracks(&t, h);
-    put_counters(&t, h);
-    put_spots(&t, h);
-    put_names(&t, h);
-    put_texts(&t, h);
+    write_groups(&t, h);
+    write_chunks(&t, h);
+    write_rows(&t, h);
+    write_tracks(&t, h);
+    write_counters(&t, h);
+    write_spots(&t, h);
+    write_names(&t, h);
+    write_texts(&t, h);
     h->file_size = t.at;
     h->checksum = fnv1a(h, offsetof(ek__index_header, checksum));
     t.at = 0;
-    put(&t, h, sizeof *h);
+    add(&t, h, sizeof *h);
     return t.status;
 }
 
@@ -502,7 +502,7 @@ static ek_status finish(finishing *f, ek_error *err)
     }
     if (f->stop)
         return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){f->how->path, 0, 0}), "interrupted");
-    return put_tail(f, err);
+    return write_tail(f, err);
 }
 
 ek_status ek__index_finish_file(const ek__index_finish *how, ek_error *err)

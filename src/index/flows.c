@@ -16,7 +16,7 @@ typedef struct gathered {
     uint32_t bucket[GATHERED];
 } gathered;
 
-static ek_status put(ek__arrows *arrows, gathered *g, ek_error *err)
+static ek_status add(ek__arrows *arrows, gathered *g, ek_error *err)
 {
     assert(g->n <= GATHERED);
     ek_status status = ek__sorter_add(&arrows->from, g->from, g->bucket, g->n, err);
@@ -59,10 +59,10 @@ static ek_status pair(const ek__index_file *file, ek__sort_stream *stream, ek__a
             memcpy(start, words, sizeof start);
         if (g->n == GATHERED) {
             file->advance(file->user, GATHERED);
-            status = put(arrows, g, err);
+            status = add(arrows, g, err);
         }
     }
-    return status == EK_OK ? put(arrows, g, err) : status;
+    return status == EK_OK ? add(arrows, g, err) : status;
 }
 
 ek_status ek__pair_flows(const ek__index_file *file, size_t bound, ek__arrows *out, ek_error *err)

@@ -79,7 +79,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Names of index files are of the path's hash: paths of one hash get numbers. */
-static bool tell_names_apart(const opening *o)
+static bool distinguish_names(const opening *o)
 {
     named *all = ek__pool_alloc(o->pool, (size_t)o->n_traces, sizeof *all);
     for (int i = 0; all && i < o->n_traces; i++) {
@@ -110,7 +110,7 @@ static ek_status find_traces(opening *o, const char *const *path, int n_paths)
     if (status == EK_OK && o->n_traces == 0)
         status = ek__fail(o->err, EK_ERR_INPUT, ((ek_origin){n_paths > 0 ? path[0] : NULL, 0, 0}),
                           "there are tables but no trace in it; give a Chrome trace such as trace_view.json");
-    if (status == EK_OK && !tell_names_apart(o))
+    if (status == EK_OK && !distinguish_names(o))
         status = ek__no_memory(o->err);
     return status;
 }
@@ -188,7 +188,7 @@ static ek_status write_anew(opening *o, const trace *t, ek__index_opened *out)
     return status;
 }
 
-static void tell_problem(opening *o, const trace *t, const ek__index_opened *f)
+static void report_problem(opening *o, const trace *t, const ek__index_opened *f)
 {
     if (f->header.problem_at < 0)
         return;
@@ -225,7 +225,7 @@ static ek_status open_one(opening *o, const trace *t)
     file.rank = t->rank != EK_TRACE_NO_RANK ? t->rank : file.header.rank;
     file.stage = t->stage;
     o->made.bytes_index = ek__ns_add(o->made.bytes_index, (int64_t)file.size);
-    tell_problem(o, t, &file);
+    report_problem(o, t, &file);
     assert(o->index->n_files < o->n_traces);
     o->index->file[o->index->n_files++] = file;
     return EK_OK;

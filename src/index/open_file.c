@@ -228,7 +228,7 @@ static size_t all_shown(const ek__index_opened *f)
     return size;
 }
 
-static char *put_text(const ek__index_opened *f, char **to, const char *before, const ek__index_text *text)
+static char *write_text(const ek__index_opened *f, char **to, const char *before, const ek__index_text *text)
 {
     char *begin = *to;
     size_t n = strlen(before), size = shown_size(text);
@@ -251,17 +251,17 @@ static bool show_texts(ek__index_opened *f)
     for (uint32_t t = 0; t < f->n_tracks; t++) {
         const ek__index_track *track = &f->track[t];
         ek__index_shown_track *shown = &f->shown[t];
-        shown->pid = put_text(f, &to, "", &track->pid);
-        shown->tid = put_text(f, &to, "", &track->tid);
-        shown->process = put_text(f, &to, "", &track->process);
-        shown->name =
-            track->thread.size > 0 ? put_text(f, &to, "", &track->thread) : put_text(f, &to, "thread ", &track->tid);
+        shown->pid = write_text(f, &to, "", &track->pid);
+        shown->tid = write_text(f, &to, "", &track->tid);
+        shown->process = write_text(f, &to, "", &track->process);
+        shown->name = track->thread.size > 0 ? write_text(f, &to, "", &track->thread)
+                                             : write_text(f, &to, "thread ", &track->tid);
     }
     for (uint32_t c = 0; c < f->n_counters; c++) {
         const ek__index_counter *counter = &f->counter[c];
-        f->shown_counter[c].process = put_text(f, &to, "", &counter->process);
-        f->shown_counter[c].name = put_text(f, &to, "", &counter->name);
-        f->shown_counter[c].key = put_text(f, &to, "", &counter->key);
+        f->shown_counter[c].process = write_text(f, &to, "", &counter->process);
+        f->shown_counter[c].name = write_text(f, &to, "", &counter->name);
+        f->shown_counter[c].key = write_text(f, &to, "", &counter->key);
     }
     assert((size_t)(to - f->shown_texts) <= all_shown(f));
     return true;
@@ -319,8 +319,8 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Tracks and their rows as shown; track_at tells where those of the file went. */
-static void put_in_order(ek__index_opened *f, const place *at, ek__index_row *row, ek__index_track *track,
-                         ek__index_shown_track *shown)
+static void write_in_order(ek__index_opened *f, const place *at, ek__index_row *row, ek__index_track *track,
+                           ek__index_shown_track *shown)
 {
     uint32_t n = 0;
     for (uint32_t t = 0; t < f->n_tracks; t++) {
@@ -351,7 +351,7 @@ static bool sort_tracks(ek__index_opened *f)
             at[t] = (place){&f->track[t], &f->shown[t], t};
         if (f->n_tracks > 0)
             qsort(at, f->n_tracks, sizeof *at, compare_places);
-        put_in_order(f, at, row, track, shown);
+        write_in_order(f, at, row, track, shown);
         ek__index_row *old_row = f->row;
         ek__index_track *old_track = f->track;
         ek__index_shown_track *old_shown = f->shown;
@@ -371,7 +371,7 @@ static bool sort_tracks(ek__index_opened *f)
 
 /* ---- all together ---- */
 
-static ek_status take_sections(const char *path, ek__index_opened *f, ek_error *err)
+static ek_status read_sections(const char *path, ek__index_opened *f, ek_error *err)
 {
     ek_status status = map_sections(path, f, err);
     if (status != EK_OK)
@@ -395,7 +395,7 @@ ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error 
         return ek__cannot_open(path, "open the index", errno, err);
     ek_status status = read_header(path, &f, err);
     if (status == EK_OK)
-        status = take_sections(path, &f, err);
+        status = read_sections(path, &f, err);
     assert(status != EK_OK || (f.map && f.row && f.track && f.n_tracks >= f.n_shown));
     if (status != EK_OK)
         ek__index_file_close(&f);

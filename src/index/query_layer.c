@@ -16,7 +16,7 @@ enum { MAX_HOPS = 3, MAX_ARROWS = 8, LAYER_SIZE = 256 };
 
 static const char module_prefix[] = "nn.Module: ";
 
-static bool take_layer(const char *text, size_t size, char layer[LAYER_SIZE])
+static bool add_layer(const char *text, size_t size, char layer[LAYER_SIZE])
 {
     if (size == 0 || size >= LAYER_SIZE)
         return false;
@@ -34,7 +34,7 @@ static bool layer_of_path(const char *text, size_t size, char layer[LAYER_SIZE])
         size_t n = slash ? (size_t)(slash - text) - from : size - from, kind;
         assert(from + n <= size);
         if (ek__element_number(text + from, n, &kind) >= 0)
-            return take_layer(text + from, n, layer);
+            return add_layer(text + from, n, layer);
         from += n + 1;
     }
     return false;
@@ -96,10 +96,10 @@ static bool layer_of_module(const ek__index_opened *file, uint32_t name, char la
     char module[LAYER_SIZE];
     size_t size, kind, skip = sizeof module_prefix - 1;
     const char *text = name_of(file, name, &size);
-    if (size <= skip || memcmp(text, module_prefix, skip) != 0 || !take_layer(text + skip, size - skip, module) ||
+    if (size <= skip || memcmp(text, module_prefix, skip) != 0 || !add_layer(text + skip, size - skip, module) ||
         ek__module_number(module, &kind) < 0 || !has_another(file, name, text, skip + kind + 1))
         return false;
-    return take_layer(module, size - skip, layer);
+    return add_layer(module, size - skip, layer);
 }
 
 /* The modules that enclose a time on a track, from outside; rows of their own depth are below. */

@@ -131,7 +131,7 @@ static bool begin_next(inflating *s)
 }
 
 /* Exactly n bytes, or false. n: as many as zlib can be asked for at once. */
-static bool take_bytes(inflating *s, void *out, size_t n)
+static bool read_bytes(inflating *s, void *out, size_t n)
 {
     assert(n <= UINT_MAX);
     s->z.next_out = out;
@@ -158,10 +158,10 @@ static bool inflate_from(inflating *s, uint64_t place, char *out, size_t n)
     while (begun && rest > 0) {
         size_t some = rest < SKIPPED ? (size_t)rest : SKIPPED;
         assert(some >= 1 && some <= rest);
-        begun = take_bytes(s, skipped, some);
+        begun = read_bytes(s, skipped, some);
         rest -= some;
     }
-    bool fine = begun && take_bytes(s, out, n);
+    bool fine = begun && read_bytes(s, out, n);
     inflateEnd(&s->z);
     return fine;
 }

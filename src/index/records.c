@@ -64,7 +64,7 @@ static uint64_t *push(ek__index_part *part, ek__index_records *records, size_t n
 /* ---- events ---- */
 
 /* The number of a name, with a count of its own. */
-static uint32_t take_name(ek__index_part *part, const ek__span *span)
+static uint32_t read_name(ek__index_part *part, const ek__span *span)
 {
     uint32_t number = ek__part_intern(&part->base, &part->names.texts, span);
     if (number >= part->names.capacity) {
@@ -86,7 +86,7 @@ static uint32_t size_of(const ek__raw_event *raw)
     return raw->size < 0xffffff ? (uint32_t)raw->size : 0xffffff;
 }
 
-static void take_event(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+static void add_event(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     int64_t begin, duration = 0;
     bool instant = raw->phase != 'X';
@@ -95,7 +95,7 @@ static void take_event(ek__index_part *part, const ek__block *block, const ek__r
         part->base.n_odd++;
         return;
     }
-    uint32_t name = take_name(part, &raw->name);
+    uint32_t name = read_name(part, &raw->name);
     ek__index_kind kind =
         instant ? EK__KIND_INSTANT : ek__kind_of(block, raw, part->base.category[part->base.last_category].meaning);
     uint64_t *words = push(part, &part->events, EK__EVENT_WORDS, (uint32_t)part->base.last_track);
@@ -116,7 +116,7 @@ static void take_event(ek__index_part *part, const ek__block *block, const ek__r
 }
 
 /* A beginning or an end. An end needs no name. */
-static void take_half(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+static void add_half(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     int64_t time;
     bool begins = raw->phase == 'B';
@@ -125,7 +125,7 @@ static void take_half(ek__index_part *part, const ek__block *block, const ek__ra
         part->base.n_odd++;
         return;
     }
-    uint32_t name = begins ? take_name(part, &raw->name) : 0;
+    uint32_t name = begins ? read_name(part, &raw->name) : 0;
     ek__index_kind kind =
         begins ? ek__kind_of(block, raw, part->base.category[part->base.last_category].meaning) : EK__KIND_PLAIN;
     uint64_t *words = push(part, &part->spans, EK__SPAN_WORDS, (uint32_t)part->base.last_track);
@@ -141,7 +141,7 @@ static void take_half(ek__index_part *part, const ek__block *block, const ek__ra
 
 /* Of flows whose name differs but whose category and id are the same each is an arrow of its own; many profilers put
  * the id into the name, so the name becomes part of the id rather than of what is shown. */
-static void take_flow(ek__index_part *part, const ek__raw_event *raw)
+static void add_flow(ek__index_part *part, const ek__raw_event *raw)
 {
     int64_t time;
     if (!raw->id.at || !ek__event_time(raw, &time) || !ek__part_place(&part->base, raw)) {
@@ -150,7 +150,7 @@ static void take_flow(ek__index_part *part, const ek__raw_event *raw)
     }
     bool named = raw->name.at != NULL, shown = raw->cat.at && raw->cat.size > 0;
     uint32_t *known = &part->flow_name[part->base.last_category];
-    uint32_t name = shown && *known ? *known : take_name(part, shown ? &raw->cat : &raw->name);
+    uint32_t name = shown && *known ? *known : read_name(part, shown ? &raw->cat : &raw->name);
     if (shown && part->base.last_category + 1 < EK__MAX_CATEGORIES) /* the last one takes the place of all others */
         *known = name;
     uint64_t *words = push(part, &part->flows, EK__FLOW_WORDS, 0);
@@ -166,7 +166,7 @@ static void take_flow(ek__index_part *part, const ek__raw_event *raw)
 /* ---- counters ---- */
 
 /* Decimal numbers as profilers print them; up to 15 digits are exact without the library's slower way. */
-static bool take_number(const ek__span *value, double *number)
+static bool read_number(const ek__span *value, double *number)
 {
     static const double power[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     enum { EXACT = 15, LONGEST = 63 };
@@ -252,7 +252,7 @@ static int find_counter(ek__index_part *part, const ek__raw_event *raw, const ek
     return part->last_counter = search_counter(part, raw, key);
 }
 
-static void take_counter(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+static void add_counter(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     int64_t time;
     size_t at = 0;
@@ -264,7 +264,7 @@ static void take_counter(ek__index_part *part, const ek__block *block, const ek_
     }
     while (ek__walk_member(block, &raw->args, &at, &key, &value)) {
         double number;
-        if (!take_number(&value, &number))
+        if (!read_number(&value, &number))
             continue;
         int counter = find_counter(part, raw, &key);
         uint64_t *words = counter < 0 ? NULL : push(part, &part->points, EK__POINT_WORDS, (uint32_t)counter);
@@ -279,13 +279,13 @@ static void take_counter(ek__index_part *part, const ek__block *block, const ek_
 
 /* ---- metadata ---- */
 
-static void take_order(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+static void read_order(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     size_t at = 0;
     ek__span key, value;
     double order;
     while (raw->args.at && ek__walk_member(block, &raw->args, &at, &key, &value)) {
-        if (key.size != 10 || memcmp(key.at, "sort_index", 10) != 0 || !take_number(&value, &order))
+        if (key.size != 10 || memcmp(key.at, "sort_index", 10) != 0 || !read_number(&value, &order))
             continue;
         ek__index_order *room = ek__with_room(part->order, &part->orders_capacity, part->n_orders + 1, sizeof *room);
         if (!room) {
@@ -300,39 +300,39 @@ static void take_order(ek__index_part *part, const ek__block *block, const ek__r
     }
 }
 
-static void take_metadata(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+static void read_metadata(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     if (raw->name.at && raw->name.size == 17 && memcmp(raw->name.at, "thread_sort_index", 17) == 0)
-        take_order(part, block, raw);
+        read_order(part, block, raw);
     else
         ek__part_take_label(&part->base, block, raw);
 }
 
 /* ---- all of them ---- */
 
-static void take(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+static void add(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     part->base.n_items++;
     switch (raw->phase) {
     case 'X':
     case 'i':
     case 'I':
-        take_event(part, block, raw);
+        add_event(part, block, raw);
         break;
     case 'B':
     case 'E':
-        take_half(part, block, raw);
+        add_half(part, block, raw);
         break;
     case 'C':
-        take_counter(part, block, raw);
+        add_counter(part, block, raw);
         break;
     case 's':
     case 't':
     case 'f':
-        take_flow(part, raw);
+        add_flow(part, raw);
         break;
     case 'M':
-        take_metadata(part, block, raw);
+        read_metadata(part, block, raw);
         break;
     default:
         part->base.n_odd += raw->phase == 0;
@@ -350,7 +350,7 @@ void ek__index_part_fill(ek__index_part *part, const ek__block *block)
         return;
     }
     while (!part->base.out_of_memory && (step = ek__walk_whole(&walk, &raw)) == EK__WALK_EVENT)
-        take(part, block, &raw);
+        add(part, block, &raw);
     part->base.n_items += walk.n_others;
     part->base.n_odd += walk.n_others;
     if (step == EK__WALK_DAMAGED)

@@ -58,7 +58,7 @@ static ek__index_sum sum_up(const ek__index_event *event, size_t n)
 
 /* ---- chunks ---- */
 
-static ek_status put_groups(ek__row_writer *writer, const ek__index_depth *depth, ek__index_sum *sum, ek_error *err)
+static ek_status write_groups(ek__row_writer *writer, const ek__index_depth *depth, ek__index_sum *sum, ek_error *err)
 {
     ek_status status = EK_OK;
     assert(depth->n >= 1 && depth->n <= EK__CHUNK_EVENTS);
@@ -72,7 +72,7 @@ static ek_status put_groups(ek__row_writer *writer, const ek__index_depth *depth
     return status;
 }
 
-static ek_status put_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_error *err)
+static ek_status write_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_error *err)
 {
     const ek__index_file *file = writer->file;
     size_t size = depth->n * sizeof *depth->event;
@@ -82,7 +82,7 @@ static ek_status put_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_er
     depth->chunk = chunk;
     chunk += depth->n_chunks++;
     *chunk = (ek__index_chunk){.events = writer->next, .first_group = writer->n_groups};
-    ek_status status = put_groups(writer, depth, &chunk->sum, err);
+    ek_status status = write_groups(writer, depth, &chunk->sum, err);
     assert(status != EK_OK || chunk->sum.n == depth->n);
     if (status == EK_OK)
         status = ek__write_at(file->fd, file->path, depth->event, size, writer->next, err);
@@ -117,7 +117,7 @@ static int find_depth(const ek__row_writer *writer, int64_t begin)
     return d;
 }
 
-static ek_status put_event(ek__row_writer *writer, const ek__index_event *event, ek_error *err)
+static ek_status write_event(ek__row_writer *writer, const ek__index_event *event, ek_error *err)
 {
     int d = find_depth(writer, event->begin);
     if (d == writer->n_depths && !begin_depth(writer))
@@ -127,7 +127,7 @@ static ek_status put_event(ek__row_writer *writer, const ek__index_event *event,
     assert(depth->n + depth->row.n_events == 0 || event->begin >= depth->end);
     depth->end = event->begin + event->duration;
     depth->event[depth->n++] = *event;
-    return depth->n == EK__CHUNK_EVENTS ? put_chunk(writer, depth, err) : EK_OK;
+    return depth->n == EK__CHUNK_EVENTS ? write_chunk(writer, depth, err) : EK_OK;
 }
 
 /* ---- a track ---- */
@@ -137,7 +137,7 @@ static ek_status end_track(ek__row_writer *writer, uint32_t track, ek__track_row
 {
     for (int d = 0; d < writer->n_depths; d++) {
         ek__index_depth *depth = &writer->depth[d];
-        ek_status status = depth->n > 0 ? put_chunk(writer, depth, err) : EK_OK;
+        ek_status status = depth->n > 0 ? write_chunk(writer, depth, err) : EK_OK;
         if (status != EK_OK)
             return status;
         ek__index_row *row = ek__with_room(writer->row, &writer->rows_capacity, writer->n_rows + 1, sizeof *row);
@@ -197,7 +197,7 @@ ek_status ek__write_track(ek__row_writer *writer, uint32_t track, uint64_t at, e
         if (writer->n_depths == EK__INDEX_MAX_DEPTH && find_depth(writer, event.begin) == EK__INDEX_MAX_DEPTH)
             out->n_left_out++;
         else
-            status = put_event(writer, &event, err);
+            status = write_event(writer, &event, err);
     }
     out->track_class = ek__class_of(&file->trace->track[track], count);
     return status == EK_OK ? end_track(writer, track, out, err) : status;

@@ -18,7 +18,7 @@ typedef struct closing {
     uint32_t bucket[GATHERED];
 } closing;
 
-static ek_status put(closing *c, ek_error *err)
+static ek_status add(closing *c, ek_error *err)
 {
     ek_status status = ek__sorter_add(&c->store->events, c->words, c->bucket, c->n, err);
     c->n = 0;
@@ -59,7 +59,7 @@ static ek_status close_span(closing *c, const uint64_t *words, ek_error *err)
         count->total = INT64_MAX;
     c->store->begin = begin < c->store->begin ? begin : c->store->begin;
     c->store->end = end > c->store->end ? end : c->store->end;
-    return c->n == GATHERED ? put(c, err) : EK_OK;
+    return c->n == GATHERED ? add(c, err) : EK_OK;
 }
 
 static ek_status close_track(closing *c, ek__sort_stream *stream, ek_error *err)
@@ -88,7 +88,7 @@ ek_status ek__close_spans(ek__index_store *store, ek_error *err)
         if (ek__sorter_count(&store->spans, c->track) > 0)
             status = close_track(c, &stream, err);
     if (status == EK_OK)
-        status = put(c, err);
+        status = add(c, err);
     ek__sort_stream_clear(&stream);
     ek__sorter_clear(&store->spans);
     free(c->open);

@@ -39,7 +39,7 @@ typedef struct writing {
     ek_error error;
 } writing;
 
-static void tell(const writing *w, double share)
+static void report(const writing *w, double share)
 {
     assert(share >= 0 && share <= 1);
     if (w->options && w->options->progress)
@@ -56,7 +56,7 @@ static bool go_on(void *user)
     w->interrupted = interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED);
     if (total > 0) {
         double share = (double)ek__feed_bytes(w->feed) / (double)total;
-        tell(w, READING_SHARE * (share < 1 ? share : 1));
+        report(w, READING_SHARE * (share < 1 ? share : 1));
     }
     return !w->interrupted;
 }
@@ -148,7 +148,7 @@ static void describe(writing *w)
         ek__feed_problem(w->feed, &h->problem_at);
 }
 
-static void tell_problem(const writing *w, ek__index_written *out)
+static void report_problem(const writing *w, ek__index_written *out)
 {
     int64_t offset;
     const char *problem = ek__feed_problem(w->feed, &offset);
@@ -166,7 +166,7 @@ static void tell_problem(const writing *w, ek__index_written *out)
 
 static void told(void *user, double share)
 {
-    tell(user, READING_SHARE + share * (1 - READING_SHARE));
+    report(user, READING_SHARE + share * (1 - READING_SHARE));
 }
 
 static ek_status write_index(writing *w, int fd, const char *path, ek_error *err)
@@ -250,7 +250,7 @@ static ek_status write_all(writing *w, ek__index_written *out, ek_error *err)
     *out = (ek__index_written){.bytes_read = ek__feed_bytes(w->feed),
                                .bytes_index = (int64_t)w->header.file_size,
                                .n_events = (int64_t)w->header.events.n};
-    tell_problem(w, out);
+    report_problem(w, out);
     return EK_OK;
 }
 

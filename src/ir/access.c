@@ -73,8 +73,8 @@ typedef struct sink {
     size_t size, n;
 } sink;
 
-static void put(sink *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(sink *s, const char *format, ...)
+static void add(sink *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(sink *s, const char *format, ...)
 {
     va_list arguments;
     if (s->n + 1 >= s->size)
@@ -86,33 +86,33 @@ static void put(sink *s, const char *format, ...)
         s->n += (size_t)n < s->size - s->n ? (size_t)n : s->size - s->n - 1;
 }
 
-static void put_type(const ek_ir *ir, uint32_t number, sink *s)
+static void add_type(const ek_ir *ir, uint32_t number, sink *s)
 {
     if (number >= ir->n_types) {
-        put(s, "?");
+        add(s, "?");
         return;
     }
     const ek_ir_type *t = &ir->type[number];
     if (t->tensor) {
-        put(s, "%s (", ek_ir_dtype_name[t->dtype]);
+        add(s, "%s (", ek_ir_dtype_name[t->dtype]);
         for (uint32_t i = 0; i < t->rank; i++) {
             int64_t dim = ir->dim[t->first_dim + i];
-            put(s, i > 0 ? ", " : "");
+            add(s, i > 0 ? ", " : "");
             if (dim < 0)
-                put(s, "?");
+                add(s, "?");
             else
-                put(s, "%" PRId64, dim);
+                add(s, "%" PRId64, dim);
         }
-        put(s, t->rank == 0 && t->bytes < 0 ? "?)" : ")");
+        add(s, t->rank == 0 && t->bytes < 0 ? "?)" : ")");
     } else if (t->name != EK_IR_NONE)
-        put(s, "%s", ek_ir_text(ir, t->name));
+        add(s, "%s", ek_ir_text(ir, t->name));
     else {
-        put(s, "[");
+        add(s, "[");
         for (uint32_t i = 0; i < t->n_parts && s->n + 1 < s->size; i++) {
-            put(s, i > 0 ? ", " : "");
-            put_type(ir, ir->part[t->first_part + i], s);
+            add(s, i > 0 ? ", " : "");
+            add_type(ir, ir->part[t->first_part + i], s);
         }
-        put(s, "]");
+        add(s, "]");
     }
 }
 
@@ -122,7 +122,7 @@ void ek_ir_type_text(const ek_ir *ir, uint32_t type, char *out, size_t size)
     if (size == 0)
         return;
     out[0] = '\0';
-    put_type(ir, type, &s);
+    add_type(ir, type, &s);
 }
 
 /* ---- source ---- */

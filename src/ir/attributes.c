@@ -255,7 +255,7 @@ static bool is_known_group(ek__ir_reader *r, value v)
     return true;
 }
 
-static void take(ek__ir_reader *r, const char *key, const char *key_end, value raw)
+static void add(ek__ir_reader *r, const char *key, const char *key_end, value raw)
 {
     ek_ir_node *n = &r->node;
     key_role role = role_of(r, key, key_end);
@@ -374,7 +374,7 @@ static const char *pair(ek__ir_reader *r, const char *at, char separator, char c
         return NULL;
     }
     if (end < r->end && (*end == ',' || *end == closer))
-        take(r, at, key_end, (value){begin, ek__ir_trim(begin, end)});
+        add(r, at, key_end, (value){begin, ek__ir_trim(begin, end)});
     return end;
 }
 

@@ -124,7 +124,7 @@ static bool takes_any_cut(const ek__ir_context *c, uint32_t node)
     return node != EK_IR_NONE && (c->op[node] == EK__IR_OP_ELEMENTWISE || c->op[node] == EK__IR_OP_CAST);
 }
 
-static void say(ek__ir_context *c, const chain *ch, ek_ir_finding *f)
+static void report(ek__ir_context *c, const chain *ch, ek_ir_finding *f)
 {
     char steps[200], bytes[32], produced_text[128], wanted_text[128];
     ek__ir_tuple produced, wanted;
@@ -174,7 +174,7 @@ static void sight(ek__ir_context *c, const chain *ch)
         s.chain[s.n_chain++] = ch->to;
     ek_ir_finding *f = ek__ir_sight(c, &s);
     if (f)
-        say(c, ch, f);
+        report(c, ch, f);
 }
 
 ek_status ek__ir_check_redistribution(ek__ir_context *context, ek_error *err)

@@ -14,7 +14,7 @@ static const char *value_behind(const char *at, const char *end, const char *wor
     return p < end && *p == ':' ? ek__ir_skip_blanks(p + 1, end) : NULL;
 }
 
-static bool take_count(const ek__ir_reader *r, const char *at, const char *word, int64_t *out)
+static bool add_count(const ek__ir_reader *r, const char *at, const char *word, int64_t *out)
 {
     int64_t count;
     const char *p = value_behind(at, r->end, word);
@@ -24,23 +24,22 @@ static bool take_count(const ek__ir_reader *r, const char *at, const char *word,
     return true;
 }
 
-static bool take_counts(ek__ir_reader *r, const char *at)
+static bool add_counts(ek__ir_reader *r, const char *at)
 {
     ek_ir *ir = r->ir;
-    if (take_count(r, at, "Total number of cnodes", &ir->said_cnodes)) {
+    if (add_count(r, at, "Total number of cnodes", &ir->said_cnodes)) {
         r->count_line = r->line;
         return true;
     }
-    if (take_count(r, at, "Total subgraphs", &ir->said_graphs) ||
-        take_count(r, at, "Total subgraph", &ir->said_graphs)) {
+    if (add_count(r, at, "Total subgraphs", &ir->said_graphs) || add_count(r, at, "Total subgraph", &ir->said_graphs)) {
         r->graphs_line = r->line;
         return true;
     }
-    if (take_count(r, at, "Total params", &ir->said_parameters)) {
+    if (add_count(r, at, "Total params", &ir->said_parameters)) {
         r->parameters_line = r->line;
         return true;
     }
-    return take_count(r, at, "Total number of nodes", &ir->said_nodes);
+    return add_count(r, at, "Total number of nodes", &ir->said_nodes);
 }
 
 /* "# Parameters: 2, (<...>, <...>)": types for the graph that follows. */
@@ -63,7 +62,7 @@ static void remark(ek__ir_reader *r, const char *at)
         formal_types(r, at);
     else if (value_behind(at, r->end, "Attrs") || value_behind(at, r->end, "attrs"))
         r->in_attrs = true;
-    else if (!take_counts(r, at) && r->ir->n_nodes == 0)
+    else if (!add_counts(r, at) && r->ir->n_nodes == 0)
         for (const char *word = at; word + sizeof failed - 1 <= r->end; word++)
             r->ir->analyze_fail |= memcmp(word, failed, sizeof failed - 1) == 0;
 }
@@ -89,7 +88,7 @@ void ek__ir_header_line(ek__ir_reader *r)
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (ek__ir_begins(p, end, titles[i]))
             return;
-    if (take_counts(r, p) || (r->in_attrs && memchr(p, ':', (size_t)(end - p))))
+    if (add_counts(r, p) || (r->in_attrs && memchr(p, ':', (size_t)(end - p))))
         return;
     r->ir->n_unknown++;
 }

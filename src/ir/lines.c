@@ -77,7 +77,7 @@ static void set_source(ek__ir_reader *r)
 /* ---- types ---- */
 
 /* Types of the first line that has some; those of the kernel that follow it are of the device. */
-static void take_types(ek__ir_reader *r, uint32_t first, uint32_t n, uint32_t output)
+static void add_types(ek__ir_reader *r, uint32_t first, uint32_t n, uint32_t output)
 {
     ek_ir_node *node = &r->node;
     for (uint32_t i = 0; i < n && i + r->n_callee < node->n_inputs && !r->has_types; i++)
@@ -109,7 +109,7 @@ static const char *type_line(ek__ir_reader *r, const char *at)
         n_lists++;
     }
     bool has_output = p && n_lists > 1 && r->n_list > last;
-    take_types(r, first, n_lists > 1 ? last - first : r->n_list - first, has_output ? r->list[last] : EK_IR_NONE);
+    add_types(r, first, n_lists > 1 ? last - first : r->n_list - first, has_output ? r->list[last] : EK_IR_NONE);
     return p ? p : ek__ir_line_end(at, r->end);
 }
 
@@ -136,7 +136,7 @@ static const char *argument_types(ek__ir_reader *r, const char *at)
 {
     uint32_t first = r->n_list;
     const char *p = ek__ir_types_read(r, at, ek__ir_line_end(at, r->end));
-    take_types(r, first, p ? r->n_list - first : 0, EK_IR_NONE);
+    add_types(r, first, p ? r->n_list - first : 0, EK_IR_NONE);
     return p ? p : ek__ir_line_end(at, r->end);
 }
 

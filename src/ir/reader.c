@@ -116,7 +116,7 @@ static ek_status lengthen(source *s, line_kind kind, size_t *size, uint32_t *n_l
     return EK_OK;
 }
 
-static void take_record(ek__ir_reader *r, line_kind kind)
+static void add_record(ek__ir_reader *r, line_kind kind)
 {
     switch (kind) {
     case LINE_NODE:
@@ -162,7 +162,7 @@ static ek_status next_record(ek__ir_reader *r, source *s, bool *more)
     r->offset = s->feed.offset;
     r->has_nul = memchr(text, '\0', size) != NULL;
     if (ek__ir_skip_blanks(r->begin, r->end) < r->end)
-        take_record(r, kind);
+        add_record(r, kind);
     ek__ir_feed_skip(&s->feed, size);
     s->line += n_lines;
     return r->status;
@@ -173,7 +173,7 @@ static bool is_interrupted(const ek_ir_options *options)
     return options && options->interrupt && *(const volatile bool *)options->interrupt;
 }
 
-static void tell_progress(const ek_ir_options *options, int64_t done, int64_t all)
+static void report_progress(const ek_ir_options *options, int64_t done, int64_t all)
 {
     if (options && options->progress && all > 0)
         options->progress(options->user, (double)done / (double)all, "reading the graph");
@@ -189,7 +189,7 @@ static ek_status read_records(ek__ir_reader *r, source *s, const ek_ir_options *
         if (s->feed.offset - told < PROGRESS_BYTES)
             continue;
         told = s->feed.offset;
-        tell_progress(options, told, r->ir->bytes);
+        report_progress(options, told, r->ir->bytes);
         if (is_interrupted(options))
             return EK_ERR_SYSTEM;
     }

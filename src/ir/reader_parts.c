@@ -64,7 +64,7 @@ uint32_t ek__ir_intern(ek__ir_reader *r, const char *at, const char *end)
     return number;
 }
 
-static void tell(ek__ir_reader *r, ek_origin origin, const char *format, va_list arguments)
+static void report(ek__ir_reader *r, ek_origin origin, const char *format, va_list arguments)
 {
     char message[900];
     if (r->ir->n_diagnostics++ >= EK__IR_MAX_DIAGNOSTICS)
@@ -90,7 +90,7 @@ void ek__ir_damage(ek__ir_reader *r, const char *at, const char *format, ...)
             }
     origin.column = (int)(at - line) + 1;
     va_start(arguments, format);
-    tell(r, origin, format, arguments);
+    report(r, origin, format, arguments);
     va_end(arguments);
 }
 
@@ -98,7 +98,7 @@ void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...
 {
     va_list arguments;
     va_start(arguments, format);
-    tell(r, (ek_origin){r->path, (int)line, 1}, format, arguments);
+    report(r, (ek_origin){r->path, (int)line, 1}, format, arguments);
     va_end(arguments);
 }
 

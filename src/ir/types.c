@@ -129,7 +129,7 @@ static int bits_of(ek_ir_dtype dtype)
 /* ---- content ---- */
 
 /* Dimensions and parts of the type at hand are put into the scratch bytes behind its fields. */
-static bool put(ek__ir_reader *r, const void *bytes, size_t n)
+static bool add(ek__ir_reader *r, const void *bytes, size_t n)
 {
     char *room = ek__ir_room(r, EK__IR_CANON, r->scratch, r->n_scratch + n, 1);
     if (!room)
@@ -172,7 +172,7 @@ static uint32_t number_of(ek__ir_reader *r, ek_ir_type type, size_t from)
     ek_ir *ir = r->ir;
     const int64_t fields[] = {type.dtype,   type.tensor, type.reference, type.rank,
                               type.n_parts, type.bytes,  type.ref_key,   type.name};
-    if (!put(r, fields, sizeof fields))
+    if (!add(r, fields, sizeof fields))
         return EK_IR_NONE;
     uint32_t known = r->canon.n;
     uint32_t number = ek__texts_intern(&r->canon, r->scratch + from, r->n_scratch - from);
@@ -219,7 +219,7 @@ static bool dims_of(ek__ir_reader *r, piece shape, ek_ir_type *type)
             continue;
         if (!ek__ir_number(item.at, item.end, &dim) || dim < 0)
             dim = -1;
-        if (!put(r, &dim, sizeof dim))
+        if (!add(r, &dim, sizeof dim))
             return false;
         type->rank++;
     }
@@ -279,7 +279,7 @@ static piece repeated(piece item, int64_t *n)
 static bool add_part(ek__ir_reader *r, ek_ir_type *tuple, uint32_t part)
 {
     int64_t bytes = part == EK_IR_NONE ? 0 : r->ir->type[part].bytes;
-    if (tuple->n_parts == MAX_TUPLE_PARTS || !put(r, &part, sizeof part))
+    if (tuple->n_parts == MAX_TUPLE_PARTS || !add(r, &part, sizeof part))
         return false;
     tuple->n_parts++;
     if (tuple->bytes < 0 || bytes < 0 || __builtin_add_overflow(tuple->bytes, bytes, &tuple->bytes))

@@ -99,7 +99,7 @@ const ek__variable *ek__words_variable(const ek__words *words, const char *name)
 }
 
 /* The variable of a name, made when there is none. */
-static ek_status take_variable(scanner *s, const char *name, size_t n, int *out)
+static ek_status read_variable(scanner *s, const char *name, size_t n, int *out)
 {
     *out = ek__words_find(&s->out, name, n);
     if (*out >= 0)
@@ -120,7 +120,7 @@ static ek_status take_variable(scanner *s, const char *name, size_t n, int *out)
 
 /* ---- putting words together ---- */
 
-static void put(word_text *w, const char *text, size_t n)
+static void add(word_text *w, const char *text, size_t n)
 {
     if (n >= sizeof w->text - w->n) {
         w->too_long = true;
@@ -131,7 +131,7 @@ static void put(word_text *w, const char *text, size_t n)
 }
 
 /* Remember what could not be substituted. */
-static ek_status put_unknown(scanner *s, word_text *w, const char *text, size_t n)
+static ek_status write_unknown(scanner *s, word_text *w, const char *text, size_t n)
 {
     if (w->unknown)
         return EK_OK;
@@ -139,16 +139,17 @@ static ek_status put_unknown(scanner *s, word_text *w, const char *text, size_t 
     return w->unknown ? EK_OK : ek__no_memory(s->err);
 }
 
-static ek_status put_variable(scanner *s, word_text *w, int variable, const char *shown, size_t n_shown)
+static ek_status write_variable(scanner *s, word_text *w, int variable, const char *shown, size_t n_shown)
 {
     ek__variable *v = variable < 0 ? NULL : &s->out.variable[variable];
     if (v && variable != s->owner && !s->branches->skip)
         v->referred = true;
     if (!v || !v->value)
-        return put_unknown(s, w, v && v->unknown ? v->unknown : shown, v && v->unknown ? strlen(v->unknown) : n_shown);
+        return write_unknown(s, w, v && v->unknown ? v->unknown : shown,
+                             v && v->unknown ? strlen(v->unknown) : n_shown);
     if (v->twice)
         w->twice = v->name;
-    put(w, v->value, strlen(v->value));
+    add(w, v->value, strlen(v->value));
     return EK_OK;
 }
 
@@ -168,31 +169,31 @@ static size_t closing(const char *text, size_t size, size_t open, char opening, 
 /* ---- substitution ---- */
 
 /* $((...)), `length` bytes from s->at. */
-static ek_status put_arithmetic(scanner *s, word_text *w, size_t length)
+static ek_status write_arithmetic(scanner *s, word_text *w, size_t length)
 {
     const char *begin = s->text + s->at;
     ek__arithmetic sum = ek__arithmetic_of(&s->out, begin + 3, length - 5);
     if (sum.unknown) {
         char shown[64];
         snprintf(shown, sizeof shown, "$%.*s", (int)(sum.n_unknown < 60 ? sum.n_unknown : 60), sum.unknown);
-        return put_unknown(s, w, shown, strlen(shown));
+        return write_unknown(s, w, shown, strlen(shown));
     }
     if (!sum.known)
-        return put_unknown(s, w, begin, length);
+        return write_unknown(s, w, begin, length);
     char text[24];
     int n = snprintf(text, sizeof text, "%lld", (long long)sum.value);
-    put(w, text, (size_t)n);
+    add(w, text, (size_t)n);
     if (sum.twice)
         w->twice = "a variable in it";
     return EK_OK;
 }
 
-static ek_status put_dollar(scanner *s, word_text *w);
-static ek_status put_backticks(scanner *s, word_text *w);
-static void put_escaped(scanner *s, word_text *w);
+static ek_status write_dollar(scanner *s, word_text *w);
+static ek_status write_backticks(scanner *s, word_text *w);
+static void write_escaped(scanner *s, word_text *w);
 
 /* VALUE of ${NAME:-VALUE}, which has quotes and variables of its own. */
-static ek_status put_default(const scanner *s, word_text *w, const char *text, size_t n)
+static ek_status write_default(const scanner *s, word_text *w, const char *text, size_t n)
 {
     scanner inner = *s;
     ek_status status = EK_OK;
@@ -200,18 +201,18 @@ static ek_status put_default(const scanner *s, word_text *w, const char *text, s
     inner.size = n;
     inner.at = 0;
     if (inner.n_defaults++ == MAX_DEFAULTS)
-        return put_unknown(&inner, w, text, n);
+        return write_unknown(&inner, w, text, n);
     while (status == EK_OK && inner.at < n) {
         char c = text[inner.at];
         if (c == '$') {
-            status = put_dollar(&inner, w);
+            status = write_dollar(&inner, w);
         } else if (c == '`') {
-            status = put_backticks(&inner, w);
+            status = write_backticks(&inner, w);
         } else if (c == '\\') {
-            put_escaped(&inner, w);
+            write_escaped(&inner, w);
         } else {
             if (c != '"' && c != '\'')
-                put(w, &c, 1);
+                add(w, &c, 1);
             advance(&inner, 1);
         }
     }
@@ -219,7 +220,7 @@ static ek_status put_default(const scanner *s, word_text *w, const char *text, s
 }
 
 /* ${...}, `length` bytes from s->at. */
-static ek_status put_braced(scanner *s, word_text *w, size_t length)
+static ek_status write_braced(scanner *s, word_text *w, size_t length)
 {
     const char *begin = s->text + s->at, *inside = begin + 2;
     size_t n_inside = length - 3, n = ek__name_length(inside, n_inside);
@@ -231,17 +232,17 @@ static ek_status put_braced(scanner *s, word_text *w, size_t length)
     size_t skip = n_rest >= 2 && rest[0] == ':' && rest[1] == '-' ? 2 : n_rest >= 1 && rest[0] == '-' ? 1 : 0;
     bool known = variable >= 0 && s->out.variable[variable].value;
     if (n > 0 && (n_rest == 0 || (skip && known)))
-        return put_variable(s, w, variable, begin, length);
+        return write_variable(s, w, variable, begin, length);
     bool assigned = variable >= 0 && s->out.variable[variable].line > 0;
     if (n > 0 && skip && !assigned)
-        return put_default(s, w, rest + skip, n_rest - skip);
+        return write_default(s, w, rest + skip, n_rest - skip);
     if (variable >= 0 && variable != s->owner && !s->branches->skip)
         s->out.variable[variable].referred = true;
-    return put_unknown(s, w, begin, length);
+    return write_unknown(s, w, begin, length);
 }
 
 /* What begins with '$'. */
-static ek_status put_dollar(scanner *s, word_text *w)
+static ek_status write_dollar(scanner *s, word_text *w)
 {
     const char *begin = s->text + s->at;
     size_t rest = s->size - s->at, length = 1;
@@ -250,64 +251,64 @@ static ek_status put_dollar(scanner *s, word_text *w)
         length = closing(begin, rest, 1, '{', '}') + 1;
         if (length > rest)
             return fail_here(s, s->line, s->column, "begins with ${ and does not end; close it with }");
-        status = put_braced(s, w, length);
+        status = write_braced(s, w, length);
     } else if (peek(s, 1) == '(') {
         length = closing(begin, rest, 1, '(', ')') + 1;
         if (length > rest)
             return fail_here(s, s->line, s->column, "begins with $( and does not end; close it with )");
         bool arithmetic = length >= 5 && begin[2] == '(' && begin[length - 2] == ')';
-        status = arithmetic ? put_arithmetic(s, w, length) : put_unknown(s, w, begin, length);
+        status = arithmetic ? write_arithmetic(s, w, length) : write_unknown(s, w, begin, length);
     } else if (is_name_start(peek(s, 1))) {
         length = 1 + ek__name_length(begin + 1, rest - 1);
-        status = put_variable(s, w, ek__words_find(&s->out, begin + 1, length - 1), begin, length);
+        status = write_variable(s, w, ek__words_find(&s->out, begin + 1, length - 1), begin, length);
     } else if (strchr("@*#?!-$0123456789", peek(s, 1)) && peek(s, 1)) {
         length = 2;
-        status = put_unknown(s, w, begin, length);
+        status = write_unknown(s, w, begin, length);
     } else {
-        put(w, "$", 1);
+        add(w, "$", 1);
     }
     advance(s, length);
     return status;
 }
 
 /* `...`, which is a command's output. */
-static ek_status put_backticks(scanner *s, word_text *w)
+static ek_status write_backticks(scanner *s, word_text *w)
 {
     const char *begin = s->text + s->at;
     const char *end = s->at + 1 < s->size ? memchr(begin + 1, '`', s->size - s->at - 1) : NULL;
     if (!end)
         return fail_here(s, s->line, s->column, "begins with ` and does not end; close it with `");
     size_t length = (size_t)(end - begin) + 1;
-    ek_status status = put_unknown(s, w, begin, length);
+    ek_status status = write_unknown(s, w, begin, length);
     advance(s, length);
     return status;
 }
 
 /* ---- quotes ---- */
 
-static ek_status put_single_quoted(scanner *s, word_text *w)
+static ek_status write_single_quoted(scanner *s, word_text *w)
 {
     int line = s->line, column = s->column;
     const char *begin = s->text + s->at + 1;
     const char *end = memchr(begin, '\'', s->size - s->at - 1);
     if (!end)
         return fail_here(s, line, column, "begins with ' and does not end; close it with '");
-    put(w, begin, (size_t)(end - begin));
+    add(w, begin, (size_t)(end - begin));
     advance(s, (size_t)(end - begin) + 2);
     w->quoted = true;
     return EK_OK;
 }
 
 /* Skip a backslash and put what it stands for. */
-static void put_escaped(scanner *s, word_text *w)
+static void write_escaped(scanner *s, word_text *w)
 {
     size_t end = peek(s, 1) == '\r' && peek(s, 2) == '\n' ? 3 : 2;
     if (end == 2 && peek(s, 1) != '\n' && s->at + 1 < s->size)
-        put(w, s->text + s->at + 1, 1);
+        add(w, s->text + s->at + 1, 1);
     advance(s, end);
 }
 
-static ek_status put_double_quoted(scanner *s, word_text *w)
+static ek_status write_double_quoted(scanner *s, word_text *w)
 {
     int line = s->line, column = s->column;
     ek_status status = EK_OK;
@@ -316,13 +317,13 @@ static ek_status put_double_quoted(scanner *s, word_text *w)
     while (status == EK_OK && s->at < s->size && s->text[s->at] != '"') {
         char c = s->text[s->at];
         if (c == '\\') {
-            put_escaped(s, w);
+            write_escaped(s, w);
         } else if (c == '$') {
-            status = put_dollar(s, w);
+            status = write_dollar(s, w);
         } else if (c == '`') {
-            status = put_backticks(s, w);
+            status = write_backticks(s, w);
         } else {
-            put(w, &c, 1);
+            add(w, &c, 1);
             advance(s, 1);
         }
     }
@@ -370,19 +371,19 @@ static ek_status read_word(scanner *s, word_text *w)
         if (c == '\\' && nested && (peek(s, 1) == '"' || peek(s, 1) == '\'')) {
             advance(s, 2);
         } else if (c == '\\') {
-            put_escaped(s, w);
+            write_escaped(s, w);
         } else if ((c == '\'' || c == '"') && nested) {
             advance(s, 1);
         } else if (c == '\'') {
-            status = put_single_quoted(s, w);
+            status = write_single_quoted(s, w);
         } else if (c == '"') {
-            status = put_double_quoted(s, w);
+            status = write_double_quoted(s, w);
         } else if (c == '$') {
-            status = put_dollar(s, w);
+            status = write_dollar(s, w);
         } else if (c == '`') {
-            status = put_backticks(s, w);
+            status = write_backticks(s, w);
         } else {
-            put(w, &c, 1);
+            add(w, &c, 1);
             advance(s, 1);
         }
     }
@@ -533,7 +534,7 @@ static ek_status read_value(scanner *s, size_t length, int variable)
     }
     ek_status status = read_word(s, &w);
     if (status == EK_OK && added)
-        status = put_unknown(s, &w, "+=", 2);
+        status = write_unknown(s, &w, "+=", 2);
     return status ? status : assign(s, variable, &w);
 }
 
@@ -541,7 +542,7 @@ static ek_status read_assignment(scanner *s, size_t length)
 {
     size_t n = length - 1 - (s->text[s->at + length - 2] == '+');
     ek__assignment a = {.line = s->line, .column = s->column, .at = s->at, .group = s->group, .n_words = s->out.n};
-    ek_status status = take_variable(s, s->text + s->at, n, &a.variable);
+    ek_status status = read_variable(s, s->text + s->at, n, &a.variable);
     if (status == EK_OK)
         status = read_value(s, length, a.variable);
     ek__assignment *all =
@@ -606,8 +607,8 @@ static ek_status skip_comment(scanner *s)
     for (int i = 0; i < found; i++) {
         word_text w = {.line = s->line, .column = s->column};
         int variable;
-        put(&w, setting[i].value, strlen(setting[i].value));
-        ek_status status = take_variable(s, setting[i].variable, strlen(setting[i].variable), &variable);
+        add(&w, setting[i].value, strlen(setting[i].value));
+        ek_status status = read_variable(s, setting[i].variable, strlen(setting[i].variable), &variable);
         if (status == EK_OK)
             status = assign(s, variable, &w);
         if (status)

@@ -733,7 +733,7 @@ static ek_status read_recompute(reader *r)
 
 /* ---- all of it ---- */
 
-static ek_status put_overrides(reader *r)
+static ek_status write_overrides(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
     p->batch = p->n_micro_batches = 0;
@@ -764,9 +764,9 @@ static bool recognises(const ek__job_source *source)
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    static ek_status (*const steps[])(reader *) = {check_keys,    read_model,   read_degrees, read_batch,
-                                                   put_overrides, read_compile, read_float8,  read_optimizer,
-                                                   read_states,   settle,       read_layers,  read_recompute};
+    static ek_status (*const steps[])(reader *) = {check_keys,      read_model,   read_degrees, read_batch,
+                                                   write_overrides, read_compile, read_float8,  read_optimizer,
+                                                   read_states,     settle,       read_layers,  read_recompute};
     reader r = {.source = source,
                 .in = {source->doc, source->listener, source->err},
                 .overrides = overrides,

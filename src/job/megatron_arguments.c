@@ -332,7 +332,7 @@ static int count_values(const ek__words *words, int at, takes kind)
     return n;
 }
 
-static ek_status take(ek__arguments *a, int at)
+static ek_status parse(ek__arguments *a, int at)
 {
     const ek__word *word = &a->words.word[at];
     const char *name = word->text + 2;
@@ -384,7 +384,7 @@ ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out)
         if (!is_name(word))
             continue;
         if (!is_left_out(&a.words, word, any)) {
-            status = take(&a, i);
+            status = parse(&a, i);
         } else if (word->owner != told) {
             told = word->owner;
             warn_left_out(&a, word);

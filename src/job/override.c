@@ -70,8 +70,8 @@ static void remove_pattern(ek_job *job, int index)
 
 /* ---- another number of stages, chunks or layers ---- */
 
-static void tell_dropped(const ek__job_source *source, const ek_plan *was, const ek_plan *now, const char *what,
-                         ek_origin origin)
+static void report_dropped(const ek__job_source *source, const ek_plan *was, const ek_plan *now, const char *what,
+                           ek_origin origin)
 {
     ek__warn(source->listener, origin,
              "%s counts layers of %d stage%s x %d chunk%s, but the job is read for %d x %d with other layers on each; "
@@ -89,7 +89,7 @@ static ek_status move_patterns(const ek__job_source *source, const ek_plan *was,
         if (!all && !all_zero(pattern->layers, n_cells(was))) {
             char what[160];
             snprintf(what, sizeof what, "recomputation of '%.100s'", pattern->text);
-            tell_dropped(source, was, &job->plan, what, pattern->origin);
+            report_dropped(source, was, &job->plan, what, pattern->origin);
             remove_pattern(job, i);
             continue;
         }
@@ -136,7 +136,7 @@ static ek_status spread_anew(const ek__job_source *source, int n_chunks, ek_job 
     if (same(was.full, was.layers, n_cells(&was)))
         memcpy(now->full, now->layers, (size_t)n_cells(now) * sizeof *now->full);
     else if (!all_zero(was.full, n_cells(&was)))
-        tell_dropped(source, &was, now, "full recomputation", file);
+        report_dropped(source, &was, now, "full recomputation", file);
     status = move_patterns(source, &was, job);
     ek_plan_clear(&was);
     return status;

@@ -74,7 +74,7 @@ static number first_of(const ek__script *s, const char *argument, const char *co
 }
 
 /* A number where there is one, and as the default of a variable of the environment: ${NNODES:-4}. */
-static ek_status put(ek__script *s, const number *n, int64_t value)
+static ek_status add(ek__script *s, const number *n, int64_t value)
 {
     const int name = (int)(n->name.end - n->name.at);
     if (name == 0 && (n->value == 0 || n->value == value))
@@ -137,14 +137,14 @@ ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said)
     const int64_t usual = per_node.value > 0 ? per_node.value : USUAL;
     const int64_t here = is_said(&per_node) && (is_said(&nodes) || one) ? ranks_of_node(usual, n) : n;
     *said = is_said(&workers) || (is_said(&per_node) && (is_said(&nodes) || one));
-    ek_status status = put(s, &per_node, here);
+    ek_status status = add(s, &per_node, here);
     if (status == EK_OK)
-        status = one && is_said(&per_node) && n > here ? add_nodes(s, n / here) : put(s, &nodes, n / here);
+        status = one && is_said(&per_node) && n > here ? add_nodes(s, n / here) : add(s, &nodes, n / here);
     if (status == EK_OK)
-        status = put(s, &workers, n);
+        status = add(s, &workers, n);
     for (size_t i = 0; i < sizeof of_all / sizeof *of_all && status == EK_OK; i++) {
         const number all = in_variable(s, of_all[i]);
-        status = put(s, &all, n);
+        status = add(s, &all, n);
     }
     return status;
 }

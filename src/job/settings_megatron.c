@@ -14,21 +14,21 @@ enum { LIST = 4096 };
 /* Kinds of sections, for MindSpeed-Core-MS: say_name() has the file's names of them. */
 static const char degrees[] = "degrees", training[] = "batches", model[] = "model";
 
-static void put_number(ek__settings *s, const char *section, const char *name, int now, int was)
+static void write_number(ek__settings *s, const char *section, const char *name, int now, int was)
 {
     if (now != was)
         ek__settings_put(s, section, name, "%d", now);
 }
 
 /* A switch that is on now. */
-static void put_switch(ek__settings *s, const char *section, const char *name, bool now, bool was)
+static void write_switch(ek__settings *s, const char *section, const char *name, bool now, bool was)
 {
     if (now && !was)
         ek__settings_put_switch(s, section, name);
 }
 
 /* A switch that was on: an argument goes, a key says so. */
-static void put_off(ek__settings *s, const char *section, const char *name, bool now, bool was)
+static void write_off(ek__settings *s, const char *section, const char *name, bool now, bool was)
 {
     if (now || !was)
         return;
@@ -54,11 +54,11 @@ static int64_t micro_batches_left(const ek__settings *s)
     return taken ? b->pipeline : 0;
 }
 
-static void put_batches(ek__settings *s)
+static void write_batches(ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
     bool same = a->batch == b->batch && a->data == b->data && a->pipeline == b->pipeline;
-    put_number(s, training, "micro-batch-size", b->batch, a->batch);
+    write_number(s, training, "micro-batch-size", b->batch, a->batch);
     if (same && a->n_micro_batches == b->n_micro_batches)
         return;
     if (micro_batches_left(s) == b->n_micro_batches)
@@ -74,36 +74,36 @@ static long long ranks_of(const ek_job_parallel *p)
     return (long long)p->data * p->tensor * p->pipeline * p->context;
 }
 
-static void put_degrees(ek__settings *s)
+static void write_degrees(ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
     bool given = ek__job_has(s->was, "data-parallel-size") || !ek__job_has(s->was, "world");
     bool extended = ek__job_has(s->was, "moe-tp-extend-ep"); /* the degree is multiplied by t */
-    put_number(s, degrees, "tensor-model-parallel-size", b->tensor, a->tensor);
-    put_number(s, degrees, "context-parallel-size", b->context, a->context);
-    put_number(s, degrees, "pipeline-model-parallel-size", b->pipeline, a->pipeline);
-    put_number(s, degrees, "expert-model-parallel-size", extended ? b->expert / b->tensor : b->expert,
-               extended ? a->expert / a->tensor : a->expert);
+    write_number(s, degrees, "tensor-model-parallel-size", b->tensor, a->tensor);
+    write_number(s, degrees, "context-parallel-size", b->context, a->context);
+    write_number(s, degrees, "pipeline-model-parallel-size", b->pipeline, a->pipeline);
+    write_number(s, degrees, "expert-model-parallel-size", extended ? b->expert / b->tensor : b->expert,
+                 extended ? a->expert / a->tensor : a->expert);
     if (given)
-        put_number(s, degrees, "data-parallel-size", b->data, a->data);
-    put_switch(s, degrees, "sequence-parallel", b->sequence_parallel,
-               a->sequence_parallel || ek__job_has(s->was, "sequence-parallel"));
+        write_number(s, degrees, "data-parallel-size", b->data, a->data);
+    write_switch(s, degrees, "sequence-parallel", b->sequence_parallel,
+                 a->sequence_parallel || ek__job_has(s->was, "sequence-parallel"));
     if (b->tensor > 1)
-        put_off(s, degrees, "sequence-parallel", b->sequence_parallel, a->sequence_parallel);
-    put_batches(s);
+        write_off(s, degrees, "sequence-parallel", b->sequence_parallel, a->sequence_parallel);
+    write_batches(s);
     if (s->now->framework == EK_MEGATRON && ranks_of(b) != ranks_of(a))
         ek__settings_put_ranks(s, ranks_of(b));
 }
 
 /* ---- sharing, attention ---- */
 
-static void put_states(ek__settings *s)
+static void write_states(ek__settings *s)
 {
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
-    put_switch(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
-    put_off(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
+    write_switch(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
+    write_off(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
     if (s->now->framework == EK_MINDSPEED)
-        put_number(s, degrees, "zero-shard-size", b->shard_size, a->shard_size);
+        write_number(s, degrees, "zero-shard-size", b->shard_size, a->shard_size);
     else if ((a->instances > 1 || b->instances > 1) && b->instances != a->instances)
         ek__settings_put(s, NULL, "num-distributed-optimizer-instances", "%d", b->instances);
     if (!s->now->model.flash_attention || s->was->model.flash_attention)
@@ -115,7 +115,7 @@ static void put_states(ek__settings *s)
 
 /* ---- how a step runs ---- */
 
-static void put_buckets(ek__settings *s)
+static void write_buckets(ek__settings *s)
 {
     const ek_job_run *run = &s->now->run;
     bool usual = run->bucket_bytes == ek__megatron_bucket(s->now) * run->reduce_bytes;
@@ -125,24 +125,24 @@ static void put_buckets(ek__settings *s)
                      run->bucket_bytes / run->reduce_bytes);
 }
 
-static void put_run(ek__settings *s)
+static void write_run(ek__settings *s)
 {
     const ek_job_run *a = &s->was->run, *b = &s->now->run;
     const bool arguments = s->now->framework == EK_MEGATRON;
     if (!arguments && ((b->overlap_tensor && !a->overlap_tensor) || (b->overlap_expert && !a->overlap_expert)))
         s->why = "the framework has no such switch";
-    put_switch(s, degrees, "overlap-grad-reduce", b->overlap_gradients, a->overlap_gradients);
-    put_switch(s, degrees, "overlap-param-gather", b->overlap_weights,
-               a->overlap_weights || ek__job_has(s->was, "overlap-param-gather"));
-    put_switch(s, degrees, "moe-shared-expert-overlap", b->overlap_shared, a->overlap_shared);
-    put_buckets(s);
+    write_switch(s, degrees, "overlap-grad-reduce", b->overlap_gradients, a->overlap_gradients);
+    write_switch(s, degrees, "overlap-param-gather", b->overlap_weights,
+                 a->overlap_weights || ek__job_has(s->was, "overlap-param-gather"));
+    write_switch(s, degrees, "moe-shared-expert-overlap", b->overlap_shared, a->overlap_shared);
+    write_buckets(s);
     if (arguments) {
-        put_switch(s, NULL, "tp-comm-overlap", b->overlap_tensor,
-                   a->overlap_tensor || ek__job_has(s->was, "tp-comm-overlap"));
-        put_switch(s, NULL, "overlap-moe-expert-parallel-comm", b->overlap_expert, a->overlap_expert);
+        write_switch(s, NULL, "tp-comm-overlap", b->overlap_tensor,
+                     a->overlap_tensor || ek__job_has(s->was, "tp-comm-overlap"));
+        write_switch(s, NULL, "overlap-moe-expert-parallel-comm", b->overlap_expert, a->overlap_expert);
         if (b->send_once && !a->send_once)
             ek__settings_put(s, NULL, "moe-token-dispatcher-type", "flex");
-        put_switch(s, NULL, "moe-enable-deepep", b->send_once, a->send_once);
+        write_switch(s, NULL, "moe-enable-deepep", b->send_once, a->send_once);
     }
     if (b->launch == EK_LAUNCH_GRAPH && a->launch != EK_LAUNCH_GRAPH)
         ek__settings_put(s, "context", arguments ? "cuda-graph-impl" : "mode", "%s", arguments ? "local" : "0");
@@ -181,7 +181,7 @@ static bool is_even(const ek_job *job)
 }
 
 /* Layers of the model's chunks in order: "Et*5|t*5L". */
-static void put_layout(ek__settings *s)
+static void write_layout(ek__settings *s)
 {
     const ek_job *job = s->now;
     char text[LIST] = "E";
@@ -199,7 +199,7 @@ static void put_layout(ek__settings *s)
 }
 
 /* Chunks of stages that all have as many layers, in the words that the file has for them. */
-static void put_even(ek__settings *s)
+static void write_even(ek__settings *s)
 {
     const ek_plan *plan = &s->now->plan;
     bool v_shaped = s->now->schedule->placement == EK_PLACE_V;
@@ -209,29 +209,29 @@ static void put_even(ek__settings *s)
         ek__settings_drop(s, by_layers);
         ek__settings_drop(s, by_chunks);
     } else if (ek__job_has(s->now, by_layers)) {
-        put_number(s, NULL, by_layers, layers_at(s->now, 0),
-                   s->was->plan.n_stages * s->was->plan.n_chunks > 0 && is_even(s->was) ? layers_at(s->was, 0) : 0);
+        write_number(s, NULL, by_layers, layers_at(s->now, 0),
+                     s->was->plan.n_stages * s->was->plan.n_chunks > 0 && is_even(s->was) ? layers_at(s->was, 0) : 0);
     } else {
-        put_number(s, NULL, by_chunks, plan->n_chunks, ek__job_has(s->now, by_chunks) ? s->was->plan.n_chunks : 1);
+        write_number(s, NULL, by_chunks, plan->n_chunks, ek__job_has(s->now, by_chunks) ? s->was->plan.n_chunks : 1);
     }
 }
 
-static void put_uneven(ek__settings *s)
+static void write_uneven(ek__settings *s)
 {
     for (size_t i = 1; i < sizeof cuts / sizeof *cuts; i++)
         ek__settings_drop(s, cuts[i]);
     ek__settings_drop(s, by_layers);
     ek__settings_drop(s, by_chunks);
-    put_layout(s);
+    write_layout(s);
 }
 
 /* MindSpeed-Core-MS counts without multi-token prediction. */
-static void put_layer_list(ek__settings *s)
+static void write_layer_list(ek__settings *s)
 {
     char text[LIST];
     ek_plan *plan = &s->now->plan;
     int last = last_cell(s->now), predictions = s->now->model.n_prediction_layers;
-    put_number(s, degrees, "virtual-pipeline-model-parallel-size", plan->n_chunks, s->was->plan.n_chunks);
+    write_number(s, degrees, "virtual-pipeline-model-parallel-size", plan->n_chunks, s->was->plan.n_chunks);
     plan->layers[last] -= predictions;
     ek__settings_list(plan, plan->layers, 0, text, sizeof text);
     plan->layers[last] += predictions;
@@ -239,7 +239,7 @@ static void put_layer_list(ek__settings *s)
 }
 
 /* The schedules in a V. */
-static void put_schedule(ek__settings *s)
+static void write_schedule(ek__settings *s)
 {
     const ek_schedule *now = s->now->schedule;
     bool is_v = now->placement == EK_PLACE_V, was_v = s->was->schedule->placement == EK_PLACE_V;
@@ -262,18 +262,18 @@ static void put_schedule(ek__settings *s)
     ek__settings_put(s, NULL, EK__ZERO_BUBBLE_SETUP, "%s", theirs->word);
 }
 
-static void put_layers(ek__settings *s)
+static void write_layers(ek__settings *s)
 {
     if (ek__settings_same_layers(s) && s->now->schedule->placement == s->was->schedule->placement)
         return;
     if (s->now->framework == EK_MINDSPEED)
-        put_layer_list(s);
+        write_layer_list(s);
     else if (ek__job_has(s->was, "noop-layers"))
         s->why = "layers that compute nothing (--noop-layers) would have to be placed anew";
     else if (is_even(s->now))
-        put_even(s);
+        write_even(s);
     else
-        put_uneven(s);
+        write_uneven(s);
 }
 
 /* ---- recomputation, of arguments ---- */
@@ -333,7 +333,7 @@ static const char *modules_of(const ek_job *job, char *text, size_t size)
 }
 
 /* The attention's core is what "selective" means without modules. */
-static void put_modules(ek__settings *s)
+static void write_modules(ek__settings *s)
 {
     char was[128], now[128];
     modules_of(s->was, was, sizeof was);
@@ -388,7 +388,7 @@ static void drop_full(ek__settings *s)
     ek__settings_drop(s, "checkpoint-num-layers");
 }
 
-static void put_full(ek__settings *s)
+static void write_full(ek__settings *s)
 {
     const ek_plan *plan = &s->now->plan;
     bool all = ek__settings_all(plan, plan->full);
@@ -407,7 +407,7 @@ static void put_full(ek__settings *s)
         ek__job_note(s->now, "uniform");
 }
 
-static void put_recompute(ek__settings *s)
+static void write_recompute(ek__settings *s)
 {
     bool was_selective = is_selective(s->was), selective = is_selective(s->now), any = most_full(&s->now->plan) > 0;
     if (has_activation(s->now) && !has_activation(s->was))
@@ -419,13 +419,13 @@ static void put_recompute(ek__settings *s)
     } else if (is_partial(s->now)) {
         s->why = "the framework recomputes parts of all layers or of none";
     } else if (any && (!is_said(s) || was_selective)) {
-        put_full(s);
+        write_full(s);
     } else if (!any && selective && (!was_selective || most_full(&s->was->plan) > 0)) {
         drop_full(s);
         ek__settings_put(s, NULL, "recompute-granularity", "%s", "selective");
-        put_modules(s);
+        write_modules(s);
     } else if (!any && selective) {
-        put_modules(s);
+        write_modules(s);
     } else if (!any && !selective && (was_selective || most_full(&s->was->plan) > 0)) {
         ek__settings_drop(s, "recompute-granularity");
         drop_full(s);
@@ -460,7 +460,7 @@ static bool same_list(const ek_plan *plan, const int *a, const int *b)
 }
 
 /* All three lists: the last two count behind the first, and each is by stage and chunk. */
-static void put_lists(ek__settings *s)
+static void write_lists(ek__settings *s)
 {
     char section[96];
     char text[LIST];
@@ -486,13 +486,13 @@ static void put_lists(ek__settings *s)
 
 void ek__settings_megatron(ek__settings *s)
 {
-    put_degrees(s);
-    put_states(s);
-    put_run(s);
-    put_schedule(s);
-    put_layers(s);
+    write_degrees(s);
+    write_states(s);
+    write_run(s);
+    write_schedule(s);
+    write_layers(s);
     if (s->now->framework == EK_MINDSPEED)
-        put_lists(s);
+        write_lists(s);
     else
-        put_recompute(s);
+        write_recompute(s);
 }

@@ -10,75 +10,75 @@ enum { LIST = 32768 };
 
 /* ---- degrees ---- */
 
-static void put_number(ek__settings *s, const char *section, const char *name, int now, int was)
+static void write_number(ek__settings *s, const char *section, const char *name, int now, int was)
 {
     if (now != was)
         ek__settings_put(s, section, name, "%d", now);
 }
 
 /* A switch that is another way now. */
-static void put_switch(ek__settings *s, const char *section, const char *name, bool now, bool was)
+static void write_switch(ek__settings *s, const char *section, const char *name, bool now, bool was)
 {
     if (now != was)
         ek__settings_put(s, section, name, "%s", now ? "True" : "False");
 }
 
-static void put_batch(ek__settings *s)
+static void write_batch(ek__settings *s)
 {
-    put_number(s, "runner_config", "batch_size", s->now->parallel.batch, s->was->parallel.batch);
+    write_number(s, "runner_config", "batch_size", s->now->parallel.batch, s->was->parallel.batch);
 }
 
-static void put_degrees(ek__settings *s)
+static void write_degrees(ek__settings *s)
 {
     static const char section[] = "parallel_config";
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
     bool moved = b->tensor != a->tensor || b->context != a->context || b->pipeline != a->pipeline;
     if (!moved)
-        put_batch(s);
-    put_number(s, section, "model_parallel", b->tensor, a->tensor);
-    put_number(s, section, "context_parallel", b->context, a->context);
-    put_number(s, section, "pipeline_stage", b->pipeline, a->pipeline);
-    put_number(s, section, "expert_parallel", b->expert, a->expert);
-    put_number(s, section, "data_parallel", b->data, a->data);
+        write_batch(s);
+    write_number(s, section, "model_parallel", b->tensor, a->tensor);
+    write_number(s, section, "context_parallel", b->context, a->context);
+    write_number(s, section, "pipeline_stage", b->pipeline, a->pipeline);
+    write_number(s, section, "expert_parallel", b->expert, a->expert);
+    write_number(s, section, "data_parallel", b->data, a->data);
     /* One rank does not say how the table would be cut; it is whole where it could be cut and is not. */
     int over = b->tensor * b->context;
     bool whole = b->table_split == 1 && s->now->model.vocab % over == 0;
     if (a->tensor * a->context == 1 && over > 1 && !whole)
         ek__settings_put(s, section, "vocab_emb_dp", "False");
-    put_switch(s, section, "use_seq_parallel", b->sequence_parallel, a->sequence_parallel);
-    put_number(s, section, "micro_batch_num", b->n_micro_batches, a->n_micro_batches);
+    write_switch(s, section, "use_seq_parallel", b->sequence_parallel, a->sequence_parallel);
+    write_number(s, section, "micro_batch_num", b->n_micro_batches, a->n_micro_batches);
     if (b->pipeline == 1 && b->n_micro_batches > 1 && b->n_micro_batches != a->n_micro_batches)
         s->why = "without stages the framework runs no micro-batches but accumulates gradients "
                  "(gradient_accumulation_steps)";
-    put_number(s, section, "seq_split_num", b->n_pieces, a->n_pieces);
+    write_number(s, section, "seq_split_num", b->n_pieces, a->n_pieces);
     if (moved)
-        put_batch(s);
-    put_number(s, "runner_config", "gradient_accumulation_steps", b->n_accumulation, a->n_accumulation);
+        write_batch(s);
+    write_number(s, "runner_config", "gradient_accumulation_steps", b->n_accumulation, a->n_accumulation);
 }
 
 /* ---- sharing ---- */
 
-static void put_states(ek__settings *s)
+static void write_states(ek__settings *s)
 {
     static const char section[] = "parallel.parallel_optimizer_config";
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
     const ek_job_parallel *p = &s->now->parallel;
     bool alone = p->data * p->context * p->tensor == 1; /* then the switch does nothing */
-    put_switch(s, "parallel", "enable_parallel_optimizer", b->shard_optimizer, a->shard_optimizer && !alone);
+    write_switch(s, "parallel", "enable_parallel_optimizer", b->shard_optimizer, a->shard_optimizer && !alone);
     if (b->shard_gradient && !a->shard_gradient)
         ek__settings_put(s, section, "gradient_accumulation_shard", "True");
     if (!b->shard_gradient && a->shard_gradient) {
         ek__settings_put(s, section, "gradient_accumulation_shard", "False");
         ek__settings_put(s, section, "optimizer_level", "level1"); /* others share the gradients, too */
     }
-    put_number(s, section, "optimizer_weight_shard_size", b->shard_size, a->shard_size);
-    put_switch(s, "model.model_config", "parallel_optimizer", b->shard_table, a->shard_table);
+    write_number(s, section, "optimizer_weight_shard_size", b->shard_size, a->shard_size);
+    write_switch(s, "model.model_config", "parallel_optimizer", b->shard_table, a->shard_table);
 }
 
-static void put_model(ek__settings *s)
+static void write_model(ek__settings *s)
 {
     static const char section[] = "model.model_config";
-    put_number(s, section, "fine_grain_interleave", s->now->parallel.fine_grain, s->was->parallel.fine_grain);
+    write_number(s, section, "fine_grain_interleave", s->now->parallel.fine_grain, s->was->parallel.fine_grain);
     if (s->now->model.flash_attention && !s->was->model.flash_attention)
         ek__settings_put(s, section, "use_flash_attention", "True");
     if (s->now->model.mask_compressed && !s->was->model.mask_compressed)
@@ -93,7 +93,7 @@ static bool same_cut(const ek_job_run *a, const ek_job_run *b)
 }
 
 /* [[8, 1], [8, 1]]: an entry for each input, a number for each of its axes. */
-static void put_data(ek__settings *s)
+static void write_data(ek__settings *s)
 {
     char text[LIST] = "[";
     const ek_job_run *a = &s->was->run, *b = &s->now->run;
@@ -114,7 +114,7 @@ static void put_data(ek__settings *s)
 
 /* ---- how a step runs ---- */
 
-static void put_run(ek__settings *s)
+static void write_run(ek__settings *s)
 {
     static const char speed[] = "context.ascend_config.parallel_speed_up_json";
     const ek_job_run *a = &s->was->run, *b = &s->now->run;
@@ -147,7 +147,7 @@ static const char *name_of(const ek_schedule *schedule)
 }
 
 /* pp_interleave_num counts where pipeline_interleave is on; zero_bubble_v wants it on, too. */
-static void put_schedule(ek__settings *s)
+static void write_schedule(ek__settings *s)
 {
     static const char section[] = "parallel.pipeline_config", model[] = "model.model_config";
     int v = s->now->plan.n_chunks, before = s->was->plan.n_chunks;
@@ -181,7 +181,7 @@ static bool same_list(const ek__settings *s, const int *a, const int *b)
     return same_cells(s) && memcmp(a, b, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *a) == 0;
 }
 
-static void put_layers(ek__settings *s)
+static void write_layers(ek__settings *s)
 {
     char text[LIST];
     const ek_plan *plan = &s->now->plan;
@@ -265,7 +265,7 @@ static bool had_any(const ek_job *was, ek_pattern_kind kind)
 /* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer, as the tuning guide has
  * it, each with its own list, so that the patterns of one set may go to more layers than those of another; counts alone
  * stand for the framework's own patterns, False for none. */
-static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
+static void write_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
 {
     char text[LIST] = "", list[LIST];
     const ek_plan *plan = &s->now->plan;
@@ -300,7 +300,7 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
     ek__settings_put(s, "recompute_config", key, all ? "[%s]" : "{%s}", text);
 }
 
-static void put_full(ek__settings *s)
+static void write_full(ek__settings *s)
 {
     char text[LIST];
     const ek_plan *a = &s->was->plan, *b = &s->now->plan;
@@ -316,26 +316,26 @@ static void put_full(ek__settings *s)
 
 /* The file's lists of other chunks are refused, or mean other layers. Those of full recomputation stand first, and all
  * are said with it. */
-static void put_recompute(ek__settings *s)
+static void write_recompute(ek__settings *s)
 {
     bool partial =
         ek__settings_any(&s->now->plan, s->now->plan.full) && !ek__settings_all(&s->now->plan, s->now->plan.full);
     if (partial)
         ek__job_note(s->now, "lists");
-    put_full(s);
+    write_full(s);
     for (int k = 0; k < N_KINDS; k++)
         if (!same_kind(s, kinds[k].kind) || (!same_cells(s) && ek__job_has(s->was, "lists")))
-            put_kind(s, kinds[k].key, kinds[k].kind);
+            write_kind(s, kinds[k].key, kinds[k].kind);
 }
 
 void ek__settings_mindformers(ek__settings *s)
 {
-    put_schedule(s);
-    put_degrees(s);
-    put_states(s);
-    put_data(s);
-    put_model(s);
-    put_run(s);
-    put_layers(s);
-    put_recompute(s);
+    write_schedule(s);
+    write_degrees(s);
+    write_states(s);
+    write_data(s);
+    write_model(s);
+    write_run(s);
+    write_layers(s);
+    write_recompute(s);
 }

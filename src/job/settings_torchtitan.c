@@ -10,7 +10,7 @@
 
 static const char parallelism[] = "parallelism", training[] = "training";
 
-static void put_number(ek__settings *s, const char *name, int now, int was)
+static void write_number(ek__settings *s, const char *name, int now, int was)
 {
     if (now != was)
         ek__settings_put(s, parallelism, name, "%d", now);
@@ -23,20 +23,20 @@ static int replicas_of(const ek_job *job)
     return size > 0 && group % size == 0 ? group / size : 1;
 }
 
-static void put_degrees(ek__settings *s)
+static void write_degrees(ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
     int was = replicas_of(s->was), now = replicas_of(s->now);
-    put_number(s, "tensor_parallel_degree", b->tensor, a->tensor);
-    put_number(s, "context_parallel_degree", b->context, a->context);
-    put_number(s, "pipeline_parallel_degree", b->pipeline, a->pipeline);
-    put_number(s, "expert_parallel_degree", b->expert, a->expert);
-    put_number(s, "data_parallel_replicate_degree", now, was);
-    put_number(s, "data_parallel_shard_degree", b->data / now, a->data / was);
+    write_number(s, "tensor_parallel_degree", b->tensor, a->tensor);
+    write_number(s, "context_parallel_degree", b->context, a->context);
+    write_number(s, "pipeline_parallel_degree", b->pipeline, a->pipeline);
+    write_number(s, "expert_parallel_degree", b->expert, a->expert);
+    write_number(s, "data_parallel_replicate_degree", now, was);
+    write_number(s, "data_parallel_shard_degree", b->data / now, a->data / was);
 }
 
 /* A pipeline cuts the batch of a rank; without one, runs of smaller batches are summed. */
-static void put_batch(ek__settings *s)
+static void write_batch(ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
     bool piped = b->pipeline > 1, was_piped = a->pipeline > 1;
@@ -67,7 +67,7 @@ static bool has_any(const ek_job *job, const char *const *names, size_t n)
 }
 
 /* [["tok_embeddings", "layers.0"], ["layers.1", "norm", "output"]] */
-static void put_parts(ek__settings *s)
+static void write_parts(ek__settings *s)
 {
     const ek_plan *plan = &s->now->plan;
     char text[4096] = "[";
@@ -89,7 +89,7 @@ static void put_parts(ek__settings *s)
 }
 
 /* torchtitan deals layers of other parts out by itself, which is what *now has where nothing of the file says how. */
-static void put_layers(ek__settings *s)
+static void write_layers(ek__settings *s)
 {
     bool said = has_any(s->was, by_hand, sizeof by_hand / sizeof *by_hand),
          told = has_any(s->was, counted, sizeof counted / sizeof *counted);
@@ -99,10 +99,10 @@ static void put_layers(ek__settings *s)
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
         ek__settings_drop(s, counted[i]);
     ek__settings_drop(s, by_hand[1]);
-    put_parts(s);
+    write_parts(s);
 }
 
-static void put_schedule(ek__settings *s)
+static void write_schedule(ek__settings *s)
 {
     const ek__framework_schedule *theirs = ek__schedule_in(s->now->schedule, EK_TORCHTITAN);
     bool same = s->was->schedule == s->now->schedule && s->was->plan.n_chunks == s->now->plan.n_chunks;
@@ -127,7 +127,7 @@ static bool same_mode(const ek_job *was, const ek_job *now)
     return patterns && (none || ek__torchtitan_period(a) == ek__torchtitan_period(b));
 }
 
-static void put_recompute(ek__settings *s)
+static void write_recompute(ek__settings *s)
 {
     static const char section[] = "activation_checkpoint";
     const ek_plan *plan = &s->now->plan;
@@ -146,7 +146,7 @@ static void put_recompute(ek__settings *s)
         s->why = "the framework recomputes whole layers, every n-th of them or all but what \"op\" keeps";
 }
 
-static void put_run(ek__settings *s)
+static void write_run(ek__settings *s)
 {
     const ek_job_run *a = &s->was->run, *b = &s->now->run;
     if (b->overlap_tensor && !a->overlap_tensor && b->launch != EK_LAUNCH_COMPILED)
@@ -163,12 +163,12 @@ static void put_run(ek__settings *s)
 
 void ek__settings_torchtitan(ek__settings *s)
 {
-    put_degrees(s);
-    put_batch(s);
-    put_schedule(s);
-    put_layers(s);
-    put_recompute(s);
-    put_run(s);
+    write_degrees(s);
+    write_batch(s);
+    write_schedule(s);
+    write_layers(s);
+    write_recompute(s);
+    write_run(s);
     bool others = s->now->rules.allocation != s->was->rules.allocation;
     int n = 0;
     for (int i = 0; i < s->n; i++)

@@ -21,7 +21,7 @@ static bool is_blank(char c)
 }
 
 /* A text that is a whole number from 1 on, of at most 7 digits. */
-static bool take_number(const char *text, size_t n, char out[16])
+static bool read_number(const char *text, size_t n, char out[16])
 {
     for (size_t i = 0; i < n; i++)
         if (text[i] < '0' || text[i] > '9')
@@ -34,12 +34,12 @@ static bool take_number(const char *text, size_t n, char out[16])
 }
 
 /* "8", and where it may be typed "h100:8", "gpu:h100:8"; of a list the entry of gpus. *place: where the number is. */
-static bool take_value(int option, const char *text, size_t n, char out[16], size_t *place)
+static bool read_value(int option, const char *text, size_t n, char out[16], size_t *place)
 {
     bool gres = strcmp(options[option].option, "--gres") == 0;
     *place = 0;
     if (!options[option].typed)
-        return take_number(text, n, out);
+        return read_number(text, n, out);
     for (size_t at = 0; at < n;) {
         const char *comma = memchr(text + at, ',', n - at);
         size_t end = comma ? (size_t)(comma - text) : n, number = end;
@@ -47,7 +47,7 @@ static bool take_value(int option, const char *text, size_t n, char out[16], siz
             number--;
         *place = number;
         if ((!gres || (end - at > 4 && strncmp(text + at, "gpu:", 4) == 0)) &&
-            take_number(text + number, end - number, out))
+            read_number(text + number, end - number, out))
             return true;
         at = end + 1;
     }
@@ -89,7 +89,7 @@ int ek__slurm_settings(const char *comment, size_t n, ek__slurm_setting out[EK__
         bool alone = pending < 0 && option >= 0 && skip == end - at;
         size_t place = 0;
         if (option >= 0 && !alone &&
-            take_value(option, comment + at + skip, end - at - skip, out[found].value, &place)) {
+            read_value(option, comment + at + skip, end - at - skip, out[found].value, &place)) {
             out[found].at = at + skip + place;
             out[found++].variable = options[option].variable;
         }

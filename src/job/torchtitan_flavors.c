@@ -72,7 +72,7 @@ static bool is_model(const flavor *f, const char *model)
     return strcmp(f->model, model) == 0 || (strcmp(model, "llama") == 0 && strcmp(f->model, "llama2") == 0);
 }
 
-static void put_experts(const flavor *f, ek_job_model *m)
+static void write_experts(const flavor *f, ek_job_model *m)
 {
     m->n_experts = f->experts;
     m->top_k = f->top_k;
@@ -100,7 +100,7 @@ bool ek__torchtitan_flavor(const char *model, const char *name, ek_job_model *ou
         out->tied = f->tied;
         out->qk_norm = f->qk_norm;
         if (f->experts > 0)
-            put_experts(f, out);
+            write_experts(f, out);
         if (f->kv_rank > 0) {
             out->q_lora_rank = f->q_rank;
             out->kv_lora_rank = f->kv_rank;

@@ -111,7 +111,7 @@ static put_function *function_of(ek_framework framework)
                                       : ek__write_yaml;
 }
 
-static ek_status put(writing *w, const ek__settings *s)
+static ek_status add(writing *w, const ek__settings *s)
 {
     const ek__job_text file = {w->name, w->text, w->size};
     char *text = NULL;
@@ -142,7 +142,7 @@ static ek_status parse_new(writing *w)
 }
 
 /* What the user set instead of the file's rules, or a calibration, is no difference. */
-static void take_rules(const ek_job *from, ek_job *is)
+static void read_rules(const ek_job *from, ek_job *is)
 {
     for (int i = 0; ek_rule_names[i]; i++) {
         char value[64], assignment[160];
@@ -157,12 +157,12 @@ static void take_rules(const ek_job *from, ek_job *is)
 static ek_status one_round(writing *w, const char *why)
 {
     ek__settings s;
-    take_rules(w->now, &w->is);
+    read_rules(w->now, &w->is);
     ek_status status = ek__settings_find(&w->is, w->now, &s, w->err);
     if (status == EK_OK && (s.why || s.n == 0))
         status = refuse(w, s.why ? s.why : why);
     if (status == EK_OK)
-        status = put(w, &s);
+        status = add(w, &s);
     ek__settings_clear(&s);
     return status ? status : parse_new(w);
 }

@@ -298,7 +298,7 @@ static ek_status put(ek__script *s, const ek__setting *setting)
 
 /* ---- all of them ---- */
 
-static ek_status put_all(ek__script *s, const ek__settings *settings)
+static ek_status write_all(ek__script *s, const ek__settings *settings)
 {
     ek_status status = EK_OK;
     bool ranks = false;
@@ -328,7 +328,7 @@ ek_status ek__write_arguments(const ek__settings *settings, const ek__job_text *
                     .err = err};
     ek_status status = s.splices.pool && s.gone && s.anchor ? ek__arguments_read(&s.source, &s.a) : ek__no_memory(err);
     if (status == EK_OK) {
-        status = put_all(&s, settings);
+        status = write_all(&s, settings);
         if (status == EK_OK)
             status = ek__splice_apply(&s.splices, file->text, file->size, out, size, err);
         ek__arguments_clear(&s.a);

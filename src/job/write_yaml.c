@@ -171,7 +171,7 @@ static ek_status set_shared(const ek__settings *s, const ek__job_text *file, cha
 
 /* ---- all of them ---- */
 
-static ek_status put(ek__edit *edit, const ek__settings *s, const ek__setting *setting, ek_error *err)
+static ek_status add(ek__edit *edit, const ek__settings *s, const ek__setting *setting, ek_error *err)
 {
     char section[256];
     const char *path[MAX_KEYS + 1];
@@ -196,7 +196,7 @@ ek_status ek__write_yaml(const ek__settings *s, const ek__job_text *file, char *
     if (status == EK_OK)
         status = ek__edit_open_buffer(file->name, text, n, &edit, err);
     for (int i = 0; i < s->n && status == EK_OK; i++)
-        status = put(edit, s, &s->setting[i], err);
+        status = add(edit, s, &s->setting[i], err);
     if (status == EK_OK)
         status = ek__edit_finish(edit, out, size, err);
     ek__edit_free(edit);

@@ -292,7 +292,7 @@ ek_status ek__layout_take_plan(ek__layout_search *s, size_t at, ek__split *split
     return keep(s, at, split);
 }
 
-static ek_status take(batch *b, looked *l)
+static ek_status add(batch *b, looked *l)
 {
     ek__layout_search *s = b->search;
     ek__candidate *c = &s->candidate[l->at];
@@ -358,7 +358,7 @@ ek_status ek__layout_mixes_of(ek__layout_search *s, const ek__candidate *c, ek__
     return status == EK_ERR_INPUT ? EK_OK : status; /* a pipeline that the schedule cannot run: its check says so */
 }
 
-static ek_status put_into(batch *b, size_t at)
+static ek_status add_into(batch *b, size_t at)
 {
     ek__layout_search *s = b->search;
     const ek__candidate *c = &s->candidate[at];
@@ -397,7 +397,7 @@ static ek_status fill_from(batch *b, int heap)
         pop(s, h);
     while (!status && bounded < MOST_BOUNDED && balanced < most && h->n > 0 &&
            s->candidate[h->at[0]].bound < b->upper) {
-        status = put_into(b, pop(s, h));
+        status = add_into(b, pop(s, h));
         bool slow = !status && takes_long(b, &b->item[b->n - 1]);
         balanced += slow;
         bounded += !slow;
@@ -423,7 +423,7 @@ static ek_status run_batch(batch *b)
         looked *l = &b->item[i];
         int known = s->candidate[l->at].known;
         if (!status) /* what was cut short may have a plan */
-            status = l->done && known >= EK__KNOWN_TRIED ? take(b, l) : ek__layout_take_plan(s, l->at, &l->split);
+            status = l->done && known >= EK__KNOWN_TRIED ? add(b, l) : ek__layout_take_plan(s, l->at, &l->split);
         if (!status && known < EK__KNOWN_SPLIT)
             push(s, l->at);
         if (l->mix && !status)
@@ -453,7 +453,7 @@ static void fill_heaps(ek__layout_search *s)
 }
 
 /* What was balanced while the others were bounded. */
-static ek_status take_first(batch *b)
+static ek_status add_first(batch *b)
 {
     ek__layout_search *s = b->search;
     ek__first *first = &s->first;
@@ -468,7 +468,7 @@ static ek_status take_first(batch *b)
         if (c->n_chunks == 1 && first->whole)
             c->known = EK__KNOWN_SPLIT;
         /* Else a better bound is looked for, and the layout balanced again. */
-        status = c->known == EK__KNOWN_SPLIT ? take(b, &b->item[0]) : ek__layout_take_plan(s, i, &b->item[0].split);
+        status = c->known == EK__KNOWN_SPLIT ? add(b, &b->item[0]) : ek__layout_take_plan(s, i, &b->item[0].split);
         ek__split_clear(&b->item[0].split);
     }
     return status;
@@ -482,7 +482,7 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     b->search = search;
     ek_status status = make_heaps(search);
     if (!status)
-        status = take_first(b);
+        status = add_first(b);
     if (!status)
         fill_heaps(search);
     while (!status && !ek__layout_over(search)) {

@@ -48,7 +48,7 @@ static size_t asked_words(const ek_layout_options *o, char *text, size_t size)
 /* ---- is any of them legal? ---- */
 
 /* Why no degrees with the fixed ones multiply to the devices and divide what they cut. */
-static void say_no_divisor(explainer *e, int64_t global_batch)
+static void report_no_divisor(explainer *e, int64_t global_batch)
 {
     static const ek_layout_axis ranks[] = {EK_AXIS_DATA, EK_AXIS_TENSOR, EK_AXIS_CONTEXT, EK_AXIS_PIPELINE};
     const ek_job_model *m = &e->job->model;
@@ -120,7 +120,7 @@ static ek_status find_legal(explainer *e, bool *legal)
     if (status)
         return status;
     if (space.n_groups == 0)
-        say_no_divisor(e, space.global_batch);
+        report_no_divisor(e, space.global_batch);
     for (size_t i = 0; i < space.n_groups && !*legal && !status; i++)
         status = look_at_group(e, &space, &space.group[i], legal);
     ek__space_clear(&space);
@@ -163,7 +163,7 @@ static ek_status find(explainer *e, const ek_layout_plan *against)
 
 /* ---- in words ---- */
 
-static void say(explainer *e)
+static void report(explainer *e)
 {
     ek_layout_explanation *out = e->out;
     char *text = out->words, layout[256], difference[512];
@@ -212,7 +212,7 @@ ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek
         ek_layout_explanation_clear(&made);
         return status;
     }
-    say(&e);
+    report(&e);
     *out = made;
     out->plan.estimate.job = &out->plan.job;
     return EK_OK;

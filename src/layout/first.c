@@ -82,8 +82,7 @@ static int insert(sample *best, int n, sample one)
     return n;
 }
 
-static ek_status take_samples(const ek__layout_search *s, ek_cost_cache *cache, sample *best, int *n_best,
-                              ek_error *err)
+static ek_status add_samples(const ek__layout_search *s, ek_cost_cache *cache, sample *best, int *n_best, ek_error *err)
 {
     size_t n = s->space.n_groups, step = n / MOST_SAMPLED + 1;
     ek_status status = EK_OK;
@@ -130,7 +129,7 @@ ek_status ek__layout_first(ek__layout_search *s, ek_cost_cache *cache, ek_error 
     if (!status && isfinite(bound))
         status = try_layout(s, today, &layout, lists, cache, err);
     if (!status && !s->first.split.found)
-        status = take_samples(s, cache, best, &n, err);
+        status = add_samples(s, cache, best, &n, err);
     for (int i = 0; i < n && !status && !s->first.split.found; i++) {
         layout = s->space.group[best[i].group].layout;
         layout.schedule = plain_schedule(s, best[i].group);

@@ -111,7 +111,7 @@ static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, 
 
 /* What a plan is in the words of the job's framework; "" where it cannot be told. The search for settings notes in a
  * job which of them its file then has, so it gets a copy. */
-static ek_status tell_settings(const ek_job *was, ek_layout_plan *plan, ek_error *err)
+static ek_status report_settings(const ek_job *was, ek_layout_plan *plan, ek_error *err)
 {
     ek_job now;
     ek_status status = ek_job_copy(&plan->job, &now, err);
@@ -129,7 +129,7 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     conclude_proof(s, out);
     ek_status status = find_closest(s, out);
     for (int i = 0; i < s->n_best && !status; i++)
-        status = tell_settings(file_of(s), &s->best[i], s->err);
+        status = report_settings(file_of(s), &s->best[i], s->err);
     if (!status)
         status = ek__layout_bound_by(s);
     if (!status)

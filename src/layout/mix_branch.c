@@ -129,7 +129,7 @@ static void cells_of(const brancher *b, const limits *cell, int i, int *first, i
     }
 }
 
-static void put_limits(const brancher *b, size_t at)
+static void add_limits(const brancher *b, size_t at)
 {
     const ek__mix_program *g = &b->program;
     const limits *limit = limits_of(b, at);
@@ -284,7 +284,7 @@ static ek_status look(brancher *b, size_t at)
     node *is = &b->node[at];
     ek__mix_end end = EK__MIX_CUT;
     double value = 0;
-    put_limits(b, at);
+    add_limits(b, at);
     bool over = false; /* long pipelines take a tenth of a second for each solution */
     for (int i = 0; i < MOST_SOLVES && end == EK__MIX_CUT && is->bound < b->enough && !over; i++) {
         double bound = 0;

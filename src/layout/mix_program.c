@@ -88,7 +88,7 @@ static int last_update(const program *g)
 }
 
 /* The path that was walked, as a mix of one. Sends over an edge are those of the two cells at its ends. */
-static ek__mix *take_path(const program *g)
+static ek__mix *store_path(const program *g)
 {
     const ek__mixes *m = g->mixes;
     const ek__path *path = &g->walked;
@@ -374,7 +374,7 @@ static ek__mix *walk(program *g, double *length)
     if (!ek__order_longest_path(g->mixes->order, g->duration, &g->delays, g->tail, &g->walked))
         return NULL;
     *length = g->walked.length + g->update[last_update(g)];
-    return take_path(g);
+    return store_path(g);
 }
 
 /* Mixes that are known are mean paths, and mean moments. */

@@ -171,7 +171,7 @@ static void look_again(batch *b)
     }
 }
 
-static ek_status take(batch *b)
+static ek_status add(batch *b)
 {
     ek__layout_search *s = b->search;
     bool none = s->n_best == 0;
@@ -213,7 +213,7 @@ ek_status ek__layout_prove(ek__layout_search *search)
             b.split[k] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
         }
         status = ek__layout_parallel(search, (size_t)b.n, look, &b);
-        ek_status taken = take(&b);
+        ek_status taken = add(&b);
         status = status ? status : taken;
     }
     for (int i = 0; i < search->n_best; i++) {

@@ -44,7 +44,7 @@ static bool is_lists(const chunks *c)
 }
 
 /* The plan that the framework can be told: layers of the balancer's, recomputation of the rule. */
-static void put_plan(chunks *c, const ek_plan *plan)
+static void add_plan(chunks *c, const ek_plan *plan)
 {
     ek_plan *to = &c->job.plan;
     for (int stage = 0; stage < plan->n_stages; stage++)
@@ -156,7 +156,7 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
     bool found = result.status != EK_BALANCE_INFEASIBLE;
     *done = !found;
     if (found) {
-        put_plan(c, &result.plan);
+        add_plan(c, &result.plan);
         status = judge(c, best, done);
     }
     ek_balance_result_clear(&result);

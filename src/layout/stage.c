@@ -159,7 +159,7 @@ static ek_status next_way(ek__stages *s, asked *a, ek_error *err)
 
 /* ---- one way on a stage ---- */
 
-static ek_status put(ek__stages *s, int stage, int first, int n, ek__chunk_lists lists, ek_error *err)
+static ek_status add(ek__stages *s, int stage, int first, int n, ek__chunk_lists lists, ek_error *err)
 {
     s->job.plan.layers[stage] = n;
     if (s->rule.kind == EK__RULE_LISTS)
@@ -209,7 +209,7 @@ static ek_status settle(ek__stages *s, asked *a, ek_error *err)
     a->choice.fits = a->verified = false;
     while (!status && a->n_ways > 0 && !a->choice.fits) {
         a->choice.lists = a->way[0].lists;
-        status = put(s, a->stage, a->first, a->n, a->choice.lists, err);
+        status = add(s, a->stage, a->first, a->n, a->choice.lists, err);
         if (status)
             return status;
         a->choice.used = used_of(s, a->stage);
@@ -225,7 +225,7 @@ static ek_status settle(ek__stages *s, asked *a, ek_error *err)
 /* Its ways, and the first that fits. */
 static ek_status begin(ek__stages *s, asked *a, ek_error *err)
 {
-    ek_status status = put(s, a->stage, a->first, a->n, (ek__chunk_lists){0}, err);
+    ek_status status = add(s, a->stage, a->first, a->n, (ek__chunk_lists){0}, err);
     if (status)
         return status;
     a->most = most_kept(s, a->stage);
@@ -310,7 +310,7 @@ static ek_status place(ek__stages *s, const asked *a, const ek__stop *stop, int6
     int *layers = s->job.plan.layers;
     for (int i = 0; i < a->stage; i++)
         layers[i] = i == 0 ? a->first : 0;
-    ek_status status = put(s, a->stage, a->first, a->n, a->choice.lists, err);
+    ek_status status = add(s, a->stage, a->first, a->n, a->choice.lists, err);
     const ek__stop beyond = {.over = stop->over, .user = stop->user, .most = limit_of(s)};
     return status ? status
                   : ek__stage_actual(&s->job, s->programs, a->stage, s->blocks + (size_t)a->stage * s->n_blocks,
@@ -350,7 +350,7 @@ ek_status ek__stages_plan(ek__stages *stages, const int *layers, ek_error *err)
         const ek__stage_choice *choice;
         status = ek__stages_choose(stages, s, first, layers[s], &choice, err);
         if (!status)
-            status = put(stages, s, first, layers[s], choice->lists, err);
+            status = add(stages, s, first, layers[s], choice->lists, err);
         first += layers[s];
     }
     return status;

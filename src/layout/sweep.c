@@ -61,7 +61,7 @@ static void set_value(const sweeper *s, double value, ek_job *job, ek_layout_opt
         options->global_batch = (int64_t)llround((double)s->global_batch * value / in->value[0]);
 }
 
-static void take(ek_layout_result *found, ek_layout_sweep_point *to)
+static void add(ek_layout_result *found, ek_layout_sweep_point *to)
 {
     to->proved = found->proved;
     to->gap = found->gap;
@@ -97,7 +97,7 @@ static ek_status search(const sweeper *s, double value, int n_left, ek_layout_sw
     }
     if (status)
         return ek__fail(s->err, status, EK__NOWHERE, "%s", why.message);
-    take(&found, to);
+    add(&found, to);
     ek_layout_result_clear(&found);
     return EK_OK;
 }

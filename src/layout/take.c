@@ -133,7 +133,7 @@ static bool is_of_job(const ek_measured_run *run, const ek_layout_result *result
 }
 
 /* Into the shortest ones; of equal steps the first of the table goes first. */
-static void put_try(ek_layout_tries *tries, const ek_measured_run *run)
+static void add_try(ek_layout_tries *tries, const ek_measured_run *run)
 {
     int i = tries->n;
     while (i > 0 && tries->run[i - 1].run->step_seconds > run->step_seconds)
@@ -153,7 +153,7 @@ ek_status ek_layout_weigh_tries(const ek_layout_result *result, const ek_measure
     ek_layout_tries tries = {.n = 0};
     for (int i = 0; i < runs->n; i++)
         if (is_of_job(&runs->run[i], result))
-            put_try(&tries, &runs->run[i]);
+            add_try(&tries, &runs->run[i]);
         else
             tries.n_others++;
     if (tries.n == 0)

@@ -150,7 +150,7 @@ static double objective(chooser *c, int n_chosen)
 }
 
 /* Put the plan that leaves least in place `at` of the n_chosen. @return what it leaves */
-static double put_best(chooser *c, int n_chosen, int at)
+static double add_best(chooser *c, int n_chosen, int at)
 {
     double least = INFINITY;
     int best = 0;
@@ -174,11 +174,11 @@ static void choose_set(chooser *c)
 {
     double least = INFINITY;
     for (int i = 0; i < c->k; i++)
-        least = put_best(c, i + 1, i);
+        least = add_best(c, i + 1, i);
     for (int turn = 0; turn < MOST_TURNS; turn++) {
         double before = least;
         for (int i = 0; i < c->k; i++)
-            least = put_best(c, c->k, i);
+            least = add_best(c, c->k, i);
         if (least >= before * (1 - 1e-9))
             break;
     }

@@ -128,8 +128,8 @@ static bool list_ways(ek__ways *ways, int n, size_t *n_ways)
 }
 
 /* The scratch's first ways that keep no more than that, as an array of their own. */
-static ek_status take_ways(const ek__ways *ways, size_t n, int64_t most_kept, ek__chunk_way **out, size_t *n_out,
-                           ek_error *err)
+static ek_status add_ways(const ek__ways *ways, size_t n, int64_t most_kept, ek__chunk_way **out, size_t *n_out,
+                          ek_error *err)
 {
     size_t n_taken = 0;
     for (size_t i = 0; i < n; i++)
@@ -152,7 +152,7 @@ ek_status ek__ways_list(ek__ways *ways, int first, int n, ek__chunk_way **out, s
     sum_layers(ways, first, n);
     ek_status status = list_ways(ways, n, &n_ways) ? EK_OK : ek__no_memory(err);
     if (!status)
-        status = take_ways(ways, n_ways, INT64_MAX, out, n_out, err);
+        status = add_ways(ways, n_ways, INT64_MAX, out, n_out, err);
     if (!status)
         qsort(*out, *n_out, sizeof **out, by_time);
     return status;
@@ -177,7 +177,7 @@ ek_status ek__ways_heap(ek__ways *ways, int first, int n, bool all, int64_t most
     size_t n_ways = 0;
     sum_layers(ways, first, n);
     bool fine = all ? list_ways(ways, n, &n_ways) : add_way(ways, &n_ways, n, (ek__chunk_lists){0});
-    ek_status status = fine ? take_ways(ways, n_ways, most_kept, out, n_out, err) : ek__no_memory(err);
+    ek_status status = fine ? add_ways(ways, n_ways, most_kept, out, n_out, err) : ek__no_memory(err);
     for (size_t i = status ? 0 : *n_out / 2; i-- > 0;)
         sift(*out, *n_out, i);
     return status;

@@ -153,7 +153,7 @@ static int share(double of, int n)
 }
 
 /* Today's recomputation on the layers of a job. */
-static ek_status put_recompute(const walker *w, ek_job *job)
+static ek_status add_recompute(const walker *w, ek_job *job)
 {
     ek_plan *plan = &job->plan;
     if (w->rule.kind == EK__RULE_PRODUCTS) {
@@ -254,7 +254,7 @@ static ek_status fit(walker *w, bool moved, visited *v)
 }
 
 /* @return false where moved layers mean nothing: the plan's are for other stages, and none are asked for anew */
-static bool put_layers(const walker *w, const ek_layout *layout, unsigned set, ek_job *job)
+static bool add_layers(const walker *w, const ek_layout *layout, unsigned set, ek_job *job)
 {
     bool moved = has(set, EK_METHOD_LAYERS);
     const ek_layout *to = &w->to->layout;
@@ -283,11 +283,11 @@ static ek_status visit(walker *w, unsigned set, unsigned all, visited *out)
                            : ek_layout_job(today, &layout, &out->job, &why);
     if (status)
         return status == EK_ERR_INPUT ? EK_OK : status;
-    if (!put_layers(w, &layout, set, &out->job))
+    if (!add_layers(w, &layout, set, &out->job))
         return EK_OK;
     if (has(set, EK_METHOD_RECOMPUTE))
         return fit(w, has(set, EK_METHOD_LAYERS), out);
-    status = put_recompute(w, &out->job);
+    status = add_recompute(w, &out->job);
     return status ? status : price(w, out);
 }
 
@@ -303,7 +303,7 @@ static bool is_better(const visited *a, const visited *b)
     return a->fits ? a->seconds < b->seconds : a->peak_mb < b->peak_mb;
 }
 
-static ek_status tell(walker *w, const visited *before, const visited *now, unsigned methods, ek_layout_way *out)
+static ek_status report(walker *w, const visited *before, const visited *now, unsigned methods, ek_layout_way *out)
 {
     ek_layout_way_step *step = &out->step[out->n++];
     ek_job copy;
@@ -383,7 +383,7 @@ static ek_status walk(walker *w, unsigned all, ek_layout_way *out)
     while (!status && done != all) {
         status = choose(w, &now, done, all, &next, &taken);
         if (!status)
-            status = tell(w, &now, &next, taken, out);
+            status = report(w, &now, &next, taken, out);
         ek_job_clear(&now.job);
         now = next;
         done |= taken;

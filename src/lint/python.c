@@ -303,7 +303,7 @@ static ek_status read_colon(reader *r, int token)
 
 /* ---- calls and assignments ---- */
 
-static ek_status put_argument(reader *r, ek__python_call *call, int begin, int end)
+static ek_status write_argument(reader *r, ek__python_call *call, int begin, int end)
 {
     ek__python *p = r->out;
     if (begin >= end)
@@ -338,13 +338,13 @@ static ek_status read_arguments(reader *r, ek__python_call *call)
         else if (ek__python_is(p, i, "for"))
             generator = true;
         else if (!parameters && !generator && ek__python_is(p, i, ",")) {
-            status = put_argument(r, call, begin, i);
+            status = write_argument(r, call, begin, i);
             begin = i + 1;
         } else if (p->token[i].partner > i) {
             i = p->token[i].partner;
         }
     }
-    return status ? status : put_argument(r, call, begin, call->close);
+    return status ? status : write_argument(r, call, begin, call->close);
 }
 
 /* The dotted name that ends at call->token, with imports put in. */

@@ -19,7 +19,7 @@ static bool is_maybe(const ek__python *p, int block)
 }
 
 /* Put NAME = VALUE, whose name stands at tokens [name, name_end). */
-static ek_status put(collector *c, int from, int block, int name, int name_end, int value, int value_end, bool fallback)
+static ek_status add(collector *c, int from, int block, int name, int name_end, int value, int value_end, bool fallback)
 {
     ek__python *p = c->p;
     ek__python_literal n = ek__python_value(p, name, name_end), v = ek__python_value(p, value, value_end);
@@ -74,7 +74,7 @@ static ek_status of_assignment(collector *c, const ek__python_assignment *a)
     int open = p->token[last].partner;
     if (!is_environ(p, a->target, open))
         return EK_OK;
-    return put(c, a->target, a->block, open + 1, last, a->value, a->value_end, false);
+    return add(c, a->target, a->block, open + 1, last, a->value, a->value_end, false);
 }
 
 /* Items of a dictionary that is written out: {"A": "B", ...}. */
@@ -89,7 +89,7 @@ static ek_status of_items(collector *c, const ek__python_call *call, const ek__p
     for (int i = key; status == EK_OK && i <= close; i++) {
         if (i == close || ek__python_is(p, i, ",")) {
             if (colon > key)
-                status = put(c, key, call->block, key, colon, colon + 1, i, false);
+                status = add(c, key, call->block, key, colon, colon + 1, i, false);
             key = i + 1;
             colon = -1;
         } else if (colon < 0 && ek__python_is(p, i, ":")) {
@@ -102,7 +102,7 @@ static ek_status of_items(collector *c, const ek__python_call *call, const ek__p
 }
 
 /* Settings of a name that is taken away. */
-static void take_away(const collector *c, const ek__python_argument *name)
+static void drop_names(const collector *c, const ek__python_argument *name)
 {
     ek__python_literal n = ek__python_value(c->p, name->begin, name->end);
     for (int i = 0; n.kind == EK__PYTHON_TEXT && i < c->p->environment.n; i++)
@@ -121,9 +121,9 @@ static ek_status of_call(collector *c, const ek__python_call *call)
         return of_items(c, call, a);
     bool fallback = strcmp(what, "environ.setdefault") == 0;
     if (call->n_arguments == 2 && (fallback || strcmp(what, "putenv") == 0))
-        return put(c, call->token, call->block, a[0].begin, a[0].end, a[1].begin, a[1].end, fallback);
+        return add(c, call->token, call->block, a[0].begin, a[0].end, a[1].begin, a[1].end, fallback);
     if ((strcmp(what, "environ.pop") == 0 || strcmp(what, "unsetenv") == 0) && !is_maybe(p, call->block))
-        take_away(c, a);
+        drop_names(c, a);
     return EK_OK;
 }
 

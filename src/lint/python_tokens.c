@@ -69,7 +69,7 @@ static bool is_line_end(char c)
     return c == '\n' || c == '\r';
 }
 
-static ek_status put(scanner *s, ek__python_kind kind, size_t size)
+static ek_status add(scanner *s, ek__python_kind kind, size_t size)
 {
     ek__python *p = s->out;
     ek__python_token *all = ek__pool_push(p->pool, p->token, p->n_tokens, sizeof *all);
@@ -179,7 +179,7 @@ static bool is_triple(const scanner *s, size_t ahead)
 static ek_status read_string(scanner *s, size_t length)
 {
     int token = s->out->n_tokens, line = s->line, column = column_of(s);
-    ek_status status = put(s, EK__PYTHON_STRING, 0);
+    ek_status status = add(s, EK__PYTHON_STRING, 0);
     if (status)
         return status;
     size_t begin = s->at;
@@ -208,7 +208,7 @@ static ek_status open_fstring(scanner *s, prefix p)
     bool triple = is_triple(s, p.length);
     opened what = {.quote = peek(s, p.length), .triple = triple, .raw = p.raw};
     size_t size = p.length + (triple ? 3 : 1);
-    ek_status status = put(s, EK__PYTHON_FSTRING_START, size);
+    ek_status status = add(s, EK__PYTHON_FSTRING_START, size);
     if (status == EK_OK)
         status = push(s, what);
     s->at += size;
@@ -244,7 +244,7 @@ static ek_status read_middle(scanner *s, const opened *string, bool format)
             if (format)
                 return fail_unclosed(s);
             size_t size = string->triple ? 3 : 1;
-            ek_status status = put(s, EK__PYTHON_FSTRING_END, size);
+            ek_status status = add(s, EK__PYTHON_FSTRING_END, size);
             if (status == EK_OK)
                 close_innermost(s);
             s->at += size;
@@ -252,14 +252,14 @@ static ek_status read_middle(scanner *s, const opened *string, bool format)
         }
         bool doubled = !format && peek(s, 1) == c;
         if (c == '{' && !doubled) {
-            ek_status status = put(s, EK__PYTHON_OPERATOR, 1);
+            ek_status status = add(s, EK__PYTHON_OPERATOR, 1);
             if (status == EK_OK)
                 status = push(s, (opened){.closing = '}', .field = true});
             s->at++;
             return status;
         }
         if (c == '}' && format) {
-            ek_status status = put(s, EK__PYTHON_OPERATOR, 1);
+            ek_status status = add(s, EK__PYTHON_OPERATOR, 1);
             if (status == EK_OK)
                 close_innermost(s);
             s->at++;
@@ -358,7 +358,7 @@ static ek_status read_operator(scanner *s)
     bool closes = c == ')' || c == ']' || c == '}';
     if (closes && (!inner || inner->closing != c))
         return fail_here(s, inner && inner->closing ? "closes a bracket of another kind" : "closes no bracket");
-    ek_status status = put(s, EK__PYTHON_OPERATOR, size);
+    ek_status status = add(s, EK__PYTHON_OPERATOR, size);
     if (status)
         return status;
     if (closes)
@@ -381,11 +381,11 @@ static ek_status indent_to(scanner *s, int column)
         if (s->n_indents == EK__PYTHON_MAX_INDENTS)
             return fail_here(s, "is indented for the 101st time; Python takes at most 100 levels");
         s->indent[s->n_indents++] = column;
-        return put(s, EK__PYTHON_INDENT, 0);
+        return add(s, EK__PYTHON_INDENT, 0);
     }
     while (status == EK_OK && s->n_indents > 0 && s->indent[s->n_indents - 1] > column) {
         s->n_indents--;
-        status = put(s, EK__PYTHON_DEDENT, 0);
+        status = add(s, EK__PYTHON_DEDENT, 0);
     }
     now = s->n_indents > 0 ? s->indent[s->n_indents - 1] : 0;
     if (status == EK_OK && now != column)
@@ -443,7 +443,7 @@ static ek_status read_one(scanner *s)
     } else if (c == '#') {
         skip_comment(s);
     } else if (is_line_end(c)) {
-        ek_status status = s->n_open == 0 ? put(s, EK__PYTHON_NEWLINE, 1) : EK_OK;
+        ek_status status = s->n_open == 0 ? add(s, EK__PYTHON_NEWLINE, 1) : EK_OK;
         skip_line_end(s);
         return status;
     } else if (c == '\\') {
@@ -455,12 +455,12 @@ static ek_status read_one(scanner *s)
         return p.formatted ? open_fstring(s, p) : read_string(s, p.length);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(s, 1)))) {
         size_t n = number_length(s);
-        ek_status status = put(s, EK__PYTHON_NUMBER, n);
+        ek_status status = add(s, EK__PYTHON_NUMBER, n);
         s->at += n;
         return status;
     } else if (is_letter(c)) {
         size_t n = name_length(s);
-        ek_status status = put(s, EK__PYTHON_NAME, n);
+        ek_status status = add(s, EK__PYTHON_NAME, n);
         s->at += n;
         return status;
     } else {
@@ -483,10 +483,10 @@ static ek_status finish(scanner *s)
 {
     if (s->n_open > 0)
         return fail_unclosed(s);
-    ek_status status = at_start(s) ? EK_OK : put(s, EK__PYTHON_NEWLINE, 0);
+    ek_status status = at_start(s) ? EK_OK : add(s, EK__PYTHON_NEWLINE, 0);
     for (; status == EK_OK && s->n_indents > 0; s->n_indents--)
-        status = put(s, EK__PYTHON_DEDENT, 0);
-    return status ? status : put(s, EK__PYTHON_END, 0);
+        status = add(s, EK__PYTHON_DEDENT, 0);
+    return status ? status : add(s, EK__PYTHON_END, 0);
 }
 
 static ek_status refuse_nul(scanner *s, const char *nul)

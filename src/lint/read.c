@@ -61,7 +61,7 @@ typedef struct remarks {
     bool failed;
 } remarks;
 
-static void take_remark(void *user, const ek_error *warning)
+static void read_remark(void *user, const ek_error *warning)
 {
     remarks *r = user;
     ek__lint_remark *more = ek__pool_push(r->pool, r->remark, r->n, sizeof *more);
@@ -78,7 +78,7 @@ static void take_remark(void *user, const ek_error *warning)
 
 static ek_status parse_job(ek__lint_file *file, const ek_job_overrides *overrides, remarks *r, ek_job *job)
 {
-    const ek_listener listener = {.warn = take_remark, .user = r};
+    const ek_listener listener = {.warn = read_remark, .user = r};
     ek__job_step step = EK__JOB_RECOGNISING;
     r->n = 0;
     ek_status status =
@@ -117,7 +117,7 @@ static ek_status read_job(ek__lint_file *file, int n_devices, ek__pool *pool, ek
         return ek__no_memory(err);
     if (status == EK_OK) {
         file->job = job;
-        ek_memory_lint(job, &(ek_listener){.warn = take_remark, .user = &r});
+        ek_memory_lint(job, &(ek_listener){.warn = read_remark, .user = &r});
     }
     file->remark = r.remark;
     file->n_remarks = file->refusal == EK__LINT_NO_REFUSAL ? r.n : 0;

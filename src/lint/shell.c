@@ -147,7 +147,7 @@ static bool is_chained(const char *text, size_t at)
     return false;
 }
 
-static ek_status put(const walker *w, ek__lint_setting setting, const char *name, size_t n, const char *value)
+static ek_status add(const walker *w, ek__lint_setting setting, const char *name, size_t n, const char *value)
 {
     ek__lint_settings *out = &w->out->environment;
     if (out->n == EK__SETTINGS_MAX)
@@ -177,7 +177,7 @@ static bool is_for_command(const walker *w, const ek__assignment *a)
     return a->n_words < w->words->n && w->words->word[a->n_words].group == a->group;
 }
 
-static ek_status put_assignment(walker *w, const ek__assignment *a)
+static ek_status write_assignment(walker *w, const ek__assignment *a)
 {
     const ek__variable *v = &w->words->variable[a->variable];
     const char *raw = w->text + a->at;
@@ -190,7 +190,7 @@ static ek_status put_assignment(walker *w, const ek__assignment *a)
                  memcmp(raw + begin, a->value, n_value) == 0;
     bool fallback = size > behind + quoted + n + 3 && memcmp(raw + behind + quoted, "${", 2) == 0 &&
                     memcmp(raw + behind + quoted + 2, v->name, n) == 0;
-    return put(w,
+    return add(w,
                (ek__lint_setting){.line = a->line,
                                   .column = column,
                                   .end_column = one_line ? column + count_characters(raw, size) : 0,
@@ -203,13 +203,13 @@ static ek_status put_assignment(walker *w, const ek__assignment *a)
 }
 
 /* NAME=VALUE as an argument: of env, declare -x, mpirun -x. */
-static ek_status put_word(walker *w, const ek__word *word, bool one_command)
+static ek_status write_word(walker *w, const ek__word *word, bool one_command)
 {
     const char *sign = strchr(word->text, '=');
     size_t n = ek__name_length(word->text, strlen(word->text));
     if (!sign || n == 0 || word->text + n != sign)
         return EK_OK;
-    return put(w,
+    return add(w,
                (ek__lint_setting){.line = word->line,
                                   .column = word->column,
                                   .maybe = w->conditions > 0,
@@ -218,7 +218,7 @@ static ek_status put_word(walker *w, const ek__word *word, bool one_command)
                word->text, n, word->unknown ? NULL : sign + 1);
 }
 
-static void take_away(const walker *w, const char *name)
+static void drop_names(const walker *w, const char *name)
 {
     for (int i = 0; w->conditions == 0 && i < w->out->environment.n; i++)
         if (strcmp(w->out->environment.setting[i].name, name) == 0)
@@ -237,17 +237,17 @@ static ek_status read_command(walker *w, const ek__word *word, int n)
     for (int i = 1; status == EK_OK && i < n; i++) {
         int variable = ek__words_find(w->words, word[i].text, strlen(word[i].text));
         if (strcmp(program, "unset") == 0)
-            take_away(w, word[i].text);
+            drop_names(w, word[i].text);
         else if (strcmp(program, "export") == 0 && variable >= 0)
             w->exported[variable] = true;
         else if (is_one_of(program, declaring) ||
                  (is_one_of(program, launching) && strcmp(word[i - 1].text, "-x") == 0))
-            status = put_word(w, &word[i], !is_one_of(program, declaring) || strcmp(program, "env") == 0);
+            status = write_word(w, &word[i], !is_one_of(program, declaring) || strcmp(program, "env") == 0);
     }
     return status;
 }
 
-static ek_status put_command(walker *w, int first, int n)
+static ek_status write_command(walker *w, int first, int n)
 {
     static const char *const quiet[] = {"export", "declare", "typeset", "local", "readonly", "unset",
                                         "set",    "source",  ".",       "shopt", "ulimit",   NULL};
@@ -287,7 +287,7 @@ static ek_status read_statement(walker *w, int first, int *n_out)
         w->out->runs = w->out->runs || keyword;
         i += keyword;
     }
-    return i < end ? put_command(w, i, end - i) : EK_OK;
+    return i < end ? write_command(w, i, end - i) : EK_OK;
 }
 
 static ek_status walk(walker *w)
@@ -297,13 +297,13 @@ static ek_status walk(walker *w)
     int a = 0;
     for (int i = 0, n; status == EK_OK && i < words->n; i += n) {
         for (; status == EK_OK && a < words->n_assignments && words->assignment[a].n_words <= i; a++)
-            status = put_assignment(w, &words->assignment[a]);
+            status = write_assignment(w, &words->assignment[a]);
         n = 1;
         if (status == EK_OK && words->word[i].owner < 0)
             status = read_statement(w, i, &n);
     }
     for (; status == EK_OK && a < words->n_assignments; a++)
-        status = put_assignment(w, &words->assignment[a]);
+        status = write_assignment(w, &words->assignment[a]);
     return status;
 }
 

@@ -88,7 +88,7 @@ static void add_step(reader *r, const ek_train_log_step *step)
     grown[r->log.n++] = *step;
 }
 
-static void take_step(reader *r, ek_train_log_kind kind, const ek_train_log_step *step)
+static void read_step(reader *r, ek_train_log_kind kind, const ek_train_log_step *step)
 {
     if (r->log.n == 0)
         r->log.kind = kind;
@@ -99,7 +99,7 @@ static void take_step(reader *r, ek_train_log_kind kind, const ek_train_log_step
     }
 }
 
-static void take(void *user, const ek__hit *hit)
+static void read_hit(void *user, const ek__hit *hit)
 {
     reader *r = user;
     const ek__log_format *format = formats[r->owner[hit->needle].format];
@@ -107,7 +107,7 @@ static void take(void *user, const ek__hit *hit)
     format->read(r->owner[hit->needle].needle, hit, &line);
     switch (line.said) {
     case EK__SAID_STEP:
-        take_step(r, format->kind, &line.step);
+        read_step(r, format->kind, &line.step);
         break;
     case EK__SAID_RATE:
         if (r->log.n > 0)
@@ -160,7 +160,7 @@ static ek_status read_all(int fd, const char *path, reader *r, ek_error *err)
 {
     ek__needles set;
     ek__needles_init(&set, r->needle, r->n_needles);
-    ek__scan scan = {.set = &set, .handle = take, .user = r};
+    ek__scan scan = {.set = &set, .handle = read_hit, .user = r};
     ek_status status = ek__scan_file(&scan, fd, path, err);
     if (!status)
         ek__scan_finish(&scan);

@@ -44,7 +44,7 @@ static ek_status keep_excluding(const ek_job *job, ek_job *out, ek_error *err)
 }
 
 /* torchtitan's policy tells operators apart that its compiler joins otherwise. */
-static void tell_apart(const ek_recompute_set *small, ek_job *job)
+static void distinguish(const ek_recompute_set *small, ek_job *job)
 {
     const bool compiled = job->run.launch == EK_LAUNCH_COMPILED;
     if (job->framework == EK_TORCHTITAN)
@@ -61,7 +61,7 @@ static ek_status fill(const ek_job *job, const ek_recompute_set *small, const ek
         status = add_set(out, large, small, EK_PATTERN_COMM, err);
     if (!status)
         ek__job_sum_patterns(out);
-    tell_apart(small, out);
+    distinguish(small, out);
     return status;
 }
 

@@ -47,7 +47,7 @@ typedef struct drawing {
 
 /* ---- axes ---- */
 
-static void take(double value, ek__axis *axis)
+static void parse(double value, ek__axis *axis)
 {
     if (value > 0) {
         axis->low = fmin(axis->low, value);
@@ -69,8 +69,8 @@ static void lay_steps(drawing *d)
     for (int i = 0; i < d->c->n_runs; i++)
         for (int k = 0; k < EK__N_PREDICTED; k++)
             if (ek__calibrated_has(&d->c->run[i], k)) {
-                take(d->c->run[i].measured, &both);
-                take(ek__calibrated_step(&d->c->run[i], k), &both);
+                parse(d->c->run[i].measured, &both);
+                parse(ek__calibrated_step(&d->c->run[i], k), &both);
             }
     widen(&both);
     d->measured = d->predicted = d->below = both;
@@ -243,9 +243,9 @@ static ek__axis ratio_axis(const ek_calibration *c)
         const ek_calibrated_constant *k = &c->constant[i];
         if (!is_determined(k) || !(k->start > 0))
             continue;
-        take((k->value + k->error) / k->start, &axis);
-        take((k->value - k->error) / k->start, &axis);
-        take(k->value / k->start, &axis);
+        parse((k->value + k->error) / k->start, &axis);
+        parse((k->value - k->error) / k->start, &axis);
+        parse(k->value / k->start, &axis);
     }
     widen(&axis);
     axis.low = fmax(axis.low, 0.02);
@@ -303,7 +303,7 @@ static double draw_constants(const drawing *d, double y)
 
 /* ---- links and kernels ---- */
 
-static double put_line(const drawing *d, double y, const char *text)
+static double write_line(const drawing *d, double y, const char *text)
 {
     char fitted[300];
     if (d->out) {
@@ -313,7 +313,7 @@ static double put_line(const drawing *d, double y, const char *text)
     return y + ROW - 4;
 }
 
-static double put_title(const drawing *d, double y, const char *text)
+static double write_title(const drawing *d, double y, const char *text)
 {
     if (d->out)
         ek__svg_text(d->out, EK__MARGIN, y, 13, EK__START, "t", text);
@@ -326,11 +326,11 @@ static double draw_links(const drawing *d, double y)
     for (int i = 0; i < d->c->n_links; i++) {
         const ek_calibrated_link *l = &d->c->link[i];
         if (i == 0)
-            y = put_title(d, y, "Links, fitted to times of collectives");
+            y = write_title(d, y, "Links, fitted to times of collectives");
         snprintf(text, sizeof text, "%s, %s: %.3g of the rate, start %.3g us; %d times are met to %s %% (median)",
                  d->c->device.tier[l->tier].name, ek_collective_name[l->what], l->share, l->start_us, l->n,
                  ek__fixed(100 * l->median_error, 1).text);
-        y = put_line(d, y, text);
+        y = write_line(d, y, text);
     }
     return d->c->n_links > 0 ? y + ROW : y;
 }
@@ -344,10 +344,10 @@ static double draw_kernels(const drawing *d, double y)
         if (f->n == 0)
             continue;
         if (n++ == 0)
-            y = put_title(d, y, "Kernels, curves fitted to measured shapes");
+            y = write_title(d, y, "Kernels, curves fitted to measured shapes");
         snprintf(text, sizeof text, "%s: %d shapes are met to %s %% (median), %s %% at worst", ek_kernel_name[k], f->n,
                  ek__fixed(100 * f->median, 1).text, ek__fixed(100 * f->worst, 1).text);
-        y = put_line(d, y, text);
+        y = write_line(d, y, text);
     }
     return n > 0 ? y + ROW : y;
 }

@@ -11,7 +11,7 @@
 #include "base/print.h"
 
 /* A text that is a whole number as one. */
-static void put_numeral(ek__stream *s, const char *key, const char *text)
+static void write_numeral(ek__stream *s, const char *key, const char *text)
 {
     size_t n = text ? strlen(text) : 0;
     if (n > 0 && n < 19 && strspn(text, "0123456789") == n)
@@ -20,12 +20,12 @@ static void put_numeral(ek__stream *s, const char *key, const char *text)
         ek__stream_text(s, key, text);
 }
 
-static void put_value(ek__stream *s, const char *key, const ek__member *f, ek__reading value)
+static void write_value(ek__stream *s, const char *key, const ek__member *f, ek__reading value)
 {
     switch (f->kind) {
     case EK__KIND_TEXT:
     case EK__KIND_WORD:
-        (f->numeral ? put_numeral : ek__stream_text)(s, key, value.text);
+        (f->numeral ? write_numeral : ek__stream_text)(s, key, value.text);
         break;
     case EK__KIND_JSON:
         ek__stream_raw(s, key, value.text);
@@ -66,20 +66,20 @@ static void put_value(ek__stream *s, const char *key, const ek__member *f, ek__r
     }
 }
 
-static void put_words(ek__json_walk *w, const ek__member *f, const void *record)
+static void write_words(ek__json_walk *w, const ek__member *f, const void *record)
 {
     int number = w->of.number;
     ek__stream_object(w->s, f->key, f->lines);
     for (int i = 0; i < f->n_words; i++) {
         ek__member one = ek__member_of_word(f, i);
         w->of.number = i;
-        put_value(w->s, one.key, &one, ek__member_value(&one, record, &w->of));
+        write_value(w->s, one.key, &one, ek__member_value(&one, record, &w->of));
     }
     ek__stream_end(w->s);
     w->of.number = number;
 }
 
-static ek_status put_own(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
+static ek_status write_own(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
 {
     size_t n = fields->path ? strlen(fields->path) : 0;
     for (int i = 0; i < w->n_own; i++) {
@@ -94,11 +94,11 @@ static ek_status put_own(ek__json_walk *w, const ek__fields *fields, const ek__m
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the structs */
-static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record);
+static ek_status write_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record);
 
 /* Entries of a map are called by their first member. Of one value alone, without a key, the value or list is the entry.
  */
-static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *record)
+static ek_status write_each(ek__json_walk *w, const ek__member *f, const void *record)
 {
     const char *entry = ek__member_record(f, record, &w->of);
     const ek__member *inner = &f->fields->field[f->fields->n - 1];
@@ -117,9 +117,9 @@ static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *rec
             f->compose(entry, &w->of, text, sizeof text);
         const char *name = f->compose ? text : map ? *(const char *const *)(const void *)entry : NULL;
         if (bare && inner->kind == EK__KIND_LIST)
-            status = put_entries(w, name, inner, entry);
+            status = write_entries(w, name, inner, entry);
         else if (bare)
-            put_value(w->s, name, inner, ek__member_value(inner, entry, &w->of));
+            write_value(w->s, name, inner, ek__member_value(inner, entry, &w->of));
         else
             status = ek__put_record(w, name, f->fields, entry);
     }
@@ -127,7 +127,7 @@ static ek_status put_each(ek__json_walk *w, const ek__member *f, const void *rec
     return status;
 }
 
-static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record)
+static ek_status write_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record)
 {
     const ek__owner of = w->of;
     if (!f->across && ek__member_count(f, record, &of) < 0) {
@@ -141,7 +141,7 @@ static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member
     for (int i = 0; i < n && status == EK_OK; i++) {
         if (f->across)
             w->of.part = part;
-        status = put_each(w, f, part);
+        status = write_each(w, f, part);
         part += f->across ? f->across->fields->size : 0;
     }
     w->of = of;
@@ -150,7 +150,7 @@ static ek_status put_entries(ek__json_walk *w, const char *key, const ek__member
 }
 
 /* A list of lists of values. */
-static void put_grid(ek__json_walk *w, const ek__member *f, const void *record)
+static void write_grid(ek__json_walk *w, const ek__member *f, const void *record)
 {
     const char *entry = ek__member_record(f, record, &w->of);
     const ek__member *value = &f->fields->field[0];
@@ -161,14 +161,14 @@ static void put_grid(ek__json_walk *w, const ek__member *f, const void *record)
     for (int n = ek__member_count(f, record, &w->of), i = 0; i < n; i++) {
         ek__stream_list(w->s, NULL, false);
         for (int k = 0; k < n_columns; k++, entry += f->fields->size)
-            put_value(w->s, NULL, value, ek__member_value(value, entry, &w->of));
+            write_value(w->s, NULL, value, ek__member_value(value, entry, &w->of));
         ek__stream_end(w->s);
     }
     w->of = of;
     ek__stream_end(w->s);
 }
 
-static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
+static ek_status write_field(ek__json_walk *w, const ek__fields *fields, const ek__member *f, const void *record)
 {
     if (f->when && !f->when(record, &w->of))
         return EK_OK;
@@ -177,7 +177,7 @@ static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek_
         return EK_OK;
     }
     if (f->grid) {
-        put_grid(w, f, record);
+        write_grid(w, f, record);
         return EK_OK;
     }
     switch (f->kind) {
@@ -187,20 +187,20 @@ static ek_status put_field(ek__json_walk *w, const ek__fields *fields, const ek_
         return ek__put_record(w, f->key, f->fields, ek__member_record(f, record, &w->of));
     case EK__KIND_LIST:
     case EK__KIND_MAP:
-        return put_entries(w, f->key, f, record);
+        return write_entries(w, f->key, f, record);
     case EK__KIND_OWN:
-        return put_own(w, fields, f, record);
+        return write_own(w, fields, f, record);
     case EK__KIND_BY_WORD:
-        put_words(w, f, record);
+        write_words(w, f, record);
         return EK_OK;
     case EK__KIND_TEXT: {
         char room[EK__VIEW_KEY_SIZE];
         const char *text = ek__member_text(f, record, &w->of, room, sizeof room);
-        (f->numeral ? put_numeral : ek__stream_text)(w->s, f->key, text);
+        (f->numeral ? write_numeral : ek__stream_text)(w->s, f->key, text);
         return EK_OK;
     }
     default:
-        put_value(w->s, f->key, f, ek__member_value(f, record, &w->of));
+        write_value(w->s, f->key, f, ek__member_value(f, record, &w->of));
         return EK_OK;
     }
 }
@@ -210,7 +210,7 @@ ek_status ek__put_fields(ek__json_walk *w, const ek__fields *fields, const void 
     ek_status status = EK_OK;
     for (int i = 0; i < fields->n && status == EK_OK; i++)
         if (fields->field[i].key || fields->field[i].kind == EK__KIND_PARTS)
-            status = put_field(w, fields, &fields->field[i], record);
+            status = write_field(w, fields, &fields->field[i], record);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #include "report/writers.h"
 
 /* What deserves doubt is of the best plan's estimate. */
-static ek_status put_warnings(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_warnings(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_layout_report *report = record;
     const ek_layout_result *r = report->result;
@@ -20,6 +20,6 @@ static ek_status put_warnings(ek__json_walk *w, const char *key, const void *rec
 
 ek_status ek__layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err)
 {
-    static const ek__own_field own = {"warnings", put_warnings};
+    static const ek__own_field own = {"warnings", write_warnings};
     return ek__write_fields(ek__result_plan.fields, report, &own, 1, out, err);
 }

@@ -121,7 +121,7 @@ typedef struct extent {
     double low_mb, high_mb, low, high; /* MB, seconds */
 } extent;
 
-static void take(double mb, double seconds, extent *e)
+static void parse(double mb, double seconds, extent *e)
 {
     e->low_mb = fmin(e->low_mb, mb);
     e->high_mb = fmax(e->high_mb, mb);
@@ -136,12 +136,12 @@ static extent extent_of_all(const ek_layout_result *r)
 {
     extent plans = nothing, all = nothing;
     for (long i = 0; i < r->n_points; i++) {
-        take(r->point[i].peak_mb, r->point[i].seconds, &all);
+        parse(r->point[i].peak_mb, r->point[i].seconds, &all);
         if (r->point[i].found)
-            take(r->point[i].peak_mb, r->point[i].seconds, &plans);
+            parse(r->point[i].peak_mb, r->point[i].seconds, &plans);
     }
     if (has_today(r))
-        take(peak_of(&r->today), r->today.estimate.step.seconds, &plans);
+        parse(peak_of(&r->today), r->today.estimate.step.seconds, &plans);
     if (r->job->limit_mb > 0)
         plans.high_mb = fmax(plans.high_mb, r->job->limit_mb);
     if (plans.high_mb > 0)
@@ -156,11 +156,11 @@ static extent extent_near(const ek_layout_result *r)
 {
     extent e = nothing;
     for (int i = 0; i < r->n_plans; i++)
-        take(peak_of(&r->plan[i]), r->plan[i].estimate.step.seconds, &e);
+        parse(peak_of(&r->plan[i]), r->plan[i].estimate.step.seconds, &e);
     double spread = e.high - e.low, upper = e.high + fmax(0.25 * spread, 0.01 * e.high);
     for (long i = 0; i < r->n_points; i++)
         if (r->point[i].found && r->point[i].seconds <= upper)
-            take(r->point[i].peak_mb, r->point[i].seconds, &e);
+            parse(r->point[i].peak_mb, r->point[i].seconds, &e);
     double limit = r->job->limit_mb;
     if (limit > 0 && limit - e.high_mb < 0.5 * (e.high_mb - e.low_mb))
         e.high_mb = fmax(e.high_mb, limit);

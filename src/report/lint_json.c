@@ -4,7 +4,7 @@
 #include "report/lint_internal.h"
 #include "report/writers.h"
 
-static void put_finding(ek__stream *s, const ek_lint_finding *finding)
+static void write_finding(ek__stream *s, const ek_lint_finding *finding)
 {
     ek__stream_object(s, NULL, false);
     ek__stream_text(s, "rule", finding->rule->id);
@@ -18,11 +18,11 @@ static void put_finding(ek__stream *s, const ek_lint_finding *finding)
     ek__stream_end(s);
 }
 
-static void put_findings(ek__stream *s, const char *key, const ek_lint_finding *finding, int n)
+static void write_findings(ek__stream *s, const char *key, const ek_lint_finding *finding, int n)
 {
     ek__stream_list(s, key, false);
     for (int i = 0; i < n; i++)
-        put_finding(s, &finding[i]);
+        write_finding(s, &finding[i]);
     ek__stream_end(s);
 }
 
@@ -37,8 +37,8 @@ ek_status ek__lint_write_json(const ek_lint *lint, FILE *out, ek_error *err)
     for (int level = 0; level < 3; level++)
         ek__stream_int(&s, ek_lint_level_name[level], count.of[level]);
     ek__stream_end(&s);
-    put_findings(&s, "findings", lint->finding, lint->n_findings);
-    put_findings(&s, "suppressed", lint->suppressed, lint->n_suppressed);
+    write_findings(&s, "findings", lint->finding, lint->n_findings);
+    write_findings(&s, "suppressed", lint->suppressed, lint->n_suppressed);
     ek__stream_end(&s);
     fputc('\n', out);
     return ek__finish(out, err);

@@ -9,23 +9,23 @@
 #include "report/lint_internal.h"
 #include "report/writers.h"
 
-static void put_message(ek__stream *s, const char *key, const char *text)
+static void write_message(ek__stream *s, const char *key, const char *text)
 {
     ek__stream_object(s, key, false);
     ek__stream_text(s, "text", text);
     ek__stream_end(s);
 }
 
-static void put_rule(ek__stream *s, const ek_lint_rule *rule)
+static void write_rule(ek__stream *s, const ek_lint_rule *rule)
 {
     char text[4096];
     ek__stream_object(s, NULL, false);
     ek__stream_text(s, "id", rule->id);
-    put_message(s, "shortDescription", rule->title);
-    put_message(s, "fullDescription", rule->why);
+    write_message(s, "shortDescription", rule->title);
+    write_message(s, "fullDescription", rule->why);
     snprintf(text, sizeof text, "%s\n\nWhat it costs: %s\n\nWhat to write: %s\n\nSource: %s", rule->why, rule->cost,
              rule->fix, rule->source);
-    put_message(s, "help", text);
+    write_message(s, "help", text);
     ek__stream_object(s, "defaultConfiguration", false);
     ek__stream_text(s, "level", ek_lint_level_name[rule->level]);
     ek__stream_end(s);
@@ -37,7 +37,7 @@ static void put_rule(ek__stream *s, const ek_lint_rule *rule)
 
 /* A path as the reference of a URI (RFC 3986): bytes that may not stand there become %XX. A relative path stays one,
  * and one from the root becomes a URI of files (RFC 8089), so that nothing in it is taken for a scheme or a host. */
-static void put_uri(ek__stream *s, const char *path)
+static void write_uri(ek__stream *s, const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/",
                       hex[] = "0123456789ABCDEF";
@@ -61,7 +61,7 @@ static void put_uri(ek__stream *s, const char *path)
     ek__stream_text(s, "uri", text);
 }
 
-static void put_region(ek__stream *s, const char *key, const ek_lint_finding *finding, bool snippet)
+static void write_region(ek__stream *s, const char *key, const ek_lint_finding *finding, bool snippet)
 {
     ek__stream_object(s, key, false);
     ek__stream_int(s, "startLine", finding->line);
@@ -69,43 +69,43 @@ static void put_region(ek__stream *s, const char *key, const ek_lint_finding *fi
     if (finding->end_column > 0)
         ek__stream_int(s, "endColumn", finding->end_column);
     if (snippet)
-        put_message(s, "snippet", finding->excerpt);
+        write_message(s, "snippet", finding->excerpt);
     ek__stream_end(s);
 }
 
-static void put_artifact(ek__stream *s, const ek_lint_finding *finding)
+static void write_artifact(ek__stream *s, const ek_lint_finding *finding)
 {
     ek__stream_object(s, "artifactLocation", false);
-    put_uri(s, finding->path);
+    write_uri(s, finding->path);
     ek__stream_end(s);
 }
 
-static void put_locations(ek__stream *s, const ek_lint_finding *finding)
+static void write_locations(ek__stream *s, const ek_lint_finding *finding)
 {
     ek__stream_list(s, "locations", false);
     ek__stream_object(s, NULL, false);
     ek__stream_object(s, "physicalLocation", false);
-    put_artifact(s, finding);
-    put_region(s, "region", finding, true);
+    write_artifact(s, finding);
+    write_region(s, "region", finding, true);
     ek__stream_end(s);
     ek__stream_end(s);
     ek__stream_end(s);
 }
 
-static void put_fixes(ek__stream *s, const ek_lint_finding *finding)
+static void write_fixes(ek__stream *s, const ek_lint_finding *finding)
 {
     char text[256];
     snprintf(text, sizeof text, "Write %s", finding->fix);
     ek__stream_list(s, "fixes", false);
     ek__stream_object(s, NULL, false);
-    put_message(s, "description", text);
+    write_message(s, "description", text);
     ek__stream_list(s, "artifactChanges", false);
     ek__stream_object(s, NULL, false);
-    put_artifact(s, finding);
+    write_artifact(s, finding);
     ek__stream_list(s, "replacements", false);
     ek__stream_object(s, NULL, false);
-    put_region(s, "deletedRegion", finding, false);
-    put_message(s, "insertedContent", finding->fix);
+    write_region(s, "deletedRegion", finding, false);
+    write_message(s, "insertedContent", finding->fix);
     for (int open = 0; open < 6; open++)
         ek__stream_end(s);
 }
@@ -118,22 +118,22 @@ static int index_of(const ek_lint_rule *const *rules, int n, const ek_lint_rule 
     return -1;
 }
 
-static void put_result(ek__stream *s, const ek_lint_finding *finding, int rule_index, bool suppressed)
+static void write_result(ek__stream *s, const ek_lint_finding *finding, int rule_index, bool suppressed)
 {
     ek__stream_object(s, NULL, false);
     ek__stream_text(s, "ruleId", finding->rule->id);
     ek__stream_int(s, "ruleIndex", rule_index);
     ek__stream_text(s, "level", ek_lint_level_name[finding->rule->level]);
-    put_message(s, "message", finding->message);
-    put_locations(s, finding);
+    write_message(s, "message", finding->message);
+    write_locations(s, finding);
     if (finding->fix && finding->end_column > 0)
-        put_fixes(s, finding);
+        write_fixes(s, finding);
     if (suppressed)
         ek__stream_raw(s, "suppressions", "[{\"kind\": \"inSource\"}]");
     ek__stream_end(s);
 }
 
-static void put_tool(ek__stream *s, const ek_lint_rule *const *rules, int n)
+static void write_tool(ek__stream *s, const ek_lint_rule *const *rules, int n)
 {
     ek__stream_object(s, "tool", false);
     ek__stream_object(s, "driver", false);
@@ -141,19 +141,19 @@ static void put_tool(ek__stream *s, const ek_lint_rule *const *rules, int n)
     ek__stream_text(s, "semanticVersion", EK_VERSION);
     ek__stream_list(s, "rules", false);
     for (int i = 0; i < n; i++)
-        put_rule(s, rules[i]);
+        write_rule(s, rules[i]);
     ek__stream_end(s);
     ek__stream_end(s);
     ek__stream_end(s);
 }
 
-static void put_results(ek__stream *s, const ek_lint *lint, const ek_lint_rule *const *rules, int n)
+static void write_results(ek__stream *s, const ek_lint *lint, const ek_lint_rule *const *rules, int n)
 {
     ek__stream_list(s, "results", false);
     for (int i = 0; i < lint->n_findings; i++)
-        put_result(s, &lint->finding[i], index_of(rules, n, lint->finding[i].rule), false);
+        write_result(s, &lint->finding[i], index_of(rules, n, lint->finding[i].rule), false);
     for (int i = 0; i < lint->n_suppressed; i++)
-        put_result(s, &lint->suppressed[i], index_of(rules, n, lint->suppressed[i].rule), true);
+        write_result(s, &lint->suppressed[i], index_of(rules, n, lint->suppressed[i].rule), true);
     ek__stream_end(s);
 }
 
@@ -167,9 +167,9 @@ ek_status ek__lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err)
     ek__stream_text(&s, "version", "2.1.0");
     ek__stream_list(&s, "runs", false);
     ek__stream_object(&s, NULL, false);
-    put_tool(&s, rules, n);
+    write_tool(&s, rules, n);
     ek__stream_text(&s, "columnKind", "unicodeCodePoints");
-    put_results(&s, lint, rules, n);
+    write_results(&s, lint, rules, n);
     ek__stream_end(&s);
     ek__stream_end(&s);
     ek__stream_end(&s);

@@ -29,7 +29,7 @@ static const ek_trace_view *view_of(const ek__json_walk *w)
 
 /* ---- steps ---- */
 
-static void put_shown_steps(ek__json_walk *w, const char *key, const ek_trace_rank *rank, const ek__fields *fields)
+static void write_shown_steps(ek__json_walk *w, const char *key, const ek_trace_rank *rank, const ek__fields *fields)
 {
     ek__stream_list(w->s, key, true);
     for (int i = 0; i < rank->n_steps; i++)
@@ -38,22 +38,22 @@ static void put_shown_steps(ek__json_walk *w, const char *key, const ek_trace_ra
     ek__stream_end(w->s);
 }
 
-static ek_status put_steps(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_steps(ek__json_walk *w, const char *key, const void *record)
 {
-    put_shown_steps(w, key, record, &ek__trace_step);
+    write_shown_steps(w, key, record, &ek__trace_step);
     return EK_OK;
 }
 
-static ek_status put_pipeline_steps(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_pipeline_steps(ek__json_walk *w, const char *key, const void *record)
 {
     (void)record;
-    put_shown_steps(w, key, w->of.rank, &ek__trace_pipeline_step);
+    write_shown_steps(w, key, w->of.rank, &ek__trace_pipeline_step);
     return EK_OK;
 }
 
 /* ---- what is in the files ---- */
 
-static ek_status put_warnings(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_warnings(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_rank *rank = record;
     ek__stream_list(w->s, key, true);
@@ -79,7 +79,7 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* Events of processes that go by one name, or one pid, as one; without a name none is listed. */
-static ek_status put_processes(ek__json_walk *w, const char *key, const ek_trace_counts *counts, bool names)
+static ek_status write_processes(ek__json_walk *w, const char *key, const ek_trace_counts *counts, bool names)
 {
     int n = counts->n_processes;
     ek_trace_process *process = ek__alloc((size_t)n, sizeof *process);
@@ -102,19 +102,19 @@ static ek_status put_processes(ek__json_walk *w, const char *key, const ek_trace
     return EK_OK;
 }
 
-static ek_status put_process_names(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_process_names(ek__json_walk *w, const char *key, const void *record)
 {
-    return put_processes(w, key, record, true);
+    return write_processes(w, key, record, true);
 }
 
-static ek_status put_process_ids(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_process_ids(ek__json_walk *w, const char *key, const void *record)
 {
-    return put_processes(w, key, record, false);
+    return write_processes(w, key, record, false);
 }
 
 /* ---- layers ---- */
 
-static ek_status put_recomputed(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_recomputed(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_layers *layers = record;
     ek__stream_list(w->s, key, false);
@@ -166,7 +166,7 @@ static bool *called_by_number(const ek_trace_layers *layers)
     return first;
 }
 
-static ek_status put_layer_times(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_layer_times(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_layers *layers = record;
     bool *by_number = called_by_number(layers);
@@ -193,7 +193,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Sums of one key over its groups: keys of an object must differ. */
-static ek_status put_collective_table(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_collective_table(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_communication *c = &((const ek_trace_rank *)record)->communication;
     int n = c->n_sums;
@@ -218,7 +218,7 @@ static ek_status put_collective_table(ek__json_walk *w, const char *key, const v
     return EK_OK;
 }
 
-static void put_comm_sums(ek__json_walk *w, const ek_trace_comm_sum *sum, int n, bool p2p)
+static void write_comm_sums(ek__json_walk *w, const ek_trace_comm_sum *sum, int n, bool p2p)
 {
     ek__stream_object(w->s, p2p ? "p2p" : "collective", false);
     for (int i = 0; i < n; i++)
@@ -228,7 +228,7 @@ static void put_comm_sums(ek__json_walk *w, const ek_trace_comm_sum *sum, int n,
 }
 
 /* Rows of one step follow one another, as in the file. */
-static ek_status put_comm_summary(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_comm_summary(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_communication *c = &((const ek_trace_rank *)record)->communication;
     ek__stream_object(w->s, key, true);
@@ -237,8 +237,8 @@ static ek_status put_comm_summary(ek__json_walk *w, const char *key, const void 
         for (next = i + 1; next < c->n_comm_sums && strcmp(first->step, c->comm_sum[next].step) == 0;)
             next++;
         ek__stream_object(w->s, first->step, false);
-        put_comm_sums(w, first, next - i, true);
-        put_comm_sums(w, first, next - i, false);
+        write_comm_sums(w, first, next - i, true);
+        write_comm_sums(w, first, next - i, false);
         ek__stream_end(w->s);
     }
     ek__stream_end(w->s);
@@ -273,7 +273,7 @@ static place *places_of(const ek_trace_topology *t)
 }
 
 /* The groups that a rank is in: the next place is at or before its places, and is left behind them. */
-static ek_status put_places(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_places(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_group *group = w->of.run->topology.group;
     const place **next = &((shared *)w->user)->next;
@@ -289,7 +289,7 @@ static ek_status put_places(ek__json_walk *w, const char *key, const void *recor
     return EK_OK;
 }
 
-static ek_status put_topology_ranks(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_topology_ranks(ek__json_walk *w, const char *key, const void *record)
 {
     place *places = places_of(record);
     if (!places)
@@ -305,7 +305,7 @@ static ek_status put_topology_ranks(ek__json_walk *w, const char *key, const voi
 
 /* ---- links of the run ---- */
 
-static ek_status put_all_links(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_all_links(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_run *run = record;
     ek__stream_object(w->s, key, true);
@@ -321,7 +321,7 @@ static ek_status put_all_links(ek__json_walk *w, const char *key, const void *re
 
 /* ---- the run ---- */
 
-static ek_status put_ranks(ek__json_walk *w, const char *key, const void *record)
+static ek_status write_ranks(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_run *run = record;
     ek_status status = EK_OK;
@@ -336,19 +336,19 @@ static ek_status put_ranks(ek__json_walk *w, const char *key, const void *record
 }
 
 static const ek__own_field own[] = {
-    {"ranks", put_ranks},
-    {"ranks[].warnings", put_warnings},
-    {"ranks[].steps", put_steps},
-    {"ranks[].pipeline_intervals.steps", put_pipeline_steps},
-    {"ranks[].layer_times.recomputed_layers", put_recomputed},
-    {"ranks[].layer_times.layers", put_layer_times},
-    {"ranks[].collective_table", put_collective_table},
-    {"ranks[].comm_summary", put_comm_summary},
-    {"ranks[].event_counts.complete_events_by_process", put_process_names},
-    {"ranks[].event_counts.by_pid", put_process_ids},
-    {"topology.ranks", put_topology_ranks},
-    {"topology.ranks[].groups", put_places},
-    {"link_bandwidth.links", put_all_links},
+    {"ranks", write_ranks},
+    {"ranks[].warnings", write_warnings},
+    {"ranks[].steps", write_steps},
+    {"ranks[].pipeline_intervals.steps", write_pipeline_steps},
+    {"ranks[].layer_times.recomputed_layers", write_recomputed},
+    {"ranks[].layer_times.layers", write_layer_times},
+    {"ranks[].collective_table", write_collective_table},
+    {"ranks[].comm_summary", write_comm_summary},
+    {"ranks[].event_counts.complete_events_by_process", write_process_names},
+    {"ranks[].event_counts.by_pid", write_process_ids},
+    {"topology.ranks", write_topology_ranks},
+    {"topology.ranks[].groups", write_places},
+    {"link_bandwidth.links", write_all_links},
 };
 
 ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)

@@ -75,7 +75,7 @@ static bool is_final_pass(const char *name)
 }
 
 /* Of a folder's passes those of the end of compilation count before others, then the later name. */
-static void take_graph(search *s, const char *path)
+static void read_graph(search *s, const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
@@ -97,7 +97,7 @@ static void take_graph(search *s, const char *path)
     s->status = push(s->files, path, EK_RUN_IR, true, s->err);
 }
 
-static void take_found(search *s, const char *path, long long size)
+static void read_found(search *s, const char *path, long long size)
 {
     ek_run_kind kind = ek_run_kind_of(path);
     s->n_databases += fnmatch("*.db", path, 0) == 0;
@@ -108,7 +108,7 @@ static void take_found(search *s, const char *path, long long size)
         s->files->trace_bytes += size;
     }
     if (kind == EK_RUN_IR)
-        take_graph(s, path);
+        read_graph(s, path);
     else if (kind == EK_RUN_CONFIG || kind == EK_RUN_LOG)
         s->status = push(s->files, path, kind, true, s->err);
 }
@@ -135,7 +135,7 @@ static void walk(search *s, const char *folder, int depth)
         if (S_ISDIR(about.st_mode) && depth < MAX_DEPTH)
             walk(s, path, depth + 1);
         else if (S_ISREG(about.st_mode) && about.st_size > 0)
-            take_found(s, path, about.st_size);
+            read_found(s, path, about.st_size);
     }
     free(entry);
 }
@@ -150,7 +150,7 @@ static void walk_folder(search *s, const char *path, char plain[MAX_PATH])
     walk(s, plain, 0);
 }
 
-static ek_status take_folder(ek_run_files *files, const char *path, const ek_listener *notes, ek_error *err)
+static ek_status read_folder(ek_run_files *files, const char *path, const ek_listener *notes, ek_error *err)
 {
     search s = {.files = files, .err = err};
     char plain[MAX_PATH];
@@ -185,7 +185,7 @@ static void count_traces(ek_run_files *files, const char *path)
 }
 
 /* The reader of dry runs takes folders and listings; the log of one rank is replaced by its folder. */
-static ek_status take_peaks(ek_run_files *files, const char *path, ek_error *err)
+static ek_status read_peaks(ek_run_files *files, const char *path, ek_error *err)
 {
     char folder[MAX_PATH] = ".";
     const char *slash = strrchr(path, '/');
@@ -235,7 +235,7 @@ ek_status ek_run_files_add(ek_run_files *files, const char *path, ek_run_kind ki
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "cannot read '%s': %s", path, strerror(errno));
     bool folder = S_ISDIR(about.st_mode);
     if (kind == EK_RUN_UNKNOWN && folder)
-        return take_folder(files, path, notes, err);
+        return read_folder(files, path, notes, err);
     if (kind == EK_RUN_UNKNOWN)
         kind = ek_run_kind_of(path);
     if (kind > EK_RUN_LOG && !files->models)
@@ -248,5 +248,5 @@ ek_status ek_run_files_add(ek_run_files *files, const char *path, ek_run_kind ki
         files->n_traces++;
         files->trace_bytes += about.st_size;
     }
-    return kind == EK_RUN_DRY_RUN && !folder ? take_peaks(files, path, err) : push(files, path, kind, false, err);
+    return kind == EK_RUN_DRY_RUN && !folder ? read_peaks(files, path, err) : push(files, path, kind, false, err);
 }

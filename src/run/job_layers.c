@@ -51,7 +51,7 @@ static void copy_times(ek_layer *to, const ek_layer *from)
 }
 
 /* The trace's kinds of body layers are the job's in model order; a single one is used for all. */
-static ek_status take_measured(const char *source, const ek_layers *measured, ek_layers *layers, ek_error *err)
+static ek_status parse_measured(const char *source, const ek_layers *measured, ek_layers *layers, ek_error *err)
 {
     if (measured->n_body != 1 && measured->n_body != layers->n_body)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
@@ -76,7 +76,7 @@ ek_status ek_job_layers(const ek_job *job, const ek_job_layer_times *times, cons
     if (times->measured) {
         status = read_measured(times->measured, how, listener, &measured, err);
         if (status == EK_OK)
-            status = take_measured(times->measured, &measured, &layers, err);
+            status = parse_measured(times->measured, &measured, &layers, err);
         ek_layers_clear(&measured);
     }
     if (status) {

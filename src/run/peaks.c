@@ -150,7 +150,7 @@ static bool is_list(const char *path, bool actual)
 }
 
 /* One line of a list. */
-static ek_status take_line(ek_measured_peaks *peaks, char *const *cell, int n, columns at, int line, ek_error *err)
+static ek_status read_line(ek_measured_peaks *peaks, char *const *cell, int n, columns at, int line, ek_error *err)
 {
     const ek_origin origin = {peaks->name, line, 1};
     if (n <= at.stage || n <= at.mb || !is_number(cell[at.stage]) || strlen(cell[at.stage]) > 5)
@@ -178,7 +178,7 @@ static ek_status read_list(const char *path, bool actual, ek_measured_peaks *pea
         int n = cut(line, cell);
         columns heading;
         if (begun || !read_heading(cell, n, actual, &heading))
-            status = take_line(peaks, cell, n, at, number, err);
+            status = read_line(peaks, cell, n, at, number, err);
         else if (heading.mb >= 0)
             at = heading;
         else

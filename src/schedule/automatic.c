@@ -658,7 +658,7 @@ static double free_slot(const slots *taken, double period, double earliest, doub
     return start;
 }
 
-static double take_slot(slots *taken, double period, double earliest, double time)
+static double use_slot(slots *taken, double period, double earliest, double time)
 {
     double start = free_slot(taken, period, earliest, time);
     taken->start[taken->n] = start;
@@ -680,7 +680,7 @@ static void make_way(search *z, double period)
             now += x->edge[q];
         else if (q < x->n_positions - 1)
             now += x->edge[q + 1];
-        z->way[k] = take_slot(&z->taken[x->stage[q]], period, now + z->delay[k], x->time[kind][q]);
+        z->way[k] = use_slot(&z->taken[x->stage[q]], period, now + z->delay[k], x->time[kind][q]);
         now = z->way[k] + x->time[kind][q];
     }
 }

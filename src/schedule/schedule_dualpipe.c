@@ -16,26 +16,26 @@ typedef struct layout {
     uint32_t forward[2], backward[2]; /* of each stream */
 } layout;
 
-static void put(layout *l, int stream, uint32_t number, ek_block_kind kind)
+static void add(layout *l, int stream, uint32_t number, ek_block_kind kind)
 {
     *l->end++ = (ek_block){l->stream[stream].first + number, l->stream[stream].chunk, (uint16_t)kind};
 }
 
 static void forward(layout *l, int stream)
 {
-    put(l, stream, l->forward[stream]++, EK_FORWARD);
+    add(l, stream, l->forward[stream]++, EK_FORWARD);
 }
 
 /* The input gradient alone. */
 static void input_gradient(layout *l, int stream)
 {
-    put(l, stream, l->backward[stream]++, EK_BACKWARD);
+    add(l, stream, l->backward[stream]++, EK_BACKWARD);
 }
 
 static void whole_backward(layout *l, int stream)
 {
     input_gradient(l, stream);
-    put(l, stream, l->backward[stream] - 1, EK_BACKWARD_WEIGHT);
+    add(l, stream, l->backward[stream] - 1, EK_BACKWARD_WEIGHT);
     l->late = l->end;
 }
 

@@ -43,7 +43,7 @@ void ek__searches_free(ek__searches *searches)
 }
 
 /* The kept search of a text, counted as used; NULL: none. */
-static kept_search *take(ek__searches *searches, const char *text)
+static kept_search *parse(ek__searches *searches, const char *text)
 {
     kept_search *found = NULL;
     pthread_mutex_lock(&searches->lock);
@@ -124,7 +124,7 @@ static ek_status find(const ek__serving *serving, const ek__request *request, co
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)
 {
-    kept_search *kept = take(serving->searches, request->text);
+    kept_search *kept = parse(serving->searches, request->text);
     ek__index_search *own = NULL;
     if (!kept) {
         ek_status status = ek__index_search_new(serving->index, request->text, request->text_size, &own, err);

@@ -9,34 +9,34 @@
 /* 3.7 MB: a page of 1280 x 720 asks for a tenth of it; larger ones are answered a little coarser, but soon. */
 enum { FINEST = 1 << 16, MOST_BOXES = 100000, LEAST_OF_ROW = 16, MAGIC = 0x45564b31, BOX_BYTES = 3 * 8 + 3 * 4 + 1 };
 
-static char *put_number(char *at, uint32_t value)
+static char *write_number(char *at, uint32_t value)
 {
     memcpy(at, &value, sizeof value);
     return at + sizeof value;
 }
 
-static char *put_time(char *at, int64_t value)
+static char *write_time(char *at, int64_t value)
 {
     double real = (double)value;
     memcpy(at, &real, sizeof real);
     return at + sizeof real;
 }
 
-static char *put_boxes(char *at, const ek__index_blocks *boxes)
+static char *write_boxes(char *at, const ek__index_blocks *boxes)
 {
     const ek__index_block *box = boxes->block;
     for (size_t i = 0; i < boxes->n; i++)
-        at = put_time(at, box[i].begin);
+        at = write_time(at, box[i].begin);
     for (size_t i = 0; i < boxes->n; i++)
-        at = put_time(at, box[i].end);
+        at = write_time(at, box[i].end);
     for (size_t i = 0; i < boxes->n; i++)
-        at = put_time(at, box[i].busy);
+        at = write_time(at, box[i].busy);
     for (size_t i = 0; i < boxes->n; i++)
-        at = put_number(at, box[i].name);
+        at = write_number(at, box[i].name);
     for (size_t i = 0; i < boxes->n; i++)
-        at = put_number(at, box[i].n);
+        at = write_number(at, box[i].n);
     for (size_t i = 0; i < boxes->n; i++)
-        at = put_number(at, box[i].index);
+        at = write_number(at, box[i].index);
     for (size_t i = 0; i < boxes->n; i++)
         *at++ = (char)box[i].type;
     return at;
@@ -73,10 +73,10 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
     if (status == EK_OK && !text)
         status = ek__no_memory(err);
     if (text) {
-        char *at = put_number(put_number(text, MAGIC), (uint32_t)n);
+        char *at = write_number(write_number(text, MAGIC), (uint32_t)n);
         for (int i = 0; i < n; i++)
-            at = put_number(put_number(at, request->rows.at[i]), counts[i]);
-        put_boxes(at, &boxes);
+            at = write_number(write_number(at, request->rows.at[i]), counts[i]);
+        write_boxes(at, &boxes);
         *out = (ek__reply){.status = 200, .type = "application/octet-stream", .text = text, .size = size};
     }
     free(counts);

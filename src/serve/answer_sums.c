@@ -61,7 +61,7 @@ static bool is_of(const summing *s, const ek__request *request)
 }
 
 /* Take a state out of the table. NULL: it is not there, or of another stretch or rows. */
-static summing *take(ek__summings *summings, const ek__request *request)
+static summing *parse(ek__summings *summings, const ek__request *request)
 {
     uint64_t number = strtoull(request->state, NULL, 16);
     summing *found = NULL;
@@ -78,7 +78,7 @@ static summing *take(ek__summings *summings, const ek__request *request)
 }
 
 /* Put it in the table, with a number of its own: the smallest one there is the oldest. */
-static uint64_t put(ek__summings *summings, summing *s)
+static uint64_t add(ek__summings *summings, summing *s)
 {
     pthread_mutex_lock(&summings->lock);
     int place = 0;
@@ -167,7 +167,7 @@ static ek_status print(const ek__serving *serving, summing *s, ek__reply *out, e
         drop(s);
     } else {
         char number[EK__REQUEST_STATE_SIZE + 1];
-        snprintf(number, sizeof number, "%016" PRIx64, put(serving->summings, s));
+        snprintf(number, sizeof number, "%016" PRIx64, add(serving->summings, s));
         ek__stream_text(&json.s, "state", number);
         ek__stream_list(&json.s, "totals", false);
         ek__stream_end(&json.s);
@@ -182,7 +182,7 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
     ek_status status = EK_OK;
     if (!request->state[0])
         status = begin(serving, request, &s, err);
-    else if (!(s = take(serving->summings, request)))
+    else if (!(s = parse(serving->summings, request)))
         status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "these sums are not known any more; ask again without state");
     if (status)
         return status;

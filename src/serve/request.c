@@ -81,7 +81,7 @@ static bool decode(const char *text, size_t size, char *out, size_t room, size_t
 }
 
 /* A decimal number without a sign, up to `most`; *at moves behind it. False when none stands there, or a larger one. */
-static bool take_number(const char **at, const char *end, uint64_t most, uint64_t *out)
+static bool parse_number(const char **at, const char *end, uint64_t most, uint64_t *out)
 {
     const char *c = *at;
     uint64_t value = 0;
@@ -105,7 +105,7 @@ static bool read_number(const char *text, size_t size, int64_t least, int64_t mo
     bool negative = size > 0 && text[0] == '-';
     uint64_t value;
     text += negative;
-    if (!take_number(&text, end, (uint64_t)(negative ? -least : most), &value) || text < end)
+    if (!parse_number(&text, end, (uint64_t)(negative ? -least : most), &value) || text < end)
         return false;
     *out = negative ? -(int64_t)value : (int64_t)value;
     return true;
@@ -118,10 +118,10 @@ static bool read_list(const char *text, size_t size, ek__number_list *out)
     uint64_t next = 0;
     for (out->n = 0; text < end; text++) {
         uint64_t first, last;
-        if (!take_number(&text, end, UINT32_MAX - 1, &first) || first < next)
+        if (!parse_number(&text, end, UINT32_MAX - 1, &first) || first < next)
             return false;
         last = first;
-        if (text < end && *text == '-' && (++text, !take_number(&text, end, UINT32_MAX - 1, &last) || last < first))
+        if (text < end && *text == '-' && (++text, !parse_number(&text, end, UINT32_MAX - 1, &last) || last < first))
             return false;
         if (last - first >= (uint64_t)(EK__REQUEST_MAX_LIST - out->n))
             return false;

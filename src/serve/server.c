@@ -247,7 +247,7 @@ static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connect
 }
 
 /* The address as it came, before anything is decoded; the first call for a request. */
-static void *take_address(void *user, const char *text, struct MHD_Connection *connection)
+static void *read_address(void *user, const char *text, struct MHD_Connection *connection)
 {
     ek_server *server = user;
     size_t size = strlen(text);
@@ -410,7 +410,7 @@ static ek_status start(ek_server *server, ek_error *err)
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, take_address, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, read_address, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, complete, server, MHD_OPTION_END);
     if (server->daemon)
         return EK_OK;

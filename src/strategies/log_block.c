@@ -103,7 +103,7 @@ bool ek__is_balancer_log(const char *text, size_t size)
 
 /* A list's line below the plan's name: YAML knows no tabs at a line's beginning, and something must stand there.
  * @return the blanks before it */
-static int put_list(const line *l, FILE *out)
+static int write_list(const line *l, FILE *out)
 {
     size_t indent = indent_of(l);
     int blanks = indent > 0 ? (int)indent : 1;
@@ -113,7 +113,7 @@ static int put_list(const line *l, FILE *out)
 }
 
 /* @return the line of the last heading without lists; 0 when there is none */
-static int put_lists(const char *text, size_t size, FILE *out)
+static int write_lists(const char *text, size_t size, FILE *out)
 {
     line l;
     bool inside = false, counted = true;
@@ -129,7 +129,7 @@ static int put_lists(const char *text, size_t size, FILE *out)
             n_lists = 0;
             heading_line = number;
         } else if (inside && is_list(&l)) {
-            blanks = put_list(&l, out);
+            blanks = write_list(&l, out);
             n_lists++;
         } else {
             inside = false;
@@ -150,7 +150,7 @@ ek_status ek__balancer_log_lists(const char *name, const char *text, size_t size
     FILE *stream = open_memstream(&made, out_size);
     if (!stream)
         return ek__no_memory(err);
-    int wrong = put_lists(text, size, stream);
+    int wrong = write_lists(text, size, stream);
     bool failed = ferror(stream) != 0;
     failed |= fclose(stream) != 0;
     if (!failed && wrong == 0) {

@@ -119,7 +119,7 @@ static long add_counts(const ek__node *node)
 }
 
 /* A model that is nothing but its number of layers, which a plan of the file says. */
-static ek_status take_counted_layers(reader *r, const ek__node *root)
+static ek_status read_counted_layers(reader *r, const ek__node *root)
 {
     enum { DEEPEST = 4 }; /* [{"cases": [{"plan": {"layers": ...}}]}] */
     const ek__node *counts = find_counts(root, DEEPEST);
@@ -474,7 +474,7 @@ ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers
     if (!r.strategies.strategy)
         return ek__no_memory(err);
     const ek__node *root = ek__config_root(doc);
-    ek_status status = layers ? EK_OK : take_counted_layers(&r, root);
+    ek_status status = layers ? EK_OK : read_counted_layers(&r, root);
     if (status == EK_OK)
         status = read_root(&r, root);
     if (status == EK_OK && r.strategies.n == 0)
@@ -512,7 +512,7 @@ static ek_status read_plans(const char *path, char *text, size_t size, const ek_
 }
 
 /* The plan that a job runs today; the job's plan moves out of it. */
-static ek_status take_today(ek_job *job, const ek_layers *layers, ek_strategies *out, ek_error *err)
+static ek_status read_today(ek_job *job, const ek_layers *layers, ek_strategies *out, ek_error *err)
 {
     ek_error why;
     const ek_origin file = {job->path, 1, 1};
@@ -545,7 +545,7 @@ static ek_status read_job(const char *path, const char *text, size_t size, const
     ek_status status = ek__job_parse_part(path, text, size, EK_JOB_PLAN, listener, &job, err);
     if (status)
         return status;
-    status = take_today(&job, layers, out, err);
+    status = read_today(&job, layers, out, err);
     ek_job_clear(&job);
     return status;
 }

@@ -106,7 +106,7 @@ static bool in_window(const plan *p, int track, int64_t time)
     return false;
 }
 
-static bool take_windows(plan *p, const ek__trace *trace, const ek_trace_selection *s)
+static bool add_windows(plan *p, const ek__trace *trace, const ek_trace_selection *s)
 {
     ek__slice modules = trace->of[EK__EVENT_MODULE], launches = trace->of[EK__EVENT_LAUNCH];
     for (size_t i = 0; i < modules.n; i++) {
@@ -140,7 +140,7 @@ static bool take_windows(plan *p, const ek__trace *trace, const ek_trace_selecti
     return true;
 }
 
-static void take_first(plan *p, const ek__trace *trace)
+static void add_first(plan *p, const ek__trace *trace)
 {
     p->first = INT64_MAX;
     for (int kind = 0; kind < EK__N_EVENT_KINDS; kind++)
@@ -151,7 +151,7 @@ static void take_first(plan *p, const ek__trace *trace)
 }
 
 /* The step's window on host and device. @return false when the rank has no such step */
-static bool take_step(plan *p, const ek_trace_rank *rank, const char *name)
+static bool read_step(plan *p, const ek_trace_rank *rank, const char *name)
 {
     for (int i = 0; i < rank->n_steps; i++) {
         const ek_trace_step *s = &rank->step[i];
@@ -190,11 +190,11 @@ static ek_status look_through(rewrite *w, plan *p, const ek__trace *trace, ek_er
     p->base = trace->base_ns;
     p->from = INT64_MIN;
     p->to = INT64_MAX;
-    take_first(p, trace);
+    add_first(p, trace);
     if (w->selection->step) {
         ek_trace_rank rank = {.rank = p->rank, .producer = trace->producer, .pool = w->pool};
         status = ek__analyse_steps(trace, w->options, &rank, err);
-        if (status == EK_OK && !take_step(p, &rank, w->selection->step))
+        if (status == EK_OK && !read_step(p, &rank, w->selection->step))
             status = no_step(&rank, w->selection->step, path, err);
     }
     if (status != EK_OK || w->selection->n_layers == 0)
@@ -206,7 +206,7 @@ static ek_status look_through(rewrite *w, plan *p, const ek__trace *trace, ek_er
         p->pid[i] = trace->track[i].pid;
         p->tid[i] = trace->track[i].tid;
     }
-    return p->pid && p->tid && take_windows(p, trace, w->selection) ? EK_OK : ek__no_memory(err);
+    return p->pid && p->tid && add_windows(p, trace, w->selection) ? EK_OK : ek__no_memory(err);
 }
 
 static ek_status first_pass(rewrite *w, plan *p, const ek_listener *listener, ek_error *err)
@@ -373,7 +373,7 @@ static int compare_splices(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void put_event(rewrite *w, const ek__raw_event *raw, splice *s, int n)
+static void add_event(rewrite *w, const ek__raw_event *raw, splice *s, int n)
 {
     const char *at = raw->begin, *end = raw->begin + raw->size;
     fputs(w->written.n_written++ > 0 ? ",\n" : "\n", w->out);
@@ -418,7 +418,7 @@ static bool copy_event(rewrite *w, const plan *p, const ek__block *block, const 
         snprintf(s[n].text, sizeof s[n].text, "\"%d/%.*s\"", (int)(p - w->plan), (int)raw->id.size, raw->id.at);
         replace(s, &n, raw->id.at - raw->id.quoted, raw->id.size + 2 * raw->id.quoted);
     }
-    put_event(w, raw, s, n);
+    add_event(w, raw, s, n);
     return true;
 }
 

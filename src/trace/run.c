@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
+#include "trace/compare/cluster.h"
 #include "trace/events/device.h"
 #include "trace/events/shapes.h"
-#include "trace/compare/cluster.h"
 #include "trace/tables/files.h"
 #include "trace/tables/table_times.h"
 #include "trace/tables/tracker_csv.h"
@@ -42,7 +42,7 @@ typedef struct rank_progress {
 
 /* ---- one rank ---- */
 
-static void tell_rank_progress(void *user, double share, const char *what)
+static void report_rank_progress(void *user, double share, const char *what)
 {
     const rank_progress *p = user;
     work *w = p->w;
@@ -308,7 +308,7 @@ static ek_status read_rank(work *w, int index, ek_error *err)
     ek_trace_options options = *w->options;
     rank_progress progress = {w, index};
     if (options.progress) {
-        options.progress = tell_rank_progress;
+        options.progress = report_rank_progress;
         options.user = &progress;
     }
     rank->pool = ek__pool_new();
@@ -329,7 +329,7 @@ static void *run_worker(void *argument)
         w->status[index] = read_rank(w, index, &w->error[index]);
         if (w->options->progress) {
             rank_progress done = {w, index};
-            tell_rank_progress(&done, 1, "reading");
+            report_rank_progress(&done, 1, "reading");
         }
     }
 }
@@ -380,7 +380,7 @@ static void drop_empty(work *w, const ek_listener *listener)
         w->run->rank[i].place = n > 1 ? i : -1;
 }
 
-static void tell_problems(const ek_trace_run *run, const ek_listener *listener)
+static void report_problems(const ek_trace_run *run, const ek_listener *listener)
 {
     for (int r = 0; r < run->n_ranks; r++)
         for (int i = 0; i < run->rank[r].n_sources; i++) {
@@ -470,7 +470,7 @@ static ek_status read_ranks(work *w, const ek_listener *listener, ek_error *err)
         return no_rank(w, err);
     }
     drop_empty(w, listener);
-    tell_problems(w->run, listener);
+    report_problems(w->run, listener);
     status = ek__ranks_of_cluster(w->run, err);
     if (status != EK_OK)
         return status;

@@ -61,8 +61,8 @@ static double real_of(ek__kind kind, ek__reading value)
     }
 }
 
-static void put_cell(const ek_view_run *run, const ek__column *c, const void *record, const ek__owner *of,
-                     ek__section *x)
+static void write_cell(const ek_view_run *run, const ek__column *c, const void *record, const ek__owner *of,
+                       ek__section *x)
 {
     const ek__member *f = c->field;
     ek__kind kind = ek__column_kind(c);
@@ -138,7 +138,7 @@ void ek__view_table_row(const ek_view_run *run, const ek__view_table *t, const v
             ek__view_cell_from(x, of->rank->stage);
             n++;
         }
-        put_cell(run, &t->column[i], record, of, x);
+        write_cell(run, &t->column[i], record, of, x);
     }
     ek__row_end(x);
 }

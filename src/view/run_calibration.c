@@ -41,7 +41,7 @@ static int by_step(const void *a, const void *b)
 }
 
 /* The errors of each kind of prediction over the measured step. */
-static ek_status put_errors(const ek_calibration *c, ek__section *x, ek_error *err)
+static ek_status write_errors(const ek_calibration *c, ek__section *x, ek_error *err)
 {
     const ek_calibrated_run **run = ek__alloc((size_t)c->n_runs + 1, sizeof *run);
     int n = 0;
@@ -67,7 +67,7 @@ static ek_status put_errors(const ek_calibration *c, ek__section *x, ek_error *e
     return EK_OK;
 }
 
-static void put_notes(const ek_calibration *c, ek__section *x)
+static void write_notes(const ek_calibration *c, ek__section *x)
 {
     char line[1200];
     for (int i = 0; i < c->n_sources; i++) {
@@ -99,9 +99,9 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     const ek_calibration *c = run->calibration;
     ek_status status = EK_OK;
     ek__section x = ek__section_begin(s, "calibration");
-    put_notes(c, &x);
+    write_notes(c, &x);
     if (c->n_used + c->n_held > 0)
-        status = put_errors(c, &x, err);
+        status = write_errors(c, &x, err);
     for (int i = 0; i < EK__N_CALIBRATION_TABLES; i++)
         ek__view_result_rows(run, c, &ek__calibration_table[i], NULL, NULL, &x);
     ek__section_end(&x);

@@ -26,7 +26,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
         ek__stream_text(s, NULL, run->diagnosis->note[i]);
 }
 
-static void put_evidence(const ek_bottleneck *b, ek__stream *s)
+static void write_evidence(const ek_bottleneck *b, ek__stream *s)
 {
     ek__stream_list(s, "evidence", false);
     for (int i = 0; i < b->n_evidence && i < EK_MAX_EVIDENCE; i++) {
@@ -41,7 +41,7 @@ static void put_evidence(const ek_bottleneck *b, ek__stream *s)
 }
 
 /* The first evidence that names a rank says where to look: at its step, or at a step that another one names. */
-static void put_place(const ek_view_run *run, const ek_bottleneck *b, ek__stream *s)
+static void write_place(const ek_view_run *run, const ek_bottleneck *b, ek__stream *s)
 {
     int rank = -1;
     const char *step = NULL;
@@ -52,7 +52,7 @@ static void put_place(const ek_view_run *run, const ek_bottleneck *b, ek__stream
     ek__view_put_window(run, rank, step, s);
 }
 
-static void put_bottleneck(const ek_view_run *run, const ek_bottleneck *b, int number, ek__section *x)
+static void write_bottleneck(const ek_view_run *run, const ek_bottleneck *b, int number, ek__section *x)
 {
     ek__finding_begin(x);
     ek__stream_text(x->s, "id", b->id);
@@ -63,12 +63,12 @@ static void put_bottleneck(const ek_view_run *run, const ek_bottleneck *b, int n
     ek__stream_real(x->s, "gain_share", b->gain_share);
     ek__stream_text(x->s, "basis", ek_basis_name[b->basis]);
     ek__stream_text(x->s, "topic", ek_topic_name[b->topic]);
-    put_evidence(b, x->s);
+    write_evidence(b, x->s);
     ek__stream_text(x->s, "setting", b->setting);
     ek__stream_text(x->s, "change", b->change);
     ek__stream_text(x->s, "rests_on", b->rests_on);
     ek__stream_text(x->s, "caution", b->caution);
-    put_place(run, b, x->s);
+    write_place(run, b, x->s);
     ek__finding_end(x);
 }
 
@@ -77,7 +77,7 @@ static const ek__view_column missing_column[] = {
     {"how", "How to get it", EK__UNIT_TEXT, false},
 };
 
-static void put_missing(const ek_diagnosis *d, ek__section *x)
+static void write_missing(const ek_diagnosis *d, ek__section *x)
 {
     if (d->n_not_looked_at == 0)
         return;
@@ -112,8 +112,8 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
                          "Gains are those of one change with all else as it is. They do not add up: after a change, "
                          "diagnose again.");
     for (int i = 0; i < d->n_bottlenecks; i++)
-        put_bottleneck(run, &d->bottleneck[i], i + 1, &x);
-    put_missing(d, &x);
+        write_bottleneck(run, &d->bottleneck[i], i + 1, &x);
+    write_missing(d, &x);
     if (run->trace)
         ek__view_trace_finding_table(run, &x);
     ek__section_end(&x);

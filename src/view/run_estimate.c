@@ -81,7 +81,7 @@ int ek__view_step_part_type(int part)
     }
 }
 
-static void put_stages(const ek_estimate *e, ek__section *x)
+static void write_stages(const ek_estimate *e, ek__section *x)
 {
     const ek_step *step = &e->step;
     ek__bars_begin(x, "stages", "How every stage spends the step", EK__UNIT_NS);
@@ -101,7 +101,7 @@ static void put_stages(const ek_estimate *e, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-static void put_parts(const ek_view_run *run, ek__section *x)
+static void write_parts(const ek_view_run *run, ek__section *x)
 {
     const ek_step *step = &run->estimate->estimate->step;
     char title[80];
@@ -113,7 +113,7 @@ static void put_parts(const ek_view_run *run, ek__section *x)
 
 /* ---- a measured run ---- */
 
-static void put_against_bars(const ek_estimate_report *r, ek__section *x)
+static void write_against_bars(const ek_estimate_report *r, ek__section *x)
 {
     const ek_against *a = r->against;
     static const int against_type[EK_N_AGAINST_PARTS] = {EK_VIEW_COMPUTING, EK_VIEW_COMMUNICATION, EK_VIEW_WAIT,
@@ -136,7 +136,7 @@ static void put_against_bars(const ek_estimate_report *r, ek__section *x)
 
 /* ---- the section ---- */
 
-static void put_notes(const ek_estimate_report *r, ek__section *x)
+static void write_notes(const ek_estimate_report *r, ek__section *x)
 {
     const ek_estimate *e = r->estimate;
     char text[700];
@@ -163,11 +163,11 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     const ek_estimate_report *r = run->estimate;
     ek__section x = ek__section_begin(s, "estimate");
     (void)err;
-    put_notes(r, &x);
+    write_notes(r, &x);
     if (r->against)
-        put_against_bars(r, &x);
-    put_stages(r->estimate, &x);
-    put_parts(run, &x);
+        write_against_bars(r, &x);
+    write_stages(r->estimate, &x);
+    write_parts(run, &x);
     if (r->against)
         ek__view_result_rows(run, r, &ek__estimate_table[EK__ESTIMATE_ERRORS], NULL, NULL, &x);
     ek__section_end(&x);

@@ -66,7 +66,7 @@ static void name_counter(const ek__index_counter_info *c, char name[MAX_NAME])
 /* ---- events ---- */
 
 /* The arguments of an event as one line. What is no sound JSON is shown as it stands. */
-static bool take_args(filling *f, const ek__index_event *e)
+static bool read_args(filling *f, const ek__index_event *e)
 {
     size_t size = EK__EVENT_SIZE(e);
     bool found = false;
@@ -92,7 +92,7 @@ static bool add_events(filling *f, uint32_t n)
         size_t size;
         const char *text = ek__index_name_text(f->run->index, e->name, &size);
         uint32_t name = ek__timeline_name(f->t, text, size, (ek_view_type)EK__EVENT_TYPE(e));
-        fine = take_args(f, e);
+        fine = read_args(f, e);
         if (fine)
             ek__timeline_event(f->t, (double)e->begin, (double)e->duration, name, f->args.n > 0 ? f->args.at : NULL,
                                f->args.n);
@@ -136,7 +136,7 @@ static ek_status add_file(filling *f, int file, bool served)
 
 /* ---- arrows and curves ---- */
 
-static void put_arrows(filling *f, const ek__index_arrow_seen *arrow, size_t n)
+static void write_arrows(filling *f, const ek__index_arrow_seen *arrow, size_t n)
 {
     char name[MAX_NAME];
     for (size_t i = 0; i < n; i++) {
@@ -163,7 +163,7 @@ static ek_status add_arrows(filling *f)
         status = ek__index_arrows(f->run->index, track, n_tracks, INT64_MIN, INT64_MAX, n, arrow, &n, &all, f->err);
     }
     if (status == EK_OK)
-        put_arrows(f, arrow, n);
+        write_arrows(f, arrow, n);
     free(track);
     free(arrow);
     return status;

@@ -82,7 +82,7 @@ typedef struct columns {
     ek__packed packed;
 } columns;
 
-static void put_reals(columns *c, const ek_layout_result *r, int which)
+static void write_reals(columns *c, const ek_layout_result *r, int which)
 {
     for (size_t i = 0; i < c->n; i++) {
         const ek_layout_point *p = &r->point[i];
@@ -121,23 +121,23 @@ static uint32_t number_of(const ek_layout_result *r, const ek_layout_point *p, i
     }
 }
 
-static void put_numbers(columns *c, const ek_layout_result *r, int which)
+static void write_numbers(columns *c, const ek_layout_result *r, int which)
 {
     for (size_t i = 0; i < c->n; i++)
         c->number[i] = number_of(r, &r->point[i], which);
     ek__packed_numbers(&c->packed, c->number, c->n);
 }
 
-static ek_status put_points(const ek_layout_result *r, ek__stream *s, ek_error *err)
+static ek_status write_points(const ek_layout_result *r, ek__stream *s, ek_error *err)
 {
     columns c = {.n = (size_t)r->n_points};
     c.real = ek__alloc(c.n + 1, sizeof *c.real);
     c.number = ek__alloc(c.n + 1, sizeof *c.number);
     bool fine = c.real && c.number;
     for (int i = 0; i < 4 && fine; i++)
-        put_reals(&c, r, i);
+        write_reals(&c, r, i);
     for (int i = 0; i < N_NUMBERS && fine; i++)
-        put_numbers(&c, r, i);
+        write_numbers(&c, r, i);
     fine = fine && ek__packed_write(&c.packed, s, "data");
     ek__packed_clear(&c.packed);
     free(c.real);
@@ -153,7 +153,7 @@ static long point_of(const ek_layout_result *r, const ek_layout *layout)
     return -1;
 }
 
-static void put_plans(const ek_layout_result *r, ek__stream *s)
+static void write_plans(const ek_layout_result *r, ek__stream *s)
 {
     ek__stream_list(s, "plans", false);
     for (int i = 0; i < r->n_plans; i++) {
@@ -179,7 +179,7 @@ static void put_plans(const ek_layout_result *r, ek__stream *s)
     ek__stream_end(s);
 }
 
-static void put_front(const ek_layout_front *front, const char *name, ek__stream *s)
+static void write_front(const ek_layout_front *front, const char *name, ek__stream *s)
 {
     ek__stream_list(s, name, false);
     for (long i = 0; i < front->n; i++) {
@@ -191,8 +191,8 @@ static void put_front(const ek_layout_front *front, const char *name, ek__stream
     ek__stream_end(s);
 }
 
-static ek_status put_space(const ek_layout_result *r, const ek_layout_front *plans, const ek_layout_front *bounds,
-                           ek__stream *s, ek_error *err)
+static ek_status write_space(const ek_layout_result *r, const ek_layout_front *plans, const ek_layout_front *bounds,
+                             ek__stream *s, ek_error *err)
 {
     ek__stream_object(s, "space", false);
     ek__stream_list(s, "axes", false);
@@ -209,10 +209,10 @@ static ek_status put_space(const ek_layout_result *r, const ek_layout_front *pla
     ek__stream_end(s);
     ek__stream_real(s, "limit_mb", r->job->limit_mb > 0 ? r->job->limit_mb : NAN);
     ek__stream_int(s, "n", r->n_points);
-    put_plans(r, s);
-    put_front(plans, "front", s);
-    put_front(bounds, "bounds", s);
-    ek_status status = put_points(r, s, err);
+    write_plans(r, s);
+    write_front(plans, "front", s);
+    write_front(bounds, "bounds", s);
+    ek_status status = write_points(r, s, err);
     ek__stream_end(s);
     return status;
 }
@@ -229,7 +229,7 @@ static bool any_has(const ek_layout_result *r, int part)
     return false;
 }
 
-static void put_parts(const ek_layout_result *r, ek__section *x)
+static void write_parts(const ek_layout_result *r, ek__section *x)
 {
     ek__bars_begin(x, "parts", "Where the step of each plan goes, on its slowest stage", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
@@ -262,7 +262,7 @@ static const ek__view_column plan_column[] = {
     {"recompute", "layers by what they recompute", EK__UNIT_TEXT, false},
 };
 
-static void put_row(const ek_layout_result *r, const ek_layout_plan *plan, const char *name, ek__section *x)
+static void write_row(const ek_layout_result *r, const ek_layout_plan *plan, const char *name, ek__section *x)
 {
     char text[2048];
     double seconds = plan->estimate.step.seconds;
@@ -282,16 +282,16 @@ static void put_row(const ek_layout_result *r, const ek_layout_plan *plan, const
     ek__row_end(x);
 }
 
-static void put_plan_table(const ek_layout_result *r, ek__section *x)
+static void write_plan_table(const ek_layout_result *r, ek__section *x)
 {
     char name[32];
     ek__table_begin(x, "plans", "The best plans", plan_column, sizeof plan_column / sizeof *plan_column);
     for (int i = 0; i < r->n_plans; i++) {
         snprintf(name, sizeof name, "plan %d", i + 1);
-        put_row(r, &r->plan[i], name, x);
+        write_row(r, &r->plan[i], name, x);
     }
     if (has_today(r))
-        put_row(r, &r->today, "today", x);
+        write_row(r, &r->today, "today", x);
     ek__table_end(x, -1, false);
 }
 
@@ -302,7 +302,7 @@ static const ek__view_column front_column[] = {
     {"proved", "proved", EK__UNIT_TEXT, false},
 };
 
-static void put_front_table(const ek_layout_result *r, const ek_layout_front *front, ek__section *x)
+static void write_front_table(const ek_layout_result *r, const ek_layout_front *front, ek__section *x)
 {
     char text[300];
     ek__table_begin(x, "front", "The front: no balanced plan has both a shorter step and less memory", front_column,
@@ -319,16 +319,16 @@ static void put_front_table(const ek_layout_result *r, const ek_layout_front *fr
     ek__table_end(x, -1, false);
 }
 
-static void put_tables(const ek_view_run *run, const ek_layout_front *front, ek__stream *s)
+static void write_tables(const ek_view_run *run, const ek_layout_front *front, ek__stream *s)
 {
     const ek_layout_result *r = run->layout;
     ek__section x = ek__section_begin(s, "plans");
     if (r->n_plans > 0)
-        put_parts(r, &x);
+        write_parts(r, &x);
     if (r->n_plans > 0 || has_today(r))
-        put_plan_table(r, &x);
+        write_plan_table(r, &x);
     if (front->n > 0)
-        put_front_table(r, front, &x);
+        write_front_table(r, front, &x);
     ek__view_result_rows(run, r, &ek__layout_fate_rows, NULL, NULL, &x);
     ek__section_end(&x);
 }
@@ -342,11 +342,11 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
         status = ek_layout_front_of_bounds(r->point, r->n_points, &bounds, err);
     if (!status) {
         ek__section x = ek__section_begin(s, "layouts");
-        status = put_space(r, &plans, &bounds, s, err);
+        status = write_space(r, &plans, &bounds, s, err);
         ek__section_end(&x);
     }
     if (!status)
-        put_tables(run, &plans, s);
+        write_tables(run, &plans, s);
     ek_layout_front_clear(&plans);
     ek_layout_front_clear(&bounds);
     return status;

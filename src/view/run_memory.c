@@ -84,7 +84,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 /* ---- stages ---- */
 
-static void put_bars(const ek_memory *m, const char *id, const char *title, ek__section *x)
+static void write_bars(const ek_memory *m, const char *id, const char *title, ek__section *x)
 {
     static const int type[EK__N_MEMORY_PIECES] = {
         EK_VIEW_PARAMETERS, EK_VIEW_GRADIENTS, EK_VIEW_OPTIMIZER, EK_VIEW_ACTIVATIONS, -1, -1, -1};
@@ -104,7 +104,7 @@ static void put_bars(const ek_memory *m, const char *id, const char *title, ek__
 /* ---- block by block ---- */
 
 /* A stage's line: of every so many blocks the largest peak, and what is left behind the last of them. */
-static void put_course(const ek_memory_course *course, int stage, size_t step, ek__section *x)
+static void write_course(const ek_memory_course *course, int stage, size_t step, ek__section *x)
 {
     const ek_memory_moment *moment = course->moment + (size_t)stage * course->n_blocks;
     char text[32];
@@ -120,7 +120,7 @@ static void put_course(const ek_memory_course *course, int stage, size_t step, e
     ek__polyline_end(x);
 }
 
-static void put_courses(const ek_memory_report *r, ek__section *x)
+static void write_courses(const ek_memory_report *r, ek__section *x)
 {
     const ek_memory_course *course = r->course;
     if (!course || course->n_blocks == 0)
@@ -129,18 +129,18 @@ static void put_courses(const ek_memory_report *r, ek__section *x)
     ek__lines_begin(x, "course", "Used memory of every stage, block by block", "Blocks run by the stage",
                     EK__UNIT_COUNT, "Used memory", EK__UNIT_MB);
     for (int i = 0; i < course->n_stages; i++)
-        put_course(course, i, step, x);
+        write_course(course, i, step, x);
     ek__lines_end(x, r->memory->limit > 0 ? mb(r->memory->limit) : NAN);
 }
 
 /* ---- tables ---- */
 
-static void put_table(const ek_view_run *run, int table, ek__section *x)
+static void write_table(const ek_view_run *run, int table, ek__section *x)
 {
     ek__view_result_rows(run, run->memory, &ek__memory_table[table], NULL, NULL, x);
 }
 
-static void put_kept(const ek_view_run *run, ek__section *x)
+static void write_kept(const ek_view_run *run, ek__section *x)
 {
     for (int i = 0; i < run->memory->n_kept; i++) {
         const ek__rows *rows = &ek__memory_table[EK__MEMORY_KEPT];
@@ -151,17 +151,17 @@ static void put_kept(const ek_view_run *run, ek__section *x)
     }
 }
 
-static void put_calibration(const ek_view_run *run, ek__section *x)
+static void write_calibration(const ek_view_run *run, ek__section *x)
 {
     const ek_memory_calibration *c = run->memory->calibration;
     if (!c)
         return;
     ek__view_result_rows(run, run->memory, &ek__memory_table[EK__MEMORY_PEAKS], NULL,
                          c->actual ? "Calibration to actual peaks" : "Calibration to used peaks", x);
-    put_table(run, EK__MEMORY_ERRORS, x);
+    write_table(run, EK__MEMORY_ERRORS, x);
 }
 
-static void put_memory(const ek_view_run *run, ek__stream *s)
+static void write_memory(const ek_view_run *run, ek__stream *s)
 {
     const ek_memory_report *r = run->memory;
     ek__section x = ek__section_begin(s, "memory");
@@ -172,22 +172,22 @@ static void put_memory(const ek_view_run *run, ek__stream *s)
         ek__section_note(&x, "What would save memory: evenkeel memory --measures.");
     if (r->n_kept == 0)
         ek__section_note(&x, "What one layer keeps, tensor by tensor: evenkeel memory --tensors.");
-    put_bars(r->memory, "stages", "What every stage holds at its peak", &x);
+    write_bars(r->memory, "stages", "What every stage holds at its peak", &x);
     if (r->literal)
-        put_bars(r->literal, "literal", "The same by the literal reading of the file", &x);
-    put_courses(r, &x);
-    put_table(run, EK__MEMORY_STAGES, &x);
-    put_table(run, EK__MEMORY_TENSORS, &x);
-    put_table(run, EK__MEMORY_MEASURES, &x);
-    put_kept(run, &x);
-    put_calibration(run, &x);
-    put_table(run, EK__MEMORY_RULES, &x);
+        write_bars(r->literal, "literal", "The same by the literal reading of the file", &x);
+    write_courses(r, &x);
+    write_table(run, EK__MEMORY_STAGES, &x);
+    write_table(run, EK__MEMORY_TENSORS, &x);
+    write_table(run, EK__MEMORY_MEASURES, &x);
+    write_kept(run, &x);
+    write_calibration(run, &x);
+    write_table(run, EK__MEMORY_RULES, &x);
     ek__section_end(&x);
 }
 
 /* ---- layers ---- */
 
-static void put_layer_bars(const ek_memory *m, ek__section *x)
+static void write_layer_bars(const ek_memory *m, ek__section *x)
 {
     ek__bars_begin(x, "kept",
                    "One layer and micro-batch: kept from forward to backward pass, and on top while backward "
@@ -205,7 +205,7 @@ static void put_layer_bars(const ek_memory *m, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-static void put_time_bars(const ek_memory_report *r, ek__section *x)
+static void write_time_bars(const ek_memory_report *r, ek__section *x)
 {
     if (r->n_times == 0)
         return;
@@ -225,7 +225,7 @@ static void put_time_bars(const ek_memory_report *r, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-static void put_layers(const ek_view_run *run, ek__stream *s)
+static void write_layers(const ek_view_run *run, ek__stream *s)
 {
     const ek_memory_report *r = run->memory;
     ek__section x = ek__section_begin(s, "layers");
@@ -238,26 +238,26 @@ static void put_layers(const ek_view_run *run, ek__stream *s)
         ek__section_note(&x, "Times of layers are modelled with --device.");
     }
     if (r->memory->n_layer_kinds > 0)
-        put_layer_bars(r->memory, &x);
-    put_time_bars(r, &x);
-    put_table(run, EK__MEMORY_LAYERS, &x);
-    put_table(run, EK__MEMORY_TIMES, &x);
+        write_layer_bars(r->memory, &x);
+    write_time_bars(r, &x);
+    write_table(run, EK__MEMORY_LAYERS, &x);
+    write_table(run, EK__MEMORY_TIMES, &x);
     ek__section_end(&x);
 }
 
-static void put_plan(const ek_view_run *run, ek__stream *s)
+static void write_plan(const ek_view_run *run, ek__stream *s)
 {
     ek__section x = ek__section_begin(s, "plan");
-    put_table(run, EK__MEMORY_PLAN, &x);
+    write_table(run, EK__MEMORY_PLAN, &x);
     ek__section_end(&x);
 }
 
 static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
 {
     (void)err;
-    put_memory(run, s);
-    put_layers(run, s);
-    put_plan(run, s);
+    write_memory(run, s);
+    write_layers(run, s);
+    write_plan(run, s);
     return EK_OK;
 }
 

@@ -23,7 +23,7 @@ static const ek_trace_rank *with_steps(const ek_trace_run *run)
     return NULL;
 }
 
-static void put_step_names(const ek_trace_run *run, ek__stream *s)
+static void write_step_names(const ek_trace_run *run, ek__stream *s)
 {
     const ek_trace_rank *rank = with_steps(run);
     const char *first = NULL, *last = NULL;
@@ -47,7 +47,7 @@ static void put_step_names(const ek_trace_run *run, ek__stream *s)
     ek__view_fact(s, "steps", NAN, EK__UNIT_TEXT, text, NULL);
 }
 
-static void put_producer(const ek_trace_run *run, ek__stream *s)
+static void write_producer(const ek_trace_run *run, ek__stream *s)
 {
     bool seen[EK_N_PRODUCERS] = {false};
     char text[128] = "";
@@ -61,7 +61,7 @@ static void put_producer(const ek_trace_run *run, ek__stream *s)
         ek__view_fact(s, "written by", NAN, EK__UNIT_TEXT, text, NULL);
 }
 
-static void put_topology(const ek_trace_topology *t, ek__stream *s)
+static void write_topology(const ek_trace_topology *t, ek__stream *s)
 {
     const struct {
         const char *name;
@@ -88,11 +88,11 @@ static void facts(const ek_view_run *run, ek__stream *s)
     ek__view_fact(s, "ranks", trace->n_ranks, EK__UNIT_COUNT, NULL, NULL);
     if (trace->n_stages > 1)
         ek__view_fact(s, "stages", trace->n_stages, EK__UNIT_COUNT, NULL, NULL);
-    put_producer(trace, s);
-    put_topology(&trace->topology, s);
+    write_producer(trace, s);
+    write_topology(&trace->topology, s);
     if (trace->n_ranks == 0)
         return;
-    put_step_names(trace, s);
+    write_step_names(trace, s);
     if (with_steps(trace))
         ek__view_fact(s, "step", mean.step, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
     else

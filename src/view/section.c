@@ -8,7 +8,7 @@
 const char *const ek__view_unit_name[EK__N_UNITS] = {"", "ns", "time", "MB", "%", "count", "GB/s", "text"};
 
 /* The unit, and which way is better where that is known. */
-static void put_unit(ek__stream *s, ek__view_unit unit)
+static void write_unit(ek__stream *s, ek__view_unit unit)
 {
     ek__stream_text(s, "unit", ek__view_unit_name[unit & (EK__LESS - 1)]);
     if (unit & (EK__LESS | EK__MORE))
@@ -21,7 +21,7 @@ void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit
     ek__stream_object(s, NULL, false);
     ek__stream_text(s, "label", label);
     ek__stream_real(s, "value", value);
-    put_unit(s, unit);
+    write_unit(s, unit);
     ek__stream_text(s, "text", text);
     ek__stream_text(s, "basis", basis);
     ek__stream_end(s);
@@ -63,7 +63,7 @@ static void begin_piece(ek__section *x, const char *list, const char *id, const 
     ek__stream_text(x->s, "title", title);
 }
 
-static void put_from(ek__stream *s, const char *key, int value)
+static void write_from(ek__stream *s, const char *key, int value)
 {
     ek__stream_from(s, key, value, 0);
 }
@@ -98,7 +98,7 @@ void ek__bars_series(ek__section *x, const char *name, int type)
 {
     ek__stream_object(x->s, NULL, false);
     ek__stream_text(x->s, "name", name);
-    put_from(x->s, "type", type);
+    write_from(x->s, "type", type);
     ek__stream_end(x->s);
 }
 
@@ -107,7 +107,7 @@ void ek__bars_bar(ek__section *x, const char *label, int group, const double *va
     open_inner(x, bars);
     ek__stream_object(x->s, NULL, false);
     ek__stream_text(x->s, "label", label);
-    put_from(x->s, "group", group);
+    write_from(x->s, "group", group);
     ek__stream_list(x->s, "values", false);
     for (int i = 0; i < n; i++)
         ek__stream_real(x->s, NULL, value[i]);
@@ -131,7 +131,7 @@ void ek__table_begin(ek__section *x, const char *id, const char *title, const ek
         ek__stream_object(x->s, NULL, false);
         ek__stream_text(x->s, "name", column[i].name);
         ek__stream_text(x->s, "title", column[i].title);
-        put_unit(x->s, column[i].unit);
+        write_unit(x->s, column[i].unit);
         ek__stream_bool(x->s, "search", column[i].search);
         ek__stream_end(x->s);
     }
@@ -207,7 +207,7 @@ void ek__matrix_end(ek__section *x)
     ek__stream_end(x->s);
 }
 
-static void put_axis(ek__stream *s, const char *key, const char *title, ek__view_unit unit)
+static void write_axis(ek__stream *s, const char *key, const char *title, ek__view_unit unit)
 {
     ek__stream_object(s, key, false);
     ek__stream_text(s, "title", title);
@@ -219,8 +219,8 @@ void ek__lines_begin(ek__section *x, const char *id, const char *title, const ch
                      const char *y_title, ek__view_unit y_unit)
 {
     begin_piece(x, lines, id, title);
-    put_axis(x->s, "x", x_title, x_unit);
-    put_axis(x->s, "y", y_title, y_unit);
+    write_axis(x->s, "x", x_title, x_unit);
+    write_axis(x->s, "y", y_title, y_unit);
     open_inner(x, series);
 }
 

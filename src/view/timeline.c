@@ -81,7 +81,7 @@ struct ek__view_timeline {
 
 /* ---- putting together ---- */
 
-static void put_real(ek__view_timeline *t, reals *column, double value)
+static void write_real(ek__view_timeline *t, reals *column, double value)
 {
     double *larger = ek__with_room(column->value, &column->capacity, column->n + 1, sizeof *column->value);
     if (!larger) {
@@ -92,7 +92,7 @@ static void put_real(ek__view_timeline *t, reals *column, double value)
     larger[column->n++] = value;
 }
 
-static void put_number(ek__view_timeline *t, numbers *column, uint32_t value)
+static void write_number(ek__view_timeline *t, numbers *column, uint32_t value)
 {
     uint32_t *larger = ek__with_room(column->value, &column->capacity, column->n + 1, sizeof *column->value);
     if (!larger) {
@@ -174,15 +174,15 @@ static uint32_t name_of(ek__view_timeline *t, names *n, const char *text, size_t
         return 0;
     }
     while (number >= n->first.n && !t->failed)
-        put_number(t, &n->first, 0);
+        write_number(t, &n->first, 0);
     if (t->failed)
         return 0;
     for (uint32_t pair = n->first.value[number]; pair > 0; pair = n->next.value[pair - 1])
         if (n->type.value[pair - 1] == type)
             return pair - 1;
-    put_number(t, &n->text, number);
-    put_number(t, &n->type, type);
-    put_number(t, &n->next, n->first.value[number]);
+    write_number(t, &n->text, number);
+    write_number(t, &n->type, type);
+    write_number(t, &n->next, n->first.value[number]);
     n->first.value[number] = (uint32_t)n->text.n;
     return (uint32_t)n->text.n - 1;
 }
@@ -213,9 +213,9 @@ void ek__timeline_event(ek__view_timeline *t, double begin, double duration, uin
 {
     if (t->failed)
         return;
-    put_real(t, &t->event_begin, begin);
-    put_real(t, &t->event_duration, duration);
-    put_number(t, &t->event_name, name);
+    write_real(t, &t->event_begin, begin);
+    write_real(t, &t->event_duration, duration);
+    write_number(t, &t->event_name, name);
     if (args)
         ek__packed_bytes(&t->args, args, args_size);
     ek__packed_bytes(&t->args, "\n", 1);
@@ -229,11 +229,11 @@ void ek__timeline_arrow(ek__view_timeline *t, int from_row, double from_time, in
 {
     uint32_t number = ek__texts_intern(&t->arrow_names, name, strlen(name));
     t->failed |= number == UINT32_MAX;
-    put_real(t, &t->from_time, from_time);
-    put_real(t, &t->to_time, to_time);
-    put_number(t, &t->from_row, (uint32_t)from_row);
-    put_number(t, &t->to_row, (uint32_t)to_row);
-    put_number(t, &t->arrow_name, number);
+    write_real(t, &t->from_time, from_time);
+    write_real(t, &t->to_time, to_time);
+    write_number(t, &t->from_row, (uint32_t)from_row);
+    write_number(t, &t->to_row, (uint32_t)to_row);
+    write_number(t, &t->arrow_name, number);
 }
 
 void ek__timeline_step(ek__view_timeline *t, const char *name, int group_number, double begin, double end)
@@ -249,8 +249,8 @@ void ek__timeline_curve(ek__view_timeline *t, const char *name, int group_number
     PUSH(t, curve, n_curves);
     t->curve[t->n_curves - 1] = (curve){copy(t, name), copy(t, unit), group_number, limit, steps, n};
     for (size_t i = 0; i < n; i++) {
-        put_real(t, &t->curve_time, time[i]);
-        put_real(t, &t->curve_value, value[i]);
+        write_real(t, &t->curve_time, time[i]);
+        write_real(t, &t->curve_value, value[i]);
         cover(t, time[i], time[i]);
     }
 }
@@ -258,11 +258,11 @@ void ek__timeline_curve(ek__view_timeline *t, const char *name, int group_number
 void ek__timeline_held(ek__view_timeline *t, int group_number, const char *name, ek_view_type type, double begin,
                        double end, double mb)
 {
-    put_number(t, &t->held_name, name_of(t, &t->held_names, name, strlen(name), type));
-    put_number(t, &t->held_group, (uint32_t)group_number);
-    put_real(t, &t->held_begin, begin);
-    put_real(t, &t->held_end, end);
-    put_real(t, &t->held_mb, mb);
+    write_number(t, &t->held_name, name_of(t, &t->held_names, name, strlen(name), type));
+    write_number(t, &t->held_group, (uint32_t)group_number);
+    write_real(t, &t->held_begin, begin);
+    write_real(t, &t->held_end, end);
+    write_real(t, &t->held_mb, mb);
     cover(t, begin, end);
 }
 

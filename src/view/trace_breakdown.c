@@ -18,7 +18,7 @@ static bool has_steps(const ek_trace_run *run)
     return false;
 }
 
-static void put_ranks(const ek_view_run *run, ek__section *x)
+static void write_ranks(const ek_view_run *run, ek__section *x)
 {
     const ek_trace_run *trace = run->trace;
     int n = trace->n_ranks < EK__VIEW_MAX_BARS ? trace->n_ranks : EK__VIEW_MAX_BARS;
@@ -50,7 +50,7 @@ static void begin_parts(ek__section *x, const char *id, const char *title, bool 
     ek__bars_series(x, "idle", EK_VIEW_IDLE);
 }
 
-static void put_stages(const ek_view_run *run, ek__section *x)
+static void write_stages(const ek_view_run *run, ek__section *x)
 {
     if (run->trace->n_stages < 2)
         return;
@@ -79,7 +79,7 @@ static int64_t each_step(const ek_view_run *run, put_step *put, int64_t at_most,
     return n > at_most ? n - at_most : 0;
 }
 
-static void put_step_bar(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x)
+static void write_step_bar(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x)
 {
     ek__breakdown_parts p = ek__parts_of_breakdown(&step->own);
     const double value[] = {(double)p.computing, (double)p.exposed, (double)p.copies, (double)p.idle};
@@ -88,8 +88,8 @@ static void put_step_bar(const ek_view_run *run, const ek_trace_rank *rank, cons
     ek__bars_bar(x, label, ek__view_trace_group(run, rank), value, 4);
 }
 
-static void put_overlap_bar(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step,
-                            ek__section *x)
+static void write_overlap_bar(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step,
+                              ek__section *x)
 {
     const double value[] = {(double)ek__known(step->own.communication_not_overlapped),
                             (double)ek__known(step->own.overlapped)};
@@ -109,25 +109,25 @@ static bool has_communication(const ek_trace_run *run)
     return false;
 }
 
-static void put_steps(const ek_view_run *run, ek__section *x)
+static void write_steps(const ek_view_run *run, ek__section *x)
 {
     if (!has_steps(run->trace))
         return;
     begin_parts(x, "steps", "Every step", true);
-    each_step(run, put_step_bar, EK__VIEW_MAX_BARS, x);
+    each_step(run, write_step_bar, EK__VIEW_MAX_BARS, x);
     ek__bars_end(x, NAN);
     if (!has_communication(run->trace))
         return;
     ek__bars_begin(x, "overlap", "Communication of every step, exposed and behind computing", EK__UNIT_NS);
     ek__bars_series(x, "not overlapped", EK_VIEW_OVERLAP_NOT_OVERLAPPED);
     ek__bars_series(x, "behind computing", EK_VIEW_OVERLAP_COMMUNICATION);
-    each_step(run, put_overlap_bar, EK__VIEW_MAX_BARS, x);
+    each_step(run, write_overlap_bar, EK__VIEW_MAX_BARS, x);
     ek__bars_end(x, NAN);
 }
 
 /* ---- the tab ---- */
 
-static void put_notes(const ek_trace_run *run, ek__section *x)
+static void write_notes(const ek_trace_run *run, ek__section *x)
 {
     int64_t n = 0;
     for (int i = 0; i < run->n_ranks; i++)
@@ -148,11 +148,11 @@ static void put_notes(const ek_trace_run *run, ek__section *x)
 void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s)
 {
     ek__section x = ek__section_begin(s, "breakdown");
-    put_notes(run->trace, &x);
+    write_notes(run->trace, &x);
     if (run->trace->n_ranks > 0)
-        put_ranks(run, &x);
-    put_stages(run, &x);
-    put_steps(run, &x);
+        write_ranks(run, &x);
+    write_stages(run, &x);
+    write_steps(run, &x);
     ek__view_tables(run, "breakdown", NULL, &x);
     ek__section_end(&x);
 }

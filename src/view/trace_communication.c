@@ -18,7 +18,7 @@ static double cell_value(const ek_trace_matrix_cell *cell, ek__view_unit unit)
     return unit == EK__UNIT_MB ? cell->size_mb : unit == EK__UNIT_NS ? 1e6 * cell->time_ms : cell->bandwidth_gbps;
 }
 
-static void put_members(const ek_trace_matrix *m, ek__section *x)
+static void write_members(const ek_trace_matrix *m, ek__section *x)
 {
     for (int i = 0; i < m->n_members; i++) {
         const ek_trace_matrix_member *one = &m->member[i];
@@ -31,8 +31,8 @@ static void put_members(const ek_trace_matrix *m, ek__section *x)
     }
 }
 
-static void put_matrix(const ek_trace_matrix *m, int number, const char *what, const char *title, ek__view_unit unit,
-                       ek__section *x)
+static void write_matrix(const ek_trace_matrix *m, int number, const char *what, const char *title, ek__view_unit unit,
+                         ek__section *x)
 {
     char id[64], text[256];
     snprintf(id, sizeof id, "%s-%d", what, number);
@@ -41,7 +41,7 @@ static void put_matrix(const ek_trace_matrix *m, int number, const char *what, c
     else
         snprintf(text, sizeof text, "%s", title);
     ek__matrix_begin(x, id, text, unit);
-    put_members(m, x);
+    write_members(m, x);
     for (int i = 0; i < m->n_cells; i++) {
         const ek_trace_matrix_cell *cell = &m->cell[i];
         if (!isfinite(cell_value(cell, unit)))
@@ -89,7 +89,7 @@ static int place_of(const int *rank, int n, int wanted)
 }
 
 /* Pairs of one direction follow one another, whatever their groups. */
-static void put_waits(const ek_trace_run *run, const int *rank, int n, bool of_sender, ek__section *x)
+static void write_waits(const ek_trace_run *run, const int *rank, int n, bool of_sender, ek__section *x)
 {
     char text[96];
     ek__matrix_begin(x, of_sender ? "sender-waits" : "receiver-waits",
@@ -115,17 +115,17 @@ static void put_waits(const ek_trace_run *run, const int *rank, int n, bool of_s
     ek__matrix_end(x);
 }
 
-static void put_matrices(const ek_trace_run *run, const int *rank, int n, ek__section *x)
+static void write_matrices(const ek_trace_run *run, const int *rank, int n, ek__section *x)
 {
     for (int i = 0; i < run->n_matrices && i < MAX_MATRICES; i++) {
         const ek_trace_matrix *m = &run->matrix[i];
-        put_matrix(m, i, "size", "Sent, from row to column", EK__UNIT_MB, x);
-        put_matrix(m, i, "time", "Time of sending, from row to column", EK__UNIT_NS, x);
-        put_matrix(m, i, "bandwidth", "Bandwidth, from row to column", EK__UNIT_GBPS, x);
+        write_matrix(m, i, "size", "Sent, from row to column", EK__UNIT_MB, x);
+        write_matrix(m, i, "time", "Time of sending, from row to column", EK__UNIT_NS, x);
+        write_matrix(m, i, "bandwidth", "Bandwidth, from row to column", EK__UNIT_GBPS, x);
     }
     if (n > 0) {
-        put_waits(run, rank, n, false, x);
-        put_waits(run, rank, n, true, x);
+        write_waits(run, rank, n, false, x);
+        write_waits(run, rank, n, true, x);
     }
 }
 
@@ -154,7 +154,7 @@ static int find_exposed(const ek_trace_run *run, exposed list[N_EXPOSED])
     return n;
 }
 
-static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
+static bool write_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
 {
     if (rows->fields != &ek__trace_collective)
         return false;
@@ -173,7 +173,7 @@ static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section 
 
 /* ---- the tab ---- */
 
-static void put_notes(const ek_trace_run *run, ek__section *x)
+static void write_notes(const ek_trace_run *run, ek__section *x)
 {
     int64_t links = 0, sums = 0, collectives = 0;
     char text[256];
@@ -208,9 +208,9 @@ ek_status ek__view_trace_communication(const ek_view_run *run, ek__stream *s, ek
         return ek__no_memory(err);
     int n = pair_ranks(trace, rank);
     ek__section x = ek__section_begin(s, "communication");
-    put_notes(trace, &x);
-    put_matrices(trace, rank, n, &x);
-    ek__view_tables(run, "communication", put_table, &x);
+    write_notes(trace, &x);
+    write_matrices(trace, rank, n, &x);
+    ek__view_tables(run, "communication", write_table, &x);
     ek__section_end(&x);
     free(rank);
     return EK_OK;

@@ -5,7 +5,7 @@
 
 #include "view/trace_sections.h"
 
-static void put_finding(const ek_view_run *run, const ek_trace_finding *finding, int number, ek__section *x)
+static void write_finding(const ek_view_run *run, const ek_trace_finding *finding, int number, ek__section *x)
 {
     ek__finding_begin(x);
     ek__stream_text(x->s, "id", finding->id);
@@ -43,6 +43,6 @@ void ek__view_trace_findings(const ek_view_run *run, ek__stream *s)
     else
         ek__section_note(&x, "Nothing was found in the trace that is worth a change.");
     for (int i = 0; i < trace->n_findings; i++)
-        put_finding(run, &trace->finding[i], i + 1, &x);
+        write_finding(run, &trace->finding[i], i + 1, &x);
     ek__section_end(&x);
 }

@@ -35,7 +35,7 @@ static int find_gaps(const ek_trace_run *run, gap list[N_GAPS])
     return n;
 }
 
-static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
+static bool write_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
 {
     if (strcmp(rows->id, "gaps") != 0)
         return false;
@@ -84,6 +84,6 @@ void ek__view_trace_host(const ek_view_run *run, ek__stream *s)
         ek__section_note(&x, "No data iterator is seen. Profile the whole training loop with the host's activity, "
                              "of MindSpore with data_process=True.");
     note_data(trace, &x);
-    ek__view_tables(run, "host", put_table, &x);
+    ek__view_tables(run, "host", write_table, &x);
     ek__section_end(&x);
 }

@@ -17,7 +17,7 @@ static bool stands_for_stage(const ek_trace_run *run, int at)
     return true;
 }
 
-static void put_bars(const ek_view_run *run, ek__section *x)
+static void write_bars(const ek_view_run *run, ek__section *x)
 {
     const ek_trace_run *trace = run->trace;
     int n = 0;
@@ -45,7 +45,7 @@ static void put_bars(const ek_view_run *run, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
-static void put_sources(const ek_trace_run *run, ek__section *x)
+static void write_sources(const ek_trace_run *run, ek__section *x)
 {
     for (int i = 0; i < run->n_ranks; i++) {
         const ek_trace_layers *layers = &run->rank[i].layers;
@@ -65,7 +65,7 @@ static void put_sources(const ek_trace_run *run, ek__section *x)
 }
 
 /* Beside bars, both tables are there, also without rows. */
-static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
+static bool write_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
 {
     ek__view_rows(run, rows, NULL, NULL, -1, x);
     return true;
@@ -82,11 +82,11 @@ void ek__view_trace_layers(const ek_view_run *run, ek__stream *s)
                              "`evenkeel trace` where the "
                              "model's own names do not repeat as layers do; on Ascend profile at level 1 or higher, of "
                              "PyTorch record modules or stacks (with_modules=True or with_stack=True).");
-    put_sources(run->trace, &x);
+    write_sources(run->trace, &x);
     ek__view_note_rest(&x, n - EK__VIEW_MAX_ROWS / 3, "layers", "evenkeel trace --csv DIR has all");
     if (n > 0) {
-        put_bars(run, &x);
-        ek__view_tables(run, "layers", put_table, &x);
+        write_bars(run, &x);
+        ek__view_tables(run, "layers", write_table, &x);
     }
     ek__section_end(&x);
 }

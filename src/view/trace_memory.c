@@ -21,8 +21,8 @@ static double value_of(const ek_trace_memory_point *point, bool reserved)
 }
 
 /* A component's points: the largest of every so many. */
-static void put_line(const ek_trace_run *run, const ek_trace_rank *rank, int first, int end, int step, bool reserved,
-                     ek__section *x)
+static void write_line(const ek_trace_run *run, const ek_trace_rank *rank, int first, int end, int step, bool reserved,
+                       ek__section *x)
 {
     const ek_trace_memory *m = &rank->memory;
     char name[256], key[300];
@@ -50,7 +50,7 @@ static bool has_column(const ek_trace_memory *m, int first, int end, bool reserv
     return false;
 }
 
-static void put_lines(const ek_trace_run *run, ek__section *x)
+static void write_lines(const ek_trace_run *run, ek__section *x)
 {
     int n = 0;
     for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_RANKS; i++)
@@ -67,7 +67,7 @@ static void put_lines(const ek_trace_run *run, ek__section *x)
                 next++;
             for (int reserved = 0; reserved < 2; reserved++)
                 if (has_column(m, k, next, reserved))
-                    put_line(run, &run->rank[i], k, next, step, reserved, x);
+                    write_line(run, &run->rank[i], k, next, step, reserved, x);
         }
     }
     ek__lines_end(x, NAN);
@@ -90,7 +90,7 @@ void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
                              "what is alive at the pointer is less than the curves.");
     if (any)
         ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' curves", "evenkeel trace has their peaks");
-    put_lines(trace, &x);
+    write_lines(trace, &x);
     ek__view_tables(run, "memory", NULL, &x);
     ek__section_end(&x);
 }

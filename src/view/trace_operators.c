@@ -11,7 +11,7 @@ static double percent(double share)
     return isfinite(share) ? 100 * share : 0;
 }
 
-static void put_families(const ek_view_run *run, ek__section *x)
+static void write_families(const ek_view_run *run, ek__section *x)
 {
     const ek_trace_run *trace = run->trace;
     bool any = false;
@@ -35,7 +35,7 @@ static void put_families(const ek_view_run *run, ek__section *x)
 }
 
 /* Operators of every rank in tables of their own. */
-static bool put_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
+static bool write_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
 {
     const ek_trace_run *trace = run->trace;
     if (rows->fields != &ek__trace_operator)
@@ -69,7 +69,7 @@ void ek__view_trace_operators(const ek_view_run *run, ek__stream *s)
         ek__section_note(&x, "Shares are of the summed time of the rank's operators, on Ascend without communication.");
     ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' operators",
                        "evenkeel trace --rank N or --csv DIR shows them");
-    put_families(run, &x);
-    ek__view_tables(run, "operators", put_table, &x);
+    write_families(run, &x);
+    ek__view_tables(run, "operators", write_table, &x);
     ek__section_end(&x);
 }

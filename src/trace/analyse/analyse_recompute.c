@@ -24,7 +24,7 @@ static bool holds(const ek__intervals *set, int64_t time)
     return low > 0 && time < set->at[low - 1].end;
 }
 
-static bool take(const void *user, const ek__event *event)
+static bool is_wanted(const void *user, const ek__event *event)
 {
     const regions *r = user;
     const ek__event *launch = event->kind == EK__EVENT_SET ? NULL : ek__launch_of(r->trace, event);
@@ -39,9 +39,9 @@ static ek_status measure(const ek__trace *trace, regions *r, ek_trace_recompute 
                                ek__event_end(&slice.event[i])))
             return ek__no_memory(err);
     r->inside = true;
-    ek_status status = ek__breakdown_kineto(trace, take, r, &out->recompute, err);
+    ek_status status = ek__breakdown_kineto(trace, is_wanted, r, &out->recompute, err);
     r->inside = false;
-    return status == EK_OK ? ek__breakdown_kineto(trace, take, r, &out->rest, err) : status;
+    return status == EK_OK ? ek__breakdown_kineto(trace, is_wanted, r, &out->rest, err) : status;
 }
 
 ek_status ek__analyse_recompute(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,

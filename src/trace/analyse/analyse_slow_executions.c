@@ -202,7 +202,7 @@ static ek_status grow_slots(table *t, ek_error *err)
     return EK_OK;
 }
 
-static ek_status take_kind(table *t, execution *e, ek_error *err)
+static ek_status read_kind(table *t, execution *e, ek_error *err)
 {
     if (2 * t->n_kinds >= t->n_slots) {
         ek_status status = grow_slots(t, err);
@@ -229,7 +229,7 @@ static ek_status sort_by_kind(table *t, ek_error *err)
 {
     ek_status status = EK_OK;
     for (size_t i = 0; i < t->n && !status; i++)
-        status = take_kind(t, &t->all[i], err);
+        status = read_kind(t, &t->all[i], err);
     if (status)
         return status;
     t->of_kind = ek__alloc(t->n, sizeof *t->of_kind);

@@ -94,7 +94,7 @@ static int64_t larger(int64_t a, int64_t b)
     return b > a ? b : a; /* EK_TRACE_UNKNOWN is the smallest */
 }
 
-static void take_largest(ek_trace_cluster_row *to, const ek_trace_cluster_row *from)
+static void add_largest(ek_trace_cluster_row *to, const ek_trace_cluster_row *from)
 {
     to->computing = larger(to->computing, from->computing);
     to->not_overlapped = larger(to->not_overlapped, from->not_overlapped);
@@ -142,7 +142,7 @@ static ek_status add_stages(ek_trace_run *run, const part *of, size_t n, ek_erro
         ek_trace_cluster_row row = row_of(of[from].step);
         for (to = from + 1; to < n && of[to].stage == of[from].stage; to++) {
             ek_trace_cluster_row other = row_of(of[to].step);
-            take_largest(&row, &other);
+            add_largest(&row, &other);
         }
         row.type = "stage";
         row.index = index_of(run, of + from, to - from);

@@ -178,7 +178,7 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
 
 /* What the durations of one collective tell of each rank: the transfer is no longer than the shortest, unless the
  * rank's own files said it already; the others waited for the rank that took the shortest, unless it waited as well. */
-static void tell_waiting(const ballot *b, const entry *e, int n, int shortest)
+static void report_waiting(const ballot *b, const entry *e, int n, int shortest)
 {
     ek_trace_collective *fast = &b->run->rank[e[shortest].rank].communication.collective[e[shortest].index];
     const int64_t transfer = fast->transit == EK_TRACE_UNKNOWN ? fast->duration : fast->transit;
@@ -208,7 +208,7 @@ static bool vote_on(ballot *b, const entry *e, int n)
         b->n_compared[e[i].rank]++;
         shortest = e[i].duration < e[shortest].duration ? i : shortest;
     }
-    tell_waiting(b, e, n, shortest);
+    report_waiting(b, e, n, shortest);
     b->n_operators++;
     b->n_shortest[e[shortest].rank]++;
     int n_votes = ek__slow_votes(b->duration, n, b->sorted, b->vote);

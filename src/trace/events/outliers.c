@@ -19,7 +19,7 @@ static int by_loss(const void *a, const void *b)
 }
 
 /* Once full, the least bad one stands last. */
-static void put_least_last(ek__outliers *outliers)
+static void add_least_last(ek__outliers *outliers)
 {
     ek_trace_outlier *last = &outliers->of[EK_TRACE_MAX_NAMES - 1];
     int least = EK_TRACE_MAX_NAMES - 1;
@@ -40,7 +40,7 @@ void ek__outliers_add(ek__outliers *outliers, const ek_trace_outlier *one)
     else
         return;
     if (outliers->n == EK_TRACE_MAX_NAMES)
-        put_least_last(outliers);
+        add_least_last(outliers);
 }
 
 static bool keep_text(ek__pool *pool, const char **text)

@@ -71,7 +71,7 @@ static void clear_part(part *p)
 }
 
 /* @return false when memory is out. They come by start. */
-static bool take(part *p, const ek__timed *t)
+static bool store(part *p, const ek__timed *t)
 {
     int64_t end = t->start + t->duration;
     p->first = p->any && p->first < t->start ? p->first : t->start;
@@ -199,7 +199,7 @@ static ek_status finish_one(const ek__table_times *times, size_t from, size_t to
             continue;
         kernels |= own_table;
         other |= !own_table;
-        fine = take(&p, &times->at[i]);
+        fine = store(&p, &times->at[i]);
     }
     ek_status status = fine ? EK_OK : ek__no_memory(err);
     const char *name = ek__texts_at(&times->step, times->at[from].step);

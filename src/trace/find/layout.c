@@ -528,7 +528,7 @@ static bool may_join(const ek__rank_files *rank, int n, const ek__rank_files *al
 }
 
 /* The files of n groups as one. */
-static ek_status put_together(grouping *g, const ek__rank_files *rank, int n, ek__rank_files *out)
+static ek_status join(grouping *g, const ek__rank_files *rank, int n, ek__rank_files *out)
 {
     ek__rank_files all = rank[0];
     all.n_files = 0;
@@ -558,7 +558,7 @@ static ek_status join_ranks(grouping *g, ek__layout *out)
         ek__rank_files all = {0};
         bool one = false;
         if (to - from > 1) {
-            status = put_together(g, rank, to - from, &all);
+            status = join(g, rank, to - from, &all);
             one = status == EK_OK && may_join(rank, to - from, &all);
         }
         if (one)
@@ -591,7 +591,7 @@ static ek_status make_ranks(grouping *g, ek__layout *out)
 }
 
 /* Files of the whole run go to `out`; what else lies beside them in the vendor's folder goes away. */
-static ek_status take_common(grouping *g, ek__layout *out)
+static ek_status add_common(grouping *g, ek__layout *out)
 {
     ek__file_search *s = &g->search;
     int n = 0;
@@ -616,7 +616,7 @@ static ek_status take_common(grouping *g, ek__layout *out)
 static ek_status group(grouping *g, ek__layout *out)
 {
     ek__file_search *s = &g->search;
-    ek_status status = take_common(g, out);
+    ek_status status = add_common(g, out);
     if (status == EK_OK)
         status = find_homes(g);
     for (int i = 0; i < s->n_found && status == EK_OK; i++)

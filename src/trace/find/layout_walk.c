@@ -205,7 +205,7 @@ static ek_status walk(ek__file_search *search, const char *path, const struct st
 
 /* ---- what the user gives ---- */
 
-static ek_status take_file(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
+static ek_status add_file(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
 {
     ek__file_type type;
     /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace.
@@ -278,7 +278,7 @@ ek_status ek__file_search_walk(ek__file_search *search, const char *const *path,
         else if (S_ISDIR(info.st_mode))
             status = walk(search, path[i], &info, &on, err);
         else
-            status = take_file(search, path[i], &info, err);
+            status = add_file(search, path[i], &info, err);
     }
     if (status == EK_OK)
         drop_repeats(search);

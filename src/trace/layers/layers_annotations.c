@@ -41,7 +41,7 @@ static uint8_t direction_of(const char *name, size_t size)
 }
 
 /* The last element of the name, and whether it can be a layer at all. */
-static bool take_name(const work *w, const char *name, const char **element, ek_trace_role *role)
+static bool read_name(const work *w, const char *name, const char **element, ek_trace_role *role)
 {
     const ek_trace_options *o = w->search->options;
     const char *slash = strrchr(name, '/');
@@ -85,7 +85,7 @@ static bool find_meanings(work *w)
         const char *name = ek__trace_name(w->trace, i), *element;
         ek_trace_role role;
         w->meaning[i].layer = -1;
-        if (!w->is_name[i] || !take_name(w, name, &element, &role) || w->search->n_layers >= MAX_RANGE_LAYERS)
+        if (!w->is_name[i] || !read_name(w, name, &element, &role) || w->search->n_layers >= MAX_RANGE_LAYERS)
             continue;
         w->meaning[i].direction = direction_of(name, (size_t)(element - name));
         w->meaning[i].layer = add_layer(w, element, role);

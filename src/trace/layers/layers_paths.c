@@ -53,7 +53,7 @@ typedef struct work {
 
 /* ---- one path ---- */
 
-static bool take_scope(const char **text, const char *scope)
+static bool read_scope(const char **text, const char *scope)
 {
     size_t size = strlen(scope);
     if (strncmp(*text, scope, size) != 0 || (*text)[size] != '/')
@@ -62,12 +62,12 @@ static bool take_scope(const char **text, const char *scope)
     return true;
 }
 
-static bool take_apart(const char *text, path *out)
+static bool split(const char *text, path *out)
 {
     out->n = -1;
-    bool backward = take_scope(&text, "Gradients");
-    bool recompute = take_scope(&text, "recompute_Default");
-    if (!recompute && !take_scope(&text, "Default") && !backward)
+    bool backward = read_scope(&text, "Gradients");
+    bool recompute = read_scope(&text, "recompute_Default");
+    if (!recompute && !read_scope(&text, "Default") && !backward)
         return false;
     out->scope = backward ? EK__SCOPE_BACKWARD : recompute ? EK__SCOPE_RECOMPUTE : EK__SCOPE_FORWARD;
     out->rest = text;
@@ -238,7 +238,7 @@ static bool find_containers(work *w)
     if (!w->container)
         return false;
     for (uint32_t k = 1; k < w->n_prefixes; k++)
-        if (take_apart(prefix_at(w, k), &p))
+        if (split(prefix_at(w, k), &p))
             for (int i = 0; i < p.n; i++)
                 if (!count_element(w, &p, i, w->busy[k]))
                     return false;
@@ -361,7 +361,7 @@ static void find_way(work *w)
         return;
     }
     for (uint32_t k = 1; k < w->n_prefixes; k++) {
-        if (w->busy[k] <= most || !take_apart(prefix_at(w, k), &p))
+        if (w->busy[k] <= most || !split(prefix_at(w, k), &p))
             continue;
         int i = find_named(&p, o->body, o->n_body);
         if (i >= 0 && size_before(&p, i) < sizeof w->body_container) {
@@ -381,7 +381,7 @@ static bool place_prefixes(work *w, ek__path_info *of)
         return false;
     for (uint32_t k = 0; k < w->n_prefixes; k++) {
         of[k].layer = -1;
-        if (k == 0 || !take_apart(prefix_at(w, k), &p))
+        if (k == 0 || !split(prefix_at(w, k), &p))
             continue;
         of[k].layer = find_layer(w, &p);
         of[k].scope = p.scope;

@@ -90,7 +90,7 @@ typedef struct details {
     bool is_subtask;
 } details;
 
-static void take_detail(details *d, const ek__span *key, const ek__span *value)
+static void read_detail(details *d, const ek__span *key, const ek__span *value)
 {
     if (EQUALS(key, "Task Type"))
         d->task_type = *value;
@@ -128,14 +128,14 @@ static void take_detail(details *d, const ek__span *key, const ek__span *value)
         d->is_subtask = true;
 }
 
-static void take_details(const ek__block *block, const ek__raw_event *raw, details *d)
+static void read_details(const ek__block *block, const ek__raw_event *raw, details *d)
 {
     size_t at = 0;
     ek__span key, value;
     *d = (details){0};
     if (raw->args.at)
         while (ek__walk_member(block, &raw->args, &at, &key, &value))
-            take_detail(d, &key, &value);
+            read_detail(d, &key, &value);
 }
 
 /* ---- device events of Kineto ---- */
@@ -209,7 +209,7 @@ static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek_
 }
 
 /* What a collective sends, of the host's call or of its kernel, beside the event itself. */
-static void take_message(ek__part *part, const ek__raw_event *raw, const details *d, uint32_t link, bool kernel)
+static void read_message(ek__part *part, const ek__raw_event *raw, const details *d, uint32_t link, bool kernel)
 {
     ek__event event = {.track = (uint16_t)part->last_track, .link = link, .core = kernel};
     event.detail = link ? collective_key(part, d, true) : 0;
@@ -217,11 +217,11 @@ static void take_message(ek__part *part, const ek__raw_event *raw, const details
         push(part, raw, &event, EK__EVENT_MESSAGE, 0);
 }
 
-static void take_device(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__category meaning,
-                        const ek_trace_options *options, ek__event *event)
+static void add_device(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__category meaning,
+                       const ek_trace_options *options, ek__event *event)
 {
     details d;
-    take_details(block, raw, &d);
+    read_details(block, raw, &d);
     part->has_cuda = true;
     event->link = link_number(&d.correlation);
     ek__event_kind kind = meaning == EK__CATEGORY_COPY  ? EK__EVENT_COPY
@@ -234,13 +234,13 @@ static void take_device(ek__part *part, const ek__block *block, const ek__raw_ev
     }
     push(part, raw, event, kind, name);
     if (kind == EK__EVENT_COLLECTIVE && options && options->measure)
-        take_message(part, raw, &d, event->link, true);
+        read_message(part, raw, &d, event->link, true);
 }
 
-static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
+static void add_runtime(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
 {
     details d;
-    take_details(block, raw, &d);
+    read_details(block, raw, &d);
     part->has_cuda = true;
     event->link = link_number(&d.correlation);
     event->detail = link_number(&d.external);
@@ -261,14 +261,14 @@ static uint32_t shape_text(ek__part *part, const ek__raw_event *raw, const detai
 }
 
 /* An operator of the host that tells the shapes it was called with, or a collective's call. @return false for others */
-static bool take_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw,
-                        const ek_trace_options *options, ek__event *event)
+static bool add_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                       const ek_trace_options *options, ek__event *event)
 {
     details d;
     bool measure = options && options->measure;
     if (!raw->args.at || !(CONTAINS(&raw->args, "Input ") || (measure && CONTAINS(&raw->args, "Collective name"))))
         return false;
-    take_details(block, raw, &d);
+    read_details(block, raw, &d);
     event->link = link_number(&d.external);
     bool shaped = event->link && d.dims.at;
     if (shaped) {
@@ -279,13 +279,13 @@ static bool take_shapes(ek__part *part, const ek__block *block, const ek__raw_ev
         push(part, raw, event, EK__EVENT_SHAPE, measure ? shape_text(part, raw, &d) : 0);
     }
     if (measure && d.collective.at)
-        take_message(part, raw, &d, event->link, false);
+        read_message(part, raw, &d, event->link, false);
     return shaped;
 }
 
 /* ---- device events of Ascend ---- */
 
-static void take_task(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
+static void add_task(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
 {
     event->core = (uint8_t)ek__task_core(&d->task_type, &raw->name);
     event->detail = d->operator_name.at ? ek__part_text(part, &d->operator_name) : 0;
@@ -303,7 +303,7 @@ static bool may_be(int kind, const ek__event *event)
 }
 
 /* A task of a collective: what tells its waiting from its transfer. */
-static void take_subtask(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
+static void add_subtask(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
 {
     bool notify = STARTS(&raw->name, "Notify");
     if (notify && contains_any_case(&raw->name, "wait") && may_be(EK__EVENT_WAIT, event)) {
@@ -313,7 +313,7 @@ static void take_subtask(ek__part *part, const ek__raw_event *raw, const details
         push(part, raw, event, EK__EVENT_TRANSFER, ek__part_text(part, &raw->name));
 }
 
-static bool take_overlap(ek__part *part, const ek__raw_event *raw, ek__event *event)
+static bool add_overlap(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     const ek__span *name = &raw->name;
     ek__event_kind kind;
@@ -333,7 +333,7 @@ static bool take_overlap(ek__part *part, const ek__raw_event *raw, ek__event *ev
 
 /* ---- the host ---- */
 
-static bool take_step(ek__part *part, const ek__raw_event *raw, ek__event *event)
+static bool read_step(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     static const char mark[] = "ProfilerStep#";
     const char *found = raw->name.at;
@@ -346,10 +346,10 @@ static bool take_step(ek__part *part, const ek__raw_event *raw, ek__event *event
 }
 
 /* What may stand in any host layer. @return false when it is nothing known */
-static bool take_host(ek__part *part, const ek__raw_event *raw, ek__event *event)
+static bool add_host(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     const ek__span *name = &raw->name;
-    if (take_step(part, raw, event))
+    if (read_step(part, raw, event))
         return true;
     if (STARTS(name, "enumerate(DataLoader)#"))
         push(part, raw, event, EK__EVENT_DATA, ek__part_text(part, name));
@@ -362,7 +362,7 @@ static bool take_host(ek__part *part, const ek__raw_event *raw, ek__event *event
 }
 
 /* Calls of CANN's layers carry the layer in their name. @return false for other names */
-static bool take_cann(ek__part *part, const ek__raw_event *raw, ek__event *event)
+static bool add_cann(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     const ek__span *name = &raw->name;
     const char *at = name->size > 0 ? memchr(name->at, '@', name->size < 12 ? name->size : 12) : NULL;
@@ -380,7 +380,7 @@ static bool take_cann(ek__part *part, const ek__raw_event *raw, ek__event *event
     return true;
 }
 
-static void take_python(ek__part *part, const ek__raw_event *raw, ek__event *event)
+static void read_python(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     if (STARTS(&raw->name, "nn.Module: ")) {
         ek__span module = behind(&raw->name, sizeof "nn.Module: " - 1);
@@ -388,11 +388,11 @@ static void take_python(ek__part *part, const ek__raw_event *raw, ek__event *eve
     } else if (ends_with(&raw->name, ": recompute_fn"))
         push(part, raw, event, EK__EVENT_RECOMPUTE, ek__part_text(part, &raw->name));
     else
-        take_host(part, raw, event);
+        add_host(part, raw, event);
 }
 
 /* "Iteration 2"; "FP_BP Time 2" and "Reduce_1_0" are parts of it. */
-static void take_iteration(ek__part *part, const ek__raw_event *raw, ek__event *event)
+static void add_iteration(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     ek__span number = behind(&raw->name, STARTS(&raw->name, "Iteration ") ? sizeof "Iteration " - 1 : 0);
     if (number.size == raw->name.size || number.size == 0 || number.at[0] < '0' || number.at[0] > '9')
@@ -404,18 +404,18 @@ static void take_iteration(ek__part *part, const ek__raw_event *raw, ek__event *
 /* ---- one event ---- */
 
 /* No category: what Ascend's layers and MindSpore write. */
-static void take_plain(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
+static void read_plain(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
 {
     details d;
-    if (take_overlap(part, raw, event) || take_cann(part, raw, event) || take_host(part, raw, event))
+    if (add_overlap(part, raw, event) || add_cann(part, raw, event) || add_host(part, raw, event))
         return;
-    take_details(block, raw, &d);
+    read_details(block, raw, &d);
     if (d.task_type.at) {
-        take_task(part, raw, &d, event);
+        add_task(part, raw, &d, event);
         return;
     }
     if (d.is_subtask) {
-        take_subtask(part, raw, &d, event);
+        add_subtask(part, raw, &d, event);
         return;
     }
     const ek__span *name = &raw->name;
@@ -430,35 +430,35 @@ static void take_plain(ek__part *part, const ek__block *block, const ek__raw_eve
 }
 
 /* An event that lasts, of whose time only the duration is known so far. */
-static void take_lasting(ek__part *part, const ek__block *block, const ek__raw_event *raw,
-                         const ek_trace_options *options, int64_t duration)
+static void add_lasting(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                        const ek_trace_options *options, int64_t duration)
 {
     ek__event event = {.track = (uint16_t)part->last_track, .duration = duration};
     switch (part->category[part->last_category].meaning) {
     case EK__CATEGORY_NONE:
-        take_plain(part, block, raw, &event);
+        read_plain(part, block, raw, &event);
         break;
     case EK__CATEGORY_KERNEL:
     case EK__CATEGORY_COPY:
     case EK__CATEGORY_SET:
-        take_device(part, block, raw, part->category[part->last_category].meaning, options, &event);
+        add_device(part, block, raw, part->category[part->last_category].meaning, options, &event);
         break;
     case EK__CATEGORY_RUNTIME:
-        take_runtime(part, block, raw, &event);
+        add_runtime(part, block, raw, &event);
         break;
     case EK__CATEGORY_USER:
-        if (!take_host(part, raw, &event))
+        if (!add_host(part, raw, &event))
             push(part, raw, &event, EK__EVENT_ANNOTATION, ek__part_text(part, &raw->name));
         break;
     case EK__CATEGORY_DEVICE_USER:
         push(part, raw, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
         break;
     case EK__CATEGORY_HOST_OP:
-        if (!take_host(part, raw, &event))
-            take_shapes(part, block, raw, options, &event);
+        if (!add_host(part, raw, &event))
+            add_shapes(part, block, raw, options, &event);
         break;
     case EK__CATEGORY_PYTHON:
-        take_python(part, raw, &event);
+        read_python(part, raw, &event);
         break;
     case EK__CATEGORY_ENQUEUE:
         part->has_torch = true;
@@ -468,16 +468,16 @@ static void take_lasting(ek__part *part, const ek__block *block, const ek__raw_e
         part->n_dequeue++;
         break;
     case EK__CATEGORY_ITERATION:
-        take_iteration(part, raw, &event);
+        add_iteration(part, raw, &event);
         break;
     default:
-        take_host(part, raw, &event);
+        add_host(part, raw, &event);
         break;
     }
 }
 
-static void take_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
-                          const ek_trace_options *options)
+static void add_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                         const ek_trace_options *options)
 {
     ek__part_track *track = &part->tracks.at[part->last_track];
     int64_t duration;
@@ -489,11 +489,11 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
     }
     if (__builtin_add_overflow(track->total_ns, duration, &track->total_ns))
         track->total_ns = INT64_MAX;
-    take_lasting(part, block, raw, options, duration);
+    add_lasting(part, block, raw, options, duration);
 }
 
 /* Its other half may stand in another block: the store brings them together. An end needs no name. */
-static void take_half(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
+static void add_half(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
 {
     const bool begins = raw->phase == 'B';
     const size_t n_before = part->n_events;
@@ -506,7 +506,7 @@ static void take_half(ek__part *part, const ek__block *block, const ek__raw_even
         return;
     }
     if (begins)
-        take_lasting(part, block, raw, options, EK__HALF_OPEN);
+        add_lasting(part, block, raw, options, EK__HALF_OPEN);
     half.kept = part->n_events > n_before;
     ek__half *room = ek__with_room(part->half, &part->halves_capacity, part->n_halves + 1, sizeof *room);
     if (!room) {
@@ -517,7 +517,7 @@ static void take_half(ek__part *part, const ek__block *block, const ek__raw_even
     part->half[part->n_halves++] = half;
 }
 
-static void take_flow(ek__part *part, const ek__raw_event *raw)
+static void add_flow(ek__part *part, const ek__raw_event *raw)
 {
     ek__event event = {.track = (uint16_t)part->last_track, .kind = EK__EVENT_FLOW};
     switch (part->category[part->last_category].meaning) {
@@ -552,9 +552,9 @@ static void take_flow(ek__part *part, const ek__raw_event *raw)
 void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
 {
     if (raw->phase == 'X')
-        take_complete(part, block, raw, options);
+        add_complete(part, block, raw, options);
     else if (raw->phase == 'B' || raw->phase == 'E')
-        take_half(part, block, raw, options);
+        add_half(part, block, raw, options);
     else
-        take_flow(part, raw);
+        add_flow(part, raw);
 }

@@ -277,7 +277,7 @@ static bool make_pairs(clocks_work *w)
 
 /* ---- the tree ---- */
 
-static void take_pair(ek_trace_clocks *clocks, const pair *p, bool from_a)
+static void store_pair(ek_trace_clocks *clocks, const pair *p, bool from_a)
 {
     ek_trace_clock *known = &clocks->clock[from_a ? p->a : p->b], *fresh = &clocks->clock[from_a ? p->b : p->a];
     fresh->known = true;
@@ -303,7 +303,7 @@ static void grow_tree(clocks_work *w)
         }
         if (!best)
             return;
-        take_pair(c, best, c->clock[best->a].known);
+        store_pair(c, best, c->clock[best->a].known);
     }
 }
 

@@ -133,7 +133,7 @@ static void end_member(ek__gunzip *g)
         stop(g, "the library that inflates failed");
 }
 
-static void take_result(ek__gunzip *g, int code)
+static void add_result(ek__gunzip *g, int code)
 {
     if (code == Z_STREAM_END)
         end_member(g);
@@ -175,7 +175,7 @@ size_t ek__gunzip_read(ek__gunzip *g, char *to, size_t size)
         n += room - g->z.avail_out;
         g->out += (int64_t)(room - g->z.avail_out);
         g->pending = g->z.avail_out == 0;
-        take_result(g, code);
+        add_result(g, code);
     }
     return n;
 }

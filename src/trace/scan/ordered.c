@@ -26,7 +26,7 @@ typedef struct reading {
     bool out_of_memory; /* for a part; under the lock of feeding */
 } reading;
 
-static bool take_block(reading *r, ek__block *block)
+static bool add_block(reading *r, ek__block *block)
 {
     pthread_mutex_lock(&r->feeding);
     bool taken = !r->stopped && r->how->go_on(r->how->user) && ek__feed_next(r->how->feed, block);
@@ -93,7 +93,7 @@ static void *work(void *argument)
     reading *r = argument;
     ek__block block = {0};
     void *part = ek__alloc(1, r->how->part_size);
-    while (part && take_block(r, &block)) {
+    while (part && add_block(r, &block)) {
         r->how->fill(r->how->user, part, &block);
         merge_in_turn(r, block.sequence, &part);
     }

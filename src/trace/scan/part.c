@@ -47,7 +47,7 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool take_hex(const char *text, size_t size, uint32_t *code)
+static bool read_hex(const char *text, size_t size, uint32_t *code)
 {
     *code = 0;
     if (size < 4)
@@ -62,13 +62,13 @@ static bool take_hex(const char *text, size_t size, uint32_t *code)
 }
 
 /* "\uXXXX" or a surrogate pair of two, behind its "\u". @return bytes taken; 0 for what is none, kept as it stands */
-static size_t take_unicode(const char *text, size_t size, uint32_t *code)
+static size_t read_unicode(const char *text, size_t size, uint32_t *code)
 {
     uint32_t low;
-    if (!take_hex(text, size, code))
+    if (!read_hex(text, size, code))
         return 0;
     if (*code >= 0xd800 && *code < 0xdc00 && size >= 10 && text[4] == '\\' && text[5] == 'u' &&
-        take_hex(text + 6, size - 6, &low) && low >= 0xdc00 && low < 0xe000) {
+        read_hex(text + 6, size - 6, &low) && low >= 0xdc00 && low < 0xe000) {
         *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
         return 10;
     }
@@ -93,7 +93,7 @@ static size_t decode(const char *text, size_t size, char *out)
         size_t taken;
         if (known)
             out[n++] = to[known - from];
-        else if (c == 'u' && (taken = take_unicode(text + i + 1, size - i - 1, &code)) > 0) {
+        else if (c == 'u' && (taken = read_unicode(text + i + 1, size - i - 1, &code)) > 0) {
             n += (size_t)ek__utf8_put(code, out + n);
             i += taken;
         } else
@@ -254,7 +254,7 @@ bool ek__part_place(ek__part *part, const ek__raw_event *raw)
     return find_track(part, raw) >= 0 && find_category(part, &raw->cat) >= 0;
 }
 
-static void take(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
+static void add(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
 {
     unsigned char phase = (unsigned char)raw->phase;
     part->n_items++;
@@ -276,7 +276,7 @@ void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_option
     ek__raw_event raw;
     ek__walk_state step;
     while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)
-        take(part, block, &raw, options);
+        add(part, block, &raw, options);
     part->n_items += walk.n_others;
     part->n_odd += walk.n_others;
     if (step == EK__WALK_DAMAGED)

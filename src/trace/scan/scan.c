@@ -323,7 +323,7 @@ static void index_words_plain(ek__block *block, size_t n_words)
 
 /* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. Two words,
  * as 64 bits from anywhere on are read at once. */
-static void put_sentinels(ek__block *block, size_t n_words)
+static void add_sentinels(ek__block *block, size_t n_words)
 {
     for (size_t w = n_words; w < n_words + 2; w++) {
         block->quote[w] = block->stop[w] = ~UINT64_C(0);
@@ -338,13 +338,13 @@ void ek__block_index(ek__block *block, size_t size, bool plain)
 #ifdef HAVE_AVX2
     if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul")) {
         index_words_avx2(block, n_words);
-        put_sentinels(block, n_words);
+        add_sentinels(block, n_words);
         return;
     }
 #endif
     (void)plain;
     index_words_plain(block, n_words);
-    put_sentinels(block, n_words);
+    add_sentinels(block, n_words);
 }
 
 /* ---- outside the event array ---- */
@@ -418,7 +418,7 @@ static bool head_byte(ek__feed *feed, char c)
 
 /* How many bytes belong to the header: up to and with the '[' of the event array, or all. `offset` is that of data[0].
  */
-static size_t take_head(ek__feed *feed, const char *data, size_t size, int64_t offset, bool *opened)
+static size_t parse_head(ek__feed *feed, const char *data, size_t size, int64_t offset, bool *opened)
 {
     size_t n = 0;
     *opened = false;
@@ -515,7 +515,7 @@ static void read_head(ek__feed *feed, ek__block *block)
         size_t n = read_full(feed, block->data, BLOCK_BYTES), start = 0;
         if (first && n >= 3 && memcmp(block->data, "\xef\xbb\xbf", 3) == 0)
             start = 3;
-        start += take_head(feed, block->data + start, n - start, feed->offset - (int64_t)(n - start), &opened);
+        start += parse_head(feed, block->data + start, n - start, feed->offset - (int64_t)(n - start), &opened);
         if (opened) {
             feed->mode = EVENTS;
             feed->has_events = true;
@@ -535,7 +535,7 @@ static bool only_separators(const char *text, size_t size)
 }
 
 /* The file ended before the array did. */
-static void tell_cut(ek__feed *feed, const ek__block *block, size_t border, size_t size)
+static void report_cut(ek__feed *feed, const ek__block *block, size_t border, size_t size)
 {
     feed->mode = ENDED;
     if (only_separators(block->data + border, size - border))
@@ -551,7 +551,7 @@ static void read_tail(ek__feed *feed)
     size_t n;
     bool opened;
     while (feed->mode == TAIL && (n = read_full(feed, buffer, sizeof buffer)) > 0)
-        take_head(feed, buffer, n, feed->offset - (int64_t)n, &opened);
+        parse_head(feed, buffer, n, feed->offset - (int64_t)n, &opened);
     feed->mode = ENDED;
     if (feed->head.depth > 0)
         set_problem(feed, feed->offset, "the file is cut after its events");
@@ -574,13 +574,13 @@ static bool frame_block(ek__feed *feed, ek__block *block)
         bool opened;
         block->size = f.array_end;
         feed->mode = TAIL;
-        take_head(feed, block->data + f.array_end, size - f.array_end, begin + (int64_t)f.array_end, &opened);
+        parse_head(feed, block->data + f.array_end, size - f.array_end, begin + (int64_t)f.array_end, &opened);
         feed->n_carry = 0;
         return true;
     }
     block->size = f.border;
     if (feed->end_of_file) {
-        tell_cut(feed, block, f.border, size);
+        report_cut(feed, block, f.border, size);
         return true;
     }
     if (size - f.border > EK__EVENT_MAX_BYTES) {
@@ -705,7 +705,7 @@ static size_t skip_nested(const ek__block *block, size_t from)
 }
 
 /* A value at `at`. @return the byte behind it, or 0 with *wrong set */
-static inline size_t take_value(const ek__block *block, size_t at, ek__span *value, size_t *wrong)
+static inline size_t read_value(const ek__block *block, size_t at, ek__span *value, size_t *wrong)
 {
     const char *data = block->data;
     char first = data[at];
@@ -726,7 +726,7 @@ static inline size_t take_value(const ek__block *block, size_t at, ek__span *val
 }
 
 /* A key with its colon at `at`. @return where its value begins, or 0 with *wrong set */
-static inline size_t take_key(const ek__block *block, size_t at, ek__span *key, size_t *wrong)
+static inline size_t read_key(const ek__block *block, size_t at, ek__span *key, size_t *wrong)
 {
     const char *data = block->data;
     *wrong = at;
@@ -786,7 +786,7 @@ static inline ek__span *known_key(ek__raw_event *event, ek__span *phase, const c
 }
 
 /* A member of an event at `at`. @return the byte behind its value, or 0 with *wrong set */
-static inline size_t take_member(const ek__block *block, size_t at, ek__raw_event *event, ek__span *phase,
+static inline size_t read_member(const ek__block *block, size_t at, ek__raw_event *event, ek__span *phase,
                                  size_t *wrong)
 {
     const char *data = block->data;
@@ -799,11 +799,11 @@ static inline size_t take_member(const ek__block *block, size_t at, ek__raw_even
     ek__span *value = known_key(event, phase, data + at + 1, &size);
     size_t value_at = at + size + 4;
     if (!value || data[value_at - 2] != ':' || data[value_at - 1] != ' ' || is_blank(data[value_at])) {
-        value_at = take_key(block, at, &key, wrong);
+        value_at = read_key(block, at, &key, wrong);
         if (value_at == 0)
             return 0;
     }
-    return take_value(block, value_at, value ? value : &other, wrong);
+    return read_value(block, value_at, value ? value : &other, wrong);
 }
 
 /* A quarter of the bytes of an Ascend trace are counters, which end with their phase. The last quote closes "C", since
@@ -833,7 +833,7 @@ static inline void clear_span(ek__span *span)
 }
 
 /* The members of the object that opens at walk->at. */
-static ek__walk_state take_event(ek__walk *walk, ek__raw_event *event, bool skip_counters)
+static ek__walk_state add_event(ek__walk *walk, ek__raw_event *event, bool skip_counters)
 {
     const ek__block *block = walk->block;
     size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
@@ -856,7 +856,7 @@ static ek__walk_state take_event(ek__walk *walk, ek__raw_event *event, bool skip
         return EK__WALK_EVENT;
     }
     while (block->data[at] != '}') {
-        size_t end = at < block->size ? take_member(block, at, event, &phase, &wrong) : 0;
+        size_t end = at < block->size ? read_member(block, at, event, &phase, &wrong) : 0;
         if (end == 0) {
             walk->at = at < block->size ? wrong : at;
             return EK__WALK_DAMAGED;
@@ -896,7 +896,7 @@ static bool is_literal(const ek__span *token)
 static size_t skip_other(const ek__block *block, size_t at)
 {
     ek__span value;
-    size_t wrong, end = take_value(block, at, &value, &wrong);
+    size_t wrong, end = read_value(block, at, &value, &wrong);
     return end != 0 && (value.quoted || *value.at == '[' || is_literal(&value)) ? end : 0;
 }
 
@@ -912,7 +912,7 @@ static inline ek__walk_state walk_on(ek__walk *walk, ek__raw_event *event, bool 
         if (at >= block->size)
             return EK__WALK_END;
         if (block->data[at] == '{')
-            return take_event(walk, event, skip_counters);
+            return add_event(walk, event, skip_counters);
         size_t behind = separated ? skip_other(block, at) : 0;
         if (behind == 0)
             return EK__WALK_DAMAGED;
@@ -943,8 +943,8 @@ bool ek__walk_member(const ek__block *block, const ek__span *object, size_t *at,
         here++;
     if (here >= last)
         return false;
-    size_t value_at = take_key(block, here, key, &wrong);
-    size_t end = value_at ? take_value(block, value_at, value, &wrong) : 0;
+    size_t value_at = read_key(block, here, key, &wrong);
+    size_t end = value_at ? read_value(block, value_at, value, &wrong) : 0;
     if (end == 0 || end > last)
         return false;
     *at = end;

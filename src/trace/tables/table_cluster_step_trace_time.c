@@ -9,7 +9,7 @@ typedef struct reading {
     int type, index; /* columns */
 } reading;
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     const reading *r = user;
     ek_trace_run *run = r->run;
@@ -53,7 +53,7 @@ ek_status ek__table_cluster_step_trace_time(const ek__table_in *in, ek_error *er
     if (!status)
         status = ek__step_columns_find(in, csv, &r.column, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &r, err);
+        status = ek__table_rows(in, csv, add_row, &r, err);
     ek__csv_close(csv);
     return status;
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "trace/events/links.h"
-#include "trace/text/side_json.h"
 #include "trace/tables/table_rows.h"
+#include "trace/text/side_json.h"
 
 /* link_info of the last row that has one. */
 typedef struct last {
@@ -19,7 +19,7 @@ typedef struct last {
     int64_t line;
 } last;
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     last *l = user;
     const char *cell = ek__csv_cell(csv, l->column);
@@ -135,7 +135,7 @@ ek_status ek__table_hccl_raw(const ek__table_in *in, ek_error *err)
     l.column = ek__csv_column(csv, "link_info", NULL);
     status = ek__table_needs(in, l.column, "link_info", err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &l, err);
+        status = ek__table_rows(in, csv, add_row, &l, err);
     if (!status && l.text)
         status = read_links(in, &l, err);
     ek__csv_close(csv);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/tables/kernels.h"
 #include "trace/events/measured.h"
 #include "trace/events/shapes.h"
+#include "trace/tables/kernels.h"
 #include "trace/tables/table_rows.h"
 
 typedef struct columns {
@@ -157,7 +157,7 @@ static bool intern_texts(reading *r, ek__kernel *k)
            k->step != UINT32_MAX && note_shapes(r, k) && note_execution(r, k, type, shapes);
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     reading *r = user;
     ek__kernel k = {.start = EK_TRACE_UNKNOWN, .wait = EK_TRACE_UNKNOWN};
@@ -199,7 +199,7 @@ static ek_status read_table(const ek__table_in *in, ek__csv *csv, reading *r, co
         status = ek__table_needs(in, r->column.duration, "Duration(us)", err);
     r->kernels->has_steps = r->column.step >= 0;
     if (!status)
-        status = ek__table_rows(in, csv, take_row, r, err);
+        status = ek__table_rows(in, csv, add_row, r, err);
     if (status)
         return status;
     if (ops->source) {

@@ -171,7 +171,7 @@ static ek_status add_block(tracker *t, ek__memory_block *one, ek_error *err)
     return EK_OK;
 }
 
-static ek_status take_row(tracker *t, ek_error *err)
+static ek_status add_row(tracker *t, ek_error *err)
 {
     ek__memory_block one = {0};
     int64_t actual = EK_TRACE_UNKNOWN;
@@ -324,7 +324,7 @@ ek_status ek__table_memory_block(const ek__table_in *in, ek_error *err)
     for (bool more = true; !status && more;) {
         status = ek__tracker_csv_next(&t.csv, &more, err);
         if (!status && more)
-            status = take_row(&t, err);
+            status = add_row(&t, err);
     }
     if (!status)
         status = keep(&t, in, err);

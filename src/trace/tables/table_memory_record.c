@@ -50,7 +50,7 @@ static ek_status add_point(record *r, const ek_trace_memory_point *one, ek_error
     return EK_OK;
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     record *r = user;
     ek_trace_memory_point one = {0};
@@ -153,7 +153,7 @@ ek_status ek__table_memory_record(const ek__table_in *in, ek_error *err)
     if (!status)
         status = take_before(&r, &in->rank->memory, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &r, err);
+        status = ek__table_rows(in, csv, add_row, &r, err);
     if (!status)
         status = keep(&r, in, err);
     ek__csv_close(csv);

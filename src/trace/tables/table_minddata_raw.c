@@ -33,7 +33,7 @@ static bool read_int(const ek__csv *csv, int column, ek__left_out *left, int oth
     return false;
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     pipeline *p = user;
     ek_trace_data_op one = {0};
@@ -137,7 +137,7 @@ ek_status ek__table_minddata_raw(const ek__table_in *in, ek_error *err)
                   .pool = in->rank->pool};
     status = ek__table_needs(in, p.id, "op_id", err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &p, err);
+        status = ek__table_rows(in, csv, add_row, &p, err);
     if (!status)
         status = keep(&p, &in->rank->data, err);
     ek__csv_close(csv);

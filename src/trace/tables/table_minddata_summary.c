@@ -30,7 +30,7 @@ static bool parse_time(const char *cell, double *ms)
     return ek__text_is_number(text, ms);
 }
 
-static void take_time(summary *s, int which, const char *cell, int64_t line, ek__left_out *left)
+static void read_time(summary *s, int which, const char *cell, int64_t line, ek__left_out *left)
 {
     double ms = NAN;
     if (s->seen[which] || !*cell)
@@ -43,21 +43,21 @@ static void take_time(summary *s, int which, const char *cell, int64_t line, ek_
     s->time[which] = ms >= 0 && ms <= 1e15 ? ms : NAN;
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     (void)err;
     summary *s = user;
     for (int i = 0; i < N_TIMES; i++) {
         if (strcasecmp(ek__csv_cell(csv, 0), time_name[i]) == 0)
-            take_time(s, i, ek__csv_cell(csv, 1), ek__csv_line(csv), left);
+            read_time(s, i, ek__csv_cell(csv, 1), ek__csv_line(csv), left);
         else if (s->column[i] >= 0)
-            take_time(s, i, ek__csv_cell(csv, s->column[i]), ek__csv_line(csv), left);
+            read_time(s, i, ek__csv_cell(csv, s->column[i]), ek__csv_line(csv), left);
     }
     return EK_OK;
 }
 
 /* Where the times stand: below a name in the header, or beside it. */
-static void take_header(summary *s, const ek__csv *csv)
+static void read_header(summary *s, const ek__csv *csv)
 {
     ek__left_out ignored = {0};
     for (int i = 0; i < N_TIMES; i++) {
@@ -65,7 +65,7 @@ static void take_header(summary *s, const ek__csv *csv)
         s->column[i] = ek__csv_column(csv, time_name[i], NULL);
         if (s->column[i] != 0)
             continue;
-        take_time(s, i, ek__csv_header(csv, 1), 1, &ignored);
+        read_time(s, i, ek__csv_header(csv, 1), 1, &ignored);
         if (s->seen[i])
             s->column[i] = -1;
     }
@@ -78,8 +78,8 @@ ek_status ek__table_minddata_summary(const ek__table_in *in, ek_error *err)
     if (status)
         return status;
     summary s = {0};
-    take_header(&s, csv);
-    status = ek__table_rows(in, csv, take_row, &s, err);
+    read_header(&s, csv);
+    status = ek__table_rows(in, csv, add_row, &s, err);
     ek__csv_close(csv);
     if (status)
         return status;

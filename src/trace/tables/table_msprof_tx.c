@@ -30,7 +30,7 @@ static bool read_time(const marks *m, const ek__csv *csv, int which, ek__left_ou
     return false;
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     marks *m = user;
     ek_trace_mark one = {0};
@@ -104,7 +104,7 @@ ek_status ek__table_msprof_tx(const ek__table_in *in, ek_error *err)
         mark[m.n++] = in->rank->mark[i];
     }
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &m, err);
+        status = ek__table_rows(in, csv, add_row, &m, err);
     ek__csv_close(csv);
     if (status)
         return status;

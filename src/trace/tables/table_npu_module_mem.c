@@ -33,7 +33,7 @@ static ek_status raise_to(modules *m, const char *name, double reserved, ek_erro
     return EK_OK;
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     modules *m = user;
     double reserved = NAN;
@@ -92,7 +92,7 @@ ek_status ek__table_npu_module_mem(const ek__table_in *in, ek_error *err)
     for (int i = 0; !status && i < before->n_modules; i++)
         status = raise_to(&m, before->module[i].component, before->module[i].reserved_mb, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &m, err);
+        status = ek__table_rows(in, csv, add_row, &m, err);
     if (!status)
         status = keep(&m, in, err);
     ek__csv_close(csv);

@@ -41,7 +41,7 @@ typedef struct reading {
     columns column;
 } reading;
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     reading *r = user;
     const columns *c = &r->column;
@@ -126,7 +126,7 @@ ek_status ek__table_op_statistic(const ek__table_in *in, ek_error *err)
     if (!status)
         status = ek__table_needs(in, r.column.count, "Count", err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &r, err);
+        status = ek__table_rows(in, csv, add_row, &r, err);
     if (!status)
         status = stand_in(in, err);
     ek__csv_close(csv);

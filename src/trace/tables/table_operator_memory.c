@@ -13,7 +13,7 @@ typedef struct allocations {
     ek__largest largest, kept;
 } allocations;
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     allocations *a = user;
     ek__sized one;
@@ -85,7 +85,7 @@ ek_status ek__table_operator_memory(const ek__table_in *in, ek_error *err)
     if (!status)
         status = take_before(&a.kept, &a.index, before->kept, before->n_kept, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &a, err);
+        status = ek__table_rows(in, csv, add_row, &a, err);
     if (!status)
         status = keep(&a, in, err);
     ek__csv_close(csv);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/text/side_json.h"
 #include "trace/tables/tables.h"
+#include "trace/text/side_json.h"
 
-static void take_producer(ek_trace_rank *rank, const json_t *root)
+static void read_producer(ek_trace_rank *rank, const json_t *root)
 {
     const char *key;
     json_t *value;
@@ -43,7 +43,7 @@ ek_status ek__table_profiler_info(const ek__table_in *in, ek_error *err)
     if (status)
         return status;
     int number;
-    take_producer(rank, root);
+    read_producer(rank, root);
     if (rank->rank == EK_TRACE_NO_RANK && ek__side_json_whole(json_object_get(root, "rank_id"), &number))
         rank->rank = number;
     if (ek__side_json_whole(json_object_get(root, "rank_size"), &number))

@@ -4,24 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/text/side_json.h"
 #include "trace/tables/tables.h"
+#include "trace/text/side_json.h"
 
-static void take_largest(const json_t *from, const char *name, int *to)
+static void add_largest(const json_t *from, const char *name, int *to)
 {
     int value;
     if (ek__side_json_whole(json_object_get(from, name), &value) && value > *to)
         *to = value;
 }
 
-static void take_sizes(const json_t *sizes, ek_trace_topology *t)
+static void add_sizes(const json_t *sizes, ek_trace_topology *t)
 {
-    take_largest(sizes, "tensor_model_parallel_size", &t->tensor);
-    take_largest(sizes, "pipeline_model_parallel_size", &t->pipeline);
-    take_largest(sizes, "data_parallel_size", &t->data);
-    take_largest(sizes, "context_parallel_size", &t->context);
-    take_largest(sizes, "expert_model_parallel_size", &t->expert);
-    take_largest(sizes, "world_size", &t->world_size);
+    add_largest(sizes, "tensor_model_parallel_size", &t->tensor);
+    add_largest(sizes, "pipeline_model_parallel_size", &t->pipeline);
+    add_largest(sizes, "data_parallel_size", &t->data);
+    add_largest(sizes, "context_parallel_size", &t->context);
+    add_largest(sizes, "expert_model_parallel_size", &t->expert);
+    add_largest(sizes, "world_size", &t->world_size);
     t->sequence_parallel = t->sequence_parallel || json_is_true(json_object_get(sizes, "sequence_parallel"));
     t->tells_sequence_parallel = t->tells_sequence_parallel || json_object_get(sizes, "sequence_parallel");
     t->known = t->known || json_object_size(sizes) > 0;
@@ -41,7 +41,7 @@ static void read_group(const char *key, const json_t *value, ek_trace_group *out
     *n_room += (size_t)out->n_ranks;
 }
 
-static void take_stage(const json_t *value, ek_trace_rank *rank)
+static void read_stage(const json_t *value, ek_trace_rank *rank)
 {
     const char *name = json_string_value(json_object_get(value, "group_name"));
     const json_t *ranks = json_object_get(value, "global_ranks");
@@ -57,7 +57,7 @@ static void take_stage(const json_t *value, ek_trace_rank *rank)
             rank->stage = (int)i;
 }
 
-static ek_status take_groups(const ek__table_in *in, const json_t *groups, ek_error *err)
+static ek_status add_groups(const ek__table_in *in, const json_t *groups, ek_error *err)
 {
     const char *key;
     json_t *value;
@@ -72,7 +72,7 @@ static ek_status take_groups(const ek__table_in *in, const json_t *groups, ek_er
         json_object_foreach((json_t *)groups, key, value)
         {
             read_group(key, value, &group[n++], room, &used, &n_bad);
-            take_stage(value, in->rank);
+            read_stage(value, in->rank);
         }
         status = ek__topology_add(in->run, group, n, err);
     }
@@ -95,12 +95,12 @@ ek_status ek__table_profiler_metadata(const ek__table_in *in, ek_error *err)
         return status;
     const json_t *sizes = json_object_get(root, "distributed_args");
     int number;
-    take_sizes(sizes, &in->run->topology);
+    add_sizes(sizes, &in->run->topology);
     if (in->rank->rank == EK_TRACE_NO_RANK && ek__side_json_whole(json_object_get(sizes, "rank"), &number))
         in->rank->rank = number;
     if (ek__side_json_whole(json_object_get(sizes, "world_size"), &number))
         in->rank->world_size = number;
-    status = take_groups(in, json_object_get(root, "parallel_group_info"), err);
+    status = add_groups(in, json_object_get(root, "parallel_group_info"), err);
     json_decref(root);
     return status;
 }

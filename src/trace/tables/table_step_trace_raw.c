@@ -48,7 +48,7 @@ typedef struct raw_reading {
     bool full; /* there are so many steps that none is looked for any more */
 } raw_reading;
 
-static ek_status take_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     raw_reading *r = user;
     const raw_columns *c = &r->column;
@@ -87,7 +87,7 @@ ek_status ek__table_step_trace_raw(const ek__table_in *in, ek_error *err)
         return status;
     status = find_raw_columns(in, csv, &r.column, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_raw_row, &r, err);
+        status = ek__table_rows(in, csv, add_raw_row, &r, err);
     ek__csv_close(csv);
     return status;
 }
@@ -203,7 +203,7 @@ typedef struct part_reading {
     int n;
 } part_reading;
 
-static ek_status take_part_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_part_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     part_reading *r = user;
     if (r->n >= EK__MAX_TABLE_STEPS) {
@@ -219,7 +219,7 @@ static ek_status take_part_row(void *user, const ek__csv *csv, ek__left_out *lef
 }
 
 /* "..._pipeline-parallel_S_N_R.csv": stages, ranks, rank. */
-static void take_stage(const ek__table_in *in)
+static void read_stage(const ek__table_in *in)
 {
     int number[3];
     ek__path_part stem = ek__stem_of(ek__last_of(ek__part_of(in->path)));
@@ -239,9 +239,9 @@ ek_status ek__table_cluster_analyse(const ek__table_in *in, ek_error *err)
         return status;
     status = find_part_columns(in, csv, &r.column, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_part_row, &r, err);
+        status = ek__table_rows(in, csv, add_part_row, &r, err);
     ek__csv_close(csv);
     if (!status)
-        take_stage(in);
+        read_stage(in);
     return status ? status : place_parts(in, r.row, r.n, err);
 }

@@ -82,7 +82,7 @@ static ek_status count_rows(const char *path, bool *alone, ek_error *err)
     return status == EK_ERR_INPUT ? EK_OK : status; /* what is wrong with it is told when it is read */
 }
 
-static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
+static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
     reading *r = user;
     ek__step_row row;
@@ -116,7 +116,7 @@ ek_status ek__table_step_trace_time(const ek__table_in *in, ek_error *err)
         return status;
     status = ek__step_columns_find(in, csv, &r.column, err);
     if (!status)
-        status = ek__table_rows(in, csv, take_row, &r, err);
+        status = ek__table_rows(in, csv, add_row, &r, err);
     ek__csv_close(csv);
     if (!status && r.has_device && r.device >= 0 && r.device <= INT_MAX && in->rank->device_id < 0)
         in->rank->device_id = (int)r.device;

@@ -23,7 +23,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static void take(rounding *r, int digit)
+static void add(rounding *r, int digit)
 {
     const uint64_t most = INT64_MAX;
     if (r->value > most / 10 || (r->value == most / 10 && (uint64_t)digit > most % 10))
@@ -78,12 +78,12 @@ static bool with_exponent(const char *digits, const char *end, int64_t n_whole, 
         if (*digits == '.')
             continue;
         if (n++ < n_whole)
-            take(&r, *digits - '0');
+            add(&r, *digits - '0');
         else
             leave_out(&r, *digits - '0');
     }
     for (; n < n_whole && r.value > 0 && !r.overflow; n++)
-        take(&r, 0);
+        add(&r, 0);
     return finish(&r, negative, ns);
 }
 
@@ -156,10 +156,10 @@ bool ek__parse_us(const char *text, size_t size, int64_t *ns)
     rounding r = {.first_left_out = -1};
     int64_t n_whole = 0, n_fraction = 0;
     for (; text < end && is_digit(*text); text++, n_whole++)
-        take(&r, *text - '0');
+        add(&r, *text - '0');
     for (text += text < end && *text == '.'; text < end && is_digit(*text); text++, n_fraction++) {
         if (n_fraction < 3)
-            take(&r, *text - '0');
+            add(&r, *text - '0');
         else
             leave_out(&r, *text - '0');
     }
@@ -171,6 +171,6 @@ bool ek__parse_us(const char *text, size_t size, int64_t *ns)
                with_exponent(digits, text, n_whole + exponent + 3, negative, ns);
     }
     for (; n_fraction < 3; n_fraction++)
-        take(&r, 0);
+        add(&r, 0);
     return finish(&r, negative, ns);
 }
