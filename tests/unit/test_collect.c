@@ -12,6 +12,7 @@
 #include "evenkeel/dryrun.h"
 #include "evenkeel/report.h"
 #include "figures/results.h"
+#include "report/report_internal.h"
 
 static char top[64];
 
@@ -98,7 +99,7 @@ static void expect(const char *what, const char *expected)
     if (strcmp(summary(&all), expected) != 0)
         fail_msg("%s: %s", what, summary(&all));
     const ek_collected collected = {&all, EK_PEAK_ACTUAL, NULL};
-    CHECK_WRITTEN(ek__result_collected.fields, ek_format_find("json")->write_collected, &collected);
+    CHECK_WRITTEN(ek__result_collected.fields, ek__json_collected, &collected);
     ek_collection_clear(&all);
 }
 

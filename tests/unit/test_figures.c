@@ -201,16 +201,6 @@ static void print_titles(const ek__member *f, FILE *out)
         fprintf(out, "%s%s", i ? ", " : "", titles[i]);
 }
 
-/* What stands above its column of the page, or above its columns. */
-static void print_titles(const ek__member *f, FILE *out)
-{
-    const char *const *titles = f->page.titles ? f->page.titles : f->word;
-    if (f->page.at > 0 && f->kind != EK__KIND_BY_WORD)
-        fputs(f->page.title, out);
-    for (int i = 0; f->page.at > 0 && f->kind == EK__KIND_BY_WORD && i < f->n_words; i++)
-        fprintf(out, "%s%s", i ? ", " : "", titles[i]);
-}
-
 /* A list of paths, each as code. */
 static void print_path(const char *path, FILE *out)
 {

@@ -247,7 +247,7 @@ static void names_of_any_bytes_stay_valid(void **state)
 static ek_status write_schedules(const void *nothing, FILE *out, ek_error *err)
 {
     (void)nothing;
-    return ek_format_find("json")->write_schedules(out, err);
+    return ek__json_schedules(out, err);
 }
 
 static void schedules_are_described(void **state)

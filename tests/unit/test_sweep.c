@@ -92,7 +92,6 @@ static void json_has_null_for_what_is_not_there(void **state)
 {
     (void)state;
     char *text = printed(ek__json_sweep);
-    char *text = printed(ek_format_find("json")->write_sweep);
     check_described(&ek__sweep_answer, text, true);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
