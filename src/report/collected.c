@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static int wider(int width, const char *text)
 {
@@ -21,7 +22,7 @@ static void print_usage(const ek_memory_usage *usage, FILE *out)
         usage->head, usage->tail, usage->stage_id, usage->memories);
 }
 
-ek_status ek__yaml_collected(const ek_collected *collected, FILE *out, ek_error *err)
+ek_status ek__collected_write_yaml(const ek_collected *collected, FILE *out, ek_error *err)
 {
     if (collected->usage)
         print_usage(collected->usage, out);
@@ -68,7 +69,7 @@ static void print_round(const ek_round *round, FILE *out)
     }
 }
 
-ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error *err)
+ek_status ek__collected_write_text(const ek_collected *collected, FILE *out, ek_error *err)
 {
     const ek_collection *logs = collected->logs;
     for (int r = 0; r < logs->n_rounds; r++) {

@@ -29,11 +29,11 @@
 JSON_OF(ek__calibration_write_json, ek_calibration, ek__result_calibration.fields)
 JSON_OF(ek__diagnosis_write_json, ek_diagnosis, ek__result_diagnosis.fields)
 JSON_OF(ek__estimate_write_json, ek_estimate_report, ek__result_estimate.fields)
-JSON_OF(ek__json_collected, ek_collected, ek__result_collected.fields)
-JSON_OF(ek__json_guide, ek_guide, ek__result_guide.fields)
-JSON_OF(ek__json_quick, ek_quick_report, &ek__quick_answer)
-JSON_OF(ek__json_sweep, ek_sweep, &ek__sweep_answer)
-JSON_OF(ek__json_uniform, ek_uniform_run, &ek__uniform_answer)
+JSON_OF(ek__collected_write_json, ek_collected, ek__result_collected.fields)
+JSON_OF(ek__guide_write_json, ek_guide, ek__result_guide.fields)
+JSON_OF(ek__quick_write_json, ek_quick_report, &ek__quick_answer)
+JSON_OF(ek__sweep_write_json, ek_sweep, &ek__sweep_answer)
+JSON_OF(ek__uniform_write_json, ek_uniform_run, &ek__uniform_answer)
 JSON_OF(ek__layout_sweep_write_json, ek_layout_sweep_report, &ek__layout_sweep_fields)
 JSON_OF(ek__memory_write_json, ek_memory_report, ek__result_memory.fields)
 JSON_OF(ek__metrics_write_json, ek_metrics_report, ek__result_metrics.fields)
@@ -51,7 +51,7 @@ ek_status ek__devices_write_json(FILE *out, ek_error *err)
     return ek__write_fields(&ek__device_list_fields, &all, NULL, 0, out, err);
 }
 
-ek_status ek__json_schedules(FILE *out, ek_error *err)
+ek_status ek__schedules_write_json(FILE *out, ek_error *err)
 {
     return ek__write_fields(&ek__schedules_answer, ek_schedules, NULL, 0, out, err);
 }

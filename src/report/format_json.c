@@ -4,9 +4,10 @@
 
 #include "report/fields_json.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 /* One answer, or a list of one for every case. */
-ek_status ek__json_report(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__balance_write_json(const ek_report *report, FILE *out, ek_error *err)
 {
     bool list = ek__is_list(report);
     int n = list ? report->n_cases : 1;

@@ -6,6 +6,7 @@
 
 #include "evenkeel/cases.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 enum { CHUNKS_SIZE = EK_MAX_CHUNKS * 6 + 16, KINDS_SIZE = 96 };
 
@@ -449,12 +450,12 @@ static void memory_model(const ek_report *report, FILE *out)
     doubts(report, out);
 }
 
-ek_status ek__text_report(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__balance_write_text(const ek_report *report, FILE *out, ek_error *err)
 {
     bool searched = report->search != NULL;
     int full = searched && report->n_cases > 1 ? 1 : report->n_cases;
     if (report->ranking)
-        ek__text_ranking(report->ranking, out);
+        ek__print_ranking(report->ranking, out);
     if (searched && report->search->status == EK_BALANCE_INFEASIBLE)
         infeasible(report, out);
     for (int i = 0; i < full; i++) {

@@ -6,6 +6,7 @@
 
 #include "evenkeel/cases.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 /* Words that YAML 1.1 reads as something other than a string. */
 static bool is_reserved(const char *word)
@@ -103,7 +104,7 @@ static void write_case(const ek_report *report, int index, FILE *out)
     fputc('\n', out);
 }
 
-ek_status ek__yaml_report(const ek_report *report, FILE *out, ek_error *err)
+ek_status ek__balance_write_yaml(const ek_report *report, FILE *out, ek_error *err)
 {
     fputs("# Plan file of Evenkeel; `simulate` and `balance -manual` read it back.\n# model ", out);
     ek__print_name(report->layers->name, out);

@@ -3,6 +3,7 @@
 
 #include "evenkeel/guide.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 enum { N_LISTS = 4 };
 static const char *const list_name[N_LISTS] = {"offset", "recompute", "select_recompute", "select_comm_recompute"};
@@ -61,7 +62,7 @@ static void print_extremes(const ek_guide *guide, int round, FILE *out)
     fputc('\n', out);
 }
 
-ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err)
+ek_status ek__guide_write_yaml(const ek_guide *guide, FILE *out, ek_error *err)
 {
     for (int r = 0; r < guide->runs.n_rounds; r++) {
         fprintf(out, "round%d:\n", r + 1);
@@ -70,7 +71,7 @@ ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err)
+ek_status ek__guide_write_text(const ek_guide *guide, FILE *out, ek_error *err)
 {
     const ek_dryrun *runs = &guide->runs;
     bool several = runs->n_rounds > 1;

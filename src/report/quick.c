@@ -4,6 +4,7 @@
 
 #include "evenkeel/quick.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static const char *const step_title[EK_QUICK_STEPS] = {
     "even split, nothing recomputed",
@@ -127,7 +128,7 @@ static void print_shortage(const ek_quick *quick, FILE *out)
     fprintf(out, "%s MB too many.\n", ek__fixed(ceil(quick->needed_mb - quick->memory_limit_mb), 0).text);
 }
 
-ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err)
+ek_status ek__quick_write_text(const ek_quick_report *report, FILE *out, ek_error *err)
 {
     const ek_quick *quick = report->quick;
     fputs("quick tuning by hand: ", out);

@@ -10,7 +10,7 @@ static double gap(const ek_ranked *r)
     return r->status == EK_BALANCE_INFEASIBLE ? NAN : r->step_time / r->lower_bound - 1;
 }
 
-void ek__text_ranking(const ek_ranking *ranking, FILE *out)
+void ek__print_ranking(const ek_ranking *ranking, FILE *out)
 {
     int width = (int)strlen("schedule");
     bool bounds = false;

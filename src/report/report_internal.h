@@ -29,28 +29,10 @@ void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE
 /** Memory with the report's unit: "55 821 MB", "9.5 micro-batches". */
 ek__digits ek__memory(const ek_report *report, double value);
 
-/* What ek_write() calls. */
-ek_status ek__text_report(const ek_report *report, FILE *out, ek_error *err);
-ek_status ek__yaml_report(const ek_report *report, FILE *out, ek_error *err);
-ek_status ek__json_report(const ek_report *report, FILE *out, ek_error *err);
-ek_status ek__json_schedules(FILE *out, ek_error *err);
-ek_status ek__json_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
-ek_status ek__json_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
-ek_status ek__json_quick(const ek_quick_report *report, FILE *out, ek_error *err);
-ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err);
-ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err);
-ek_status ek__text_schedules(FILE *out, ek_error *err);
-ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
-ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
-ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err);
-ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err);
-ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err);
 /** Entry of one of a dry run's lists: 0 offset, 1 recompute, 2 select_recompute, 3 select_comm_recompute. */
 int ek__guide_entry(const ek_dryrun *runs, int list, int round, int stage);
-ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error *err);
-ek_status ek__yaml_collected(const ek_collected *collected, FILE *out, ek_error *err);
 /** The table above an answer. */
-void ek__text_ranking(const ek_ranking *ranking, FILE *out);
+void ek__print_ranking(const ek_ranking *ranking, FILE *out);
 
 /** A sentence on what a search's status rests on; NULL for infeasible. */
 const char *ek__status_basis(ek_balance_status status);

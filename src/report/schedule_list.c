@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static void chunks(const ek_schedule *schedule, char *text, size_t size)
 {
@@ -13,7 +14,7 @@ static void chunks(const ek_schedule *schedule, char *text, size_t size)
         snprintf(text, size, "%d..%d", schedule->min_chunks, schedule->max_chunks);
 }
 
-ek_status ek__text_schedules(FILE *out, ek_error *err)
+ek_status ek__schedules_write_text(FILE *out, ek_error *err)
 {
     int width = 0;
     for (const ek_schedule *const *s = ek_schedules; *s; s++)

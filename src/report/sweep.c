@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static void print_row(const ek_sweep *sweep, const ek_sweep_row *row, const ek_sweep_row *before, bool bounds,
                       FILE *out)
@@ -31,7 +32,7 @@ static void print_row(const ek_sweep *sweep, const ek_sweep_row *row, const ek_s
     fprintf(out, "  %s\n", ek_balance_status_name[row->status]);
 }
 
-ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err)
+ek_status ek__sweep_write_text(const ek_sweep *sweep, FILE *out, ek_error *err)
 {
     bool bounds = false;
     for (int i = 0; i < sweep->n; i++)

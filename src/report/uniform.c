@@ -2,6 +2,7 @@
 
 #include "evenkeel/uniform.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 /* Stages next to one another with the same figure share a line. */
 static void live_table(const ek_uniform_run *run, FILE *out)
@@ -35,7 +36,7 @@ static void limit_line(const ek_uniform_run *run, FILE *out)
         fputs("kept\n", out);
 }
 
-ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err)
+ek_status ek__uniform_write_text(const ek_uniform_run *run, FILE *out, ek_error *err)
 {
     const ek_timeline *timeline = &run->timeline;
     const ek_schedule *schedule = timeline->schedule;

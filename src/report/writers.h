@@ -10,6 +10,8 @@
 #include "evenkeel/ir_report.h"
 #include "evenkeel/job.h"
 #include "evenkeel/layout.h"
+#include "evenkeel/report.h"
+#include "evenkeel/sweep.h"
 #include "evenkeel/trace_report.h"
 #include "evenkeel/types.h"
 
@@ -102,6 +104,25 @@ ek_status ek__metrics_write_json(const ek_metrics_report *report, FILE *out, ek_
 /** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
 ek_status ek__metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
 
+/** Simulated and balanced plans, schedules, sweeps, quick tuning, rounds of dry runs and what their logs gave: text and
+ * plan files for people, docs/json.md, docs/guide.md and docs/collect.md for scripts. */
+ek_status ek__collected_write_json(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__collected_write_text(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__collected_write_yaml(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__guide_write_json(const ek_guide *guide, FILE *out, ek_error *err);
+ek_status ek__guide_write_text(const ek_guide *guide, FILE *out, ek_error *err);
+ek_status ek__guide_write_yaml(const ek_guide *guide, FILE *out, ek_error *err);
+ek_status ek__quick_write_json(const ek_quick_report *report, FILE *out, ek_error *err);
+ek_status ek__quick_write_text(const ek_quick_report *report, FILE *out, ek_error *err);
+ek_status ek__balance_write_json(const ek_report *report, FILE *out, ek_error *err);
+ek_status ek__balance_write_text(const ek_report *report, FILE *out, ek_error *err);
+ek_status ek__balance_write_yaml(const ek_report *report, FILE *out, ek_error *err);
+ek_status ek__schedules_write_json(FILE *out, ek_error *err);
+ek_status ek__schedules_write_text(FILE *out, ek_error *err);
+ek_status ek__sweep_write_json(const ek_sweep *sweep, FILE *out, ek_error *err);
+ek_status ek__sweep_write_text(const ek_sweep *sweep, FILE *out, ek_error *err);
+ek_status ek__uniform_write_json(const ek_uniform_run *run, FILE *out, ek_error *err);
+ek_status ek__uniform_write_text(const ek_uniform_run *run, FILE *out, ek_error *err);
 /** The simulated timeline of one case as a Chrome trace (Trace Event Format) that Perfetto opens. */
 ek_status ek__chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
 /** All cases side by side on one time axis, with a table of step, bubble and peak. */

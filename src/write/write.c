@@ -37,26 +37,26 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
 /* X(kind, type, format, expression): of the result `of`, which came with the output `o`. Layouts are coloured by the
  * degree of the pipeline, which tells them apart best: what they cost in time and give in memory goes along with it. */
 #define WRITERS(X)                                                                                                     \
-    X(BALANCE, ek_report, text, ek__text_report(of, out, err))                                                         \
-    X(BALANCE, ek_report, yaml, ek__yaml_report(of, out, err))                                                         \
-    X(BALANCE, ek_report, json, ek__json_report(of, out, err))                                                         \
+    X(BALANCE, ek_report, text, ek__balance_write_text(of, out, err))                                                  \
+    X(BALANCE, ek_report, yaml, ek__balance_write_yaml(of, out, err))                                                  \
+    X(BALANCE, ek_report, json, ek__balance_write_json(of, out, err))                                                  \
     X(BALANCE, ek_report, svg, draw_balance(of, o->index, out, err))                                                   \
     X(BALANCE, ek_report, chrome, ek__chrome_trace_write(of, o->index, out, err))                                      \
-    X(SCHEDULES, void, text, ((void)of, ek__text_schedules(out, err)))                                                 \
-    X(SCHEDULES, void, json, ((void)of, ek__json_schedules(out, err)))                                                 \
-    X(SWEEP, ek_sweep, text, ek__text_sweep(of, out, err))                                                             \
-    X(SWEEP, ek_sweep, json, ek__json_sweep(of, out, err))                                                             \
+    X(SCHEDULES, void, text, ((void)of, ek__schedules_write_text(out, err)))                                           \
+    X(SCHEDULES, void, json, ((void)of, ek__schedules_write_json(out, err)))                                           \
+    X(SWEEP, ek_sweep, text, ek__sweep_write_text(of, out, err))                                                       \
+    X(SWEEP, ek_sweep, json, ek__sweep_write_json(of, out, err))                                                       \
     X(SWEEP, ek_sweep, svg, ek__svg_sweep_write(of, out, err))                                                         \
-    X(UNIFORM, ek_uniform_run, text, ek__text_uniform(of, out, err))                                                   \
-    X(UNIFORM, ek_uniform_run, json, ek__json_uniform(of, out, err))                                                   \
-    X(QUICK, ek_quick_report, text, ek__text_quick(of, out, err))                                                      \
-    X(QUICK, ek_quick_report, json, ek__json_quick(of, out, err))                                                      \
-    X(GUIDE, ek_guide, text, ek__text_guide(of, out, err))                                                             \
-    X(GUIDE, ek_guide, yaml, ek__yaml_guide(of, out, err))                                                             \
-    X(GUIDE, ek_guide, json, ek__json_guide(of, out, err))                                                             \
-    X(COLLECTED, ek_collected, text, ek__text_collected(of, out, err))                                                 \
-    X(COLLECTED, ek_collected, yaml, ek__yaml_collected(of, out, err))                                                 \
-    X(COLLECTED, ek_collected, json, ek__json_collected(of, out, err))                                                 \
+    X(UNIFORM, ek_uniform_run, text, ek__uniform_write_text(of, out, err))                                             \
+    X(UNIFORM, ek_uniform_run, json, ek__uniform_write_json(of, out, err))                                             \
+    X(QUICK, ek_quick_report, text, ek__quick_write_text(of, out, err))                                                \
+    X(QUICK, ek_quick_report, json, ek__quick_write_json(of, out, err))                                                \
+    X(GUIDE, ek_guide, text, ek__guide_write_text(of, out, err))                                                       \
+    X(GUIDE, ek_guide, yaml, ek__guide_write_yaml(of, out, err))                                                       \
+    X(GUIDE, ek_guide, json, ek__guide_write_json(of, out, err))                                                       \
+    X(COLLECTED, ek_collected, text, ek__collected_write_text(of, out, err))                                           \
+    X(COLLECTED, ek_collected, yaml, ek__collected_write_yaml(of, out, err))                                           \
+    X(COLLECTED, ek_collected, json, ek__collected_write_json(of, out, err))                                           \
     X(MEMORY, ek_memory_report, text, ek__memory_write_text(of, out, err))                                             \
     X(MEMORY, ek_memory_report, json, ek__memory_write_json(of, out, err))                                             \
     X(MEMORY, ek_memory_report, csv, ek__memory_write_csv(of, out, err))                                               \

@@ -17,6 +17,7 @@
 #include "evenkeel/uniform.h"
 #include "figures/balance_figures.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 /* 12 layers of time 2 + 4 (+ 1 when recomputed), with a tail of time 3 + 6: equal stages are not the best. */
 static ek_layer body = {.name = "layer",
@@ -162,7 +163,7 @@ static void equal_stages_take_the_closed_form(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_uniform_run run = run_uniform(cases[i].schedule, cases[i].p, cases[i].v, cases[i].m,
                                          "forward=3,backward_input=3,backward_weight=3", 0, 0);
-        CHECK_WRITTEN(&ek__uniform_answer, ek__json_uniform, &run);
+        CHECK_WRITTEN(&ek__uniform_answer, ek__uniform_write_json, &run);
         assert_close_to(run.timeline.step_time, cases[i].step, 1e-9);
         assert_close_to(run.peak, cases[i].peak, 0);
         assert_close_to(run.bubble_share, 1 - cases[i].m * 9 / cases[i].step, 1e-12);

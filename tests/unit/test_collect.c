@@ -13,6 +13,7 @@
 #include "evenkeel/report.h"
 #include "figures/results.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static char top[64];
 
@@ -99,7 +100,7 @@ static void expect(const char *what, const char *expected)
     if (strcmp(summary(&all), expected) != 0)
         fail_msg("%s: %s", what, summary(&all));
     const ek_collected collected = {&all, EK_PEAK_ACTUAL, NULL};
-    CHECK_WRITTEN(ek__result_collected.fields, ek__json_collected, &collected);
+    CHECK_WRITTEN(ek__result_collected.fields, ek__collected_write_json, &collected);
     ek_collection_clear(&all);
 }
 

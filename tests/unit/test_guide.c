@@ -8,10 +8,11 @@
 #include "figures/results.h"
 #include "input.h"
 
+#include "report/report_internal.h"
+#include "report/writers.h"
 #include <lapacke.h>
 #include <math.h>
 #include <unistd.h>
-#include "report/report_internal.h"
 
 static uint64_t random_state = 12345;
 
@@ -515,7 +516,7 @@ static void predicted_peaks_keep_the_limit_where_one_is_given(void **state)
     ek_guide_options options = options_for(8, 64, 15);
     options.layers = &rough;
     ek_guide free_guide = make_guide(&options);
-    CHECK_WRITTEN(ek__result_guide.fields, ek__json_guide, &free_guide);
+    CHECK_WRITTEN(ek__result_guide.fields, ek__guide_write_json, &free_guide);
     double most = 0;
     for (int i = 0; i < 16; i++)
         most = fmax(most, free_guide.peak_mb[i]);

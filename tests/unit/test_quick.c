@@ -9,6 +9,7 @@
 #include "figures/balance_figures.h"
 #include "input.h"
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static uint64_t state;
 
@@ -178,7 +179,7 @@ static void try_case(int p, int n_layers, tally *seen)
         fail_msg("%d stages, %d layers: %s", p, n_layers, err.message);
     compare(&e, &quick);
     const ek_quick_report report = {&model, &quick, NULL};
-    CHECK_WRITTEN(&ek__quick_answer, ek__json_quick, &report);
+    CHECK_WRITTEN(&ek__quick_answer, ek__quick_write_json, &report);
     seen->feasible += e.found;
     seen->infeasible += !e.found;
     for (int s = 0; s < p && e.found; s++)

@@ -8,10 +8,11 @@
 #include <math.h>
 
 #include "report/report_internal.h"
+#include "report/writers.h"
 
 static json_t *parsed(const ek_report *report)
 {
-    char *text = written(report, ek__json_report, NULL, 0);
+    char *text = written(report, ek__balance_write_json, NULL, 0);
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root)
@@ -131,7 +132,7 @@ static void golden_balance(void **state)
     ek_balance_result search = {
         .status = EK_BALANCE_OPTIMAL, .seconds = 1.25, .lower_bound = step, .proved_optimal = true};
     ek_report report = fixture_report(&f, 5000, &search);
-    char *text = written(&report, ek__json_report, NULL, 0);
+    char *text = written(&report, ek__balance_write_json, NULL, 0);
     assert_golden("report_one.json", text);
     free(text);
     fixture_clear(&f);
@@ -247,7 +248,7 @@ static void names_of_any_bytes_stay_valid(void **state)
 static ek_status write_schedules(const void *nothing, FILE *out, ek_error *err)
 {
     (void)nothing;
-    return ek__json_schedules(out, err);
+    return ek__schedules_write_json(out, err);
 }
 
 static void schedules_are_described(void **state)

@@ -8,12 +8,12 @@
 
 static char *text_of(const ek_report *report)
 {
-    return written(report, ek__text_report, NULL, 0);
+    return written(report, ek__balance_write_text, NULL, 0);
 }
 
 static char *yaml_of(const ek_report *report)
 {
-    return written(report, ek__yaml_report, NULL, 0);
+    return written(report, ek__balance_write_yaml, NULL, 0);
 }
 
 static void assert_says(const char *text, const char *what)
@@ -256,7 +256,7 @@ static void plans_are_read_back(void **state)
     for (int k = 0; k < 4; k++) {
         ek_report report = fixture_report(&f, 9000, k % 2 ? &search : NULL);
         report.list = k == 2;
-        char *text = written(&report, k < 2 ? ek__yaml_report : ek__json_report, NULL, 0);
+        char *text = written(&report, k < 2 ? ek__balance_write_yaml : ek__balance_write_json, NULL, 0);
         char path[] = "/tmp/ek_report_XXXXXX";
         int fd = mkstemp(path);
         assert_true(fd >= 0);
@@ -304,9 +304,9 @@ static void a_full_disk_is_reported(void **state)
     fixture_init(&f, "small", 8);
     fixture_add(&f, "one", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
-    assert_full_disk_reported(&report, ek__text_report, NULL);
-    assert_full_disk_reported(&report, ek__yaml_report, NULL);
-    assert_full_disk_reported(&report, ek__json_report, NULL);
+    assert_full_disk_reported(&report, ek__balance_write_text, NULL);
+    assert_full_disk_reported(&report, ek__balance_write_yaml, NULL);
+    assert_full_disk_reported(&report, ek__balance_write_json, NULL);
     fixture_clear(&f);
 }
 
@@ -317,15 +317,15 @@ static void a_split_backward_says_what_is_assumed(void **state)
     fixture_init(&f, "small", 16);
     fixture_add_schedule(&f, "result", (ek_shape){4, 1, 8, 0}, ek_schedule_find("zb-h1"), EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
-    char *text = written(&report, ek__text_report, NULL, 0);
+    char *text = written(&report, ek__balance_write_text, NULL, 0);
     assert_non_null(strstr(text, "backward split: half input gradient, half weight gradient (assumed)\n"));
     assert_non_null(strstr(text, "activations held until the weight gradient: 50 % (assumed)\n"));
     free(text);
     f.layers.split_known = true;
-    text = written(&report, ek__text_report, NULL, 0);
+    text = written(&report, ek__balance_write_text, NULL, 0);
     assert_null(strstr(text, "half weight gradient"));
     free(text);
-    text = written(&report, ek__json_report, NULL, 0);
+    text = written(&report, ek__balance_write_json, NULL, 0);
     assert_non_null(strstr(text, "\"backward_split\": \"given\""));
     assert_non_null(strstr(text, "\"weight_share\": 0.5"));
     free(text);

@@ -80,7 +80,7 @@ static void contains(const char *text, const char *part)
 static void the_table_has_gaps_and_reasons(void **state)
 {
     (void)state;
-    char *text = printed(ek__text_sweep);
+    char *text = printed(ek__sweep_write_text);
     contains(text, "      1000  not possible: no <such> thing\n");
     contains(text, "      2000  nothing fits; 2001 MB would\n");
     contains(text, "      3000         108           -       2999      0          103   4.85 %  feasible\n");
@@ -91,7 +91,7 @@ static void the_table_has_gaps_and_reasons(void **state)
 static void json_has_null_for_what_is_not_there(void **state)
 {
     (void)state;
-    char *text = printed(ek__json_sweep);
+    char *text = printed(ek__sweep_write_json);
     check_described(&ek__sweep_answer, text, true);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
