@@ -7,6 +7,7 @@
 #include "cmd.h"
 #include "emit.h"
 #include "evenkeel/job.h"
+#include "evenkeel/strategies.h"
 #include "files.h"
 #include "model.h"
 

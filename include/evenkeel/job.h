@@ -11,6 +11,7 @@
 #ifndef EVENKEEL_JOB_H
 #define EVENKEEL_JOB_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "evenkeel/plan.h"

@@ -11,6 +11,7 @@
 #define EVENKEEL_MEMORY_H
 
 #include "evenkeel/device.h"
+#include "evenkeel/schedule.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus

@@ -8,7 +8,8 @@
 #ifndef EVENKEEL_PLAN_H
 #define EVENKEEL_PLAN_H
 
-#include "evenkeel/schedule.h"
+#include "evenkeel/error.h"
+#include "evenkeel/placement.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -100,39 +101,6 @@ void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement pl
  * O(stages x chunks x body kinds), no allocation.
  */
 void ek_plan_counts(const ek_plan *plan, const ek_layers *layers, ek_placement placement, int *count);
-
-/** A plan with a name, as a plan file holds it. */
-typedef struct ek_strategy {
-    char name[EK_NAME_SIZE];
-    char file_name[256];         /**< picture to write, from the file; empty when not given */
-    int show;                    /**< 0 or 1; 1 when not given */
-    int n_micro_batches;         /**< 0 when not given */
-    int less_memory;             /**< 0 or 1; -1 when not given */
-    const ek_schedule *schedule; /**< that the JSON form names beside the plan, or of a training YAML; NULL when
-                                      not given */
-    int n_pieces;                /**< sequence pieces of a micro-batch, likewise; 0 when not given */
-    ek_plan plan;
-} ek_strategy;
-
-typedef struct ek_strategies {
-    int n;
-    ek_strategy *strategy;
-} ek_strategies;
-
-/**
- * Read a plan file: named strategies in the original's manual format (YAML), or what `balance --format yaml|json`
- * writes; or a training file of any kind, whose plan gets the name "today" (ek_job_read_part()); or the output or log
- * of the balancer with the lists that it prints, as plans "log-1", "log-2". Every plan is checked against the model.
- *
- * @param layers    the model, needed to resolve offsets and `true`; ek_layers_bare() will do. NULL: taken from the
- *                  first list `layers` in the file, which the JSON form has
- * @param n_stages  stages of a plan that has no list to count them by (`offset: 0`); 0: those of the file's other plans
- * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + plans x stages x chunks).
- */
-ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
-                             ek_strategies *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
-void ek_strategies_clear(ek_strategies *strategies);
 
 /**
  * Even split of a model with every layer recomputed as `kind`: floor(L / (p v)) layers a chunk, the first L mod (p v)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "evenkeel/plan.h"
+#include <stddef.h>
 
 enum { EK__MAX_UNKNOWNS = 2 + EK_N_RECOMPUTE };
 

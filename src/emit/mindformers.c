@@ -3,6 +3,7 @@
  * chunks run in a V: there MindFormers turns the second row around itself. */
 #include "base/print.h"
 #include "emit/emit_internal.h"
+#include "evenkeel/schedule.h"
 
 static const char framework[] = "MindFormers";
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "emit/emit_internal.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 
 /* A few words, by value. */
 typedef struct phrase {

@@ -4,6 +4,7 @@
  * because a plan keeps recomputed layers at the beginning of a chunk. */
 #include "base/print.h"
 #include "emit/emit_internal.h"
+#include "evenkeel/schedule.h"
 
 static const char framework[] = "torchtitan";
 static const char rules[] = "none, selective for every layer, or full for every layer";

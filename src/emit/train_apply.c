@@ -7,6 +7,7 @@
 #include "base/edit.h"
 #include "base/error.h"
 #include "emit/emit_internal.h"
+#include "evenkeel/schedule.h"
 #include "job/mindformers_pipeline.h"
 
 /* A change in progress. */

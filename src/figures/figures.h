@@ -176,8 +176,6 @@ struct ek__fields {
 /** Values of a plain list as records: LIST(n, member, ek__list_of_texts) is a list of strings. */
 extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_integers, ek__list_of_long_integers;
 
-/** The record: what NUMBERED finds. */
-const void *ek__itself(const void *record, const ek__owner *of);
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
 /** The value of a TEXT, put together in `text` where that is how it comes about; NULL: unknown. */

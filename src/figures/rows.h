@@ -77,7 +77,7 @@
 #define OF_PASS(m)   EK__KIND_MEAN, .counted = true, .n_at = EK__AT(n), EK__OF_TYPE(double, m)
 #define PARTS(m, f)  EK__KIND_PARTS, .fields = &(f), .at = EK__AT(m)
 #define OBJECT(m, f) EK__KIND_OBJECT, .fields = &(f), .at = EK__AT(m)
-/** One that a function finds: NULL for null. */
+/** One that a function finds: NULL for null; its fields as if they stood here. */
 #define FOUND(function, f)       EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
 #define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
 /** The same of members of this very struct. */
@@ -99,14 +99,12 @@
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
 #define FOUND_SHORT_LIST(function, count_, f)                                                                          \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .at = 0
-/** Fields of a struct that a function finds, as if they stood here. */
-#define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
+#define FOUND_SHORT_MAP(function, count_, f)                                                                           \
+    EK__KIND_MAP, .fields = &(f), .find = (function), .count = (count_), .at = 0
 /** A list across the structs of `list`, a row of the whole: its members and functions are those of such a struct. */
 #define ACROSS(list) .across = &(list)
 /** A list whose entries are told by the owner's number alone. */
 #define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
-#define FOUND_SHORT_MAP(function, count_, f)                                                                           \
-    EK__KIND_MAP, .fields = &(f), .find = (function), .count = (count_), .at = 0
 /** `type_`: what it is in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0

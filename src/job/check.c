@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "job/job_internal.h"
 #include "job/settings.h"
 #include "schedule/frameworks.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/schedule.h"
 #include "job/write.h"
 
 typedef enum type { INT, BOOL, DOUBLE, INT64 } type;

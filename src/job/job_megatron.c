@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "job/megatron.h"
 #include "job/megatron_arguments.h"
 #include "job/megatron_run.h"

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "job/megatron.h"
 #include "job/settings.h"
 #include "job/torchtitan_flavors.h"

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "evenkeel/schedule.h"
 #include "job/job_internal.h"
 
 const char *const ek_dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};

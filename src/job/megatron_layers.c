@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "job/megatron.h"
 
 enum { MAX_LAYOUT = 1 << 17, MAX_NESTING = 8 };

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/grid.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "schedule/frameworks.h"
 
 /* A reading in progress; `out` is handed over only when all of it is right. */

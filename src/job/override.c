@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "job/job_internal.h"
 
 static int n_cells(const ek_plan *plan)

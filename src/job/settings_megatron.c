@@ -6,6 +6,7 @@
 #include "job/settings.h"
 #include "schedule/frameworks.h"
 
+#include "evenkeel/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

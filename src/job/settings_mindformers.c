@@ -3,6 +3,7 @@
 #include "job/settings.h"
 #include "schedule/frameworks.h"
 
+#include "evenkeel/schedule.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "evenkeel/schedule.h"
 #include "job/settings.h"
 
 /* Where MindSpeed-Core-MS's file has keys of a kind. */

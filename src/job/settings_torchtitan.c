@@ -5,6 +5,7 @@
 #include "job/torchtitan_run.h"
 #include "schedule/frameworks.h"
 
+#include "evenkeel/schedule.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "job/torchtitan_run.h"
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 #include "job/sharding.h"
 
 /* replicate()'s buckets of gradients */

@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 
 static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
     [EK_MINDFORMERS] = {.tensor = true,

@@ -23,6 +23,7 @@
 #ifndef EK_MEMORY_PROGRAM_H
 #define EK_MEMORY_PROGRAM_H
 
+#include "evenkeel/schedule.h"
 #include "model/graph.h"
 
 enum { EK__BUFFER_INPUT, EK__BUFFER_OUTPUT, EK__BUFFER_OUTPUT_GRADIENT, EK__BUFFER_INPUT_GRADIENT, EK__N_BORDERS };

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "evenkeel/cases.h"
+#include "evenkeel/strategies.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 

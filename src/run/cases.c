@@ -2,6 +2,7 @@
 #include "evenkeel/cases.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/strategies.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/grid.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
+#include "evenkeel/strategies.h"
 #include "job/job_internal.h"
 #include "strategies/log_block.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/config_tree.h"
 #include "evenkeel/plan.h"
+#include "evenkeel/strategies.h"
 
 /** ek_strategies_read() of a document. */
 ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers *layers, int n_stages,

@@ -7,6 +7,7 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
+#include "evenkeel/strategies.h"
 #include "fuzz.h"
 
 /* 12 layers that know every recompute kind. */

@@ -11,6 +11,7 @@
 #include "evenkeel/emit.h"
 #include "evenkeel/job.h"
 #include "evenkeel/sequence.h"
+#include "evenkeel/strategies.h"
 
 void *__real_ek__alloc(size_t count, size_t size);
 void *__wrap_ek__alloc(size_t count, size_t size);

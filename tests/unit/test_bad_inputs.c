@@ -2,6 +2,7 @@
  * first. A new case is two files; EK_UPDATE_EXPECTED=1 writes the second, for you to read. */
 #include "evenkeel/dryrun.h"
 #include "evenkeel/job.h"
+#include "evenkeel/strategies.h"
 #include "input.h"
 
 #include <dirent.h>

@@ -7,6 +7,7 @@
 #include "evenkeel/balance.h"
 #include "evenkeel/cases.h"
 #include "evenkeel/model_files.h"
+#include "evenkeel/strategies.h"
 
 static ek_cases cases; /* too large for the stack */
 

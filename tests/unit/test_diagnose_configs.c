@@ -13,6 +13,7 @@
 #include "evenkeel/diagnose.h"
 #include "evenkeel/emit.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/strategies.h"
 #include "paste.h"
 
 enum { MOST_CONFIGS = 128 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "evenkeel/schedule.h"
 #include "job/job_internal.h"
 
 void *__real_ek__alloc(size_t count, size_t size);

@@ -3,6 +3,7 @@
  * a training file runs is read as a plan file. */
 #include "evenkeel/job.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/strategies.h"
 #include "input.h"
 
 #include <glob.h>

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "evenkeel/emit.h"
+#include "evenkeel/schedule.h"
 #include "job/job_internal.h"
 #include "job/settings.h"
 #include "layout/frameworks.h"

@@ -6,6 +6,7 @@
 #include <dirent.h>
 
 #include "dryrun/init.h"
+#include "evenkeel/strategies.h"
 #include "layers/layers.h"
 #include "strategies/strategies.h"
 

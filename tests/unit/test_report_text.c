@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "evenkeel/strategies.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 

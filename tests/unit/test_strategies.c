@@ -3,6 +3,8 @@
 #include "input.h"
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
+#include "evenkeel/strategies.h"
 #include "strategies/log_block.h"
 #include "strategies/strategies.h"
 

@@ -6,6 +6,7 @@
 
 #include "evenkeel/emit.h"
 #include "evenkeel/job.h"
+#include "evenkeel/schedule.h"
 #include "job/mindformers_pipeline.h"
 
 /* Sections around which the cases vary. */
