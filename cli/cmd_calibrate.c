@@ -153,8 +153,10 @@ static bool print(const command *c, const ek_calibration *calibration)
 {
     ek_output output = ek_output_of_calibration(calibration);
     output.color = cli_color(STDOUT_FILENO);
-    if (!cli_print(output, c->format) || strcmp(c->format, "text") != 0)
-        return strcmp(c->format, "text") != 0;
+    if (!cli_print(output, c->format))
+        return false;
+    if (strcmp(c->format, "text") != 0)
+        return true;
     printf("\nwritten: %s; use it with --device %s\n", c->output, c->output);
     return cli_printed(EK_OK, NULL);
 }

@@ -164,7 +164,7 @@ static bool write_tables(const command *c, ek_output tables)
         char path[4200];
         tables.index = i;
         snprintf(path, sizeof path, "%s/%s.csv", c->csv, ek_trace_tables[i].name);
-        if (!cli_save(path, tables, "csv"))
+        if (!cli_save_file(path, tables, "csv"))
             return false;
     }
     return true;
@@ -252,7 +252,7 @@ static int answer(const command *c, const ek_trace_run *run)
     const ek_output output = ek_output_of_trace(&report);
     if (!check_view(c, run) || (!cli_on_stdout(c->html) && !cli_print(output, c->format)))
         return EXIT_WRONG;
-    if (!cli_save(c->svg, output, "svg") || (c->csv && !write_tables(c, output)) ||
+    if (!cli_save_file(c->svg, output, "svg") || (c->csv && !write_tables(c, output)) ||
         (c->layers && !write_layer_file(c, run)) || (c->html && !write_page(c, run)))
         return EXIT_WRONG;
     if (usable(run))

@@ -229,6 +229,12 @@ static ek_status write_job(const void *user, FILE *out, ek_error *err)
     return ek_write(j->output, j->format, out, err);
 }
 
+bool cli_save_file(const char *path, ek_output output, const char *format)
+{
+    const job j = {output, format};
+    return !path || cli_write_file(path, write_job, &j);
+}
+
 bool cli_save(const char *path, ek_output output, const char *format)
 {
     const job j = {output, format};
@@ -266,7 +272,7 @@ bool cli_write_pictures(const cli_model *model, const ek_report *report, const c
     ek_output picture = ek_output_of_balance(report);
     if (report->n_cases == 0)
         return true;
-    if (!cli_save(model->svg, picture, "svg") || !cli_save(model->chrome_trace, picture, "chrome"))
+    if (!cli_save_file(model->svg, picture, "svg") || !cli_save_file(model->chrome_trace, picture, "chrome"))
         return false;
     if (model->html && !cli_write_plans_page(model->html, report))
         return false;
@@ -287,7 +293,7 @@ bool cli_write_pictures(const cli_model *model, const ek_report *report, const c
             cli_error(NULL, "the path of a picture is too long");
             return false;
         }
-        if (!cli_save(path, picture, "svg"))
+        if (!cli_save_file(path, picture, "svg"))
             return false;
         if (text)
             printf("  %s\n", path);

@@ -41,7 +41,9 @@ bool cli_replace_file(const char *path, const char *output, const char *text, si
 
 /** Write a result in a format to stdout. False after a message. */
 bool cli_print(ek_output output, const char *format);
-/** The same as a whole file, or to stdout where `path` is "-". NULL: nothing is asked for. */
+/** The same as a whole file. NULL: nothing is asked for. */
+bool cli_save_file(const char *path, ek_output output, const char *format);
+/** The same, or to stdout where `path` is "-". */
 bool cli_save(const char *path, ek_output output, const char *format);
 
 /** What a writer to stdout gave back, and whether all of it got out. False after a message. */

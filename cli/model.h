@@ -27,7 +27,7 @@ typedef struct cli_model {
     bool memory_given;
     double memory_mb;
     double constant_mb; /**< of -mc: held on every stage besides what the model says */
-    const char *format; /**< a name of FORMATS in model.c */
+    const char *format; /**< "text", "yaml" or "json" */
     bool format_given;
     const char *output, *svg, *chrome_trace, *html;
     bool no_default_folder; /**< pictures only where an option asks for them */

@@ -200,7 +200,7 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
     const char *folder = model->output ? model->output : text && !model->svg && !model->html ? "output" : NULL;
     const ek_view_run run = {.name = report->key->name, .sweep = report};
     char path[4096];
-    if (!cli_save(model->svg, ek_output_of_sweep(report), "svg"))
+    if (!cli_save_file(model->svg, ek_output_of_sweep(report), "svg"))
         return false;
     if (model->html) {
         char title[EK_NAME_SIZE + 128];
@@ -214,7 +214,7 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
         cli_error(NULL, "the path of a picture is too long");
         return false;
     }
-    if (!cli_make_folder(folder) || !cli_save(path, ek_output_of_sweep(report), "svg"))
+    if (!cli_make_folder(folder) || !cli_save_file(path, ek_output_of_sweep(report), "svg"))
         return false;
     if (text)
         printf("\npictures:\n  %s\n", path);

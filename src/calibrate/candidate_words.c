@@ -30,33 +30,33 @@ typedef struct text {
     size_t size, used;
 } text;
 
-static void report(text *t, const char *what)
+static void print(text *t, const char *what)
 {
     if (t->used < t->size)
         t->used += (size_t)snprintf(t->out + t->used, t->size - t->used, "%s%s", t->used ? ", " : "", what);
 }
 
-static void report_number(text *t, const char *name, int now, int was)
+static void write_number(text *t, const char *name, int now, int was)
 {
     char words[96];
     snprintf(words, sizeof words, "%.60s %d instead of %d", name, now, was);
     if (now != was)
-        report(t, words);
+        print(t, words);
 }
 
 /* Megatron and torchtitan take the data parallel ranks from the devices, and micro-batches from the global batch. */
-static void report_batches(text *t, const ek_job *from, const ek_job *job)
+static void write_batches(text *t, const ek_job *from, const ek_job *job)
 {
     const ek_job_parallel *p = &job->parallel, *q = &from->parallel;
     bool mindformers = job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
     const char *name = ek__job_degree_name(job, EK__DEGREE_MICRO_BATCHES);
     if (mindformers) {
-        report_number(t, ek__job_degree_name(job, EK__DEGREE_DATA), p->data, q->data);
-        report_number(t, name, p->n_micro_batches, q->n_micro_batches);
-        report_number(t, ek__job_degree_name(job, EK__DEGREE_ACCUMULATION), p->n_accumulation, q->n_accumulation);
+        write_number(t, ek__job_degree_name(job, EK__DEGREE_DATA), p->data, q->data);
+        write_number(t, name, p->n_micro_batches, q->n_micro_batches);
+        write_number(t, ek__job_degree_name(job, EK__DEGREE_ACCUMULATION), p->n_accumulation, q->n_accumulation);
     } else {
-        report_number(t, ek__job_degree_name(job, EK__DEGREE_ACCUMULATION), p->data * p->batch * n_micro_batches(job),
-                      q->data * q->batch * n_micro_batches(from));
+        write_number(t, ek__job_degree_name(job, EK__DEGREE_ACCUMULATION), p->data * p->batch * n_micro_batches(job),
+                     q->data * q->batch * n_micro_batches(from));
     }
 }
 
@@ -68,7 +68,7 @@ static bool recomputes_all(const ek_job *job)
     return true;
 }
 
-static void report_recompute(text *t, const ek_job *from, const ek_job *job)
+static void write_recompute(text *t, const ek_job *from, const ek_job *job)
 {
     bool now = recomputes_all(job), patterns = job->n_patterns > 0;
     if (now == recomputes_all(from))
@@ -76,15 +76,15 @@ static void report_recompute(text *t, const ek_job *from, const ek_job *job)
     switch (job->framework) {
     case EK_MEGATRON:
     case EK_MINDSPEED:
-        report(t, now        ? "recompute-granularity full for every layer"
-                  : patterns ? "recompute-granularity selective instead of full"
-                             : "no recompute-granularity");
+        print(t, now        ? "recompute-granularity full for every layer"
+                 : patterns ? "recompute-granularity selective instead of full"
+                            : "no recompute-granularity");
         break;
     case EK_TORCHTITAN:
-        report(t, now ? "activation_checkpoint.mode full" : "activation_checkpoint.mode none instead of full");
+        print(t, now ? "activation_checkpoint.mode full" : "activation_checkpoint.mode none instead of full");
         break;
     default:
-        report(t, now ? "recompute_config.recompute True" : "recompute_config.recompute False");
+        print(t, now ? "recompute_config.recompute True" : "recompute_config.recompute False");
     }
 }
 
@@ -102,9 +102,9 @@ void ek__candidate_change(const ek_job *from, const ek_job *job, char *out, size
                    {EK__DEGREE_BATCH, p->batch, q->batch}};
     text t = {out, size, 0};
     out[0] = '\0';
-    report_number(&t, "devices", (int)ek_job_devices(job), (int)ek_job_devices(from));
+    write_number(&t, "devices", (int)ek_job_devices(job), (int)ek_job_devices(from));
     for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
-        report_number(&t, ek__job_degree_name(job, degrees[i].degree), degrees[i].now, degrees[i].was);
-    report_batches(&t, from, job);
-    report_recompute(&t, from, job);
+        write_number(&t, ek__job_degree_name(job, degrees[i].degree), degrees[i].now, degrees[i].was);
+    write_batches(&t, from, job);
+    write_recompute(&t, from, job);
 }

@@ -49,22 +49,20 @@ static const ek_report *report_of(const ek__owner *of)
 
 /* ---- the plan ---- */
 
-#define EK__T int
-static int even_split(const ek_plan *plan)
+/* Layers of a chunk where all had as many: what offsets count from. */
+static int even_split(const void *of)
 {
+    const ek_plan *plan = of;
     int n_layers = 0;
     for (int i = 0; i < plan->n_chunks * plan->n_stages; i++)
         n_layers += plan->layers[i];
     return n_layers / (plan->n_chunks * plan->n_stages);
 }
-GETTER(offset, number, *it - even_split(of->parent));
-static const ek__member offsets[] = {{"", GET(COUNT, offset), "layers"}};
-static const ek__fields all_offsets = {FIELDS(offsets, NULL, NULL)};
-#undef EK__T
 
 #define EK__T ek_plan
 static const ek__member plan[] = {
-    {"offset", GRID(n_chunks, n_stages, layers, all_offsets), "`layers` - floor(model's layers / (stages x chunks))"},
+    {"offset", GRID(n_chunks, n_stages, layers, ek__list_of_integers),
+     "`layers` - floor(model's layers / (stages x chunks))", .less = even_split},
     {"recompute", GRID(n_chunks, n_stages, full, ek__list_of_integers),
      "layers recomputed in full: the first ones of the chunk"},
     {"select_recompute", GRID(n_chunks, n_stages, select, ek__list_of_integers),

@@ -81,20 +81,6 @@ static const ek__member stage_peak[] = {{"", BYTES_MB(actual_peak), "a stage"}};
 static const ek__fields stage_peaks = {FIELDS(stage_peak, NULL, NULL)};
 #undef EK__T
 
-/* Lists of every chunk, of every stage: a record of the outer list is `number` values behind the first one of all, and
- * its stages follow n_stages - 1 times as many behind that. */
-static int stages_of(const void *plan)
-{
-    return ((const ek_layout_plan *)plan)->job.plan.n_stages;
-}
-
-#define EK__T int
-FINDER(chunk, it + of->number * (stages_of(of->parent) - 1));
-COUNTER(n_stages, stages_of(of->parent));
-static const ek__member chunk_list[] = {{"", FOUND_SHORT_LIST(chunk, n_stages, ek__list_of_integers), "a chunk"}};
-static const ek__fields chunks = {FIELDS(chunk_list, NULL, NULL)};
-#undef EK__T
-
 /* ---- a plan ---- */
 
 /* Files are written of the plans of the list alone, whose parent is the whole. */
@@ -107,13 +93,8 @@ static const char *file_of(const ek__owner *of)
 #define EK__T ek_layout_plan
 COUNTER(n_parts, EK_N_STEP_PARTS);
 COUNTER(n_peaks, it->estimate.memory.n_stages);
-COUNTER(n_chunks, it->job.plan.n_chunks);
 FINDER(parts_of, it->estimate.step.stage[it->estimate.step.slowest].seconds);
 FINDER(peaks, it->estimate.memory.stage);
-FINDER(layers, it->job.plan.layers);
-FINDER(full, it->job.plan.full);
-FINDER(select_of, it->job.plan.select);
-FINDER(comm, it->job.plan.comm);
 GETTER(rank, number, of->number + 1);
 GETTER(peak, number, ek__layout_peak(it));
 GETTER(group_error, real, it->group >= 0 ? it->group_error : (double)NAN);
@@ -146,12 +127,13 @@ static const ek__member plan[] = {
     {"parts", FOUND_SHORT_LIST(parts_of, n_parts, parts), "where the step goes"},
     {NULL, GET_BY_WORD(SECONDS, seconds_of_part, ek_step_part_name, EK_N_STEP_PARTS), NULL,
      CSV(41, "%s_s", .decimals = 9)},
-    {"layers", FOUND_SHORT_LIST(layers, n_chunks, chunks), "of every chunk, of every stage: how many layers"},
-    {"recompute", FOUND_SHORT_LIST(full, n_chunks, chunks),
+    {"layers", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.layers, ek__list_of_integers),
+     "of every chunk, of every stage: how many layers"},
+    {"recompute", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.full, ek__list_of_integers),
      "likewise, of how many of the first layers all is run again"},
-    {"select_recompute", FOUND_SHORT_LIST(select_of, n_chunks, chunks),
+    {"select_recompute", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.select, ek__list_of_integers),
      "likewise, of how many what the selective patterns name is run again"},
-    {"select_comm_recompute", FOUND_SHORT_LIST(comm, n_chunks, chunks),
+    {"select_comm_recompute", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.comm, ek__list_of_integers),
      "likewise, of how many the communication that the selective patterns name is run again"},
     {"settings", NAME(settings),
      "the plan in the words of the job's framework; null where there is nothing to change, or it cannot be told"},

@@ -27,10 +27,10 @@ typedef struct writer {
     bool too_long;
 } writer;
 
-static void report(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void print(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Whole or not at all, so that nothing that is half there is pasted. */
-static void report(writer *w, const char *format, ...)
+static void print(writer *w, const char *format, ...)
 {
     size_t room = w->size - w->used;
     va_list arguments;
@@ -49,31 +49,31 @@ static void report(writer *w, const char *format, ...)
 
 /* Keys of YAML are separated by commas, and one whose section is the same as before needs no section in those of the
  * degrees, which have many keys. */
-static void report_name(writer *w, const ek__setting *setting)
+static void write_name(writer *w, const ek__setting *setting)
 {
     const char *between = w->used == 0 ? "" : w->framework == EK_MEGATRON ? " " : ", ", *section = setting->section;
     if (w->framework == EK_MEGATRON) {
-        report(w, "%s--%s", between, setting->key);
+        print(w, "%s--%s", between, setting->key);
         return;
     }
     bool beside =
         w->framework != EK_TORCHTITAN && strncmp(section, "parallel", 8) == 0 && strcmp(section, w->section) == 0;
     w->section = section;
-    report(w, "%s%s%s%s", between, beside ? "" : section, beside || !*section ? "" : ".", setting->key);
+    print(w, "%s%s%s%s", between, beside ? "" : section, beside || !*section ? "" : ".", setting->key);
 }
 
-static void report_setting(writer *w, const ek__setting *setting)
+static void write_setting(writer *w, const ek__setting *setting)
 {
     const size_t before = w->used;
-    report_name(w, setting);
+    write_name(w, setting);
     if (setting->kind == EK__SETTING_VALUE)
-        report(w, "%s%s",
-               w->framework == EK_MEGATRON     ? " "
-               : w->framework == EK_TORCHTITAN ? " = "
-                                               : ": ",
-               setting->value);
+        print(w, "%s%s",
+              w->framework == EK_MEGATRON     ? " "
+              : w->framework == EK_TORCHTITAN ? " = "
+                                              : ": ",
+              setting->value);
     if (setting->remark)
-        report(w, " (%s)", setting->remark);
+        print(w, " (%s)", setting->remark);
     if (w->too_long) { /* the key goes with its value */
         w->used = before;
         w->text[before] = '\0';
@@ -81,7 +81,7 @@ static void report_setting(writer *w, const ek__setting *setting)
 }
 
 /* "(without --a, --b and --c)" */
-static void report_without(writer *w, const ek__settings *s)
+static void write_without(writer *w, const ek__settings *s)
 {
     const char *dashes = w->framework == EK_MEGATRON ? "--" : "";
     int n = 0, i = 0;
@@ -91,22 +91,22 @@ static void report_without(writer *w, const ek__settings *s)
         const char *first = w->used ? " (without " : "(without ";
         if (s->setting[k].kind != EK__SETTING_GONE)
             continue;
-        report(w, "%s%s%s", i == 0 ? first : i + 1 < n ? ", " : " and ", dashes, s->setting[k].key);
+        print(w, "%s%s%s", i == 0 ? first : i + 1 < n ? ", " : " and ", dashes, s->setting[k].key);
         i++;
     }
     if (n > 0)
-        report(w, ")");
+        print(w, ")");
 }
 
-static void report_all(writer *w, const ek__settings *s)
+static void write_all(writer *w, const ek__settings *s)
 {
     for (int i = 0; i < s->n; i++)
         if (s->setting[i].kind == EK__SETTING_VALUE || s->setting[i].kind == EK__SETTING_SWITCH)
-            report_setting(w, &s->setting[i]);
-    report_without(w, s);
+            write_setting(w, &s->setting[i]);
+    write_without(w, s);
     for (int i = 0; i < s->n; i++)
         if (s->setting[i].kind == EK__SETTING_VARIABLE)
-            report(w, "%s%s=%s (environment)", w->used ? "\n" : "", s->setting[i].key, s->setting[i].value);
+            print(w, "%s%s=%s (environment)", w->used ? "\n" : "", s->setting[i].key, s->setting[i].value);
     if (w->too_long)
         memcpy(w->text + w->used, cut, sizeof cut);
 }
@@ -150,7 +150,7 @@ const char *ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t 
     text[0] = '\0';
     ek_status status = ek__settings_find(was, now, &s, NULL);
     if (status == EK_OK)
-        report_all(&w, &s);
+        write_all(&w, &s);
     const char *why = status ? "there is no memory to find its settings" : s.why;
     ek__settings_clear(&s);
     return why;

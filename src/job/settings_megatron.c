@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { LIST = 4096 };
-/* Kinds of sections, for MindSpeed-Core-MS: say_name() has the file's names of them. */
+/* Kinds of sections, for MindSpeed-Core-MS: write_name() has the file's names of them. */
 static const char degrees[] = "degrees", training[] = "batches", model[] = "model";
 
 static void write_number(ek__settings *s, const char *section, const char *name, int now, int was)

@@ -12,9 +12,9 @@
 
 enum { NODE = 8 }; /* devices that a node has where nothing says it */
 
-static void report(ek__text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void print(ek__text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void report(ek__text *out, const char *format, ...)
+static void print(ek__text *out, const char *format, ...)
 {
     char line[256];
     va_list arguments;
@@ -25,85 +25,85 @@ static void report(ek__text *out, const char *format, ...)
 }
 
 /* A line of an array. */
-static void report_number(ek__text *out, const char *name, int value)
+static void write_number(ek__text *out, const char *name, int value)
 {
-    report(out, "    --%s %d\n", name, value);
+    print(out, "    --%s %d\n", name, value);
 }
 
-static void report_if(ek__text *out, bool given, const char *words)
+static void write_if(ek__text *out, bool given, const char *words)
 {
     if (given)
-        report(out, "    --%s\n", words);
+        print(out, "    --%s\n", words);
 }
 
 /* ---- the model ---- */
 
-static void report_attention(ek__text *out, const ek_job_model *m)
+static void write_attention(ek__text *out, const ek_job_model *m)
 {
-    report_number(out, "num-attention-heads", m->n_heads);
+    write_number(out, "num-attention-heads", m->n_heads);
     if (m->kv_lora_rank > 0) {
-        report_if(out, true, "multi-latent-attention");
+        write_if(out, true, "multi-latent-attention");
         if (m->q_lora_rank > 0)
-            report_number(out, "q-lora-rank", m->q_lora_rank);
-        report_number(out, "kv-lora-rank", m->kv_lora_rank);
-        report_number(out, "qk-head-dim", m->nope_dim);
-        report_number(out, "qk-pos-emb-head-dim", m->rope_dim);
-        report_number(out, "v-head-dim", m->value_dim);
+            write_number(out, "q-lora-rank", m->q_lora_rank);
+        write_number(out, "kv-lora-rank", m->kv_lora_rank);
+        write_number(out, "qk-head-dim", m->nope_dim);
+        write_number(out, "qk-pos-emb-head-dim", m->rope_dim);
+        write_number(out, "v-head-dim", m->value_dim);
         return;
     }
     if (m->n_kv_heads != m->n_heads)
-        report(out, "    --group-query-attention\n    --num-query-groups %d\n", m->n_kv_heads);
-    report_number(out, "kv-channels", m->head_dim);
+        print(out, "    --group-query-attention\n    --num-query-groups %d\n", m->n_kv_heads);
+    write_number(out, "kv-channels", m->head_dim);
 }
 
-static void report_experts(ek__text *out, const ek_job_model *m)
+static void write_experts(ek__text *out, const ek_job_model *m)
 {
     if (m->n_experts == 0)
         return;
-    report_number(out, "num-experts", m->n_experts);
-    report_number(out, "moe-router-topk", m->top_k);
-    report_number(out, "moe-ffn-hidden-size", m->expert_intermediate);
+    write_number(out, "num-experts", m->n_experts);
+    write_number(out, "moe-router-topk", m->top_k);
+    write_number(out, "moe-ffn-hidden-size", m->expert_intermediate);
     if (m->shared_intermediate > 0)
-        report_number(out, "moe-shared-expert-intermediate-size", m->shared_intermediate);
+        write_number(out, "moe-shared-expert-intermediate-size", m->shared_intermediate);
     if (m->n_dense_layers > 0)
-        report(out, "    --moe-layer-freq \"([0]*%d+[1]*%d)\"\n", m->n_dense_layers, m->n_layers - m->n_dense_layers);
+        print(out, "    --moe-layer-freq \"([0]*%d+[1]*%d)\"\n", m->n_dense_layers, m->n_layers - m->n_dense_layers);
     else if (m->expert_period > 1)
-        report_number(out, "moe-layer-freq", m->expert_period);
-    report_if(out, m->grouped_matmul, "moe-grouped-gemm");
-    report_if(out, true, "moe-token-dispatcher-type alltoall");
+        write_number(out, "moe-layer-freq", m->expert_period);
+    write_if(out, m->grouped_matmul, "moe-grouped-gemm");
+    write_if(out, true, "moe-token-dispatcher-type alltoall");
 }
 
-static void report_layer(ek__text *out, const ek_job_model *m)
+static void write_layer(ek__text *out, const ek_job_model *m)
 {
-    report_if(out, true, m->layer_norm ? "normalization LayerNorm" : "normalization RMSNorm");
-    report_if(out, true,
-              m->position_table ? "position-embedding-type learned_absolute" : "position-embedding-type rope");
-    report_if(out, m->gated, "swiglu");
-    report_if(out, !m->linear_bias, "disable-bias-linear");
-    report_if(out, m->qkv_bias && !m->linear_bias, "add-qkv-bias");
-    report_if(out, m->qk_norm, "qk-layernorm");
-    report_if(out, !m->tied, "untie-embeddings-and-output-weights");
-    report(out, "    --attention-dropout %g\n    --hidden-dropout %g\n", m->attention_dropout, m->hidden_dropout);
-    report_if(out, true, "attention-backend flash");
+    write_if(out, true, m->layer_norm ? "normalization LayerNorm" : "normalization RMSNorm");
+    write_if(out, true,
+             m->position_table ? "position-embedding-type learned_absolute" : "position-embedding-type rope");
+    write_if(out, m->gated, "swiglu");
+    write_if(out, !m->linear_bias, "disable-bias-linear");
+    write_if(out, m->qkv_bias && !m->linear_bias, "add-qkv-bias");
+    write_if(out, m->qk_norm, "qk-layernorm");
+    write_if(out, !m->tied, "untie-embeddings-and-output-weights");
+    print(out, "    --attention-dropout %g\n    --hidden-dropout %g\n", m->attention_dropout, m->hidden_dropout);
+    write_if(out, true, "attention-backend flash");
 }
 
-static void report_model(ek__text *out, const ek_job *job)
+static void write_model(ek__text *out, const ek_job *job)
 {
     const ek_job_model *m = &job->model;
-    report(out, "MODEL_ARGS=(\n");
-    report_number(out, "num-layers", m->n_layers);
+    print(out, "MODEL_ARGS=(\n");
+    write_number(out, "num-layers", m->n_layers);
     if (m->n_prediction_layers > 0)
-        report_number(out, "mtp-num-layers", m->n_prediction_layers);
-    report_number(out, "hidden-size", m->hidden);
-    report_number(out, "ffn-hidden-size", m->intermediate);
-    report_attention(out, m);
-    report_experts(out, m);
-    report_number(out, "seq-length", job->parallel.seq_length);
-    report_number(out, "max-position-embeddings", m->max_position);
-    report_number(out, "vocab-size", m->vocab_told);
-    report_number(out, "make-vocab-size-divisible-by", m->vocab_multiple);
-    report_layer(out, m);
-    report(out, ")\n\n");
+        write_number(out, "mtp-num-layers", m->n_prediction_layers);
+    write_number(out, "hidden-size", m->hidden);
+    write_number(out, "ffn-hidden-size", m->intermediate);
+    write_attention(out, m);
+    write_experts(out, m);
+    write_number(out, "seq-length", job->parallel.seq_length);
+    write_number(out, "max-position-embeddings", m->max_position);
+    write_number(out, "vocab-size", m->vocab_told);
+    write_number(out, "make-vocab-size-divisible-by", m->vocab_multiple);
+    write_layer(out, m);
+    print(out, ")\n\n");
 }
 
 /* What of a model Megatron-LM has no argument for; NULL: nothing. */
@@ -123,26 +123,26 @@ static int64_t ranks_of(const ek_job_parallel *p)
     return (int64_t)p->data * p->tensor * p->pipeline * p->context;
 }
 
-static void report_launcher(ek__text *out, int64_t n)
+static void write_launcher(ek__text *out, int64_t n)
 {
     int64_t here = n < NODE ? n : NODE;
     while (n % here != 0)
         here--;
-    report(out, "GPUS_PER_NODE=%lld\nNNODES=%lld\n\n", (long long)here, (long long)(n / here));
-    report(out, "DISTRIBUTED_ARGS=(\n    --nproc_per_node \"$GPUS_PER_NODE\"\n    --nnodes \"$NNODES\"\n"
-                "    --node_rank \"${NODE_RANK:-0}\"\n");
-    report(out, "    --master_addr \"${MASTER_ADDR:-localhost}\"\n    --master_port \"${MASTER_PORT:-6000}\"\n)\n\n");
+    print(out, "GPUS_PER_NODE=%lld\nNNODES=%lld\n\n", (long long)here, (long long)(n / here));
+    print(out, "DISTRIBUTED_ARGS=(\n    --nproc_per_node \"$GPUS_PER_NODE\"\n    --nnodes \"$NNODES\"\n"
+               "    --node_rank \"${NODE_RANK:-0}\"\n");
+    print(out, "    --master_addr \"${MASTER_ADDR:-localhost}\"\n    --master_port \"${MASTER_PORT:-6000}\"\n)\n\n");
 }
 
-static void report_run(ek__text *out, const ek_job *job)
+static void write_run(ek__text *out, const ek_job *job)
 {
     const long long batch = (long long)ranks_of(&job->parallel) * job->parallel.batch;
-    report(out, "PARALLEL_ARGS=(\n    --tensor-model-parallel-size 1\n    --pipeline-model-parallel-size 1\n"
-                "    --use-distributed-optimizer\n    --overlap-grad-reduce\n)\n\n");
-    report(out, "TRAINING_ARGS=(\n    --bf16\n    --micro-batch-size %d\n    --global-batch-size %lld\n)\n\n",
-           job->parallel.batch, batch);
-    report(out, "torchrun \"${DISTRIBUTED_ARGS[@]}\" pretrain_gpt.py \\\n    \"${MODEL_ARGS[@]}\" \\\n"
-                "    \"${PARALLEL_ARGS[@]}\" \\\n    \"${TRAINING_ARGS[@]}\" \\\n    \"$@\"\n");
+    print(out, "PARALLEL_ARGS=(\n    --tensor-model-parallel-size 1\n    --pipeline-model-parallel-size 1\n"
+               "    --use-distributed-optimizer\n    --overlap-grad-reduce\n)\n\n");
+    print(out, "TRAINING_ARGS=(\n    --bf16\n    --micro-batch-size %d\n    --global-batch-size %lld\n)\n\n",
+          job->parallel.batch, batch);
+    print(out, "torchrun \"${DISTRIBUTED_ARGS[@]}\" pretrain_gpt.py \\\n    \"${MODEL_ARGS[@]}\" \\\n"
+               "    \"${PARALLEL_ARGS[@]}\" \\\n    \"${TRAINING_ARGS[@]}\" \\\n    \"$@\"\n");
 }
 
 ek_status ek__write_script(const ek_job *job, char **out, size_t *size, ek_error *err)
@@ -152,13 +152,13 @@ ek_status ek__write_script(const ek_job *job, char **out, size_t *size, ek_error
     if (why)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){job->path, 0, 0}),
                         "describes a model that Megatron-LM cannot be told: %s", why);
-    report(&text,
-           "#!/bin/bash\n# The model of %.120s. Give tokenizer, data and learning rate as arguments of this script.\n"
-           "set -eu\n",
-           slash ? slash + 1 : job->path);
-    report_launcher(&text, ranks_of(&job->parallel));
-    report_model(&text, job);
-    report_run(&text, job);
+    print(&text,
+          "#!/bin/bash\n# The model of %.120s. Give tokenizer, data and learning rate as arguments of this script.\n"
+          "set -eu\n",
+          slash ? slash + 1 : job->path);
+    write_launcher(&text, ranks_of(&job->parallel));
+    write_model(&text, job);
+    write_run(&text, job);
     if (text.failed) {
         free(text.bytes);
         return ek__no_memory(err);

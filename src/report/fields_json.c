@@ -156,12 +156,17 @@ static void write_grid(ek__json_walk *w, const ek__member *f, const void *record
     const ek__member *value = &f->fields->field[0];
     const ek__owner of = w->of;
     int n_columns = *(const int *)(const void *)((const char *)record + f->n_columns_at);
+    int less = f->less ? f->less(record) : 0;
     w->of.parent = record;
     ek__stream_list(w->s, f->key, false);
     for (int n = ek__member_count(f, record, &w->of), i = 0; i < n; i++) {
         ek__stream_list(w->s, NULL, false);
-        for (int k = 0; k < n_columns; k++, entry += f->fields->size)
-            write_value(w->s, NULL, value, ek__member_value(value, entry, &w->of));
+        for (int k = 0; k < n_columns; k++, entry += f->fields->size) {
+            ek__reading one = ek__member_value(value, entry, &w->of);
+            if (less)
+                one.number -= less;
+            write_value(w->s, NULL, value, one);
+        }
         ek__stream_end(w->s);
     }
     w->of = of;

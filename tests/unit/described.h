@@ -1,5 +1,6 @@
-/* JSON against the description of its figures in src/figures: every figure is there, with a value of its kind, and
- * nothing else is. */
+/* JSON against the description of its figures in src/figures: every figure is there once, with a value of its kind, and
+ * nothing else is. What functions of a writer write is held against the rows by this; figures that the walk writes are
+ * in both, so what they must be is in golden files and in tests by key. */
 #ifndef EK_TESTS_DESCRIBED_H
 #define EK_TESTS_DESCRIBED_H
 
@@ -122,7 +123,7 @@ static inline void check_object(const ek__fields *fields, const json_t *object, 
 static inline void check_described(const ek__fields *fields, const char *text, bool nulls)
 {
     json_error_t wrong;
-    json_t *root = json_loads(text, 0, &wrong);
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
     if (!root)
         fail_msg("line %d: %s", wrong.line, wrong.text);
     may_be_empty = nulls;
