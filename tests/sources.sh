@@ -102,6 +102,20 @@ check 'steps of a job and a device are predicted in src/cost alone' \
         grep -nE '\b(ek_simulate|ek__?order_step_time|ek_quick_[a-z_]*)\(' "$file" | sed "s#^#$file:#"
     done)"
 
+# The library runs in processes that have set a locale: what depends on it is called through base/c_locale.h.
+check 'src calls no function of libc that depends on the locale' \
+    "$(grep -rnE '(^|[^_[:alnum:]])(strto(d|f|ld)|atof|v(s|sn|f)printf|strn?casecmp|strcoll|to(lower|upper)|is(alpha|alnum|space|upper|lower|print|punct|graph|cntrl))\([^)]' \
+        src --include='*.[ch]' | grep -v '^src/base/c_locale\.')"
+check 'src prints no real number with a function of libc' \
+    "$(find src -name '*.[ch]' ! -name 'c_locale.*' -exec awk '
+        FNR == 1 { call = "" }
+        call == "" && /(^|[^_[:alnum:]])(snprintf|fprintf|printf)\(/ { call = $0; line = FNR }
+        call != "" && FNR > line { call = call $0 }
+        call != "" && /;/ {
+            if (call ~ /%[-+ #0-9.*]*l?[fgeEG]/) print FILENAME ":" line
+            call = ""
+        }' {} +)"
+
 # Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
 asserting='balance simulate memory model index'
 least_asserts=15

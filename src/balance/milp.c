@@ -38,6 +38,7 @@
 
 #include "balance/search.h"
 #include "balance/solvers.h"
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
 
@@ -287,7 +288,7 @@ ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__stat
     }
     m.cbc = Cbc_newModel();
     char limit[32];
-    snprintf(limit, sizeof limit, "%.3f", seconds);
+    ek__snprintf(limit, sizeof limit, "%.3f", seconds);
     Cbc_setParameter(m.cbc, "logLevel", "0");
     Cbc_setParameter(m.cbc, "timeMode", "elapsed");
     Cbc_setParameter(m.cbc, "seconds", limit);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 
 enum { MOST_THREADS = 256 };
@@ -273,7 +274,7 @@ static void describe(const ek_sweep_input *in, char *text, size_t size)
     if (in->swept != EK_SWEPT_CHUNKS && in->swept != EK_SWEPT_PIECES)
         n += snprintf(text + n, size - (size_t)n, ", %s", schedule_at(in, &shape)->name);
     if (in->swept != EK_SWEPT_MEMORY)
-        snprintf(text + n, size - (size_t)n, ", limit %.6g MB", in->options.memory_limit_mb);
+        ek__snprintf(text + n, size - (size_t)n, ", limit %.6g MB", in->options.memory_limit_mb);
 }
 
 static ek_status check(const ek_sweep_input *in, ek_error *err)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "base/error.h"
 
@@ -92,7 +93,7 @@ ek_status ek__fail_at(const ek__in *in, const ek__node *node, const char *format
     char path[PATH_SIZE], text[sizeof((ek_error *)0)->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ek__node_path(node, path, sizeof path);
     return ek__fail(in->err, EK_ERR_INPUT, ek__node_origin(in->doc, node), "%s %s", path, text);
@@ -103,7 +104,7 @@ void ek__warn_at(const ek__in *in, const ek__node *node, const char *format, ...
     char path[PATH_SIZE], text[sizeof((ek_error *)0)->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ek__node_path(node, path, sizeof path);
     ek__warn(in->listener, ek__node_origin(in->doc, node), "%s %s", path, text);
@@ -114,7 +115,7 @@ void ek__warn_of_at(const ek__in *in, const char *rule, const ek__node *node, co
     char path[PATH_SIZE], text[sizeof((ek_error *)0)->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ek__node_path(node, path, sizeof path);
     ek__warn_of(in->listener, rule, ek__node_origin(in->doc, node), "%s %s", path, text);
@@ -218,7 +219,7 @@ bool ek__text_is_number(const char *text, double *value)
             return false;
     }
     char *parsed;
-    *value = strtod(text, &parsed);
+    *value = ek__strtod(text, &parsed);
     return *end == '\0' && parsed == end && isfinite(*value);
 }
 
@@ -319,8 +320,8 @@ ek_status ek__number(const ek__in *in, const ek__node *node, double min, double 
         return EK_OK;
     }
     char expected[96];
-    snprintf(expected, sizeof expected, "a number from %g to %g%s", min, max,
-             is_quoted_number(node) ? " without quotes" : "");
+    ek__snprintf(expected, sizeof expected, "a number from %g to %g%s", min, max,
+                 is_quoted_number(node) ? " without quotes" : "");
     return fail_type(in, node, expected, advice);
 }
 

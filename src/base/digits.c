@@ -1,5 +1,4 @@
-/* Numbers as texts. They go through snprintf and then lose whatever decimal mark the host's locale put in, because a
- * picture or a JSON file must not depend on it. */
+/* Numbers as texts, the same in every locale. */
 #include "base/digits.h"
 
 #include <math.h>
@@ -7,16 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A locale's decimal mark may be several bytes: everything between the two runs of digits is replaced by a point. */
-static void normalise_point(char *text)
-{
-    char *mark = text + strspn(text, "+-0123456789");
-    size_t length = strcspn(mark, "+-0123456789e");
-    if (length == 0)
-        return;
-    *mark = '.';
-    memmove(mark + 1, mark + length, strlen(mark + length) + 1);
-}
+#include "base/c_locale.h"
 
 ek__digits ek__fixed(double value, int decimals)
 {
@@ -24,10 +14,9 @@ ek__digits ek__fixed(double value, int decimals)
     if (!isfinite(value))
         return out;
     if (fabs(value) >= 1e15)
-        snprintf(out.text, sizeof out.text, "%.6g", value);
+        ek__snprintf(out.text, sizeof out.text, "%.6g", value);
     else
-        snprintf(out.text, sizeof out.text, "%.*f", decimals, value);
-    normalise_point(out.text);
+        ek__snprintf(out.text, sizeof out.text, "%.*f", decimals, value);
     if (out.text[0] == '-' && strspn(out.text + 1, "0.") == strlen(out.text + 1))
         memmove(out.text, out.text + 1, strlen(out.text));
     return out;
@@ -38,8 +27,7 @@ ek__digits ek__real(double value)
     ek__digits out = {"-"};
     if (!isfinite(value))
         return out;
-    snprintf(out.text, sizeof out.text, "%.15g", value);
-    normalise_point(out.text);
+    ek__snprintf(out.text, sizeof out.text, "%.15g", value);
     return out;
 }
 
@@ -107,8 +95,7 @@ ek__digits ek__short(double value)
         return ek__fixed(value, 0);
     if (size < 1e-6) {
         ek__digits out;
-        snprintf(out.text, sizeof out.text, "%.6g", value);
-        normalise_point(out.text);
+        ek__snprintf(out.text, sizeof out.text, "%.6g", value);
         return out;
     }
     int decimals = 5 - (int)floor(log10(size));

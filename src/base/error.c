@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+
 static void fill(ek_error *err, ek_status status, ek_origin origin, const char *format, va_list arguments)
 {
     err->status = status;
@@ -13,7 +15,7 @@ static void fill(ek_error *err, ek_status status, ek_origin origin, const char *
     err->line = origin.line;
     err->column = origin.column;
     snprintf(err->file, sizeof err->file, "%s", origin.file ? origin.file : "");
-    vsnprintf(err->message, sizeof err->message, format, arguments);
+    ek__vsnprintf(err->message, sizeof err->message, format, arguments);
 }
 
 void ek__set_error(ek_error *err, ek_status status, ek_origin origin, const char *format, ...)

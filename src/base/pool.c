@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+
 enum { BLOCK_BYTES = 64 << 10, ALIGNMENT = 16 };
 
 typedef struct block {
@@ -87,10 +89,10 @@ char *ek__pool_format(ek__pool *pool, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int size = vsnprintf(NULL, 0, format, args);
+    int size = ek__vsnprintf(NULL, 0, format, args);
     char *text = size < 0 ? NULL : ek__pool_alloc(pool, (size_t)size + 1, 1);
     if (text)
-        vsnprintf(text, (size_t)size + 1, format, again);
+        ek__vsnprintf(text, (size_t)size + 1, format, again);
     va_end(again);
     va_end(args);
     return text;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/metrics.h"
 
@@ -61,11 +62,11 @@ static ek_status judge(ek__run_item *item, const ek_device *device, ek_cost_cach
         return status;
     double factor = item->seconds / seconds;
     if (tflops > peak)
-        snprintf(item->why, sizeof item->why, "%.4g s are %.4g TFLOP/s of a device, above the %.4g of %.60s",
-                 item->seconds, tflops, peak, device->name);
+        ek__snprintf(item->why, sizeof item->why, "%.4g s are %.4g TFLOP/s of a device, above the %.4g of %.60s",
+                     item->seconds, tflops, peak, device->name);
     else if (factor > absurd_factor)
-        snprintf(item->why, sizeof item->why, "%.4g s are %.0f times the %.4g s that it takes on %.60s", item->seconds,
-                 factor, seconds, device->name);
+        ek__snprintf(item->why, sizeof item->why, "%.4g s are %.0f times the %.4g s that it takes on %.60s",
+                     item->seconds, factor, seconds, device->name);
     item->suspect = item->why[0] != '\0';
     if (item->suspect)
         ek__warn(listener, item->origin,

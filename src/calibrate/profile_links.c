@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/median.h"
 #include "calibrate/profile.h"
@@ -179,7 +180,7 @@ static ek_profile_collective describe(const ek_trace_run *run, const ek_trace_ra
     if (what == EK_COLLECTIVE_P2P && out->n_ranks == 0)
         out->n_ranks = 2;
     if (told)
-        out->bytes = fmax(strtod(m.in, NULL), strtod(m.out, NULL)) * size_of_type(m.type, m.type_size);
+        out->bytes = fmax(ek__strtod(m.in, NULL), ek__strtod(m.out, NULL)) * size_of_type(m.type, m.type_size);
     else if (out->n_ranks > 1)
         out->bytes = c->moved_mb * 1e6 / share_sent(out->what, out->n_ranks);
     if (out->n_ranks < 2 || !(out->bytes >= 1 && out->bytes < 1e15))

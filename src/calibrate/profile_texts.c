@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "calibrate/profile.h"
 
@@ -112,7 +113,7 @@ static int numbers_of(const char *text, const char *end, double out[EK__PROFILE_
     int n = items_of(text, begin, stop, EK__PROFILE_MAX_DIMS + 1);
     for (int i = 0; i < n && i < EK__PROFILE_MAX_DIMS; i++) {
         char *after;
-        out[i] = strtod(begin[i], &after);
+        out[i] = ek__strtod(begin[i], &after);
         if (after == begin[i] || !(out[i] >= 0 && out[i] < 1e12))
             return -1;
     }
@@ -206,7 +207,7 @@ static void set_cell(ek__profile_tensor *t, const char *at)
     *t = (ek__profile_tensor){.n = 0, .type = -1};
     while (!is_end(*at)) {
         char *after;
-        double value = strtod(at, &after);
+        double value = ek__strtod(at, &after);
         if (after == at || t->n == EK__PROFILE_MAX_DIMS || !(value >= 0 && value < 1e12)) {
             t->n = -1;
             return;

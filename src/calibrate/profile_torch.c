@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "calibrate/profile.h"
 
 typedef ek__profile_tensor tensor;
@@ -37,12 +38,12 @@ static int layout_in_name(const char *name)
     static const char *const word[] = {"_tn", "_nn", "_nt"};
     for (const char *at = name; *at; at++)
         for (int i = 0; i < 3; i++) {
-            if (at[0] != '_' || tolower((unsigned char)at[1]) != word[i][1] ||
-                tolower((unsigned char)at[2]) != word[i][2])
+            if (at[0] != '_' || ek__to_lower((unsigned char)at[1]) != word[i][1] ||
+                ek__to_lower((unsigned char)at[2]) != word[i][2])
                 continue;
             const char *behind = at + 3;
             behind += *behind == 'n' || *behind == 't' || *behind == 'N' || *behind == 'T'; /* of the result */
-            if (!isalnum((unsigned char)*behind))
+            if (!ek__is_alnum((unsigned char)*behind))
                 return i;
         }
     return -1;

@@ -1,9 +1,9 @@
 /* Shapes of public models: one table, since tables of measured runs name models and print few of their sizes. Each line
  * says where the shape is published. A name is found by its letters and
  * digits inside a longer one ("finetune_baichuan2_7b_lora"), the longest such name. */
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/calibrate.h"
 
 /* X(name, style, layers, hidden, heads, key and value heads, feed-forward, vocabulary, sequence, source) */
@@ -131,8 +131,8 @@ static void squeeze(const char *text, size_t size, char *out)
 {
     size_t n = 0;
     for (; *text && n + 1 < size; text++)
-        if (isalnum((unsigned char)*text))
-            out[n++] = (char)tolower((unsigned char)*text);
+        if (ek__is_alnum((unsigned char)*text))
+            out[n++] = (char)ek__to_lower((unsigned char)*text);
     out[n] = '\0';
 }
 

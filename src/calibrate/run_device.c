@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "calibrate/run_table.h"
 #include "cost/cost_internal.h"
 
@@ -54,7 +55,10 @@ static void read_network(const char *hardware, ek_device *device)
     for (const char *at = hardware; *at && device->n_tiers > 1; at++) {
         int cards, length = 0;
         double gbits;
-        if (sscanf(at, "%2dx%4lfGb%n", &cards, &gbits, &length) != 2 || length == 0 || cards < 1 || gbits <= 0)
+        locale_t before = ek__c_locale_enter();
+        int read = sscanf(at, "%2dx%4lfGb%n", &cards, &gbits, &length);
+        ek__c_locale_leave(before);
+        if (read != 2 || length == 0 || cards < 1 || gbits <= 0)
             continue;
         add_network(gbits / 8, (double)device->devices_per_node / cards, outer);
         return;

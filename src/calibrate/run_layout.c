@@ -1,14 +1,13 @@
 /* Cells of a row of a table of measured runs, and the layout that they say: what is empty comes from the public model
  * of that name, from the other degrees, or from what a published table's own scripts say. What nothing says is a reason
  * not to use the row, what contradicts itself is an error. */
-#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "calibrate/run_table.h"
 #include "evenkeel/layers.h"
 
@@ -39,7 +38,7 @@ bool ek__run_has(const char *text, const char *word)
 {
     size_t n = strlen(word);
     for (; *text || n == 0; text++)
-        if (strncasecmp(text, word, n) == 0)
+        if (ek__strncasecmp(text, word, n) == 0)
             return true;
     return false;
 }
@@ -78,7 +77,7 @@ ek_status ek__run_switch(const ek__run_row *row, ek__run_column column, bool *ou
     if (n == 0)
         return EK_OK;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i]) == n && strncasecmp(words[i], cell, n) == 0) {
+        if (strlen(words[i]) == n && ek__strncasecmp(words[i], cell, n) == 0) {
             *out = i % 2;
             return EK_OK;
         }
@@ -245,7 +244,7 @@ static ek_status read_recompute(const ek__run_row *row, ek__run_layout *l)
         return EK_OK;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t n = strlen(words[i].word);
-        if (strncasecmp(cell, words[i].word, n) == 0 && !isalpha((unsigned char)cell[n]) &&
+        if (ek__strncasecmp(cell, words[i].word, n) == 0 && !ek__is_alpha((unsigned char)cell[n]) &&
             !(strcmp(words[i].word, "selective") == 0 && ek__run_has(cell, "attention"))) {
             l->recompute = words[i].mode;
             return EK_OK;

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/c_locale.h"
 #include "calibrate/run_table.h"
 
 void ek__run_write(ek__run_text *text, const char *format, ...)
@@ -9,7 +10,7 @@ void ek__run_write(ek__run_text *text, const char *format, ...)
     size_t room = sizeof text->bytes - text->n;
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(text->bytes + text->n, room, format, arguments);
+    int n = ek__vsnprintf(text->bytes + text->n, room, format, arguments);
     va_end(arguments);
     if (n >= 0 && (size_t)n < room)
         text->n += (size_t)n;

@@ -3,14 +3,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 
 static int find(const char *const *names, const char *text)
 {
     int i = 0;
-    while (names[i] && strcasecmp(names[i], text) != 0)
+    while (names[i] && ek__strcasecmp(names[i], text) != 0)
         i++;
     return names[i] ? i : -1;
 }

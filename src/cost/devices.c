@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "cost/cost_internal.h"
 #include "cost/device_files.h"
@@ -57,10 +57,10 @@ const ek_device *ek_device_find(const char *name)
 {
     read_all();
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (strcasecmp(name, aliases[i][0]) == 0)
+        if (ek__strcasecmp(name, aliases[i][0]) == 0)
             name = aliases[i][1];
     for (int i = 0; i < n_devices; i++)
-        if (strcasecmp(name, devices[i].name) == 0)
+        if (ek__strcasecmp(name, devices[i].name) == 0)
             return &devices[i];
     return NULL;
 }

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "cost/columns.h"
 #include "cost/kernel_table.h"
@@ -65,7 +65,7 @@ static ek_status number(const reader *r, column c, double min, double max, doubl
     char advice[80];
     if (ek__csv_number(r->csv, r->at[c], out) && *out >= min && *out <= max)
         return EK_OK;
-    snprintf(advice, sizeof advice, "write a number from %g to %g", min, max);
+    ek__snprintf(advice, sizeof advice, "write a number from %g to %g", min, max);
     return wrong(r, c, advice);
 }
 
@@ -74,7 +74,7 @@ static ek_status word(const reader *r, column c, const char *const *words, const
 {
     const char *text = ek__csv_cell(r->csv, r->at[c]);
     for (*out = 0; words[*out]; ++*out)
-        if (strcasecmp(text, words[*out]) == 0)
+        if (ek__strcasecmp(text, words[*out]) == 0)
             return EK_OK;
     return wrong(r, c, advice);
 }

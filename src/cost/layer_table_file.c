@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "cost/layer_table.h"
 
@@ -121,15 +122,15 @@ void ek__layer_table_write(const ek_layer_table *table, FILE *out)
     const ek__layer_scale *s = ek__layer_table_scale(table);
     const ek__layer_row *row;
     int n = ek__layer_table_rows(table, &row);
-    fprintf(out, "layers:\n  width: %.9g\n  lambda: %.9g\n  met_error: %.9g\n  new_error: %.9g\n  coordinates: [",
-            s->width, s->lambda, s->met_error, s->new_error);
+    ek__fprintf(out, "layers:\n  width: %.9g\n  lambda: %.9g\n  met_error: %.9g\n  new_error: %.9g\n  coordinates: [",
+                s->width, s->lambda, s->met_error, s->new_error);
     for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
         fprintf(out, "%s%s", k ? ", " : "", ek__layer_coordinate_name[k]);
     fprintf(out, "]\n  rows:\n");
     for (int i = 0; i < n; i++) {
         fprintf(out, "    - [");
         for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
-            fprintf(out, "%.9g, ", row[i].at[k]);
-        fprintf(out, "%.9g, %.9g]\n", row[i].value, row[i].weight);
+            ek__fprintf(out, "%.9g, ", row[i].at[k]);
+        ek__fprintf(out, "%.9g, %.9g]\n", row[i].value, row[i].weight);
     }
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "base/error.h"
 #include "cost/columns.h"
@@ -132,15 +132,15 @@ static ek_status read_memory(reader *r)
     if (status)
         return status;
     const char *operator= cell(r, OPERATOR);
-    if (strcasecmp(operator, "default") == 0) {
+    if (ek__strcasecmp(operator, "default") == 0) {
         set_curve(r, EK_KERNEL_MEMORY, &rate);
-    } else if (strcasecmp(operator, "ce_fusion") == 0) {
+    } else if (ek__strcasecmp(operator, "ce_fusion") == 0) {
         set_curve(r, EK_KERNEL_LOSS, &rate);
         r->fused_loss = true;
-    } else if (strcasecmp(operator, "ce") == 0) {
+    } else if (ek__strcasecmp(operator, "ce") == 0) {
         if (!r->fused_loss)
             set_curve(r, EK_KERNEL_LOSS, &rate);
-    } else if (strcasecmp(operator, "permute_fwd") == 0 || strcasecmp(operator, "permute_bwd") == 0) {
+    } else if (ek__strcasecmp(operator, "permute_fwd") == 0 || ek__strcasecmp(operator, "permute_bwd") == 0) {
         add_permute(r, &rate);
     } else {
         return wrong(r, OPERATOR, "write default, ce, ce_fusion, permute_fwd or permute_bwd");
@@ -181,7 +181,7 @@ static ek_status find_link(reader *r, double gbs, link **out)
     l->tier.gbs = gbs;
     l->tier.latency_us = 0;
     l->tier.basis = EK_COST_MEASURED;
-    l->all = strncasecmp(name, "inter", 5) == 0;
+    l->all = ek__strncasecmp(name, "inter", 5) == 0;
     l->tier.size = l->all ? 0 : size_of(name);
     *out = l;
     return EK_OK;
@@ -207,7 +207,7 @@ static ek_status read_collective(reader *r)
     int what = 0;
     reached rate;
     link *l = NULL;
-    while (collectives[what] && strcasecmp(collectives[what], cell(r, OPERATOR)) != 0)
+    while (collectives[what] && ek__strcasecmp(collectives[what], cell(r, OPERATOR)) != 0)
         what++;
     if (!collectives[what])
         return wrong(r, OPERATOR, "write all_reduce, all_gather, reduce_scatter, all2all or p2p");
@@ -302,9 +302,9 @@ static ek_status read_rows(reader *r)
         status = ek__csv_next(r->csv, &more, r->err);
         if (status || !more)
             break;
-        if (strcasecmp(cell(r, WHAT), "memory") == 0)
+        if (ek__strcasecmp(cell(r, WHAT), "memory") == 0)
             status = read_memory(r);
-        else if (strcasecmp(cell(r, WHAT), "collective") == 0)
+        else if (ek__strcasecmp(cell(r, WHAT), "collective") == 0)
             status = read_collective(r);
         else
             status = wrong(r, WHAT, "write memory or collective");

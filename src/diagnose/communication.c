@@ -5,11 +5,11 @@
  * reduced in every micro-batch. */
 #include "diagnose/communication.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
 #include "trace/rank.h"
@@ -22,7 +22,7 @@ static bool has_word(const char *name, const char *word)
 {
     for (; *name; name++) {
         const char *a = name, *b = word;
-        while (*a && *b && (*a == '_' || *a == '-' || tolower((unsigned char)*a) == *b)) {
+        while (*a && *b && (*a == '_' || *a == '-' || ek__to_lower((unsigned char)*a) == *b)) {
             b += *a != '_' && *a != '-';
             a++;
         }

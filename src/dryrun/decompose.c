@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "base/error.h"
 #include "dryrun/design.h"
@@ -260,9 +261,9 @@ static ek_status check_values(const lsq *q, const ek_residual *residual, ek_erro
                 fabs(residual[worst].measured_mb - residual[worst].predicted_mb))
                 worst = i;
         origin = q->init->measurement[worst].origin;
-        snprintf(hint, sizeof hint, "stage %d of round %d fits worst: %.0f MB given, %.0f MB by the fit",
-                 residual[worst].stage, residual[worst].round + 1, residual[worst].measured_mb,
-                 residual[worst].predicted_mb);
+        ek__snprintf(hint, sizeof hint, "stage %d of round %d fits worst: %.0f MB given, %.0f MB by the fit",
+                     residual[worst].stage, residual[worst].round + 1, residual[worst].measured_mb,
+                     residual[worst].predicted_mb);
     }
     return ek__fail(err, EK_ERR_INPUT, origin,
                     "the peaks contradict one another or the recompute lists: %s come out as %.6g MB, expected at "

@@ -2,8 +2,8 @@
  * there what its command line says. Its optimization_level belongs to its solver, and enable_simulation and
  * use_backward_time have no meaning here: they are checked and not used. */
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "dryrun/init.h"
 #include "layers/layers.h"
 
@@ -29,7 +29,7 @@ static ek_status read_switch(const ek__in *in, const ek__node *node, bool *out)
     if (ek__node_is_bool(node, out))
         return EK_OK;
     for (int w = 0; w < 6 && node->kind == EK__SCALAR; w++)
-        if (strcasecmp(node->text, words[w]) == 0) {
+        if (ek__strcasecmp(node->text, words[w]) == 0) {
             *out = w % 2;
             return EK_OK;
         }

@@ -1,9 +1,9 @@
 /* Reads the lines that grep found in the logs of a dry run: each has the log's path before the memory line, and the
  * path has the stage or the rank. What a log said is folded as in a whole log, so the last of several runs counts. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "base/error.h"
 #include "dryrun/collect.h"
@@ -62,7 +62,7 @@ static ek_status find_log(listing *l, const char *path, int stage, int rank, siz
 static ek_status read_line(listing *l, const ek__hit *hit, const ek__memory_line *line)
 {
     const char *start = (const char *)hit->start, *at = (const char *)hit->at;
-    while (start < at && isspace((unsigned char)*start))
+    while (start < at && ek__is_space((unsigned char)*start))
         start++;
     int stage = EK__NO_STAGE, rank = 0;
     size_t index = 0, n = hit->from_start ? find_path(start, (size_t)(at - start), &stage, &rank) : 0;

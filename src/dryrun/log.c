@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "base/error.h"
 #include "layers/layers.h"
@@ -92,14 +93,14 @@ static bool read_value(const ek__hit *hit, const unsigned char *s, ek__memory_li
         digits[n++] = (char)*s;
     digits[n] = '\0';
     const unsigned char *unit = skip_blanks(s, end), *word = unit;
-    while (word < end && isalnum(*word))
+    while (word < end && ek__is_alnum(*word))
         word++;
     /* What the end cut off may have been the unit, or a part of it; "M" may have been whole. */
     double mb = unit_mb(unit, (size_t)(word - unit)), number;
     if (word == end && hit->cut && mb == 0)
         return false;
     size_t length = (size_t)(word - begin);
-    while (begin + length < end && !isspace(begin[length]))
+    while (begin + length < end && !ek__is_space(begin[length]))
         length++;
     if (length == 0)
         wrong(out, begin, 0, "is empty");
@@ -207,7 +208,7 @@ static void copy_line(const unsigned char *from, const unsigned char *end, bool 
 {
     static const char dots[] = "...";
     char *put = to, *last = to + EK_LOG_LINE_SIZE - sizeof dots;
-    while (end > from && isspace(end[-1]))
+    while (end > from && ek__is_space(end[-1]))
         end--;
     if (!from_start) {
         put += snprintf(put, sizeof dots, "%s", dots);

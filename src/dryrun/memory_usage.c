@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/collect.h"
 
@@ -41,7 +42,7 @@ static void write_list(const ek_collection *all, int r, ek_peak which, line *sta
             continue;
         snprintf(number, sizeof number, "%s%d", separator, s);
         add(stages, number);
-        snprintf(number, sizeof number, "%s%.15g", separator, peak);
+        ek__snprintf(number, sizeof number, "%s%.15g", separator, peak);
         add(peaks, number);
         separator = ", ";
     }
@@ -108,9 +109,9 @@ ek_status ek_memory_usage_make(const ek_collection *collection, ek_peak which, e
     }
     ek_memory_usage usage = {.stage_id = stages.text, .memories = peaks.text};
     const ek_round *first = &collection->round[0];
-    snprintf(usage.head, sizeof usage.head, "%.15g", ek_stage_log_peak(ek_round_find(first, 0), which));
-    snprintf(usage.tail, sizeof usage.tail, "%.15g",
-             ek_stage_log_peak(ek_round_find(first, collection->n_stages - 1), which));
+    ek__snprintf(usage.head, sizeof usage.head, "%.15g", ek_stage_log_peak(ek_round_find(first, 0), which));
+    ek__snprintf(usage.tail, sizeof usage.tail, "%.15g",
+                 ek_stage_log_peak(ek_round_find(first, collection->n_stages - 1), which));
     *out = usage;
     return EK_OK;
 }

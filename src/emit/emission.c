@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/print.h"
@@ -93,7 +94,7 @@ void ek__print_comment(FILE *out, const char *format, ...)
     char text[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     int column = fprintf(out, "#");
     for (char *word = text, *next; *word; word = next) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "estimate/texts.h"
 
 #define DOMINATES 0.2 /* of the step */
@@ -22,8 +23,8 @@ static void doubt_basis(ek_estimate *e)
         double share = slowest->seconds[i] / step->seconds;
         size_t used = strlen(names);
         if (step->basis[i] == EK_COST_ASSUMED && share >= NAMED)
-            snprintf(names + used, sizeof names - used, "%s%s (%.0f %%)", used ? ", " : ": ", ek_step_part_title[i],
-                     100 * share);
+            ek__snprintf(names + used, sizeof names - used, "%s%s (%.0f %%)", used ? ", " : ": ", ek_step_part_title[i],
+                         100 * share);
     }
     ek__estimate_say(&e->warnings, "%.0f %% of the step rests on assumed figures%s",
                      100 * e->basis_share[EK_COST_ASSUMED], names);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "estimate/texts.h"
 
@@ -27,11 +28,12 @@ const char *ek_near_words(double nearest, char *text, size_t size)
         snprintf(text, size, "met cell: shapes like these were measured on the device");
         break;
     case EK_NEAR_CLOSE:
-        snprintf(text, size, "between measured cells: the nearest measured shape is a factor %.2f away", exp(nearest));
+        ek__snprintf(text, size, "between measured cells: the nearest measured shape is a factor %.2f away",
+                     exp(nearest));
         break;
     case EK_NEAR_NEW:
-        snprintf(text, size, "new cell: the nearest measured shape is a factor %.1f away; expect %.0f %%", exp(nearest),
-                 100 * EK_NEW_CELL_ERROR);
+        ek__snprintf(text, size, "new cell: the nearest measured shape is a factor %.1f away; expect %.0f %%",
+                     exp(nearest), 100 * EK_NEW_CELL_ERROR);
         break;
     case EK_NEAR_UNKNOWN:
     default:

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "estimate/mitigations.h"
 #include "evenkeel/layers.h"
@@ -19,7 +20,7 @@ __attribute__((format(printf, 2, 3))) static ek_status refuse(ek__mitigation_try
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(t->out->why, sizeof t->out->why, format, arguments);
+    ek__vsnprintf(t->out->why, sizeof t->out->why, format, arguments);
     va_end(arguments);
     t->out->possible = false;
     return EK_OK;

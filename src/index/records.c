@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+
 void ek__index_part_clear(ek__index_part *part)
 {
     ek__index_records *records[] = {&part->events, &part->points, &part->flows, &part->spans};
@@ -200,7 +202,7 @@ static bool read_number(const ek__span *value, double *number)
         text[i] = value->at[i];
     }
     text[value->size] = '\0';
-    *number = strtod(text, &end);
+    *number = ek__strtod(text, &end);
     return *end == '\0' && isfinite(*number);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/texts.h"
 #include "evenkeel/ir.h"
@@ -80,7 +81,7 @@ static void add(sink *s, const char *format, ...)
     if (s->n + 1 >= s->size)
         return;
     va_start(arguments, format);
-    int n = vsnprintf(s->out + s->n, s->size - s->n, format, arguments);
+    int n = ek__vsnprintf(s->out + s->n, s->size - s->n, format, arguments);
     va_end(arguments);
     if (n > 0)
         s->n += (size_t)n < s->size - s->n ? (size_t)n : s->size - s->n - 1;

@@ -3,6 +3,7 @@
  * accuracy: such communication is a note, where data is only moved it is a warning. */
 #include <stdio.h>
 
+#include "base/c_locale.h"
 #include "ir/check.h"
 
 static bool is_short_float(ek_ir_dtype dtype)
@@ -52,7 +53,7 @@ static void check_matmul(ek__ir_context *c, uint32_t node)
     if (!f)
         return;
     if (matmul_flops(c, node) > 0)
-        snprintf(cost, sizeof cost, ", %.3g GFLOP", matmul_flops(c, node) / 1e9);
+        ek__snprintf(cost, sizeof cost, ", %.3g GFLOP", matmul_flops(c, node) / 1e9);
     f->text = ek__ir_say(c, "%s multiplies in float32%s, while other MatMuls of this graph do so in 16 bits",
                          ek__ir_name(c, node), cost);
     f->advice = "cast its operands to compute_dtype unless the accuracy is needed here, as in a router or a loss";

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "ir/reader.h"
 
@@ -69,7 +70,7 @@ static void report(ek__ir_reader *r, ek_origin origin, const char *format, va_li
     char message[900];
     if (r->ir->n_diagnostics++ >= EK__IR_MAX_DIAGNOSTICS)
         return;
-    vsnprintf(message, sizeof message, format, arguments);
+    ek__vsnprintf(message, sizeof message, format, arguments);
     for (char *p = message; *p; p++)
         if ((unsigned char)*p < ' ')
             *p = ' ';

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "ir/check.h"
 
 enum { MODULE_PATH = 256 };
@@ -13,7 +14,7 @@ const char *ek__ir_say(ek__ir_context *context, const char *format, ...)
     va_list arguments;
     char small[512];
     va_start(arguments, format);
-    int n = vsnprintf(small, sizeof small, format, arguments);
+    int n = ek__vsnprintf(small, sizeof small, format, arguments);
     va_end(arguments);
     char *out = n < 0 ? NULL : ek__pool_alloc(context->report->pool, (size_t)n + 1, 1);
     if (!out) {
@@ -21,7 +22,7 @@ const char *ek__ir_say(ek__ir_context *context, const char *format, ...)
         return "";
     }
     va_start(arguments, format);
-    vsnprintf(out, (size_t)n + 1, format, arguments);
+    ek__vsnprintf(out, (size_t)n + 1, format, arguments);
     va_end(arguments);
     return out;
 }
@@ -39,7 +40,7 @@ const char *ek__ir_bytes_text(char out[static 32], int64_t bytes)
     }
     for (; value >= 1024 && u < 3; u++)
         value /= 1024;
-    snprintf(out, 32, value < 10 ? "%.2f %s" : "%.1f %s", value, unit[u]);
+    ek__snprintf(out, 32, value < 10 ? "%.2f %s" : "%.1f %s", value, unit[u]);
     return out;
 }
 

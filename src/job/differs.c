@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/schedule.h"
 #include "job/write.h"
 
@@ -217,7 +218,7 @@ static bool differ_in_fields(const ek_job *job, const ek_job *wanted, char *why,
             snprintf(why, size, "%s would be %s, and %s is asked for", name, x != 0 ? "on" : "off",
                      y != 0 ? "on" : "off");
         else
-            snprintf(why, size, "%s would be %.12g, and %.12g is asked for", name, x, y);
+            ek__snprintf(why, size, "%s would be %.12g, and %.12g is asked for", name, x, y);
         return true;
     }
     return false;

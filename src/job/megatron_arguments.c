@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+
 typedef enum takes { NONE, ONE, SEVERAL } takes;
 
 /* Its lines are numbers of ek__arguments.given; `as` is another spelling's main name. */
@@ -488,7 +490,7 @@ ek_status ek__argument_number(const ek__arguments *a, const char *name, double m
         return status;
     if (!ek__text_is_number(word->text, &value) || value < min || value > max) {
         char expected[80];
-        snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+        ek__snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
         return fail_value(a, name, word, expected);
     }
     *out = value;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "job/job_internal.h"
 
 const char *const ek_allocation_name[EK_N_ALLOCATIONS] = {"whole", "blocks", "pages", "caching", "offline"};
@@ -258,7 +259,7 @@ static void describe(const rule *r, char *out, size_t size)
     if (r->type == SWITCH)
         return;
     if (r->type != WORD) {
-        snprintf(out, size, "a %snumber from %.15g to %.15g", r->type == DECIMAL ? "" : "whole ", r->min, r->max);
+        ek__snprintf(out, size, "a %snumber from %.15g to %.15g", r->type == DECIMAL ? "" : "whole ", r->min, r->max);
         return;
     }
     for (int i = 0; i <= (int)r->max && (size_t)n < size; i++)
@@ -302,8 +303,8 @@ static void print_shortest(double value, char *out, size_t size)
 {
     char text[32] = "";
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+        ek__snprintf(text, sizeof text, "%.*g", digits, value);
+        if (ek__strtod(text, NULL) == value)
             break;
     }
     snprintf(out, size, "%s", text);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/pool.h"
 
 /* ---- the text ---- */
@@ -37,7 +38,7 @@ static void print(writer *w, const char *format, ...)
     if (w->too_long)
         return;
     va_start(arguments, format);
-    int n = vsnprintf(w->text + w->used, room, format, arguments);
+    int n = ek__vsnprintf(w->text + w->used, room, format, arguments);
     va_end(arguments);
     if (n < 0 || (size_t)n + sizeof cut > room) {
         w->too_long = true;

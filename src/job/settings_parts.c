@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/pool.h"
 #include "evenkeel/schedule.h"
 #include "job/settings.h"
@@ -48,7 +49,7 @@ void ek__settings_put(ek__settings *s, const char *section, const char *name, co
 {
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(NULL, 0, format, arguments);
+    int n = ek__vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     char *value = n < 0 ? NULL : ek__pool_alloc(s->pool, (size_t)n + 1, 1);
     if (!value) {
@@ -56,7 +57,7 @@ void ek__settings_put(ek__settings *s, const char *section, const char *name, co
         return;
     }
     va_start(arguments, format);
-    (void)vsnprintf(value, (size_t)n + 1, format, arguments);
+    (void)ek__vsnprintf(value, (size_t)n + 1, format, arguments);
     va_end(arguments);
     ek__job_note_known(s->now, name);
     push(s, EK__SETTING_VALUE, section, name, value, NULL);

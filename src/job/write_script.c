@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/edit_text.h"
 #include "job/megatron_run.h"
 #include "job/write.h"
@@ -19,7 +20,7 @@ static void print(ek__text *out, const char *format, ...)
     char line[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    ek__vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     ek__text_add_string(out, line);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 
 const char *const ek_recompute_name[EK_N_RECOMPUTE] = {"none", "select", "comm", "both", "full"};
@@ -118,8 +119,8 @@ static void write_number(FILE *out, const char *indent, const char *key, double 
 {
     char digits[40];
     for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value)
+        ek__snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (ek__strtod(digits, NULL) == value)
             break;
     }
     fprintf(out, ",\n%s\"%s\": %s", indent, key, digits);

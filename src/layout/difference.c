@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/layout_advice.h"
 
 enum { MOST_PARTS = 6 }; /* in words */
@@ -44,8 +45,8 @@ static void put(writer *w, const char *title, int value)
 {
     if (value == 0 || w->used >= w->size)
         return;
-    w->used +=
-        (size_t)snprintf(w->text + w->used, w->size - w->used, "%s%s %+.1f", w->n++ ? ", " : ": ", title, value / 10.0);
+    w->used += (size_t)ek__snprintf(w->text + w->used, w->size - w->used, "%s%s %+.1f", w->n++ ? ", " : ": ", title,
+                                    value / 10.0);
     w->left -= value;
 }
 
@@ -53,8 +54,8 @@ const char *ek_layout_difference_words(const ek_layout_difference *d, char *text
 {
     int order[EK_N_STEP_PARTS] = {0}, all = tenths(d->share);
     writer w = {.text = text, .size = size, .left = all};
-    w.used = all == 0 ? (size_t)snprintf(text, size, "as long")
-                      : (size_t)snprintf(text, size, "%.1f %% %s", abs(all) / 10.0, all > 0 ? "longer" : "shorter");
+    w.used = all == 0 ? (size_t)ek__snprintf(text, size, "as long")
+                      : (size_t)ek__snprintf(text, size, "%.1f %% %s", abs(all) / 10.0, all > 0 ? "longer" : "shorter");
     order_parts(d, order);
     for (int i = 0; i < EK_N_STEP_PARTS && w.n < MOST_PARTS; i++)
         put(&w, ek_step_part_title[order[i]], tenths(d->part[order[i]]));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/layout_advice.h"
 #include "layout/layout.h"
@@ -177,10 +178,10 @@ static void report(explainer *e)
     else if (out->verdict == EK_VERDICT_OPEN)
         snprintf(text, size, ": no plan was found in the time");
     else if (out->verdict == EK_VERDICT_MEMORY)
-        snprintf(text, size,
-                 ": does not fit: %s needs least, %.0f MB with all recomputed, %.2f times the limit of %.0f MB",
-                 ek_layout_words(&out->closest, layout, sizeof layout), out->least_mb, out->least_mb / out->limit_mb,
-                 out->limit_mb);
+        ek__snprintf(text, size,
+                     ": does not fit: %s needs least, %.0f MB with all recomputed, %.2f times the limit of %.0f MB",
+                     ek_layout_words(&out->closest, layout, sizeof layout), out->least_mb,
+                     out->least_mb / out->limit_mb, out->limit_mb);
     else
         snprintf(text, size, " (%s): %s", ek_layout_words(&out->plan.layout, layout, sizeof layout),
                  out->has_difference ? ek_layout_difference_words(&out->difference, difference, sizeof difference)

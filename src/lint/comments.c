@@ -3,9 +3,9 @@
  * text in quotes count as well, as long as a comment sign stands before them. */
 #include "lint/comments.h"
 
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "lint/source_position.h"
 
 static const char mark[] = "evenkeel:";
@@ -34,7 +34,7 @@ static const char *find_mark(const line *l, bool *alone)
             continue;
         *alone = true;
         for (const char *c = l->start; c < sign; c++)
-            *alone = *alone && isspace((unsigned char)*c);
+            *alone = *alone && ek__is_space((unsigned char)*c);
         return at + n;
     }
     return NULL;
@@ -42,7 +42,7 @@ static const char *find_mark(const line *l, bool *alone)
 
 static bool is_part_of_word(char c)
 {
-    return isalnum((unsigned char)c) || c == '-' || c == '_';
+    return ek__is_alnum((unsigned char)c) || c == '-' || c == '_';
 }
 
 static const char *skip(const char *at, const char *end, bool word)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "lint/comments.h"
 #include "lint/rules.h"
@@ -92,7 +93,7 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
     char text[MESSAGE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     for (char *c = text; *c; c++) /* values of files may hold what a terminal would obey */
         if ((unsigned char)*c < ' ' || *c == 0x7F)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
@@ -99,8 +100,9 @@ static ek_status check_sequence_parallel(ek__lint_run *run, const ek__lint_entry
         return status;
     char figure[160] = "";
     if (now.known && then.known && then.peak_mb < now.peak_mb)
-        snprintf(figure, sizeof figure, "; with it the fullest stage would hold %.0f MB instead of %.0f MB (predicted)",
-                 then.peak_mb, now.peak_mb);
+        ek__snprintf(figure, sizeof figure,
+                     "; with it the fullest stage would hold %.0f MB instead of %.0f MB (predicted)", then.peak_mb,
+                     now.peak_mb);
     return REPORT_AT(
         either(file, &setting, &tensor_setting), fix_of(file, &setting, "True"),
         "sequence parallelism is off with %d tensor-parallel ranks, so each keeps norms and their inputs whole%s",
@@ -122,7 +124,7 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
         return status;
     char figure[120] = "";
     if (now.known)
-        snprintf(figure, sizeof figure, "; they take up to %.0f MB on a device (predicted)", now.optimizer_mb);
+        ek__snprintf(figure, sizeof figure, "; they take up to %.0f MB on a device (predicted)", now.optimizer_mb);
     return REPORT_AT(either(file, &setting, &data_setting), fix_of(file, &setting, "True"),
                      "each of %d data-parallel ranks holds all optimizer states%s; share them with %s", group, figure,
                      job->framework == EK_MEGATRON     ? "--use-distributed-optimizer"
@@ -225,8 +227,8 @@ static ek_status check_context(ek__lint_run *run, const ek__lint_entry *entry, c
         return status;
     char figure[120] = "";
     if (now.known)
-        snprintf(figure, sizeof figure, ", which keep up to %.0f MB of activations on a device (predicted)",
-                 now.activations_mb);
+        ek__snprintf(figure, sizeof figure, ", which keep up to %.0f MB of activations on a device (predicted)",
+                     now.activations_mb);
     return REPORT_AT(
         &setting, NULL,
         "sequences of %d tokens are on one rank each%s; context_parallel cuts them, and is advised from %d "
@@ -271,14 +273,14 @@ static ek_status check_bubble(ek__lint_run *run, const ek__lint_entry *entry, co
         return EK_OK;
     char chunks[40] = "", figure[160] = ""; /* more of them want whole rounds of micro-batches */
     if (m % p == 0)
-        snprintf(chunks, sizeof chunks, ", or %.0f chunks", ceil(wanted / m));
+        ek__snprintf(chunks, sizeof chunks, ", or %.0f chunks", ceil(wanted / m));
     double seconds, share = NAN;
     ek_status status = predict_step(run, job, &seconds, &share);
     if (status)
         return status;
     if (!isnan(seconds))
-        snprintf(figure, sizeof figure, "; on %s the step is predicted as %.2f s, of which bubbles take %.0f %%",
-                 run->options->device->name, seconds, 100 * share);
+        ek__snprintf(figure, sizeof figure, "; on %s the step is predicted as %.2f s, of which bubbles take %.0f %%",
+                     run->options->device->name, seconds, 100 * share);
     return REPORT_AT(&setting, NULL,
                      "%d stages idle for %.0f %% of a step with %d micro-batches and %d chunk%s, by (p-1)/(v m+p-1); "
                      "from %.0f micro-batches on%s, it is at most %.0f %%%s",
@@ -349,11 +351,11 @@ static ek_status check_micro_batch(ek__lint_run *run, const ek__lint_entry *entr
         return status;
     char pays[200];
     if (isnan(change))
-        snprintf(pays, sizeof pays, "so 2 pays if a token then takes %.1f %% less time",
-                 100 * (1 - (1 - after) / (1 - before)));
+        ek__snprintf(pays, sizeof pays, "so 2 pays if a token then takes %.1f %% less time",
+                     100 * (1 - (1 - after) / (1 - before)));
     else
-        snprintf(pays, sizeof pays, "and on %s the step is predicted %.1f %% shorter", run->options->device->name,
-                 -100 * change);
+        ek__snprintf(pays, sizeof pays, "and on %s the step is predicted %.1f %% shorter", run->options->device->name,
+                     -100 * change);
     ek__source_position at = ek__source_position_of_node(ek__lint_get(file->yaml, "runner_config.batch_size"));
     if (!at.node)
         at = ek__source_position_of(file, &setting);
@@ -386,8 +388,8 @@ static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, con
     if (status || !has_room(job, &then))
         return status;
     if (!isnan(change))
-        snprintf(figure, sizeof figure, "; on %s the step is predicted %.1f %% shorter then",
-                 run->options->device->name, -100 * change);
+        ek__snprintf(figure, sizeof figure, "; on %s the step is predicted %.1f %% shorter then",
+                     run->options->device->name, -100 * change);
     const ek__node *node = ek__lint_get(file->yaml, "recompute_config.recompute");
     ek__source_position at = node ? ek__source_position_of_node(node) : ek__source_position_of(file, &setting);
     return ek__lint_report(

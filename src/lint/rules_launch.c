@@ -3,8 +3,8 @@
  * programs get to see counts, and only values that are known without running anything. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "lint/checks.h"
 #include "lint/python.h"
 #include "lint/rules.h"
@@ -51,7 +51,7 @@ static const bad_value *bad_value_of(const ek__lint_setting *s, const char *rule
         if (strcmp(b->rule, rule) != 0 || strcmp(b->variable, s->name) != 0)
             continue;
         for (int v = 0; b->bad[v]; v++)
-            if (strcasecmp(b->bad[v], s->value) == 0)
+            if (ek__strcasecmp(b->bad[v], s->value) == 0)
                 return b;
     }
     return NULL;
@@ -207,7 +207,7 @@ static ek_status check_twice(ek__lint_run *run, const ek__lint_entry *entry, con
 static bool is_truth(const item *i, const char *word)
 {
     size_t n = strlen(word);
-    return i->sign > 0 && i->size - i->sign - 1 == n && strncasecmp(i->text + i->sign + 1, word, n) == 0;
+    return i->sign > 0 && i->size - i->sign - 1 == n && ek__strncasecmp(i->text + i->sign + 1, word, n) == 0;
 }
 
 static bool is_alloc_conf(const ek__lint_setting *s)

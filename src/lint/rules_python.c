@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/layers.h"
 #include "lint/checks.h"
 #include "lint/hot.h"
@@ -84,7 +85,7 @@ static const switched switches[] = {
 static bool is_much_memory(const char *text)
 {
     char *end;
-    double gb = strtod(text, &end);
+    double gb = ek__strtod(text, &end);
     return end != text && strcmp(end, "GB") == 0 && gb > 58 && gb <= 64;
 }
 

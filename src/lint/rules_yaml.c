@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "lint/checks.h"
 #include "lint/source_position.h"
@@ -164,7 +164,7 @@ static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, cons
     double length = file->job ? file->job->parallel.seq_length : 0;
     char figure[96] = "";
     if (length > 0)
-        snprintf(figure, sizeof figure, " (%.0f MB a sequence at a byte each)", length * length / 0x1p20);
+        ek__snprintf(figure, sizeof figure, " (%.0f MB a sequence at a byte each)", length * length / 0x1p20);
     for (const ek__node *one = columns->first; one; one = one->next)
         if (one->text && strcmp(one->text, "attention_mask") == 0)
             return REPORT(

@@ -3,7 +3,8 @@
 #include "lint/source_position.h"
 
 #include <string.h>
-#include <strings.h>
+
+#include "base/c_locale.h"
 
 int ek__column_of(const char *start, const char *at)
 {
@@ -65,7 +66,7 @@ bool ek__lint_is_on(const ek__node *node)
         return false;
     if (ek__node_is_bool(node, &on))
         return on;
-    return node->text && (strcasecmp(node->text, "on") == 0 || strcasecmp(node->text, "true") == 0);
+    return node->text && (ek__strcasecmp(node->text, "on") == 0 || ek__strcasecmp(node->text, "true") == 0);
 }
 
 static bool is_word_end(char c)

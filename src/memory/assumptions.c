@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/memory.h"
 #include "memory/program.h"
 
@@ -24,7 +25,7 @@ static bool is_assumed(const ek_job *job, const ek_rules *usual, int rule)
 /* Is a the nearer one? Words and switches are all alike. */
 static bool is_nearer(const char *a, const char *b, const char *value)
 {
-    double to = strtod(value, NULL), x = strtod(a, NULL) - to, y = strtod(b, NULL) - to;
+    double to = ek__strtod(value, NULL), x = ek__strtod(a, NULL) - to, y = ek__strtod(b, NULL) - to;
     return x * x < y * y;
 }
 

@@ -2,11 +2,11 @@
  * pattern names and how many bytes go or come with it, not by a list of known mistakes. What only a file shows (keys
  * that are ignored, a vocabulary that does not divide, counts that were cut) its reader warns of. */
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/memory.h"
 #include "model/pattern.h"
@@ -52,7 +52,7 @@ static size_t edit_distance(const char *a, const char *b)
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
+            size_t best = diagonal + (ek__to_lower((unsigned char)a[i - 1]) != ek__to_lower((unsigned char)b[j - 1]));
             diagonal = row[j];
             best = row[j] + 1 < best ? row[j] + 1 : best;
             row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "metrics/log_lines.h"
 
 enum { MAX_NUMBER = 40, ESCAPE = 0x1b };
@@ -18,7 +19,7 @@ static const unsigned char *skip(const unsigned char *s, const unsigned char *en
             s++;
         if (s + 1 >= end || *s != ESCAPE || s[1] != '[')
             return s;
-        for (s += 2; s < end && !isalpha(*s);)
+        for (s += 2; s < end && !ek__is_alpha(*s);)
             s++;
         s += s < end;
     }
@@ -74,13 +75,13 @@ double ek__record_number(const ek__record *record, const unsigned char *at, cons
     const unsigned char *s = at;
     while ((s = skip(s, record->end)) < record->end && (*s == '[' || *s == ':'))
         s++;
-    for (; s < record->end && n < MAX_NUMBER && (isalnum(*s) || *s == '.' || *s == '-' || *s == '+'); s++)
+    for (; s < record->end && n < MAX_NUMBER && (ek__is_alnum(*s) || *s == '.' || *s == '-' || *s == '+'); s++)
         digits[n++] = (char)*s;
     digits[n] = '\0';
     if (n == 0 || n == MAX_NUMBER || !(isdigit((unsigned char)digits[0]) || strchr("+-.", digits[0])) ||
         digits[1] == 'x' || digits[1] == 'X' || (s == record->end && record->cut))
         return NAN;
-    double value = strtod(digits, &stop);
+    double value = ek__strtod(digits, &stop);
     if (stop == digits || !isfinite(value))
         return NAN;
     if (end)

@@ -7,10 +7,10 @@
  *
  * and the list of arguments in front ("  seq_length ........ 4096"). A line's time is the mean of the iterations since
  * the line before. An interval in which an iteration was skipped counts as skipped. */
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "metrics/log_lines.h"
 
 enum { STEP_TIME, ALLOCATED, WORLD, BATCH, SEQUENCE };
@@ -50,7 +50,7 @@ static void read_step(const ek__hit *hit, ek__log_line *out)
 /* "name ......... 4096" at the start of an argument's name: not the end of another, as decoder_seq_length. */
 static void read_argument(int needle, const ek__hit *hit, ek__log_line *out)
 {
-    if (hit->at > hit->start && (isalnum(hit->at[-1]) || hit->at[-1] == '_'))
+    if (hit->at > hit->start && (ek__is_alnum(hit->at[-1]) || hit->at[-1] == '_'))
         return;
     const unsigned char *s = hit->at;
     while (s < hit->end && *s != '.')

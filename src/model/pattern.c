@@ -6,10 +6,11 @@
  * Parts are POSIX extended expressions, which agree with Python's on what such files hold; \d, \w and \s are
  * translated, lookarounds and lazy repeats are not, and a part that does not compile matches nothing. */
 #include <assert.h>
-#include <ctype.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/c_locale.h"
 
 #include "model/pattern.h"
 
@@ -63,7 +64,7 @@ static bool is_plain(const char *text, size_t size)
 {
     bool plain = size > 0 && size < LONGEST_PART - 8;
     for (size_t i = 0; i < size; i++)
-        plain = plain && (isalnum((unsigned char)text[i]) || text[i] == '_');
+        plain = plain && (ek__is_alnum((unsigned char)text[i]) || text[i] == '_');
     return plain;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "report/calibration_internal.h"
 #include "report/svg_internal.h"
 #include "report/writers.h"
@@ -327,9 +328,9 @@ static double draw_links(const drawing *d, double y)
         const ek_calibrated_link *l = &d->c->link[i];
         if (i == 0)
             y = write_title(d, y, "Links, fitted to times of collectives");
-        snprintf(text, sizeof text, "%s, %s: %.3g of the rate, start %.3g us; %d times are met to %s %% (median)",
-                 d->c->device.tier[l->tier].name, ek_collective_name[l->what], l->share, l->start_us, l->n,
-                 ek__fixed(100 * l->median_error, 1).text);
+        ek__snprintf(text, sizeof text, "%s, %s: %.3g of the rate, start %.3g us; %d times are met to %s %% (median)",
+                     d->c->device.tier[l->tier].name, ek_collective_name[l->what], l->share, l->start_us, l->n,
+                     ek__fixed(100 * l->median_error, 1).text);
         y = write_line(d, y, text);
     }
     return d->c->n_links > 0 ? y + ROW : y;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/page.h"
 #include "figures/calibration_figures.h"
 #include "report/calibration_internal.h"
@@ -16,8 +17,8 @@ static void print_error(FILE *out, const char *what, const ek_calibration_error 
 {
     if (e->n == 0)
         return;
-    fprintf(out, "  %-24s %5d  %6.2f %%  %6.2f %%  %6.1f %%  %+6.2f %%\n", what, e->n, 100 * e->mean, 100 * e->median,
-            100 * e->worst, 100 * e->bias);
+    ek__fprintf(out, "  %-24s %5d  %6.2f %%  %6.2f %%  %6.1f %%  %+6.2f %%\n", what, e->n, 100 * e->mean,
+                100 * e->median, 100 * e->worst, 100 * e->bias);
 }
 
 static void print_errors(const ek_calibration *c, bool color, FILE *out)
@@ -26,7 +27,7 @@ static void print_errors(const ek_calibration *c, bool color, FILE *out)
     fprintf(out, "\n  %-24s  runs      mean    median     worst      bias\n", "");
     for (int i = 0; i < EK__N_ERROR_ROWS; i++)
         print_error(out, ek__error_row_title[i], ek__calibration_error_row(c, i));
-    fprintf(
+    ek__fprintf(
         out,
         "\n  to expect: %.1f %% for layers that were met, %.1f %% for a new cell (standard errors; noise %.1f %%)\n",
         100 * c->met_error, 100 * c->new_error, 100 * c->noise);
@@ -48,8 +49,8 @@ static void print_determined(const ek_calibration *c, bool color, FILE *out)
     for (int i = 0; i < c->n_constants; i++) {
         const ek_calibrated_constant *k = &c->constant[i];
         if (k->state == EK_FIT_DETERMINED)
-            fprintf(out, "  %-34s %12.5g %12.5g +- %.3g%s%s\n", k->name, k->start, k->value, k->error,
-                    k->unit[0] ? " " : "", k->unit);
+            ek__fprintf(out, "  %-34s %12.5g %12.5g +- %.3g%s%s\n", k->name, k->start, k->value, k->error,
+                        k->unit[0] ? " " : "", k->unit);
     }
 }
 
@@ -92,9 +93,9 @@ static void print_kernels(const ek_calibration *c, bool color, FILE *out)
     fprintf(out, ": error of the fitted curves; shapes that were measured keep their times\n");
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
         if (c->kernels[k].n > 0)
-            fprintf(out, "  %-20s %4d shapes  median %5.1f %%  worst %5.1f %%%s\n", ek_kernel_name[k], c->kernels[k].n,
-                    100 * c->kernels[k].median, 100 * c->kernels[k].worst,
-                    c->kernels[k].determined ? "" : "  not determined");
+            ek__fprintf(out, "  %-20s %4d shapes  median %5.1f %%  worst %5.1f %%%s\n", ek_kernel_name[k],
+                        c->kernels[k].n, 100 * c->kernels[k].median, 100 * c->kernels[k].worst,
+                        c->kernels[k].determined ? "" : "  not determined");
 }
 
 /* What a profile's operators and collectives came to, in the order of their enums. */
@@ -114,9 +115,9 @@ static void print_shapes(const ek_calibrated_profile *p, FILE *out)
 {
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
         if (p->n_shapes[k] > 0)
-            fprintf(out, "    %d shape%s of %s, the start is off by %.1f %% in the median%s\n", p->n_shapes[k],
-                    p->n_shapes[k] == 1 ? "" : "s", ek_kernel_name[k], 100 * p->start_error[k],
-                    p->fitted[k] ? "" : "; too few for its curve");
+            ek__fprintf(out, "    %d shape%s of %s, the start is off by %.1f %% in the median%s\n", p->n_shapes[k],
+                        p->n_shapes[k] == 1 ? "" : "s", ek_kernel_name[k], 100 * p->start_error[k],
+                        p->fitted[k] ? "" : "; too few for its curve");
 }
 
 static void print_profile(const ek_calibrated_profile *p, FILE *out)
@@ -144,13 +145,13 @@ static void print_profile(const ek_calibrated_profile *p, FILE *out)
     if (p->n_link_times > 0)
         fprintf(out, "    times of collectives for the links: %d\n", p->n_link_times);
     if (!isnan(p->launch_us))
-        fprintf(out, "    a launch takes the host %.3g us (%s, median of %lld), %s\n", p->launch_us,
-                ek_launch_name[p->launch], p->n_intervals,
-                p->launch_used ? "the profiler's own time included"
-                               : "not taken: recording Python's stacks (with_stack) slowed it");
+        ek__fprintf(out, "    a launch takes the host %.3g us (%s, median of %lld), %s\n", p->launch_us,
+                    ek_launch_name[p->launch], p->n_intervals,
+                    p->launch_used ? "the profiler's own time included"
+                                   : "not taken: recording Python's stacks (with_stack) slowed it");
     if (!isnan(p->step_seconds))
-        fprintf(out, "    step: %.4g s%s\n", p->step_seconds,
-                p->step_used ? ", a measured run of the job beside it" : "");
+        ek__fprintf(out, "    step: %.4g s%s\n", p->step_seconds,
+                    p->step_used ? ", a measured run of the job beside it" : "");
     for (int i = 0; i < EK_N_PROFILE_NOTES && p->note[i][0]; i++)
         fprintf(out, "    %s\n", p->note[i]);
 }
@@ -173,9 +174,10 @@ static void print_links(const ek_calibration *c, bool color, FILE *out)
     fputc('\n', out);
     for (int i = 0; i < c->n_links; i++) {
         const ek_calibrated_link *l = &c->link[i];
-        fprintf(out, "  %-10s %-15s %4d times  %6.1f GB/s of %.1f  start %.1f us  median error %.1f %%\n",
-                c->device.tier[l->tier].name, ek_collective_name[l->what], l->n, l->share * c->device.tier[l->tier].gbs,
-                c->device.tier[l->tier].gbs, l->start_us, 100 * l->median_error);
+        ek__fprintf(out, "  %-10s %-15s %4d times  %6.1f GB/s of %.1f  start %.1f us  median error %.1f %%\n",
+                    c->device.tier[l->tier].name, ek_collective_name[l->what], l->n,
+                    l->share * c->device.tier[l->tier].gbs, c->device.tier[l->tier].gbs, l->start_us,
+                    100 * l->median_error);
     }
 }
 
@@ -185,8 +187,8 @@ static void print_layers(const ek_calibration *c, bool color, FILE *out)
         return;
     ek__print_heading(color, "layers", out);
     if (c->n_layers > 0)
-        fprintf(out, ": %d, alike within a factor of %.2g in size, shrunken by %.2g\n", c->n_layers,
-                exp(c->layer_width), c->layer_lambda);
+        ek__fprintf(out, ": %d, alike within a factor of %.2g in size, shrunken by %.2g\n", c->n_layers,
+                    exp(c->layer_width), c->layer_lambda);
     else
         fprintf(out, ": what they took beside their kernels does not carry over to runs that are left out\n");
 }
@@ -198,13 +200,14 @@ static void print_proposed(const ek_calibration *c, bool color, FILE *out)
     if (c->n_proposed == 0)
         return;
     ek__print_heading(color, "what to measure next", out);
-    fprintf(out, ": of %d layouts beside the measured ones, whose steps are known to %.1f %%\n", c->n_candidates,
-            100 * c->candidate_error);
+    ek__fprintf(out, ": of %d layouts beside the measured ones, whose steps are known to %.1f %%\n", c->n_candidates,
+                100 * c->candidate_error);
     for (int i = 0; i < c->n_proposed; i++)
-        fprintf(out, "  %d. %s\n     from %s: %s\n     predicted %.4g s, %s %.1f %%; then all are known to %.1f %%\n",
-                i + 1, c->proposed[i].what, c->proposed[i].from, c->proposed[i].change, c->proposed[i].seconds,
-                c->proposed[i].new_cell ? "new cell: expect" : "known to", 100 * c->proposed[i].expected,
-                100 * c->proposed[i].after);
+        ek__fprintf(out,
+                    "  %d. %s\n     from %s: %s\n     predicted %.4g s, %s %.1f %%; then all are known to %.1f %%\n",
+                    i + 1, c->proposed[i].what, c->proposed[i].from, c->proposed[i].change, c->proposed[i].seconds,
+                    c->proposed[i].new_cell ? "new cell: expect" : "known to", 100 * c->proposed[i].expected,
+                    100 * c->proposed[i].after);
 }
 
 /* Where a run is from: the line of a table, or a log as a whole. */
@@ -256,8 +259,8 @@ static void print_worst(const ek_calibration *c, bool color, FILE *out)
     fputc('\n', out);
     for (int w = 0; w < 3 && shown[w]; w++) {
         print_place(shown[w], out);
-        fprintf(out, "%.80s: %.4g s measured, %.4g s predicted, %+.1f %%\n", shown[w]->name, shown[w]->measured,
-                shown[w]->left_out, 100 * (shown[w]->left_out / shown[w]->measured - 1));
+        ek__fprintf(out, "%.80s: %.4g s measured, %.4g s predicted, %+.1f %%\n", shown[w]->name, shown[w]->measured,
+                    shown[w]->left_out, 100 * (shown[w]->left_out / shown[w]->measured - 1));
     }
 }
 
@@ -288,8 +291,8 @@ ek_status ek__calibration_write_text(const ek_calibration *c, bool color, FILE *
 
 static void comment_error(char *text, size_t size, const char *what, const ek_calibration_error *e)
 {
-    snprintf(text, size, "%s: %d runs, mean error %.2f %%, median %.2f %%, worst %.1f %%, bias %+.2f %%", what, e->n,
-             100 * e->mean, 100 * e->median, 100 * e->worst, 100 * e->bias);
+    ek__snprintf(text, size, "%s: %d runs, mean error %.2f %%, median %.2f %%, worst %.1f %%, bias %+.2f %%", what,
+                 e->n, 100 * e->mean, 100 * e->median, 100 * e->worst, 100 * e->bias);
 }
 
 ek_status ek_calibration_write_device(const ek_calibration *c, FILE *out, ek_error *err)

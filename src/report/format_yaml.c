@@ -2,8 +2,8 @@
  * micro-batches and the schedule's memory variant the figures hold for. What the numbers rest on stands in comments. */
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/cases.h"
 #include "evenkeel/strategies.h"
 #include "report/report_internal.h"
@@ -14,7 +14,7 @@ static bool is_reserved(const char *word)
 {
     static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasecmp(word, words[i]) == 0)
+        if (ek__strcasecmp(word, words[i]) == 0)
             return true;
     return false;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/ir.h"
 #include "report/ir_internal.h"
@@ -83,9 +84,10 @@ static void print_file(const page *p)
     const ek__ir_sums *s = p->sums;
     uint32_t parameters = ek__ir_count_parameters(ir);
     ek__print_name(ir->path, p->out);
-    fprintf(p->out, ": %" PRIu32 " operator%s in %" PRIu32 " graph%s, %" PRIu32 " parameter%s, %" PRIu32 " line%s\n",
-            ir->n_operators, plural(ir->n_operators), ir->n_graphs, plural(ir->n_graphs), parameters,
-            plural(parameters), ir->n_lines, plural(ir->n_lines));
+    ek__fprintf(p->out,
+                ": %" PRIu32 " operator%s in %" PRIu32 " graph%s, %" PRIu32 " parameter%s, %" PRIu32 " line%s\n",
+                ir->n_operators, plural(ir->n_operators), ir->n_graphs, plural(ir->n_graphs), parameters,
+                plural(parameters), ir->n_lines, plural(ir->n_lines));
     print_choice(p);
     fprintf(p->out, "%d forward, %d backward, %d cop%s made for recomputation\n", s->n_forward, s->n_backward,
             s->n_copies, s->n_copies == 1 ? "y" : "ies");

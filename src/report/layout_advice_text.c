@@ -2,6 +2,7 @@
  * of thumb cost, which runs would tell more, and the files that were written. */
 #include <math.h>
 
+#include "base/c_locale.h"
 #include "base/page.h"
 #include "evenkeel/calibrate.h"
 #include "evenkeel/layout_advice.h"
@@ -51,7 +52,7 @@ static void print_thumbs(const ek_layout_report *report, FILE *out)
 {
     const char *source = NULL;
     heading(report, "Rules of thumb, balanced exactly", out);
-    fprintf(out, "%-10s  %-52s  %12s  %9s  %s\n", "rule", "layout", "step", "longer, %", "for");
+    ek__fprintf(out, "%-10s  %-52s  %12s  %9s  %s\n", "rule", "layout", "step", "longer, %", "for");
     for (int i = 0; i < EK_N_LAYOUT_THUMBS; i++) {
         print_thumb(&report->thumb[i], out);
         source = report->thumb[i].source;
@@ -162,7 +163,7 @@ static void print_try(const ek_layout_try *t, int i, FILE *out)
     ek__print_cell(run->name[0] ? run->name : run->job.path, 60, out);
     fprintf(out, "  %12s", ek__seconds(run->step_seconds).text);
     fprintf(out, "  %12s", ek__seconds(t->predicted).text);
-    fprintf(out, "  %+7.1f\n", 100 * (t->predicted / run->step_seconds - 1));
+    ek__fprintf(out, "  %+7.1f\n", 100 * (t->predicted / run->step_seconds - 1));
 }
 
 static void print_tries(const ek_layout_report *report, FILE *out)

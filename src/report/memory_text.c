@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/page.h"
 #include "evenkeel/memory_report.h"
 #include "evenkeel/recompute_sets.h"
@@ -564,7 +565,7 @@ static void print_calibration(const page *p)
 static void shorten(char *text, size_t size)
 {
     char *end;
-    double value = strtod(text, &end);
+    double value = ek__strtod(text, &end);
     if (*end == '\0' && end != text && strchr(text, '.'))
         snprintf(text, size, "%s", ek__short(value).text);
 }

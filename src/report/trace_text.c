@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/page.h"
 #include "report/report_internal.h"
@@ -412,7 +413,7 @@ static void print_operators(const page *p)
     if (ops->n == 0)
         return;
     heading(p, "Operators");
-    fprintf(p->out, ", longest in total (%d kinds, %" PRId64 " executions)\n", ops->n, ops->n_executions);
+    ek__fprintf(p->out, ", longest in total (%d kinds, %" PRId64 " executions)\n", ops->n, ops->n_executions);
     fprintf(p->out, "  %-*s  %8s  %10s  %6s  %10s  %10s\n", NAME_WIDTH, "", "count", "total ms", "%", "mean us",
             "longest us");
     for (int i = 0; i < ops->n && i < p->top; i++) {

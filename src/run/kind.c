@@ -2,9 +2,9 @@
  * lines that only they have, since those may come late. Names count only where the content is packed (.gz) or where a
  * table says nothing else. */
 #include "run/kind.h"
+#include "base/c_locale.h"
 #include "evenkeel/run_files.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static bool begins_with_key(const char *at, const char *end, const char *name)
 {
     char quote = at < end && (*at == '"' || *at == '\'') ? *at++ : '\0';
     const char *from = at;
-    while (at < end && (isalnum((unsigned char)*at) || strchr("_-. ", *at)) && *at && (quote || *at != ' '))
+    while (at < end && (ek__is_alnum((unsigned char)*at) || strchr("_-. ", *at)) && *at && (quote || *at != ' '))
         at++;
     size_t n = (size_t)(at - from);
     if (n == 0 || (name && (n != strlen(name) || memcmp(from, name, n) != 0)) ||
@@ -80,7 +80,7 @@ static bool begins_with_key(const char *at, const char *end, const char *name)
         return false;
     while (at < end && is_blank(*at))
         at++;
-    return at < end && *at == ':' && (quote || at + 1 == end || isspace((unsigned char)at[1]));
+    return at < end && *at == ':' && (quote || at + 1 == end || ek__is_space((unsigned char)at[1]));
 }
 
 /* A key follows an opening brace or a comma, or is first in its line. */
@@ -99,12 +99,14 @@ static bool has_key(const char *text, size_t size, const char *name)
 static bool is_structured(const char *text, size_t size)
 {
     const char *at = text, *end = text + size;
-    while (at < end && (isspace((unsigned char)*at) || *at == '#' || (end - at > 3 && memcmp(at, "---", 3) == 0))) {
-        const char *line = isspace((unsigned char)*at) ? NULL : memchr(at, '\n', (size_t)(end - at));
-        at = isspace((unsigned char)*at) ? at + 1 : line ? line : end;
+    while (at < end &&
+           (ek__is_space((unsigned char)*at) || *at == '#' || (end - at > 3 && memcmp(at, "---", 3) == 0))) {
+        const char *line = ek__is_space((unsigned char)*at) ? NULL : memchr(at, '\n', (size_t)(end - at));
+        at = ek__is_space((unsigned char)*at) ? at + 1 : line ? line : end;
     }
-    return at < end && (*at == '{' || *at == '[' || (*at == '-' && at + 1 < end && isspace((unsigned char)at[1])) ||
-                        begins_with_key(at, end, NULL));
+    return at < end &&
+           (*at == '{' || *at == '[' || (*at == '-' && at + 1 < end && ek__is_space((unsigned char)at[1])) ||
+            begins_with_key(at, end, NULL));
 }
 
 /* What it writes, in YAML or JSON: plans have their lists, and none of a job's keys. */
@@ -188,7 +190,7 @@ ek_run_kind ek_run_kind_of(const char *path)
     size_t size = file && text ? fread(text, 1, HEAD, file) : 0, at = 0;
     if (size >= sizeof mark && memcmp(text, mark, sizeof mark) == 0)
         at = sizeof mark;
-    while (at < size && isspace((unsigned char)text[at]))
+    while (at < size && ek__is_space((unsigned char)text[at]))
         at++;
     ek_run_kind kind = EK_RUN_UNKNOWN;
     if (at < size && (text[at] == '{' || text[at] == '['))

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 
 enum { MAX_LINE = 1024, MAX_CELLS = 64 };
@@ -24,13 +24,13 @@ double ek_memory_amount_mb(const char *text)
         double mb;
     } units[] = {{"", 1}, {"M", 1}, {"MB", 1}, {"MiB", 1}, {"G", 1024}, {"GB", 1024}, {"GiB", 1024}};
     char *end;
-    double value = strtod(text, &end);
+    double value = ek__strtod(text, &end);
     size_t digits = (size_t)(end - text);
     if (digits == 0 || strspn(text, "0123456789+-.eE") < digits)
         return NAN;
     end += strspn(end, " ");
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcasecmp(end, units[i].unit) == 0)
+        if (ek__strcasecmp(end, units[i].unit) == 0)
             return value * units[i].mb;
     return NAN;
 }
@@ -112,14 +112,14 @@ static bool read_heading(char *const *cell, int n, bool actual, columns *out)
                                  "peak"};
     *out = (columns){-1, -1};
     for (int i = 0; i < n; i++)
-        if (strcasecmp(cell[i], "stage") == 0 || strcasecmp(cell[i], "stage_id") == 0)
+        if (ek__strcasecmp(cell[i], "stage") == 0 || ek__strcasecmp(cell[i], "stage_id") == 0)
             out->stage = i;
     for (size_t k = 0; k < sizeof names / sizeof *names && out->mb < 0; k++)
         for (int i = 0; i < n; i++)
-            if (strcasecmp(cell[i], names[k]) == 0)
+            if (ek__strcasecmp(cell[i], names[k]) == 0)
                 out->mb = i;
     const char *other = actual ? "used" : "actual"; /* the column of which would be the wrong one */
-    if (out->mb < 0 && n == 2 && out->stage >= 0 && strncasecmp(cell[1 - out->stage], other, strlen(other)) != 0)
+    if (out->mb < 0 && n == 2 && out->stage >= 0 && ek__strncasecmp(cell[1 - out->stage], other, strlen(other)) != 0)
         out->mb = 1 - out->stage;
     return out->stage >= 0;
 }

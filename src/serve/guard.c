@@ -5,8 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/random.h>
+
+#include "base/c_locale.h"
 
 bool ek__guard_draw(char token[EK__TOKEN_DIGITS + 1])
 {
@@ -34,7 +35,7 @@ bool ek__guard_is_host(const char *text, int port)
     for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
         char whole[64];
         snprintf(whole, sizeof whole, "%s:%d", names[i], port);
-        if (strcasecmp(text, whole) == 0)
+        if (ek__strcasecmp(text, whole) == 0)
             return true;
     }
     return false;

@@ -9,11 +9,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view.h"
@@ -79,7 +79,7 @@ static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const cha
 {
     host_header *host = user;
     (void)kind;
-    if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0) {
+    if (ek__strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0) {
         host->n++;
         host->text = value;
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "simulate/order.h"
 
@@ -37,7 +38,7 @@ static ek_status parse_pair(const char *text, size_t length, double value[N_KEYS
         number[digits] = '\0';
         /* Neither nan, inf nor hexadecimal. */
         if (strspn(number, "0123456789+-.eE") == digits)
-            x = strtod(number, &end);
+            x = ek__strtod(number, &end);
     }
     if (*end || !(x >= 0 && x <= most))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "'%s' must be a number from 0 to %g (got '%.*s')",

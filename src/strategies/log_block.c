@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 
 static const char heading[] = "To put in yaml configuration:";
@@ -35,7 +36,7 @@ static bool next_line(const char *text, size_t size, size_t *at, line *out)
 static size_t indent_of(const line *l)
 {
     size_t i = 0;
-    while (i < l->n && isspace((unsigned char)l->text[i]))
+    while (i < l->n && ek__is_space((unsigned char)l->text[i]))
         i++;
     return i;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "evenkeel/cases.h"
 #include "report/report_internal.h"
 #include "view/plan.h"
@@ -66,7 +67,7 @@ static void add(details *d, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(d->text + d->n, sizeof d->text - d->n, format, list);
+    int n = ek__vsnprintf(d->text + d->n, sizeof d->text - d->n, format, list);
     va_end(list);
     if (n > 0 && (size_t)n < sizeof d->text - d->n)
         d->n += (size_t)n;

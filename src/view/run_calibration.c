@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/c_locale.h"
 #include "figures/calibration_figures.h"
 #include "report/calibration_internal.h"
 #include "view/rows.h"
@@ -76,7 +77,7 @@ static void write_notes(const ek_calibration *c, ek__section *x)
         ek__section_note(x, line);
     }
     if (c->n_used > 0) {
-        snprintf(
+        ek__snprintf(
             line, sizeof line,
             "To expect of a layout that was not measured: %.1f %% where its layers were met, %.1f %% in a new cell "
             "(standard errors).",
@@ -85,11 +86,11 @@ static void write_notes(const ek_calibration *c, ek__section *x)
     }
     for (int i = 0; i < c->n_proposed; i++) {
         const ek_proposed_run *p = &c->proposed[i];
-        snprintf(line, sizeof line,
-                 "To measure next, %d: %s, from %s by %s; predicted %.4g s, %s %.1f %%; then layouts beside the "
-                 "measured ones are known to %.1f %%.",
-                 i + 1, p->what, p->from, p->change, p->seconds, p->new_cell ? "new cell: expect" : "known to",
-                 100 * p->expected, 100 * p->after);
+        ek__snprintf(line, sizeof line,
+                     "To measure next, %d: %s, from %s by %s; predicted %.4g s, %s %.1f %%; then layouts beside the "
+                     "measured ones are known to %.1f %%.",
+                     i + 1, p->what, p->from, p->change, p->seconds, p->new_cell ? "new cell: expect" : "known to",
+                     100 * p->expected, 100 * p->after);
         ek__section_note(x, line);
     }
 }

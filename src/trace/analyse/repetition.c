@@ -1,10 +1,10 @@
 /* Steps of a trace without step marks: the period that the operators of the busiest stream repeat. The longest tail
  * that holds its period three times or more is taken when it is most of the sequence. A period begins behind the
  * optimizer's operators, else behind the longest mean gap. Sequences that vary from step to step are not recognised. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "trace/events/device.h"
 #include "trace/events/periodic.h"
 
@@ -57,7 +57,7 @@ static bool is_optimizer(const char *name)
     for (const char *s = name; *s; s++)
         for (size_t w = 0; w < sizeof word / sizeof *word; w++) {
             size_t k = 0;
-            while (word[w][k] && tolower((unsigned char)s[k]) == word[w][k])
+            while (word[w][k] && ek__to_lower((unsigned char)s[k]) == word[w][k])
                 k++;
             if (!word[w][k])
                 return true;

@@ -3,11 +3,11 @@
  * change. Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up.
  * Figures that the files do not tell make no finding. */
 #include <assert.h>
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "trace/analyse/analysis.h"
@@ -527,7 +527,7 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
 /* A rank's name in the middle of a sentence. */
 static ek__who inside(ek__who w)
 {
-    w.text[0] = (char)tolower((unsigned char)w.text[0]);
+    w.text[0] = (char)ek__to_lower((unsigned char)w.text[0]);
     return w;
 }
 

@@ -1,9 +1,9 @@
 /* Families of CUDA and ROCm kernels, by texts in their names up to the parameters, which name types of their own. Names
  * are all there is; a kernel that fuses two is what its name says first. Operators of Ascend have types, which tables.c
  * knows; what it does not know is looked up here too. */
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "trace/events/device.h"
 
 /* Where the name ends and a kernel's parameters begin, which name types of their own. */
@@ -20,7 +20,7 @@ static bool contains(const char *text, const char *end, const char *word)
 {
     for (const char *s = text; s < end; s++) {
         size_t k = 0;
-        while (word[k] && tolower((unsigned char)s[k]) == word[k])
+        while (word[k] && ek__to_lower((unsigned char)s[k]) == word[k])
             k++;
         if (!word[k])
             return true;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
 
@@ -15,7 +16,7 @@ ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, 
     char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    ek__vsnprintf(text, sizeof text, format, args);
     va_end(args);
     const char **room = ek__pool_push(rank->pool, rank->note, rank->n_notes, sizeof *room);
     const char *copy = room ? ek__pool_text(rank->pool, text, strlen(text)) : NULL;

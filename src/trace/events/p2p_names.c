@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "trace/analyse/analysis.h"
 
 static bool begins(const char *name, const char *start)
@@ -26,7 +27,7 @@ static bool is_numbered_exchange(const char *name)
         return false;
     size_t n = 0;
     for (const char *at = name + strlen("hcom_") + 1; (at = strstr(at, word)); at++) {
-        while (isalnum((unsigned char)name[n]) || name[n] == '_')
+        while (ek__is_alnum((unsigned char)name[n]) || name[n] == '_')
             n++;
         if (name + n < at) /* something that is no word before it */
             return false;

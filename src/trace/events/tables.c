@@ -1,12 +1,12 @@
 /* What the readers of tables share. Steps are found by name one after the other: a profile has a few dozen. */
 #include "trace/tables/tables.h"
+#include "base/c_locale.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "trace/events/device.h"
 
@@ -136,7 +136,7 @@ static bool contains(const char *text, const char *part)
 {
     size_t n = strlen(part);
     for (; *text; text++)
-        if (strncasecmp(text, part, n) == 0)
+        if (ek__strncasecmp(text, part, n) == 0)
             return true;
     return false;
 }

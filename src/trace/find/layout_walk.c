@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "trace/find/layout.h"
 
 /* Folders from the one given to the present one. */
@@ -32,7 +33,7 @@ note_trouble(ek__file_search *search, ek_status status, const char *path, ek_err
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ek__trouble *grown = ek__pool_push(search->pool, search->trouble, search->n_troubles, sizeof *grown);
     char *path_copy = ek__pool_text(search->pool, path, strlen(path));

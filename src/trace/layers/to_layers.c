@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/median.h"
 #include "evenkeel/trace.h"
@@ -128,8 +129,8 @@ static void set_times(const samples *all, ek_layer *layer, double forward, doubl
 {
     layer->forward_time = forward;
     if (isnan(backward)) {
-        fprintf(all->notes, "%s: no backward pass was seen; it counts as %g times the forward pass.\n", layer->name,
-                EK_BACKWARD_RATIO);
+        ek__fprintf(all->notes, "%s: no backward pass was seen; it counts as %g times the forward pass.\n", layer->name,
+                    EK_BACKWARD_RATIO);
         backward = EK_BACKWARD_RATIO * forward;
     }
     ek__layer_default_times(layer, backward);
@@ -148,19 +149,19 @@ static void note_kinds(const samples *all, const ek_layer *layer, double full, d
                  {EK_RECOMPUTE_COMM, false},
                  {EK_RECOMPUTE_BOTH, false},
                  {EK_RECOMPUTE_FULL, !isnan(full)}};
-    fprintf(all->notes, "%s: forward %.6g ms, backward %.6g ms (%.3f times it)", layer->name, layer->forward_time,
-            layer->backward_time[EK_RECOMPUTE_NONE], layer->backward_time[EK_RECOMPUTE_NONE] / layer->forward_time);
+    ek__fprintf(all->notes, "%s: forward %.6g ms, backward %.6g ms (%.3f times it)", layer->name, layer->forward_time,
+                layer->backward_time[EK_RECOMPUTE_NONE], layer->backward_time[EK_RECOMPUTE_NONE] / layer->forward_time);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].measured)
-            fprintf(all->notes, "; recomputation '%s' measured: %.3f of the backward pass",
-                    ek_recompute_name[kinds[i].kind],
-                    layer->backward_time[kinds[i].kind] / layer->backward_time[EK_RECOMPUTE_NONE] - 1);
+            ek__fprintf(all->notes, "; recomputation '%s' measured: %.3f of the backward pass",
+                        ek_recompute_name[kinds[i].kind],
+                        layer->backward_time[kinds[i].kind] / layer->backward_time[EK_RECOMPUTE_NONE] - 1);
     fprintf(all->notes, ".\n%s: not measured, so the coefficients of the models count:", layer->name);
     const char *separator = " ";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!kinds[i].measured) {
-            fprintf(all->notes, "%s'%s' %g", separator, ek_recompute_name[kinds[i].kind],
-                    ek_recompute_coefficient[kinds[i].kind]);
+            ek__fprintf(all->notes, "%s'%s' %g", separator, ek_recompute_name[kinds[i].kind],
+                        ek_recompute_coefficient[kinds[i].kind]);
             separator = ", ";
         }
     fprintf(all->notes, ".\n");
@@ -189,9 +190,9 @@ static void make_extra(const samples *all, size_t first, size_t last, const char
                 "%s: none of its layers was seen, so it counts as no time; is the trace of the %s stage among them?\n",
                 role, strcmp(role, "HEAD") == 0 ? "first" : "last");
     else
-        fprintf(all->notes, "%s: %s of %s: forward %.6g ms, backward %.6g ms%s.\n", out->name, role,
-                last - first > 1 ? "all its parts" : "one part", forward, backward,
-                no_backward ? ", partly assumed" : "");
+        ek__fprintf(all->notes, "%s: %s of %s: forward %.6g ms, backward %.6g ms%s.\n", out->name, role,
+                    last - first > 1 ? "all its parts" : "one part", forward, backward,
+                    no_backward ? ", partly assumed" : "");
 }
 
 /* ---- body ---- */
@@ -274,9 +275,10 @@ static void note_unlike(const samples *all, size_t n, const char *kind)
             most = fmax(most, all->at[i].forward);
         }
     if (most > 1.5 * least)
-        fprintf(all->notes,
-                "%s: its layers are not alike, forward times run from %.6g to %.6g ms; all count with the median.\n",
-                kind, least, most);
+        ek__fprintf(
+            all->notes,
+            "%s: its layers are not alike, forward times run from %.6g to %.6g ms; all count with the median.\n", kind,
+            least, most);
 }
 
 /* A recomputation that was seen in another stretch of the kind holds here too: medians are over the kind. */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "trace/scan/gunzip.h"
 
 #if defined(__x86_64__)
@@ -142,7 +143,7 @@ __attribute__((format(printf, 3, 4))) static void set_problem(ek__feed *feed, in
     if (feed->problem[0])
         return;
     va_start(args, format);
-    vsnprintf(feed->problem, sizeof feed->problem, format, args);
+    ek__vsnprintf(feed->problem, sizeof feed->problem, format, args);
     va_end(args);
     feed->problem_offset = offset;
 }

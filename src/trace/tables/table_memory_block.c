@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "trace/events/largest.h"
 #include "trace/events/memory_sites.h"
 
@@ -59,7 +59,7 @@ static size_t find_layer(const char *path, const char **at)
     for (const char *from = path; *from;) {
         size_t size = strcspn(from, "/"), digits = strspn(from, "0123456789");
         if (digits > 0 && from[digits] == '-' && digits + 1 < size &&
-            (isalpha((unsigned char)from[digits + 1]) || from[digits + 1] == '_')) {
+            (ek__is_alpha((unsigned char)from[digits + 1]) || from[digits + 1] == '_')) {
             *at = from;
             return size;
         }
@@ -102,7 +102,7 @@ static bool is_to_stay(const tracker *t)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(type, types[i]) == 0)
             return true;
-    return strcmp(persistent, "1") == 0 || strcasecmp(persistent, "true") == 0;
+    return strcmp(persistent, "1") == 0 || ek__strcasecmp(persistent, "true") == 0;
 }
 
 /* Of a block that stays: the numbers of "{12-15-}". @return false when memory is out */

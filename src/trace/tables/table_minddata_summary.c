@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "trace/tables/table_rows.h"
 
@@ -48,7 +48,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     (void)err;
     summary *s = user;
     for (int i = 0; i < N_TIMES; i++) {
-        if (strcasecmp(ek__csv_cell(csv, 0), time_name[i]) == 0)
+        if (ek__strcasecmp(ek__csv_cell(csv, 0), time_name[i]) == 0)
             read_time(s, i, ek__csv_cell(csv, 1), ek__csv_line(csv), left);
         else if (s->column[i] >= 0)
             read_time(s, i, ek__csv_cell(csv, s->column[i]), ek__csv_line(csv), left);

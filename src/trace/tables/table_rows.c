@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+
+#include "base/c_locale.h"
 
 /* Numbers beyond this are no measurement, and sums of them would lose all others. */
 #define LARGEST 1e15
@@ -42,7 +43,7 @@ void ek__left_out_row(ek__left_out *left, const ek__csv *csv, const char *format
     char why[sizeof left->first];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(why, sizeof why, format, arguments);
+    ek__vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
     ek__left_out_add(left, "line %" PRId64 ": %s", ek__csv_line(csv), why);
 }
@@ -58,7 +59,7 @@ ek_status ek__table_needs(const ek__table_in *in, int column, const char *name, 
 
 static bool is_empty(const char *cell)
 {
-    return !*cell || strcasecmp(cell, "N/A") == 0;
+    return !*cell || ek__strcasecmp(cell, "N/A") == 0;
 }
 
 bool ek__cell_number(const ek__csv *csv, int column, ek__left_out *left, double *value)

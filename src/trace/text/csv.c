@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "trace/trace.h"
 
 enum { CHUNK = 256 << 10 };
@@ -473,7 +473,7 @@ void ek__csv_close(ek__csv *csv)
 static int find_column(const ek__csv *csv, const char *name)
 {
     for (int i = 0; i < csv->n_columns; i++)
-        if (strcasecmp(csv->header[i], name) == 0)
+        if (ek__strcasecmp(csv->header[i], name) == 0)
             return i;
     return -1;
 }
@@ -522,7 +522,7 @@ bool ek__csv_number(const ek__csv *csv, int column, double *value)
     /* strtod() also takes hexadecimal, infinity and NaN, which profilers do not write. */
     if (!*text || strspn(text, "+-.0123456789eE") != cell_size(csv, column))
         return false;
-    double read = strtod(text, &end);
+    double read = ek__strtod(text, &end);
     if (*end || !isfinite(read))
         return false;
     *value = read;

@@ -1,10 +1,9 @@
 /* What the names of files and folders tell: types by shell patterns, ranks and stages by numbers. Numbers of more than
  * six digits are times or process ids, never ranks. */
-#include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "trace/find/layout.h"
 
 static const char *const patterns[EK__N_FILE_TYPES] = {
@@ -125,7 +124,7 @@ int ek__number_behind(ek__path_part name, const char *word)
     int found = -1;
     for (size_t i = 0; i + length < name.n; i++) {
         size_t from = i + length, to;
-        if (strncasecmp(name.at + i, word, length) != 0 || (i > 0 && isalpha((unsigned char)name.at[i - 1])))
+        if (ek__strncasecmp(name.at + i, word, length) != 0 || (i > 0 && ek__is_alpha((unsigned char)name.at[i - 1])))
             continue;
         from += from < name.n && strchr("-_ ", name.at[from]) ? 1 : 0;
         for (to = from; to < name.n && is_digit(name.at[to]);)

@@ -5,13 +5,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/c_locale.h"
+
 void ek__left_out_add(ek__left_out *left, const char *format, ...)
 {
     if (left->n++ > 0)
         return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(left->first, sizeof left->first, format, arguments);
+    ek__vsnprintf(left->first, sizeof left->first, format, arguments);
     va_end(arguments);
     /* What a file holds may be cut inside of a character, or be none. */
     for (char *c = left->first; *c; c++)

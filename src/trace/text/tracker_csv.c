@@ -1,22 +1,21 @@
 /* Lines of the memory tracker's files, cut into cells; tasks by tick, sorted once and found by bisection. */
 #include "trace/tables/tracker_csv.h"
+#include "base/c_locale.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "trace/text/csv.h"
 
 /* Cut blanks and quotes around [from, to), end it there. */
 static char *cut_cell(char *from, char *to)
 {
-    while (from < to && (isspace((unsigned char)*from) || *from == '"'))
+    while (from < to && (ek__is_space((unsigned char)*from) || *from == '"'))
         from++;
-    while (to > from && (isspace((unsigned char)to[-1]) || to[-1] == '"'))
+    while (to > from && (ek__is_space((unsigned char)to[-1]) || to[-1] == '"'))
         to--;
     *to = '\0';
     return from;
@@ -126,7 +125,7 @@ static ek_status read_header(ek__tracker_csv *csv, int n_required, ek_error *err
     for (int which = 0; which < csv->n_columns; which++) {
         csv->column[which] = -1;
         for (size_t i = csv->n_cells; i-- > 0;)
-            if (strcasecmp(csv->cell[i], csv->column_name[which]) == 0)
+            if (ek__strcasecmp(csv->cell[i], csv->column_name[which]) == 0)
                 csv->column[which] = (int)i;
     }
     for (int which = 0; which < n_required; which++)
