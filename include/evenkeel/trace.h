@@ -68,7 +68,9 @@ typedef struct ek_trace_counts {
     int64_t by_phase[128]; /**< by the letter of "ph" */
     int64_t n_odd;         /**< events left out: no or unusable name, time, duration; halves, too */
     int64_t n_unmatched;   /**< of those: begins and ends ("ph" B, E) without their other half */
-    int rank, world_size;  /**< as the file itself says ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
+    int64_t n_negative;    /**< complete events with a negative duration, which is taken as 0 */
+    int64_t n_doubled;    /**< events of the device that are there twice with the same begin and end; they count once */
+    int rank, world_size; /**< as the file itself says ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
     int n_processes, n_categories;
     ek_trace_process *process;   /**< [n_processes], by first appearance */
     ek_trace_category *category; /**< [n_categories], by name */

@@ -139,7 +139,7 @@ static ek__reading data_count(const void *record, const ek__owner *of)
     int64_t count = 0;
     (void)of;
     for (int i = 0; i < data->n_iterators; i++)
-        count += data->iterator[i].count;
+        count = ek__sum(count, data->iterator[i].count);
     return (ek__reading){.number = count};
 }
 
@@ -259,6 +259,9 @@ static const ek__member count[] = {
      "events without usable name, time or duration, halves, and entries that are no events; a "
      "missing or negative duration is taken as 0"},
     {"unmatched", COUNT(n_unmatched), "of those: begins and ends (`ph` B and E) without their other half"},
+    {"negative_durations", COUNT(n_negative), "complete events with a negative duration, which is taken as 0"},
+    {"doubled", COUNT(n_doubled),
+     "events of the device that are there twice, with the same begin and end; they count once"},
     {"rank", NUMBER(rank), "as the file itself says"},
     {"world_size", SIZE(world_size), "the same"},
     {"profiler_steps", FOUND_SHORT_LIST(steps, n_steps, step_names), "names of the steps that events mark",

@@ -192,7 +192,7 @@ static ek__reading kernel_count(const void *record, const ek__owner *of)
     const ek_trace_operators *ops = record;
     int64_t n = 0;
     for (int i = 0; i < ops->n; i++)
-        n += is_kernel(&ops->op[i], of) ? ops->op[i].count : 0;
+        n = ek__sum(n, is_kernel(&ops->op[i], of) ? ops->op[i].count : 0);
     return (ek__reading){.number = n};
 }
 

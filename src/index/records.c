@@ -92,8 +92,9 @@ static void add_event(ek__index_part *part, const ek__block *block, const ek__ra
 {
     int64_t begin, duration = 0;
     bool instant = raw->phase != 'X';
-    if (!raw->name.at || !raw->name.quoted || (!instant && !ek__event_duration(raw, &duration)) ||
-        !ek__event_time(raw, &begin) || !ek__part_place(&part->base, raw)) {
+    if (!raw->name.at || !raw->name.quoted ||
+        (!instant && !ek__event_duration(raw, &duration, &part->base.n_negative)) || !ek__event_time(raw, &begin) ||
+        !ek__part_place(&part->base, raw)) {
         part->base.n_odd++;
         return;
     }

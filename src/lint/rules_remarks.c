@@ -294,7 +294,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_assumptions),
     },
     {
-        .about = {.id = "job-unread", .level = EK_LINT_WARNING, .kinds = JOBS,
+        .about = {.id = "job-unread", .level = EK_LINT_ERROR, .kinds = JOBS,
                   .title = "The training job cannot be understood",
                   .why = "A setting of the job is missing, of the wrong type, or contradicts another, so that its layers and degrees "
                          "cannot be put together.",

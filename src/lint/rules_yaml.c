@@ -277,6 +277,27 @@ static ek_status check_jit(ek__lint_run *run, const ek__lint_entry *entry, const
                      "jit_level is O0, with which operators are not fused; O1 fuses them, which saves time and memory");
 }
 
+/* A word, or the number that the framework knows it by. */
+static ek_status check_mode(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    static const char *const word[] = {"data_parallel", "semi_auto_parallel", "auto_parallel", "hybrid_parallel",
+                                       "stand_alone"};
+    const ek__node *node = ek__lint_get(file->yaml, "parallel.parallel_mode");
+    int number;
+    if (!node || node->kind != EK__SCALAR || ek__node_is_null(node))
+        return EK_OK;
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (ek__strcasecmp(node->text, word[i]) == 0)
+            return EK_OK;
+    if (ek__node_is_int(node, &number) && number >= 0 && number <= 3)
+        return EK_OK;
+    return REPORT(
+        node, NULL,
+        "parallel_mode is '%.40s', which is no parallel mode; 1, semi_auto_parallel, is the one whose degrees "
+        "parallel_config gives (0: data_parallel, 2: auto_parallel, 3: hybrid_parallel)",
+        node->text);
+}
+
 #define MODEL                                                                                                          \
     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"                 \
     "                       num_heads: 32, vocab_size: 32000, use_flash_attention: True}}\n"
@@ -299,6 +320,18 @@ const ek__lint_entry ek__lint_yaml[] = {
                   .good = MODEL "parallel: {full_batch: False, dataset_strategy: [[8, 1]], enable_parallel_optimizer: True}\n"
                                 "parallel_config: {data_parallel: 8}\n"},
         CHECK(check_strategy),
+    },
+    {
+        .about = {.id = "parallel-mode", .level = EK_LINT_ERROR, .kinds = YAML,
+                  .title = "parallel_mode is no parallel mode",
+                  .why = "The framework knows 0 to 3, data_parallel, semi_auto_parallel, auto_parallel and hybrid_parallel, and the word "
+                         "stand_alone.",
+                  .cost = "The run stops at its start.",
+                  .fix = "parallel_mode: 1, with the degrees in parallel_config.",
+                  .source = "MindFormers, training template, parallel.parallel_mode; MindSpore, ParallelMode",
+                  .bad = "parallel:\n  parallel_mode: 9\n",
+                  .good = "parallel:\n  parallel_mode: 1\n"},
+        CHECK(check_mode),
     },
     {
         .about = {.id = "mask-from-storage", .level = EK_LINT_NOTE, .kinds = YAML,

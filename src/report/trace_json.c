@@ -207,7 +207,7 @@ static ek_status write_collective_table(ek__json_walk *w, const char *key, const
     for (int i = 0, next; i < n; i = next) {
         ek_trace_collective_sum sum = {.key = sorted[i].key};
         for (next = i; next < n && by_key(&sorted[i], &sorted[next]) == 0; next++) {
-            sum.count += sorted[next].count;
+            sum.count = ek__sum(sum.count, sorted[next].count);
             sum.total = ek__sum(sum.total, ek__known(sorted[next].total));
             sum.exposed = ek__sum(sum.exposed, ek__known(sorted[next].exposed));
         }

@@ -310,6 +310,8 @@ static const near_miss near_misses[] = {
      MODEL
      "context: {max_device_memory: '58GB'}\nparallel_config: {data_parallel: 31, model_parallel: 8, pipeline_stage: "
      "4, micro_batch_num: 64, use_seq_parallel: True}\n"},
+    {"parallel-mode", EK_LINT_YAML, false, "its word", "parallel:\n  parallel_mode: SEMI_AUTO_PARALLEL\n"},
+    {"parallel-mode", EK_LINT_YAML, true, "a word with a slip", "parallel:\n  parallel_mode: semi_auto\n"},
     {"jit-level", EK_LINT_YAML, false, "another key of the same value", "context:\n  memory_optimize_level: 'O0'\n"},
 };
 enum { N_NEAR = sizeof near_misses / sizeof *near_misses };

@@ -195,6 +195,14 @@ static void numbers_beyond_doubles_stay_apart(void **state)
     assert_string_equal(rank->counts.process[0].pid, "4376751100");
 }
 
+static bool is_noted(const ek_trace_rank *rank, const char *words)
+{
+    for (int i = 0; i < rank->n_notes; i++)
+        if (strstr(rank->note[i], words))
+            return true;
+    return false;
+}
+
 static void a_missing_a_zero_and_a_negative_duration_add_nothing(void **state)
 {
     (void)state;
@@ -207,6 +215,8 @@ static void a_missing_a_zero_and_a_negative_duration_add_nothing(void **state)
     assert_int_equal(rank->device.computing, 4000);
     assert_int_equal(rank->counts.n_odd, 0);
     assert_int_equal(rank->device.total, 29000);
+    assert_int_equal(rank->counts.n_negative, 1);
+    assert_true(is_noted(rank, "1 events have a negative duration, which is taken as 0"));
 }
 
 static void what_is_no_number_is_left_out_and_told(void **state)
@@ -243,6 +253,71 @@ static void the_same_event_twice_counts_once_in_unions(void **state)
     const ek_trace_rank *rank = read_trace();
     assert_int_equal(rank->n_steps, 1);
     assert_int_equal(rank->step[0].own.computing, 5000);
+}
+
+/* What the profiler writes of a step, `times` times each. */
+static const ek_trace_rank *read_step(int times)
+{
+    add("[" LAYERS);
+    add_step(3, 0, 100);
+    for (int i = 0; i < times; i++) {
+        add_task(0, 30);
+        add_event("hcom_allReduce__586_0_1", 4, 0, 20, 30);
+        add_event("Computing", 5, 0, 0, 30);
+        add_event("Communication", 5, 1, 20, 30);
+        add_event("Communication(Not Overlapped)", 5, 2, 30, 20);
+        add_event("Free", 5, 3, 50, 50);
+    }
+    add("]");
+    return read_trace();
+}
+
+static void events_that_are_there_twice_count_once(void **state)
+{
+    (void)state;
+    const ek_trace_rank *rank = read_step(1);
+    const ek_trace_breakdown once = rank->step[0].own;
+    assert_int_equal(once.computing, 30000);
+    assert_int_equal(once.free, 50000);
+    assert_int_equal(rank->counts.n_doubled, 0);
+    for (int times = 2; times <= 3; times++) {
+        rank = read_step(times);
+        assert_memory_equal(&rank->step[0].own, &once, sizeof once);
+        assert_int_equal(rank->operators.n_executions, 1);
+        assert_int_equal(rank->communication.n_collectives, 1);
+        assert_int_equal(rank->counts.n_doubled, 6 * (times - 1));
+        assert_true(is_noted(rank, "events of the device are in the files twice and count once"));
+    }
+}
+
+static void events_that_only_look_alike_all_count(void **state)
+{
+    (void)state;
+    add("[" LAYERS);
+    add_event("other", 3, 2, 10, 5); /* begins and ends with the next one */
+    add_task(10, 5);
+    add(",{\"ph\":\"X\",\"name\":\"MatMul1\",\"pid\":3,\"tid\":7,\"ts\":10,\"dur\":5," TASK "}"); /* its own stream */
+    add_task(20, 0);                                                                              /* of no length */
+    add_task(20, 0);
+    add("]");
+    const ek_trace_rank *rank = read_trace();
+    assert_int_equal(rank->counts.n_doubled, 0);
+    assert_int_equal(rank->operators.n_executions, 5);
+}
+
+static void a_layer_whose_events_run_at_once_is_left_aside(void **state)
+{
+    (void)state;
+    add("[" LAYERS);
+    add_step(3, 0, 100);
+    add_task(0, 30);
+    add_event("Computing", 5, 0, 0, 30);
+    add_event("Computing", 5, 0, 0, 29);
+    add_event("Free", 5, 3, 30, 70);
+    add("]");
+    const ek_trace_rank *rank = read_trace();
+    assert_int_equal(rank->step[0].own.computing, 30000);
+    assert_true(is_noted(rank, "Overlap Analysis layer is damaged (its events run at the same time)"));
 }
 
 /* ---- the file's shape ---- */
@@ -1021,6 +1096,9 @@ int main(void)
         TEST(a_missing_a_zero_and_a_negative_duration_add_nothing),
         TEST(what_is_no_number_is_left_out_and_told),
         TEST(the_same_event_twice_counts_once_in_unions),
+        TEST(events_that_are_there_twice_count_once),
+        TEST(events_that_only_look_alike_all_count),
+        TEST(a_layer_whose_events_run_at_once_is_left_aside),
         TEST(shapes_of_files_do_not_matter),
         TEST(metadata_may_follow_its_events_and_ids_may_be_texts),
         TEST(texts_may_hold_braces_breaks_and_raw_control_characters),

@@ -504,6 +504,26 @@ static ek_status note_unknown_cores(const ek__trace *trace, ek_trace_rank *rank,
                          n, operators.n, (double)total / 1e6);
 }
 
+static ek_status note_odd_events(const ek_trace_counts *counts, ek_trace_rank *rank, ek_error *err)
+{
+    const struct {
+        int64_t n;
+        const char *what;
+    } note[] = {
+        {counts->n_odd - counts->n_unmatched, "events without a usable name, time or duration are left out"},
+        {counts->n_negative,
+         "events have a negative duration, which is taken as 0: times that they are part of are too "
+         "short; profile again"},
+        {counts->n_doubled, "events of the device are in the files twice and count once"},
+        {counts->n_unmatched, "begins or ends of events (\"ph\" B, E) without their other half are left out"},
+    };
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof note / sizeof *note && status == EK_OK; i++)
+        if (note[i].n > 0)
+            status = ek__rank_note(rank, err, "%lld %s", (long long)note[i].n, note[i].what);
+    return status;
+}
+
 static ek_status make_parts(const ek__trace *trace, ek_trace_rank *rank, dealing *d, ek_error *err)
 {
     ek_status status = ek__step_finder_make(trace, rank, &d->finder, err);
@@ -530,17 +550,10 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
         status = ek__breakdown_kineto(trace, is_linked, trace, &rank->device_linked, err);
-    const int64_t n_odd = trace->counts.n_odd - trace->counts.n_unmatched;
     if (status == EK_OK)
         status = note_unknown_cores(trace, rank, err);
-    if (status == EK_OK && n_odd > 0)
-        status = ek__rank_note(rank, err, "%lld events without a usable name, time or duration are left out",
-                               (long long)n_odd);
-    if (status == EK_OK && trace->counts.n_unmatched > 0)
-        status = ek__rank_note(rank, err,
-                               "%lld begins or ends of events (\"ph\" B, E) without their other half are "
-                               "left out",
-                               (long long)trace->counts.n_unmatched);
+    if (status == EK_OK)
+        status = note_odd_events(&trace->counts, rank, err);
     if (status == EK_OK && rank->n_outside_steps > 0)
         status =
             ek__rank_note(rank, err, "%lld device events lie outside every step", (long long)rank->n_outside_steps);

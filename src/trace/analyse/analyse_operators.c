@@ -243,7 +243,7 @@ static ek_status sum_cores(ek_trace_rank *rank, ek_error *err)
             ops->core = list;
             ops->core[ops->n_cores++] = (ek_trace_core){.name = core};
         }
-        ops->core[at].count += op->count;
+        ops->core[at].count = ek__ns_add(ops->core[at].count, op->count);
         ops->core[at].total = ek__ns_add(ops->core[at].total, op->total);
     }
     if (ops->n_cores > 1)

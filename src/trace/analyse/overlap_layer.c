@@ -1,8 +1,8 @@
 /* Is the Overlap Analysis layer whole? Profilers write it behind the events that it sums up, so a cut or filtered file
- * loses parts of it, and its sums then belong to no step. Four things must hold, each within a hundredth: operators run
- * while the layer says computing, or communication for those that do both; collectives run while it says communication;
- * what is exposed is communication outside computing; and free reaches over its span. Layers of real profilers keep to
- * all of them within nanoseconds. O(events). */
+ * loses parts of it, and its sums then belong to no step. Five things must hold, each within a hundredth: its events of
+ * a kind follow one another; operators run while the layer says computing, or communication for those that do both;
+ * collectives run while it says communication; what is exposed is communication outside computing; and free reaches
+ * over its span. Layers of real profilers keep to all of them within nanoseconds. O(events). */
 #include "trace/events/device.h"
 
 static const double tolerance = 0.01;
@@ -54,8 +54,25 @@ static bool is_free_cut(const layer *l)
     return matters(unnamed, ek__ns_sub(span.end, span.start));
 }
 
-static const char *problem_of(const layer *l, const ek__device_sets *own)
+/* Do events of one kind run at the same time? */
+static bool is_manifold(const ek__trace *trace, const layer *l)
 {
+    const ek__intervals *const of[] = {&l->computing, &l->communication, &l->exposed, &l->idle};
+    for (int k = 0; k < 4; k++) {
+        ek__slice slice = trace->of[EK__EVENT_COMPUTING + k];
+        int64_t sum = 0, once = ek__intervals_length(of[k]);
+        for (size_t i = 0; i < slice.n; i++)
+            sum = ek__ns_add(sum, slice.event[i].duration);
+        if (matters(ek__ns_sub(sum, once), once))
+            return true;
+    }
+    return false;
+}
+
+static const char *problem_of(const ek__trace *trace, const layer *l, const ek__device_sets *own)
+{
+    if (is_manifold(trace, l))
+        return "its events run at the same time";
     int64_t exposed = ek__intervals_without(&l->communication, &l->computing);
     if (matters(ek__intervals_without(&own->computing, &l->busy), ek__intervals_length(&own->computing)))
         return "operators run outside its computing";
@@ -79,7 +96,7 @@ ek_status ek__overlap_layer_problem(const ek__trace *trace, const char **problem
     if (status == EK_OK && !gather(trace, &l))
         status = ek__no_memory(err);
     if (status == EK_OK && own.computing.n + own.communication.n > 0)
-        *problem = problem_of(&l, &own);
+        *problem = problem_of(trace, &l, &own);
     clear(&l);
     ek__device_sets_clear(&own);
     return status;

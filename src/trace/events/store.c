@@ -169,6 +169,7 @@ static void merge_counts(ek__trace_store *store, const ek__part *part)
         store->by_phase[i] += part->by_phase[i];
     store->n_items += part->n_items;
     store->n_odd += part->n_odd;
+    store->n_negative += part->n_negative;
     store->n_node_launch += part->n_node_launch;
     store->n_enqueue += part->n_enqueue;
     store->n_dequeue += part->n_dequeue;
@@ -482,6 +483,34 @@ static bool sort_events(ek__event *event, size_t n)
     return spare != NULL;
 }
 
+static bool is_same(const ek__event *a, const ek__event *b)
+{
+    return a->track == b->track && a->name == b->name && a->detail == b->detail && a->link == b->link;
+}
+
+/* A stream runs one thing at a time, so what is there again with the same begin and end is a copy: of files that were
+ * joined twice, or written again by a profiler that was stopped late. Events at 0 ns may well be several. Copies are
+ * looked for among the last few that begin and end together. */
+static void drop_copies(ek__trace_store *store, int kind)
+{
+    enum { LAST = 32 };
+    ek__event *event = store->event[kind];
+    size_t n = 0, first = 0;
+    for (size_t i = 0; i < store->n[kind]; i++) {
+        const ek__event e = event[i];
+        if (n == 0 || e.start != event[n - 1].start || e.duration != event[n - 1].duration)
+            first = n;
+        size_t at = n;
+        while (at > first && n - at < LAST && !is_same(&event[at - 1], &e))
+            at--;
+        if (e.duration > 0 && at > first && n - at < LAST)
+            store->n_doubled++;
+        else
+            event[n++] = e;
+    }
+    store->n[kind] = n;
+}
+
 static bool sort_all(ek__trace_store *store, ek__trace *out)
 {
     for (int kind = 0; kind < EK__N_EVENT_KINDS; kind++) {
@@ -489,6 +518,8 @@ static bool sort_all(ek__trace_store *store, ek__trace *out)
             confirm(store, out, kind);
         if (store->n[kind] > 0 && !sort_events(store->event[kind], store->n[kind]))
             return false;
+        if (kind <= EK__EVENT_FREE)
+            drop_copies(store, kind);
         out->of[kind] = (ek__slice){store->event[kind], store->n[kind]};
     }
     return true;
@@ -539,6 +570,8 @@ static bool make_counts(const ek__trace_store *store, ek__trace *out)
     c->n_items = store->n_items;
     c->n_odd = store->n_odd;
     c->n_unmatched = store->n_unmatched;
+    c->n_negative = store->n_negative;
+    c->n_doubled = store->n_doubled;
     c->category = ek__pool_alloc(out->pool, (size_t)store->n_categories, sizeof *c->category);
     if (!c->category || !make_processes(store, out))
         return false;

@@ -483,7 +483,7 @@ static void add_complete(ek__part *part, const ek__block *block, const ek__raw_e
     int64_t duration;
     track->n_complete++;
     part->category[part->last_category].n_complete++;
-    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !ek__event_duration(raw, &duration)) {
+    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !ek__event_duration(raw, &duration, &part->n_negative)) {
         part->n_odd++;
         return;
     }

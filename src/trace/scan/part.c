@@ -13,7 +13,7 @@ bool ek__part_reset(ek__part *part)
     part->n_labels = part->n_categories = 0;
     part->last_track = part->last_category = -1;
     memset(part->by_phase, 0, sizeof part->by_phase);
-    part->n_items = part->n_odd = 0;
+    part->n_items = part->n_odd = part->n_negative = 0;
     part->n_judged = 0;
     part->n_node_launch = part->n_enqueue = part->n_dequeue = part->n_compile = 0;
     part->n_synchronize = part->n_launch = part->n_gc = 0;

@@ -97,7 +97,7 @@ typedef struct ek__part {
     int last_track, last_category;
     size_t n_halves, halves_capacity;
     ek__half *half; /**< [n_halves], as in the file */
-    int64_t by_phase[128], n_items, n_odd;
+    int64_t by_phase[128], n_items, n_odd, n_negative;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch;
     int64_t damage; /**< byte of the file where the block is damaged; -1 */
@@ -149,12 +149,12 @@ typedef struct ek__trace_store {
     ek__part_category *category;
     size_t n_halves, halves_capacity;
     ek__half *half; /**< [n_halves], as in the files */
-    int64_t n_unmatched;
+    int64_t n_unmatched, n_doubled;
     uint32_t *renumber;     /**< of the last part merged: its texts here */
     uint32_t *track_number; /**< its tracks; UINT32_MAX: there was no room */
     size_t renumber_capacity, track_number_capacity;
     const char **name; /**< [texts.n], made at the end */
-    int64_t by_phase[128], n_items, n_odd;
+    int64_t by_phase[128], n_items, n_odd, n_negative;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch, too_many_tracks;
     bool is_kineto; /**< by what stands outside the events; set before ek__store_finish() */
@@ -189,14 +189,16 @@ static inline bool ek__event_time(const ek__raw_event *raw, int64_t *time)
 {
     return raw->ts.at && ek__parse_us(raw->ts.at, raw->ts.size, time) && *time > INT64_MIN / 4 && *time < INT64_MAX / 4;
 }
-/** How long it lasts. A missing duration is 0, a negative one too. */
-static inline bool ek__event_duration(const ek__raw_event *raw, int64_t *duration)
+/** How long it lasts. A missing duration is 0, a negative one too, which is counted in `*n_negative`. */
+static inline bool ek__event_duration(const ek__raw_event *raw, int64_t *duration, int64_t *n_negative)
 {
     *duration = 0;
     if (raw->dur.at && !ek__parse_us(raw->dur.at, raw->dur.size, duration))
         return false;
-    if (*duration < 0)
+    if (*duration < 0) {
         *duration = 0;
+        ++*n_negative;
+    }
     return *duration < INT64_MAX / 4;
 }
 /** The id of a flow: a whole number, as it stands or in quotes; -1 and other texts give their hash. Equal texts give

@@ -148,7 +148,7 @@ static int merge_names(ek_trace_core *core, int n)
         qsort(core, (size_t)n, sizeof *core, core_by_name);
     for (int i = 0; i < n; i++) {
         if (kept > 0 && strcmp(core[kept - 1].name, core[i].name) == 0) {
-            core[kept - 1].count += core[i].count;
+            core[kept - 1].count = ek__ns_add(core[kept - 1].count, core[i].count);
             core[kept - 1].total = ek__ns_add(core[kept - 1].total, core[i].total);
         } else {
             core[kept++] = core[i];
