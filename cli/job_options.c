@@ -107,6 +107,5 @@ bool cli_read_job(const char *source, const ek_job_overrides *overrides, cli_spo
         return false;
     if (!cli_said(spool, ek_job_read(spool->path[0] ? spool->path : source, overrides, &listener, out, &err), &err))
         return false;
-    ek_memory_lint(out, &listener);
-    return true;
+    return cli_said(spool, ek_memory_lint(out, &listener, &err), &err);
 }

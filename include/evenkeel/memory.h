@@ -130,9 +130,11 @@ ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
  * recomputation on layers that are recomputed whole, `mul` without the reshapes around it, a recomputed cast that keeps
  * the larger tensor, fine-grained interleave without sequence parallelism, a large table that the optimizer does not
  * shard, counts above the layers there. Of what only a file shows (a vocabulary that does not divide, keys that are
- * ignored) its reader warns. O(patterns x operators).
+ * ignored) its reader warns.
+ *
+ * @return EK_OK, warnings or not; EK_ERR_MEMORY. O(patterns x operators).
  */
-void ek_memory_lint(const ek_job *job, const ek_listener *listener);
+ek_status ek_memory_lint(const ek_job *job, const ek_listener *listener, ek_error *err);
 
 /* ---- over the step ---- */
 

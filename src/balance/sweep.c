@@ -39,6 +39,7 @@ typedef struct sweeper {
     int workers;
     double start;
     atomic_int next, done;
+    atomic_bool no_memory; /* for the search of some value */
 } sweeper;
 
 static double now(void)
@@ -128,6 +129,8 @@ static void run_value(sweeper *s, int i)
         status = ek_balance_arranged(layers, schedule, &shape, &options, &order, &result, &err);
     if (status == EK_OK)
         status = store_answer(row, layers, order, &options.comm, &result, &err);
+    if (status == EK_ERR_MEMORY)
+        atomic_store(&s->no_memory, true);
     if (status)
         snprintf(row->impossible, sizeof row->impossible, "%.199s", err.message);
     ek_balance_result_clear(&result);
@@ -183,7 +186,7 @@ static ek_status run_values(sweeper *s, ek_error *err)
     watch(s);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
-    return EK_OK;
+    return atomic_load(&s->no_memory) ? ek__no_memory(err) : EK_OK;
 }
 
 /* For each limit the row with the best plan that fits it; bounds of larger limits hold for smaller ones. */

@@ -385,7 +385,7 @@ static ek_status read_stream(FILE *file, const char *name, char **out, size_t *o
         return ek__no_memory(err);
     ek_status status = EK_OK;
     if (ferror(file))
-        status = ek__fail(err, EK_ERR_SYSTEM, (ek_origin){name, 0, 0}, "cannot be read: %s", strerror(errno));
+        status = ek__fail(err, ek__system_status(), (ek_origin){name, 0, 0}, "cannot be read: %s", strerror(errno));
     else if (size > EK__CONFIG_MAX_BYTES)
         status = fail_too_large(name, err);
     if (status) {
@@ -407,7 +407,7 @@ ek_status ek__config_read_text(const char *path, char **out, size_t *size, ek_er
     const char *name = ek__path_name(path);
     FILE *file = name == path ? fopen(path, "rb") : stdin;
     if (!file)
-        return ek__fail(err, EK_ERR_SYSTEM, (ek_origin){name, 0, 0}, "cannot be opened: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), (ek_origin){name, 0, 0}, "cannot be opened: %s", strerror(errno));
     ek_status status = read_stream(file, name, out, size, err);
     if (file != stdin)
         fclose(file);

@@ -2,6 +2,7 @@
 #ifndef EK_BASE_ERROR_H
 #define EK_BASE_ERROR_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,6 +26,13 @@ void ek__warn(const ek_listener *listener, ek_origin origin, const char *format,
 /** The same for a warning that is a finding of a lint rule, of this id. */
 void ek__warn_of(const ek_listener *listener, const char *rule, ek_origin origin, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/** Status of a call of the system that has failed: EK_ERR_MEMORY where errno says that memory was lacking, which no
+ *  caller may pass over; else EK_ERR_SYSTEM. */
+static inline ek_status ek__system_status(void)
+{
+    return errno == ENOMEM ? EK_ERR_MEMORY : EK_ERR_SYSTEM;
+}
 
 /** The one out-of-memory message. */
 #define ek__no_memory(err) ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory")

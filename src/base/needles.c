@@ -182,7 +182,7 @@ ek_status ek__scan_file(ek__scan *scan, int fd, const char *name, ek_error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){name, 0, 0}), "cannot read it: %s", strerror(errno));
+            return ek__fail(err, ek__system_status(), ((ek_origin){name, 0, 0}), "cannot read it: %s", strerror(errno));
         if (n == 0)
             return EK_OK;
         scan->n += (size_t)n;

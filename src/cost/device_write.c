@@ -144,6 +144,6 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     ek__kernel_table_write_list(device->kernels, out);
     ek__layer_table_write(device->layers, out);
     if (fflush(out) || ferror(out))
-        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the device cannot be written: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), EK__NOWHERE, "the device cannot be written: %s", strerror(errno));
     return EK_OK;
 }

@@ -251,9 +251,11 @@ ek_status ek__remedy_apply(const ek__remedy *remedy, const ek_device *device, ek
     *applies = remedy->change_job(job, device);
     if (*applies)
         status = ek__job_follow(&was, job, err);
-    if (!status && *applies)
-        *applies =
-            !ek__job_settings(&was, job, setting, EK__REMEDY_SETTING) && setting[0] && !ek__settings_are_cut(setting);
+    const char *why = NULL;
+    if (!status && *applies) {
+        status = ek__job_settings(&was, job, setting, EK__REMEDY_SETTING, &why, err);
+        *applies = !why && setting[0] && !ek__settings_are_cut(setting);
+    }
     ek_job_clear(&was);
     return status;
 }

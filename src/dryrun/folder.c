@@ -75,7 +75,7 @@ static ek_status list_folder(walk *w, const char *path, names *list)
 {
     DIR *folder = opendir(path);
     if (!folder)
-        return ek__fail(w->err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "the folder cannot be read: %s",
+        return ek__fail(w->err, ek__system_status(), ((ek_origin){path, 0, 0}), "the folder cannot be read: %s",
                         strerror(errno));
     ek_status status = EK_OK;
     for (struct dirent *entry; status == EK_OK && (entry = readdir(folder));)
@@ -175,6 +175,8 @@ static ek_status enter(walk *w, const struct stat *info, bool *first)
 static ek_status descend(walk *w, const char *path, int depth)
 {
     DIR *folder = depth <= MAX_DEPTH ? opendir(path) : NULL;
+    if (!folder && depth <= MAX_DEPTH && errno == ENOMEM)
+        return ek__no_memory(w->err);
     if (!folder) {
         if (depth <= MAX_DEPTH)
             ek__warn(w->listener, (ek_origin){path, 0, 0}, "the folder is passed over: %s", strerror(errno));

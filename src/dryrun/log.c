@@ -272,7 +272,7 @@ static ek_status read_from(int fd, off_t start, const char *name, errors *found,
     *found = (errors){0};
     ek__needles_init(&set, error_text, N_ERROR_TEXTS);
     if (lseek(fd, start, SEEK_SET) != start)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){name, 0, 0}), "cannot read it twice: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){name, 0, 0}), "cannot read it twice: %s", strerror(errno));
     ek__scan scan = {.set = &set, .handle = read_error, .user = found};
     ek_status status = ek__scan_file(&scan, fd, name, err);
     if (status == EK_OK) {
@@ -333,7 +333,7 @@ ek_status ek_log_read(const char *path, ek_log *out, ek_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
     ek_status status = ek__log_read_fd(fd, path, out, err);
     close(fd);
     return status;

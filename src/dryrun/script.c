@@ -469,6 +469,6 @@ ek_status ek_dryrun_script_write(const ek_dryrun_script *script, FILE *out, ek_e
     fputs(main_loop, out);
     status = write_next(script, out, err);
     if (status == EK_OK && (fflush(out) || ferror(out)))
-        status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the script cannot be written: %s", strerror(errno));
+        status = ek__fail(err, ek__system_status(), EK__NOWHERE, "the script cannot be written: %s", strerror(errno));
     return status;
 }

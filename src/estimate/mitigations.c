@@ -100,10 +100,12 @@ static ek_status relieve(const search *s, ek__mitigation_try *t, const ek_layers
 {
     bool less;
     double seconds;
+    const char *why = NULL;
     ek_mitigation *out = t->out;
     ek_status status = recompute_less(s, t, layers, &less);
-    if (status || !less || ek__job_settings(s->job, t->job, out->relieved, sizeof out->relieved) ||
-        ek__settings_are_cut(out->relieved)) { /* nobody could paste it */
+    if (!status && less)
+        status = ek__job_settings(s->job, t->job, out->relieved, sizeof out->relieved, &why, s->err);
+    if (status || !less || why || ek__settings_are_cut(out->relieved)) { /* nobody could paste it */
         out->relieved[0] = '\0';
         out->relieved_mb = NAN;
         return status;
@@ -153,13 +155,14 @@ static ek_status settle(const search *s, ek__mitigation_try *t)
     ek_status status = ek__job_follow(s->job, t->job, s->err);
     if (status)
         return status;
-    const char *why = ek__job_settings(s->job, t->job, t->out->setting, sizeof t->out->setting);
-    if (why) {
+    const char *why;
+    status = ek__job_settings(s->job, t->job, t->out->setting, sizeof t->out->setting, &why, s->err);
+    if (!status && why) {
         t->out->possible = false;
         t->out->setting[0] = '\0';
         snprintf(t->out->why, sizeof t->out->why, "%s", why);
     }
-    return EK_OK;
+    return status;
 }
 
 /* @param changed  the job with the measure, to be cleared, where it is possible; NULL: not wanted */

@@ -140,7 +140,7 @@ ek_status ek_ir_node_source(const ek_ir *ir, uint32_t node, char **out, ek_error
     const ek_origin origin = {ir->path, (int)n->line, 0};
     FILE *file = ir->in_file ? fopen(ir->path, "rb") : NULL;
     if (!file)
-        return ek__fail(err, EK_ERR_SYSTEM, origin, "a node's text can only be shown from a file%s%s",
+        return ek__fail(err, ek__system_status(), origin, "a node's text can only be shown from a file%s%s",
                         ir->in_file ? ": " : "", ir->in_file ? strerror(errno) : "");
     char *text = ek__alloc((size_t)n->bytes + 1, 1);
     ek_status status = EK_OK;

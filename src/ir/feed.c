@@ -19,7 +19,7 @@ ek_status ek__ir_feed_open(ek__ir_feed *feed, const char *path, ek_error *err)
     bool standard = strcmp(path, "-") == 0;
     *feed = (ek__ir_feed){.file = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)};
     if (feed->file < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be opened: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot be opened: %s", strerror(errno));
     feed->capacity = 2 * (size_t)BLOCK_BYTES;
     feed->buffer = ek__alloc(feed->capacity, 1);
     feed->text = feed->buffer;

@@ -70,7 +70,7 @@ static ek_status list(const char *path, content *out, ek_error *err)
     *out = (content){0};
     DIR *folder = opendir(path);
     if (!folder)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be opened: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot be opened: %s", strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder));) {
         char below[4200];
         if (strncmp(entry->d_name, "rank_", 5) == 0 &&

@@ -143,16 +143,16 @@ void ek__settings_clear(ek__settings *s)
     *s = (ek__settings){0};
 }
 
-const char *ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t size)
+ek_status ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t size, const char **why, ek_error *err)
 {
     ek__settings s;
     writer w = {.framework = now->framework, .text = text, .size = size, .section = ""};
     assert(size > sizeof cut);
     text[0] = '\0';
-    ek_status status = ek__settings_find(was, now, &s, NULL);
+    ek_status status = ek__settings_find(was, now, &s, err);
     if (status == EK_OK)
         write_all(&w, &s);
-    const char *why = status ? "there is no memory to find its settings" : s.why;
+    *why = s.why;
     ek__settings_clear(&s);
-    return why;
+    return status;
 }

@@ -81,9 +81,10 @@ void ek__settings_clear(ek__settings *s);
  *
  * @param text  [size] empty where nothing differs that a setting says; where it has no room for a list, a few words
  *              say so in place of it
- * @return NULL; else a sentence on what the framework cannot be told
+ * @param why   out: NULL; else a sentence on what the framework cannot be told
+ * @return EK_OK or EK_ERR_MEMORY
  */
-const char *ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t size);
+ek_status ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t size, const char **why, ek_error *err);
 /* Was there no room? */
 bool ek__settings_are_cut(const char *text);
 

@@ -170,6 +170,6 @@ ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err)
     write_layer(out, &layers->tail, "TAIL", layers->split_known);
     fprintf(out, "\n  ]\n}\n");
     if (fflush(out) || ferror(out))
-        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the layer file cannot be written: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), EK__NOWHERE, "the layer file cannot be written: %s", strerror(errno));
     return EK_OK;
 }

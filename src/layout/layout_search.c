@@ -117,10 +117,12 @@ static ek_status report_settings(const ek_job *was, ek_layout_plan *plan, ek_err
     ek_status status = ek_job_copy(&plan->job, &now, err);
     if (status)
         return status;
-    if (ek__job_settings(was, &now, plan->settings, sizeof plan->settings) || ek__settings_are_cut(plan->settings))
+    const char *why;
+    status = ek__job_settings(was, &now, plan->settings, sizeof plan->settings, &why, err);
+    if (why || ek__settings_are_cut(plan->settings))
         plan->settings[0] = '\0';
     ek_job_clear(&now);
-    return EK_OK;
+    return status;
 }
 
 static ek_status finish(ek__layout_search *s, ek_layout_result *out)

@@ -315,11 +315,12 @@ static ek_status report(walker *w, const visited *before, const visited *now, un
     ek_status status = ek_job_copy(&now->job, &copy, w->err);
     if (status)
         return status;
-    if (ek__job_settings(&before->job, &copy, step->settings, sizeof step->settings) ||
-        ek__settings_are_cut(step->settings))
+    const char *why;
+    status = ek__job_settings(&before->job, &copy, step->settings, sizeof step->settings, &why, w->err);
+    if (why || ek__settings_are_cut(step->settings))
         step->settings[0] = '\0';
     ek_job_clear(&copy);
-    return EK_OK;
+    return status;
 }
 
 /* Does a change bring what is worth a line of its own? */

@@ -75,12 +75,12 @@ static ek_status add_folder(ek_lint_files *files, const char *path, int depth, c
     if (depth > MAX_DEPTH)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: folders are more than %d deep", path, MAX_DEPTH);
     int n = scandir(path, &entry, NULL, alphasort);
-    if (n < 0 && depth > 0) {
+    if (n < 0 && depth > 0 && errno != ENOMEM) {
         ek__warn(notes, EK__NOWHERE, "%s is left out: it cannot be read: %s", path, strerror(errno));
         return EK_OK;
     }
     if (n < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "%s: cannot be read: %s", path, strerror(errno));
+        return ek__fail(err, ek__system_status(), EK__NOWHERE, "%s: cannot be read: %s", path, strerror(errno));
     ek_status status = EK_OK;
     for (int i = 0; i < n; i++) {
         status = status ? status : add_entry(files, path, entry[i]->d_name, depth, notes, err);

@@ -117,7 +117,9 @@ static ek_status read_job(ek__lint_file *file, int n_devices, ek__pool *pool, ek
         return ek__no_memory(err);
     if (status == EK_OK) {
         file->job = job;
-        ek_memory_lint(job, &(ek_listener){.warn = read_remark, .user = &r});
+        status = ek_memory_lint(job, &(ek_listener){.warn = read_remark, .user = &r}, err);
+        if (status)
+            return status;
     }
     file->remark = r.remark;
     file->n_remarks = file->refusal == EK__LINT_NO_REFUSAL ? r.n : 0;

@@ -329,11 +329,13 @@ static bool build_graphs(lint *l)
     return true;
 }
 
-void ek_memory_lint(const ek_job *job, const ek_listener *listener)
+ek_status ek_memory_lint(const ek_job *job, const ek_listener *listener, ek_error *err)
 {
     lint l = {.job = job, .listener = listener};
-    if (!listener || !listener->warn || !build_graphs(&l))
-        return;
+    if (!listener || !listener->warn)
+        return EK_OK;
+    if (!build_graphs(&l))
+        return ek__no_memory(err);
     for (int i = 0; i < job->n_patterns; i++)
         check_pattern(&l, i);
     check_hidden(&l, EK_PATTERN_SELECT);
@@ -341,4 +343,5 @@ void ek_memory_lint(const ek_job *job, const ek_listener *listener)
     check_fine_grain(&l);
     check_table(&l);
     free(l.graph);
+    return EK_OK;
 }

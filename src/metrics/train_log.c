@@ -175,7 +175,7 @@ ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_tr
     path = ek__path_name(file);
     int fd = path == file ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (fd < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
     list_needles(&r);
     unsigned char magic[2];
     r.packed = pread(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;

@@ -3,62 +3,29 @@
  * cell's primitives are recomputed but for those that make its output (MindSpore's Cell.recompute), unless the cell is
  * one activation function: the tuning guide has feed_forward\.w1\.activation as a working setting.
  *
- * Parts are POSIX extended expressions, which agree with Python's on what such files hold; \d, \w and \s are
- * translated, lookarounds and lazy repeats are not, and a part that does not compile matches nothing. */
+ * Parts are regular expressions; one that cannot be read matches nothing. */
 #include <assert.h>
-#include <regex.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/c_locale.h"
-
+#include "base/regex.h"
 #include "model/pattern.h"
 
 enum { MAX_PARTS = 8, LONGEST_PART = 160 };
-
-/* The part as POSIX writes it, anchored. @return false when it is too long */
-static bool translate(const char *part, size_t size, char *out, size_t room)
-{
-    static const char from[] = "dwsDWS";
-    static const char *const to[] = {"[0-9]", "[[:alnum:]_]", "[[:space:]]", "[^0-9]", "[^[:alnum:]_]", "[^[:space:]]"};
-    assert(room > 5); /* "^()$" */
-    size_t n = (size_t)snprintf(out, room, "^(");
-    for (size_t i = 0; i < size; i++) {
-        char plain[3] = {part[i], 0, 0};
-        const char *piece = plain;
-        if (part[i] == '\\' && i + 1 < size) {
-            const char *known = strchr(from, part[++i]);
-            plain[1] = part[i];
-            piece = known && part[i] ? to[known - from] : plain;
-        }
-        size_t length = strlen(piece);
-        if (n + length + 3 > room)
-            return false;
-        snprintf(out + n, room - n, "%s", piece);
-        n += length;
-    }
-    snprintf(out + n, room - n, ")$");
-    return true;
-}
 
 /* A part; most are plain names, which are compared as they are: an expression of one takes a hundred times as long. */
 typedef struct part {
     const char *name; /* [size] of the pattern; NULL: an expression */
     size_t size;
-    regex_t expression;
+    const void *expression;
 } part;
 
 typedef struct compiled {
     int n;
     part part[MAX_PARTS];
+    bool has_room; /* where one is an expression */
+    ek__regex_room room;
 } compiled;
-
-static void clear(compiled *c)
-{
-    while (c->n > 0)
-        if (!c->part[--c->n].name)
-            regfree(&c->part[c->n].expression);
-}
 
 static bool is_plain(const char *text, size_t size)
 {
@@ -68,24 +35,28 @@ static bool is_plain(const char *text, size_t size)
     return plain;
 }
 
-static bool compile_part(const char *text, size_t size, part *out)
+static bool compile_part(compiled *c, const char *text, size_t size)
 {
-    char expression[LONGEST_PART];
-    *out = (part){.name = is_plain(text, size) ? text : NULL, .size = size};
-    return out->name || (translate(text, size, expression, sizeof expression) &&
-                         regcomp(&out->expression, expression, REG_EXTENDED | REG_NOSUB) == 0);
+    part *p = &c->part[c->n];
+    *p = (part){.name = is_plain(text, size) ? text : NULL, .size = size};
+    if (p->name || size >= LONGEST_PART)
+        return p->name != NULL;
+    if (!c->has_room)
+        ek__regex_start(&c->room);
+    c->has_room = true;
+    p->expression = ek__regex_read(&c->room, text, size);
+    return p->expression != NULL;
 }
 
 static bool compile(const char *pattern, compiled *c)
 {
+    c->has_room = false;
     c->n = 0;
     for (const char *at = pattern;;) {
         const char *cut = strstr(at, "\\.");
         size_t size = cut ? (size_t)(cut - at) : strlen(at);
-        if (c->n == MAX_PARTS || !compile_part(at, size, &c->part[c->n])) {
-            clear(c);
+        if (c->n == MAX_PARTS || !compile_part(c, at, size))
             return false;
-        }
         c->n++;
         if (!cut)
             return true;
@@ -108,34 +79,27 @@ void ek__pattern_of_path(const char *path, char *out, size_t size)
 bool ek__pattern_compiles(const char *pattern)
 {
     compiled c;
-    bool good = compile(pattern, &c);
-    if (good)
-        clear(&c);
-    return good;
+    return compile(pattern, &c);
 }
 
 /* How a path's names and the parts go together. */
 typedef enum fit { NO_FIT, FITS_CELL, FITS_PRIMITIVE } fit;
 
-static bool part_fits(const part *p, const char *text, size_t size)
+static bool part_fits(compiled *c, const part *p, const char *text, size_t size)
 {
-    char name[LONGEST_PART];
-    assert(size < sizeof name);
     if (p->name)
         return p->size == size && memcmp(p->name, text, size) == 0;
-    memcpy(name, text, size);
-    name[size] = '\0';
-    return regexec(&p->expression, name, 0, NULL, 0) == 0;
+    return ek__regex_fits(&c->room, p->expression, text, size);
 }
 
 /* @param length  out: characters of the path that the parts match */
-static fit fit_path(const compiled *c, const char *path, size_t *length)
+static fit fit_path(compiled *c, const char *path, size_t *length)
 {
     const char *at = path;
     assert(c->n >= 1 && c->n <= MAX_PARTS);
     for (int i = 0; i < c->n; i++) {
         size_t size = strcspn(at, ".");
-        if (size == 0 || size >= LONGEST_PART || !part_fits(&c->part[i], at, size))
+        if (size == 0 || size >= LONGEST_PART || !part_fits(c, &c->part[i], at, size))
             return NO_FIT;
         at += size;
         *length = (size_t)(at - path);
@@ -181,7 +145,7 @@ static bool is_activation(const ek__graph *graph, const ek__op *op, size_t lengt
     return n == 1 && op->kind == EK__OP_ELEMENTWISE;
 }
 
-static bool is_matched(const ek__graph *graph, const compiled *c, int index, bool comm)
+static bool is_matched(const ek__graph *graph, compiled *c, int index, bool comm)
 {
     const ek__op *op = &graph->op[index];
     size_t length = 0;
@@ -210,7 +174,6 @@ int ek__pattern_match(const ek__graph *graph, const char *pattern, ek_pattern_ki
         matched[i] = is_matched(graph, &c, i, comm);
         n += matched[i];
     }
-    clear(&c);
     return n;
 }
 
@@ -227,7 +190,6 @@ ek__pattern_names ek__pattern_names_in(const ek__graph *graph, const char *patte
         names.primitive |= fits == FITS_PRIMITIVE;
         names.reshape |= fits == FITS_PRIMITIVE && graph->op[i].kind == EK__OP_VIEW;
     }
-    clear(&c);
     return names;
 }
 
@@ -309,6 +271,5 @@ void ek__graph_run_again(const ek_job *job, const ek__graph *graph, ek__recomput
             size_t length;
             out[i] |= fit_path(&c, graph->op[i].path, &length) != NO_FIT && graph->op[i].kind != EK__OP_COMM;
         }
-        clear(&c);
     }
 }

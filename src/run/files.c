@@ -123,6 +123,8 @@ static void walk(search *s, const char *folder, int depth)
 {
     struct dirent **entry = NULL;
     int n = scandir(folder, &entry, keep_visible, alphasort);
+    if (n < 0 && errno == ENOMEM)
+        s->status = ek__no_memory(s->err);
     for (int i = 0; i < n; i++) {
         char path[MAX_PATH];
         struct stat about;

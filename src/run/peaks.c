@@ -171,7 +171,7 @@ static ek_status read_list(const char *path, bool actual, ek_measured_peaks *pea
     ek_status status = EK_OK;
     FILE *in = fopen(path, "r");
     if (!in)
-        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot read '%s': %s", peaks->name, strerror(errno));
+        return ek__fail(err, ek__system_status(), EK__NOWHERE, "cannot read '%s': %s", peaks->name, strerror(errno));
     for (int number = 1; status == EK_OK && fgets(line, sizeof line, in); number++) {
         if (says_nothing(line))
             continue;

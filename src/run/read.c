@@ -29,7 +29,7 @@ void ek_run_evidence_clear(ek_run_evidence *f)
  * wrong with settings may be an option that stands above them. */
 static bool is_fatal(const ek_run_reading *c, const ek_run_file *file, const ek_error *err)
 {
-    bool gives_up = !file->found || (file->kind == EK_RUN_CONFIG && c->has_overrides);
+    bool gives_up = !file->found || (file->kind == EK_RUN_CONFIG && c->has_overrides) || err->status == EK_ERR_MEMORY;
     if (!gives_up && !c->quiet)
         ek__warn(c->notes, EK__NOWHERE, "%s is left out as %s: %s", file->path, ek_run_kind_name[file->kind],
                  err->message);

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t micro_batches = (int64_t)job.parallel.n_micro_batches * job.parallel.n_pieces;
     int64_t blocks = micro_batches * job.plan.n_stages * job.plan.n_chunks;
     int64_t layers = job.model.n_layers + job.model.n_prediction_layers;
-    ek_memory_lint(&job, &(ek_listener){.warn = ignore});
+    (void)ek_memory_lint(&job, &(ek_listener){.warn = ignore}, NULL);
     check_layers(&job);
     if (blocks <= MOST_BLOCKS)
         predict(&job, micro_batches * layers * job.parallel.n_batch_interleave <= MOST_PLAYED);

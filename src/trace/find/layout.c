@@ -5,10 +5,11 @@
 #include "trace/find/layout.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
+#include "trace/text/side_json.h"
 
 static const char output_folder[] = "ASCEND_PROFILER_OUTPUT";
 static const char cluster_folder[] = "cluster_analysis_output";
@@ -20,6 +21,7 @@ typedef struct grouping {
     ek__path_part *home; /* folders that hold an ASCEND_PROFILER_OUTPUT, sorted */
     int n_raw;
     const ek__found **raw; /* [n_raw]: in PROF_ folders, by the folder above and key */
+    bool no_memory; /* for what the rank of some files is in */
     ek_error *err;
 } grouping;
 
@@ -318,16 +320,18 @@ static int number_in(json_t *value)
     return number >= 0 && number < 1000000 ? (int)number : -1;
 }
 
-static int rank_inside(const char *path)
+static int rank_inside(grouping *g, const char *path)
 {
-    json_t *root = json_load_file(path, 0, NULL);
+    bool no_memory;
+    json_t *root = ek__json_load_file(path, &no_memory);
     int rank = number_in(json_object_get(root, "rank_id"));
     json_decref(root);
+    g->no_memory |= no_memory;
     return rank;
 }
 
 /* The rank by the one profiler_info file in a folder: its name, else its rank_id. */
-static int rank_by_info(ek__path_part folder)
+static int rank_by_info(grouping *g, ek__path_part folder)
 {
     char path[EK__LAYOUT_PATH_SIZE + 300];
     int rank = -1, n = 0, length = (int)folder.n;
@@ -335,6 +339,7 @@ static int rank_by_info(ek__path_part folder)
         return -1;
     snprintf(path, sizeof path, "%.*s", length, folder.at);
     DIR *entries = opendir(path);
+    g->no_memory |= !entries && errno == ENOMEM;
     if (!entries)
         return -1;
     for (struct dirent *entry; (entry = readdir(entries));) {
@@ -345,7 +350,7 @@ static int rank_by_info(ek__path_part folder)
         snprintf(path, sizeof path, "%.*s/%s", length, folder.at, entry->d_name);
         rank = ek__last_number(ek__stem_of(name));
         if (rank < 0)
-            rank = rank_inside(path);
+            rank = rank_inside(g, path);
     }
     closedir(entries);
     return n == 1 ? rank : -1;
@@ -403,17 +408,17 @@ static bool has_folder_alone(const grouping *g, const ek__found *f)
 }
 
 /* The rank of the files of one key, of which `f` is the first. */
-static int rank_of(const grouping *g, const ek__found *f)
+static int rank_of(grouping *g, const ek__found *f)
 {
     ek__path_part key = ek__part_of(f->key), folder = folder_of(f);
     int rank = -1;
     if (is_home(g, key)) {
-        rank = rank_by_info(key);
+        rank = rank_by_info(g, key);
         return rank >= 0 ? rank : rank_by_folders(key, true);
     }
     if (f->prof) {
         folder = above_prof(f);
-        rank = has_folder_alone(g, f) ? rank_by_info(folder) : -1;
+        rank = has_folder_alone(g, f) ? rank_by_info(g, folder) : -1;
         if (rank < 0)
             rank = rank_by_folders(folder, false);
         return rank >= 0 ? rank : f->number;
@@ -421,9 +426,9 @@ static int rank_of(const grouping *g, const ek__found *f)
     if (f->number >= 0)
         return f->number;
     bool is_folders = same(key, folder);
-    rank = is_folders ? rank_by_info(folder) : -1;
+    rank = is_folders ? rank_by_info(g, folder) : -1;
     if (rank < 0 && is_folders)
-        rank = rank_by_info(ek__folder_of(folder));
+        rank = rank_by_info(g, ek__folder_of(folder));
     return rank >= 0 ? rank : rank_by_folders(folder, is_folders);
 }
 
@@ -660,6 +665,8 @@ ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, 
     ek_status status = ek__file_search_walk(s, path, n_paths, err);
     if (status == EK_OK)
         status = group(&g, &found);
+    if (status == EK_OK && g.no_memory)
+        status = ek__no_memory(err);
     if (status)
         return status;
     if (s->n_troubles > 0)

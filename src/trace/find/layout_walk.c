@@ -32,6 +32,8 @@ note_trouble(ek__file_search *search, ek_status status, const char *path, ek_err
 {
     char text[1024];
     va_list arguments;
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(err);
     va_start(arguments, format);
     ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -184,7 +186,7 @@ static ek_status walk(ek__file_search *search, const char *path, const struct st
                             EK__LAYOUT_MAX_DEPTH);
     DIR *folder = opendir(path);
     if (!folder)
-        return note_trouble(search, EK_ERR_SYSTEM, path, err, "the folder cannot be read: %s", strerror(errno));
+        return note_trouble(search, ek__system_status(), path, err, "the folder cannot be read: %s", strerror(errno));
     on->at[on->depth].device = info->st_dev;
     on->at[on->depth++].file = info->st_ino;
     ek_status status = EK_OK;
@@ -219,7 +221,7 @@ static ek_status add_file(ek__file_search *search, const char *path, const struc
     if (info->st_size == 0)
         return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
     if (access(path, R_OK) != 0)
-        return note_trouble(search, EK_ERR_SYSTEM, path, err, "cannot be opened: %s", strerror(errno));
+        return note_trouble(search, ek__system_status(), path, err, "cannot be opened: %s", strerror(errno));
     const char *slash = strrchr(path, '/');
     if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
         return keep(search, path, info, type, true, err);
@@ -275,7 +277,7 @@ ek_status ek__file_search_walk(ek__file_search *search, const char *const *path,
         struct stat info;
         trail on = {0};
         if (stat(path[i], &info) != 0)
-            status = note_trouble(search, EK_ERR_SYSTEM, path[i], err, "cannot be opened: %s", strerror(errno));
+            status = note_trouble(search, ek__system_status(), path[i], err, "cannot be opened: %s", strerror(errno));
         else if (S_ISDIR(info.st_mode))
             status = walk(search, path[i], &info, &on, err);
         else

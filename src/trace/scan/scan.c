@@ -58,7 +58,7 @@ struct ek__feed {
 static ek_status system_error(const char *path, const char *what, ek_error *err)
 {
     ek_origin origin = {path, 0, 0};
-    return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot %s '%s': %s", what, path, strerror(errno));
+    return ek__fail(err, ek__system_status(), origin, "cannot %s '%s': %s", what, path, strerror(errno));
 }
 
 static ek__feed *feed_new(const char *name)

@@ -26,7 +26,7 @@ static ek_status keep_settings(ek_trace_rank *rank, const json_t *root, ek_error
     enum { MOST = 1 << 16 };
     char *text = json_dumps(root, JSON_COMPACT);
     size_t size = text ? strlen(text) : 0;
-    ek_status status = EK_OK;
+    ek_status status = text ? EK_OK : ek__no_memory(err);
     if (text && size < MOST) {
         rank->profiler_info = ek__pool_text(rank->pool, text, size);
         status = rank->profiler_info ? EK_OK : ek__no_memory(err);

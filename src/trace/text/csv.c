@@ -74,7 +74,7 @@ static ek_status read_some(ek__csv *csv, char *to, size_t room, size_t *n, ek_er
         got = read(csv->fd, to, room);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){csv->name, 0, 0}), "cannot be read: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){csv->name, 0, 0}), "cannot be read: %s", strerror(errno));
     *n = (size_t)got;
     return EK_OK;
 }

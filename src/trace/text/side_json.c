@@ -16,7 +16,7 @@ static ek_status read_all(const char *path, char **out, size_t *size, ek_error *
     const ek_origin origin = {.file = path};
     FILE *file = fopen(path, "rb");
     if (!file)
-        return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot open: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), origin, "cannot open: %s", strerror(errno));
     ek_status status = EK_OK;
     char *text = NULL;
     size_t n = 0, capacity = 0;
@@ -38,7 +38,7 @@ static ek_status read_all(const char *path, char **out, size_t *size, ek_error *
         }
     }
     if (!status && ferror(file))
-        status = ek__fail(err, EK_ERR_SYSTEM, origin, "cannot read: %s", strerror(errno));
+        status = ek__fail(err, ek__system_status(), origin, "cannot read: %s", strerror(errno));
     fclose(file);
     if (status) {
         free(text);
@@ -79,11 +79,32 @@ static void quote_words(char *text, size_t size)
     }
 }
 
+/* When it has no memory for an item, jansson gives another reason, or none at all. An error of the text itself comes
+ * again. */
+static bool is_no_memory(const json_error_t *first, const json_error_t *second)
+{
+    return json_error_code(second) == json_error_out_of_memory || !*second->text ||
+           first->position != second->position || strcmp(first->text, second->text) != 0;
+}
+
 json_t *ek__json_load(const char *text, size_t size, size_t flags, json_error_t *error, bool *no_memory)
 {
-    json_t *root = json_loadb(text, size, flags, error);
-    /* When it has no memory for an item, jansson gives no reason at all. */
-    *no_memory = !root && (json_error_code(error) == json_error_out_of_memory || !*error->text);
+    json_error_t first;
+    json_t *root = json_loadb(text, size, flags, &first);
+    *no_memory = false;
+    if (!root)
+        root = json_loadb(text, size, flags, error);
+    *no_memory = !root && is_no_memory(&first, error);
+    return root;
+}
+
+json_t *ek__json_load_file(const char *path, bool *no_memory)
+{
+    json_error_t first, error;
+    json_t *root = json_load_file(path, 0, &first);
+    if (!root)
+        root = json_load_file(path, 0, &error);
+    *no_memory = !root && is_no_memory(&first, &error);
     return root;
 }
 

@@ -16,6 +16,8 @@ enum { EK__SIDE_JSON_MAX_MB = 256 }; /* a tree takes some ten times that */
 
 /** json_loadb() that tells when memory is out. NULL for what is no JSON, too. */
 json_t *ek__json_load(const char *text, size_t size, size_t flags, json_error_t *error, bool *no_memory);
+/** The same of a file. NULL also where it cannot be read. */
+json_t *ek__json_load_file(const char *path, bool *no_memory);
 /** Read a file that holds an object; source->bytes is set. @return EK_OK; EK_ERR_INPUT with line and column for what is
  *  no JSON or no object, is empty or beyond the limit; EK_ERR_SYSTEM; EK_ERR_MEMORY. json_decref() the result.
  *  O(bytes). */

@@ -64,7 +64,7 @@ static ek_status read_line(ek__tracker_csv *csv, size_t *size, ek_error *err)
         csv->line[n++] = (char)c;
     }
     if (ferror(csv->file))
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){.file = csv->path}), "cannot read: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){.file = csv->path}), "cannot read: %s", strerror(errno));
     *size = n;
     return EK_OK;
 }
@@ -143,7 +143,7 @@ ek_status ek__tracker_csv_open(const char *path, const char *const *column_name,
     *out = (ek__tracker_csv){.path = path, .column_name = column_name, .n_columns = n_columns, .stack = stack};
     out->file = fopen(path, "rb");
     if (!out->file)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){.file = path}), "cannot open: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){.file = path}), "cannot open: %s", strerror(errno));
     return read_header(out, n_required, err);
 }
 

@@ -1,0 +1,51 @@
+/* Regular expressions by PCRE2 in memory of the caller, handed out from front to back and never taken back. */
+#include "base/regex.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+enum { ALIGNMENT = 16, MOST_STEPS = 100000 };
+
+static void *take_room(size_t size, void *data)
+{
+    ek__regex_room *room = data;
+    size_t at = room->used;
+    if (size > sizeof room->bytes - at - ALIGNMENT)
+        return NULL;
+    room->used = (at + size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return room->bytes + at;
+}
+
+static void leave_room(void *memory, void *data)
+{
+    (void)memory;
+    (void)data;
+}
+
+void ek__regex_start(ek__regex_room *room)
+{
+    room->used = 0;
+    room->general = pcre2_general_context_create(take_room, leave_room, room);
+    room->match = pcre2_match_data_create(1, room->general);
+    room->limits = pcre2_match_context_create(room->general);
+    assert(room->general && room->match && room->limits); /* there is room for all three */
+    pcre2_set_match_limit(room->limits, MOST_STEPS);
+}
+
+const void *ek__regex_read(ek__regex_room *room, const char *expression, size_t size)
+{
+    int problem;
+    PCRE2_SIZE at;
+    pcre2_compile_context *context = pcre2_compile_context_create(room->general);
+    return !context ? NULL
+                    : pcre2_compile((PCRE2_SPTR)expression, size, PCRE2_ANCHORED | PCRE2_ENDANCHORED, &problem, &at,
+                                    context);
+}
+
+bool ek__regex_fits(ek__regex_room *room, const void *regex, const char *text, size_t size)
+{
+    return pcre2_match(regex, (PCRE2_SPTR)text, size, 0, 0, room->match, room->limits) >= 0;
+}

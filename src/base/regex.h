@@ -1,0 +1,29 @@
+/* base/regex.h - regular expressions that take no memory of the heap: what they match does not depend on how much of
+ * it there is. Expressions are Perl's, as PCRE2 reads them, which are Python's in all that settings use. */
+#ifndef EK_BASE_REGEX_H
+#define EK_BASE_REGEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Room for a handful of short expressions and for matching names with them. Lies on the stack. */
+enum { EK__REGEX_ROOM = 192 << 10 };
+
+typedef struct ek__regex_room {
+    size_t used;
+    void *general, *match, *limits; /**< PCRE2's contexts, and what a match is written into */
+    _Alignas(16) unsigned char bytes[EK__REGEX_ROOM];
+} ek__regex_room;
+
+/** Empty the room; expressions in it are gone. O(1). */
+void ek__regex_start(ek__regex_room *room);
+
+/** Read an expression. @return NULL when it is none, or too long for the room; else valid as long as the room is.
+ *  O(size). */
+const void *ek__regex_read(ek__regex_room *room, const char *expression, size_t size);
+
+/** Does it match the whole of a text? Also not where that takes more steps than any sensible expression does. O(size)
+ *  for expressions that do not go back. */
+bool ek__regex_fits(ek__regex_room *room, const void *regex, const char *text, size_t size);
+
+#endif
