@@ -205,12 +205,18 @@ print_one() {
     [ ! -e ./- ] || { echo "$1 --$2 -: made a file of that name"; rm -rf ./-; }
 }
 check "for '-' an output is all that goes to standard output" "$(each "$files" print_one)"
-check 'a name of standard output is standard output' "$(
-    clean
-    before=$(stat -c '%i %F' /dev/stdout)
-    evenkeel ir graph.ir --dot /dev/stdout >"$work/out/dot"
-    cmp "$work/out/dot" "$work/want/ir.dot" 2>&1
-    [ "$(stat -c '%i %F' /dev/stdout)" = "$before" ] || echo '/dev/stdout was replaced')"
+what='a name of standard output is standard output'
+stdout_name() { # not as root, who could replace it
+    "$@" evenkeel ir graph.ir --dot /dev/stdout >"$work/dot" 2>&1
+    cmp "$work/dot" "$work/want/ir.dot" 2>&1
+}
+if [ "$own" != 0 ]; then
+    check "$what" "$(stdout_name env)"
+elif as_nobody evenkeel --version >/dev/null 2>&1; then
+    check "$what" "$(stdout_name as_nobody)"
+else
+    skip "$what" 'another user is needed'
+fi
 
 full_one() {
     clean
