@@ -78,7 +78,7 @@ bool cli_write_file(const char *path, cli_writer *write, const void *user)
 {
     ek_error err;
     if (!cli_on_stdout(path))
-        return cli_named_spares(path) && cli_write_own(path, write, user);
+        return cli_named_spares(path) && cli_write_own(path, write, user) && cli_named_written(path);
     if (write(user, stdout, &err) == EK_OK)
         return cli_printed(EK_OK, NULL);
     cli_error(NULL, "cannot write to standard output: %s", err.message);

@@ -22,10 +22,13 @@ typedef struct named {
 
 static named *list; /* [n] */
 static size_t n, capacity;
+static struct stat *written; /* [n_written]: outputs that are in their places */
+static size_t n_written, written_capacity;
 
 void cli_named_begin(void)
 {
     n = 0;
+    n_written = 0;
 }
 
 /* Does the value name files, as far as its placeholder says? */
@@ -172,18 +175,59 @@ static bool refuse_input(const char *path, const char *output, const named *inpu
 
 bool cli_named_spares(const char *path)
 {
+    struct stat about;
     const named *input = input_at(path, NULL);
-    return !input || refuse_input(path, "", input);
+    if (input)
+        return refuse_input(path, "", input);
+    if (stat(path, &about) != 0)
+        return true;
+    for (size_t i = 0; i < n_written; i++)
+        if (same_stat(&written[i], &about)) {
+            cli_error(NULL, "'%s' is already another output of this command; give each one of its own", path);
+            return false;
+        }
+    return true;
+}
+
+bool cli_named_written(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return true;
+    if (n_written == written_capacity) {
+        size_t more = written_capacity ? 2 * written_capacity : 16;
+        struct stat *larger = realloc(written, more * sizeof *written);
+        if (!larger) {
+            cli_error(NULL, "out of memory");
+            return false;
+        }
+        written = larger;
+        written_capacity = more;
+    }
+    written[n_written++] = about;
+    return true;
+}
+
+/* Will the command make a folder before it writes? */
+static bool makes_folder(void)
+{
+    for (size_t i = 0; i < n; i++)
+        if (writes_of(&list[i]) == CLI_WRITES_FOLDER)
+            return true;
+    return false;
 }
 
 static bool check_one(const named *file)
 {
     char name[CLI_NAME_SIZE];
+    location where;
     const char *shown = cli_shown(file->option, name, sizeof name);
     if (cli_on_stdout(file->text))
         return true;
     const named *input = input_at(file->text, file->option);
-    return input ? refuse_input(file->text, shown, input) : cli_check_output(file->text);
+    if (input)
+        return refuse_input(file->text, shown, input);
+    return (!locate(file->text, &where) && makes_folder()) || cli_check_output(file->text);
 }
 
 /* Is it one that an option wants written, and not a file that is changed? */

@@ -17,8 +17,11 @@ bool cli_named_add(const cli_option *option, const char *text);
  * standard output and no folder there. False after a message.
  */
 bool cli_named_check(void);
-/** Is a file, or what its links lead to, no input? For outputs that no option names. False after a message. */
+/** Is a file, or what its links lead to, neither an input nor an output that was written before? Names of files in a
+ *  folder are known when they are written. False after a message. */
 bool cli_named_spares(const char *path);
+/** An output is in its place. False after a message. */
+bool cli_named_written(const char *path);
 /** Does an output that was asked for go to standard output, so that nothing else may? */
 bool cli_stdout_taken(void);
 /** Are both names those of one file that is there, through links too? */

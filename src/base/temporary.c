@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 
+/* The latest first, so that files come before the folder that they are in. */
 typedef struct temporary {
     struct temporary *next;
     char path[];
@@ -60,7 +61,8 @@ static temporary *take_out(const char *path)
     return found;
 }
 
-ek_status ek_temporary_open(char *pattern, int *fd, ek_error *err)
+/* A file, or a folder where `fd` is NULL, and its name in the list. */
+static ek_status make(char *pattern, int *fd, ek_error *err)
 {
     size_t size = strlen(pattern) + 1;
     assert(size > 6 && strcmp(pattern + size - 7, "XXXXXX") == 0);
@@ -69,17 +71,18 @@ ek_status ek_temporary_open(char *pattern, int *fd, ek_error *err)
     if (!added)
         return ek__no_memory(err);
     lock(&before);
-    int file = mkostemp(pattern, O_CLOEXEC);
-    if (file >= 0) {
+    int file = fd ? mkostemp(pattern, O_CLOEXEC) : -1;
+    bool made = fd ? file >= 0 : mkdtemp(pattern) != NULL;
+    if (made) {
         memcpy(added->path, pattern, size);
         added->next = first;
         first = added;
     }
     unlock(&before);
-    if (file >= 0) {
+    if (made && fd)
         *fd = file;
+    if (made)
         return EK_OK;
-    }
     int why = errno;
     free(added);
     ek__set_error(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot make a temporary file: %s", strerror(why));
@@ -87,12 +90,28 @@ ek_status ek_temporary_open(char *pattern, int *fd, ek_error *err)
     return EK_ERR_SYSTEM;
 }
 
+ek_status ek_temporary_open(char *pattern, int *fd, ek_error *err)
+{
+    return make(pattern, fd, err);
+}
+
+ek_status ek__temporary_folder(char *pattern, ek_error *err)
+{
+    return make(pattern, NULL, err);
+}
+
+static void remove_path(const char *path)
+{
+    if (unlink(path) != 0)
+        rmdir(path);
+}
+
 void ek_temporary_remove(const char *path)
 {
     sigset_t before;
     lock(&before);
     temporary *found = take_out(path);
-    unlink(path);
+    remove_path(path);
     unlock(&before);
     free(found);
 }
@@ -114,5 +133,5 @@ void ek_temporaries_remove(void)
     sigset_t unused;
     lock(&unused);
     for (const temporary *t = first; t; t = t->next)
-        unlink(t->path);
+        remove_path(t->path);
 }

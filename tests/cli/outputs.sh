@@ -315,6 +315,13 @@ on_stdout() { # COMMAND OPTION
     [ ! -e ./- ] || { echo "$1 --$2 -: made a folder of that name"; rm -rf ./-; }
 }
 check 'a folder cannot be standard output' "$(each "$(outputs folder)" on_stdout)"
+check 'an output in a folder takes the place of no other one' "$(
+    clean
+    mkdir "$work/out/tables"
+    evenkeel trace trace --csv "$work/out/tables" --svg "$work/out/tables/steps.csv" >/dev/null 2>"$work/said" && echo 'no error'
+    grep -q 'already another output of this command' "$work/said" || cat "$work/said"
+    evenkeel memory job.yaml --device 910B --log-dir "$work/out/new" --layers-out "$work/out/new/layers.json" >/dev/null 2>"$work/said" ||
+        cat "$work/said")"
 check 'a link to nothing is refused' "$(
     clean
     ln -s nothing "$work/out/link"
@@ -466,23 +473,56 @@ awk 'BEGIN {
     print "{\"traceEvents\": [{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {\"name\": \"Ascend Hardware\"}}"
     for (i = 0; i < 200000; i++) printf ", {\"name\": \"op%d\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %d, \"dur\": 5}\n", i % 97, 10 * i
     print "]}" }' >"$work/large.json"
-for signal in HUP INT QUIT PIPE ALRM TERM USR1 USR2 XCPU ABRT; do
+wait_for_left() {
+    i=0
+    until [ -n "$(left)" ] || [ $((i += 1)) -gt 2000 ]; do sleep 0.002; done
+    [ -n "$(left)" ] || echo 'no temporary file was seen'
+}
+# A shell starts what is in the background with SIGINT and SIGQUIT ignored.
+defaults='' ignored=''
+if env --default-signal=QUIT true 2>/dev/null; then
+    defaults='env --default-signal=INT,QUIT' ignored='INT QUIT'
+fi
+for signal in HUP $ignored PIPE ALRM TERM USR1 USR2 XCPU ABRT; do
     check "SIG$signal while a trace is cut leaves nothing" "$(
         clean
         # shellcheck disable=SC3045 # shells that have no such limit say so and go on
         ulimit -c 0
-        # A shell starts what is in the background with SIGINT and SIGQUIT ignored.
-        env --default-signal=INT,QUIT evenkeel trace cut "$work/large.json" --from 0 -o "$work/out/cut.json" 2>"$work/said" &
+        $defaults evenkeel trace cut "$work/large.json" --from 0 -o "$work/out/cut.json" 2>"$work/said" &
         command=$!
-        i=0
-        until [ -n "$(left)" ] || [ $((i += 1)) -gt 2000 ]; do sleep 0.002; done
-        [ -n "$(left)" ] || echo 'no temporary file was seen'
+        wait_for_left
         kill -s "$signal" $command
         wait $command
         status=$?
         [ $status != 0 ] || echo 'it went on to its end'
         [ "$(ls -A "$work/out")" = '' ] || ls -A "$work/out")"
 done
+
+# What else is kept in files for a while: standard input that is read twice, the index of a page's traces.
+what='a signal leaves neither standard input in a file nor an index'
+check "$what" "$(
+    # shellcheck disable=SC3045 # as above
+    ulimit -c 0
+    for signal in TERM $ignored USR1; do
+        clean
+        mkfifo "$work/out/never"
+        $defaults evenkeel memory - <"$work/out/never" 2>/dev/null &
+        command=$!
+        exec 8>"$work/out/never"
+        wait_for_left
+        kill -s "$signal" $command
+        exec 8>&- # the end of its input: it waits no longer
+        wait $command
+        [ $? -gt 128 ] || echo "memory -, SIG$signal: it went on to its end"
+        left | sed "s/^/memory -, SIG$signal: /"
+        clean
+        $defaults evenkeel trace "$work/large.json" --html "$work/out/page" >/dev/null 2>&1 &
+        command=$!
+        wait_for_left
+        kill -s "$signal" $command
+        wait $command && echo "trace --html, SIG$signal: it went on to its end"
+        left | sed "s/^/trace --html, SIG$signal: /"
+    done)"
 
 echo "1..$number"
 [ $failed = 0 ]
