@@ -4,7 +4,7 @@
  * again. Not seen: a file of that kind that the command would have passed over, and names made by a file's content. */
 #include "named_files.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +43,7 @@ static bool names_files(const cli_option *option)
 
 static cli_writes writes_of(const named *file)
 {
+    assert(file);
     return file->option ? file->option->writes : CLI_WRITES_NOTHING;
 }
 

@@ -521,10 +521,11 @@ static bool store(const cli_row *row, const char *text)
 {
     const cli_option *option = row->option;
     void *place = row->base + option->at;
-    if (text && option->writes && is_stdout_file(text))
+    assert(!option->argument == !text);
+    if (option->writes && is_stdout_file(text))
         text = "-";
     note_given(option, row->base);
-    if (text && !cli_named_add(option, text))
+    if (option->argument && !cli_named_add(option, text))
         return false;
     switch (option->kind) {
     case CLI_KIND_NONE:

@@ -74,14 +74,14 @@ struct cli_option {
     /* What the macros below fill in. */
     cli_kind kind;
     cli_type type;
-    size_t at;          /**< offset of the field */
-    double least, most; /**< range of a number */
-    cli_writes writes;
+    size_t at;              /**< offset of the field */
+    double least, most;     /**< range of a number */
     cli_taker *take;        /**< of CLI_KIND_CALL */
     const cli_option *rows; /**< the table that a row includes */
     size_t given; /**< 1 + offset of a bool that becomes true, or of a text that becomes the names of the first
                        such option; 0: none */
     cli_type given_type;
+    cli_writes writes;
 
     /* What a row adds where it is wanted. */
     const char *must;      /**< of a word: what the message says the value must be; NULL: the argument */

@@ -77,14 +77,15 @@ static ek_status make(char *pattern, int *fd, ek_error *err)
         memcpy(added->path, pattern, size);
         added->next = first;
         first = added;
+        added = NULL; /* it is the list's now */
     }
     unlock(&before);
+    int why = errno;
+    free(added);
     if (made && fd)
         *fd = file;
     if (made)
         return EK_OK;
-    int why = errno;
-    free(added);
     ek__set_error(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot make a temporary file: %s", strerror(why));
     errno = why;
     return EK_ERR_SYSTEM;
