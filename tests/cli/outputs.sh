@@ -133,6 +133,7 @@ left() { # what a command left beside its outputs
     find "$work/out" "$work/in" "$work/tmp" \( -name '.evenkeel*' -o -path "$work/tmp/*" -o -name '*.tmp' \) -print
 }
 clean() { rm -rf "$work/out" "$work/tmp" && mkdir "$work/out" "$work/tmp" && chmod 777 "$work/out" "$work/tmp"; }
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 own=$(id -u)
 owner=$own:$(id -g)
 [ "$own" != 0 ] || owner=12345:23456
@@ -237,7 +238,6 @@ only_of() { # COMMAND, a row's COMMAND OPTION, WORD...
     shift 3
     echo "$@"
 }
-as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 # A folder that cannot be written; a file that cannot, in one that can.
 refused_one() {
     clean
@@ -355,6 +355,16 @@ edit_one() { # COMMAND OPTION FILE ARGUMENTS
     [ $? = 2 ] || echo "$1 --$2 on a full disk: no error"
     cmp "$3" "$work/out/file" 2>&1
     [ ! -e "$work/out/file.bak" ] || echo "$1 --$2: a full disk leaves a copy"
+    if command -v prlimit >/dev/null; then # room for the copy, but not for the new file, which is longer
+        size=$(stat -c %s "$3")
+        # shellcheck disable=SC2317 # run() calls it
+        evenkeel() { prlimit --fsize="$size" "$work/bin/evenkeel" "$@"; }
+        run "$1" "$2" "$4" "$work/out/file" >/dev/null 2>&1
+        [ $? = 2 ] || echo "$1 --$2 on a disk that gets full: no error"
+        unset -f evenkeel
+        cmp "$3" "$work/out/file" 2>&1
+        [ ! -e "$work/out/file.bak" ] || echo "$1 --$2: a disk that gets full leaves a copy"
+    fi
     left
     run "$1" "$2" "$4" "$work/out/link" >/dev/null 2>"$work/said" || cat "$work/said"
     cmp -s "$3" "$work/out/file" && echo "$1 --$2: nothing changed"
