@@ -13,6 +13,7 @@
 #include "files.h"
 #include "interactive.h"
 #include "model.h"
+#include "named_files.h"
 #include "page.h"
 #include "quick.h"
 #include "search.h"
@@ -457,8 +458,8 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.sweep && cli_sweeps(c.sweep, "seq"))
         c.model.n_pieces = 1;
-    if (c.emitter && cli_on_stdout(c.model.html)) {
-        cli_error(NULL, "--emit and --html - both print to standard output; give --html a file");
+    if (c.emitter && cli_stdout_taken()) {
+        cli_error(NULL, "--emit prints to standard output; give the picture or the page a file instead of -");
         return EXIT_WRONG;
     }
     if (c.emitter && c.model.format_given) {

@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "job_options.h"
+#include "named_files.h"
 #include "options.h"
 #include "page.h"
 #include "progress.h"
@@ -31,7 +32,7 @@ typedef struct command {
 
 static const cli_option options[] = {
     {"o|output", "FILE", "device file to write; - is standard output, without a report", "what to make",
-     CLI_TEXT(command, output), .otherwise = "must be given"},
+     CLI_OUTPUT(command, output), .otherwise = "must be given"},
     {"start", "NAME|FILE", "device to start from (the shipped one that the runs name)", NULL, CLI_TEXT(command, start),
      .otherwise = "by the runs",
      .manual = "device to start from: a shipped one or a file; else the shipped one that the runs name"},
@@ -42,10 +43,10 @@ static const cli_option options[] = {
      .manual = "share of the groups of runs, 0 to 0.9, to keep back and judge by; at least one group then"},
     {"format", "text|json|csv", "of the report: for people, docs/calibrate.md, or a row for every run", "output",
      CLI_WORD(command, format), .otherwise = "text"},
-    {"svg", "FILE", "picture: predicted beside measured steps, and the constants", NULL, CLI_TEXT(command, svg),
+    {"svg", "FILE", "picture: predicted beside measured steps, and the constants", NULL, CLI_OUTPUT(command, svg),
      .manual = "picture: predicted steps beside measured ones, how far off each is, what became of the constants; "
                "`-` is standard output, instead of the report"},
-    {"html", "FILE", "page for a browser, with every run and constant", NULL, CLI_TEXT(command, html),
+    {"html", "FILE", "page for a browser, with every run and constant", NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](view.md) with the same and all runs and constants as tables; `-` likewise"},
     CLI_HELP_ROW,
     CLI_END,
@@ -75,13 +76,10 @@ static const cli_spec spec = {
 
 static bool check(const command *c)
 {
-    int n = cli_on_stdout(c->output) + cli_on_stdout(c->svg) + cli_on_stdout(c->html);
     if (!c->operand[0])
         cli_error(NULL, "no source: give what was measured, for example `evenkeel calibrate runs.csv -o cluster.yaml`");
     else if (!c->output)
         cli_error(NULL, "no output: give the device file to write with -o FILE");
-    else if (n > 1)
-        cli_error(NULL, "standard output (-) takes one of --output, --svg and --html; write the others to files");
     else if (c->name && (strlen(c->name) >= EK_NAME_SIZE || c->name[0] == '\0'))
         cli_error(NULL, "--name must have 1 to %d bytes", EK_NAME_SIZE - 1);
     else
@@ -166,9 +164,9 @@ static bool write_all(const command *c, ek_calibration *calibration)
     if (c->name)
         snprintf(calibration->device.name, sizeof calibration->device.name, "%s", c->name);
     if (!cli_save(c->svg, ek_output_of_calibration(calibration), "svg") || (c->html && !write_page(c, calibration)) ||
-        !cli_write_output(c->output, write_device, calibration))
+        !cli_write_file(c->output, write_device, calibration))
         return false;
-    return cli_on_stdout(c->output) || cli_on_stdout(c->svg) || cli_on_stdout(c->html) || print(c, calibration);
+    return cli_stdout_taken() || print(c, calibration);
 }
 
 static bool find_start(command *c)
@@ -203,8 +201,7 @@ static bool answer(command *c)
     once heard = {.said = {.quiet = true}};
     cli_progress progress;
     ek_error err;
-    if (!check(c) || !cli_check_output(c->output) || (c->svg && !cli_check_output(c->svg)) ||
-        (c->html && !cli_check_output(c->html)) || !read_sources(c) || !find_start(c))
+    if (!check(c) || !read_sources(c) || !find_start(c))
         return false;
     cli_progress_begin(&progress);
     heard.to = &progress.listener;

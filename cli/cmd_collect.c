@@ -40,11 +40,11 @@ static const cli_option options[] = {
     {"allow-missing", NULL, "do with the stages that are there, if they are enough to go on with", NULL,
      CLI_FLAG(command, allow_missing)},
     {"init", "FILE", "put the peaks into this init file as its memory_usage; the file before becomes FILE.bak",
-     "output", CLI_TEXT(command, init),
+     "output", CLI_EDITED(command, init),
      .manual = "put the peaks into this init file as its `memory_usage`. The file before is kept as `FILE.bak` "
                "(`FILE.bak2` and so on when there is one)"},
     {"o|output", "NEW", "with --init: write NEW instead, - is standard output, and leave FILE as it is", NULL,
-     CLI_TEXT(command, output)},
+     CLI_OUTPUT(command, output)},
     {"format", "text|yaml|json", "without --init: text, yaml (memory_usage alone) or json (docs/collect.md)", NULL,
      CLI_WORD(command, format), CLI_GIVEN(command, format_given), .must = "text, yaml or json", .otherwise = "text",
      .manual = "without `--init`: a table with the block `memory_usage` below it, that block alone, or "

@@ -25,7 +25,7 @@ static const cli_option options[] = {
      CLI_CALL(command, emitter, cli_take_emitter)},
     {"apply", "FILE", "put the plan into this training YAML of MindFormers: only the values of the pipeline change. The old "
      "file is kept as FILE.bak, or with -o the new one is written there instead", NULL,
-     CLI_TEXT(command, apply),
+     CLI_EDITED(command, apply),
      .manual = "training YAML of MindFormers to change, see [in place](convert.md#in-place): only the values of "
                "the pipeline change; says how many layers there are. With `-o` it stays and the new one is written"
                " there (`-`: standard output), else it is kept as `FILE.bak`"},
@@ -39,7 +39,7 @@ static const cli_option options[] = {
      .manual = "layers of the model, when no model is given and no plan of the file has a list `layers` (the JSON "
                "form has it)"},
     {"o|output", "FILE", "file to write ({})", NULL,
-     CLI_TEXT(command, model.output), .otherwise = "standard output",
+     CLI_OUTPUT(command, model.output), .otherwise = "standard output",
      .manual = "file to write; it appears whole or not at all"},
     CLI_HELP_ROW,
     CLI_MODEL_OPTIONS(command, model),

@@ -80,8 +80,8 @@ static const cli_option options[] = {
     {"html", "FILE",
      "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
      "output, instead of the report",
-     NULL, CLI_TEXT(command, html)},
-    {"o|output", "FILE", "write there instead of standard output", NULL, CLI_TEXT(command, output),
+     NULL, CLI_OUTPUT(command, html)},
+    {"o|output", "FILE", "write there instead of standard output", NULL, CLI_OUTPUT(command, output),
      .otherwise = "standard output"},
     {"top", "N", "show the first N bottlenecks alone", NULL, CLI_INT(command, top, 1, 1000), .otherwise = "all"},
     {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL,
@@ -272,9 +272,8 @@ static bool read_run(command *c, ek_run_evidence *f)
 
 static bool check(const command *c)
 {
-    if (cli_on_stdout(c->html) && (c->quiet || (c->output && strcmp(c->output, "-") == 0))) {
-        cli_error(NULL, "standard output (-) takes one of --html, --output and the line of --quiet; write the page to "
-                        "a file");
+    if (cli_on_stdout(c->html) && c->quiet) {
+        cli_error(NULL, "standard output (-) takes one of --html and the line of --quiet; write the page to a file");
         return false;
     }
     if (c->source[0] || c->files.n > 0)

@@ -111,7 +111,7 @@ static const cli_option options[] = {
      .manual = "dry runs at the same time: the next so many start when these have ended. Each takes the memory of "
                "a compiling host process"},
     {"logs", "DIR", "folder of the logs ({})", "output",
-     CLI_TEXT(command, script.logs),
+     CLI_OUTPUT_FOLDER(command, script.logs),
      .manual = "folder of the logs, relative to where the script is run"},
     {"layout", "stage-rank|rank|log", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
      "DIR/log/stageS_R/mindformer.log", NULL,
@@ -119,7 +119,7 @@ static const cli_option options[] = {
      .manual = "where in it: `stage-rank` is `DIR/stage_S_rank_R/mindformer.log`, `rank` is `DIR/rank_R.log`, "
                "`log` is `DIR/log/stageS_R/mindformer.log`"},
     {"o|output", "FILE", "the script, made executable ({})", NULL,
-     CLI_TEXT(command, output), .otherwise = "standard output"},
+     CLI_OUTPUT(command, output), .otherwise = "standard output"},
     CLI_HELP_ROW,
     CLI_END,
 };

@@ -43,9 +43,9 @@ static const cli_option options[] = {
      .manual = "days that training on so many tokens takes, as 1e12, 1T or 300B"},
     {"format", "text|json|csv", "for people, docs/estimate-json.md, or a row for every stage and part", NULL,
      CLI_WORD(command, format)},
-    {"svg", "FILE", "picture: how every stage spends the step", NULL, CLI_TEXT(command, svg)},
+    {"svg", "FILE", "picture: how every stage spends the step", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL,
-     CLI_TEXT(command, html)},
+     CLI_OUTPUT(command, html)},
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet)},
     CLI_HELP_ROW,
     CLI_END,
@@ -101,8 +101,6 @@ static bool check_options(const command *c)
                         "--devices-list` names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
-    else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
-        cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
     else if (cli_on_stdout(c->source) && cli_on_stdout(c->against))
         cli_error(NULL, "standard input (-) can be read once; save the job or the log to a file");
     else
@@ -163,12 +161,6 @@ static bool write_page(const command *c, found *f, const ek_estimate_report *rep
     return cli_write_page(c->html, title, &run, 1);
 }
 
-static bool print(const command *c, const ek_estimate_report *report)
-{
-    bool no_room = cli_on_stdout(c->svg) || cli_on_stdout(c->html);
-    return no_room || cli_print(ek_output_of_estimate(report), c->format);
-}
-
 static bool answer(const command *c, found *f)
 {
     const ek_estimate_report report = {.estimate = &f->estimate,
@@ -179,7 +171,7 @@ static bool answer(const command *c, found *f)
                                        .verdict_only = c->quiet,
                                        .color = cli_color(STDOUT_FILENO)};
     return cli_save(c->svg, ek_output_of_estimate(&report), "svg") && (!c->html || write_page(c, f, &report)) &&
-           print(c, &report);
+           cli_answer(ek_output_of_estimate(&report), c->format);
 }
 
 static int run_found(const command *c, found *f)

@@ -62,7 +62,7 @@ static const cli_option options[] = {
     {"format", "text|yaml|json", "report for people, the lists, or docs/json.md", "output",
      CLI_CALL(command, format, cli_take_format), .otherwise = "text"},
     {"init-out", "FILE", "write the init file of these dry runs, with the peaks to be filled in by `collect`", NULL,
-     CLI_TEXT(command, init_out)},
+     CLI_OUTPUT(command, init_out)},
     {"apply", "FILE", "take stages and layers from this training file, of any framework, and write a copy of it for every "
      "round, FILE.round1.yaml and so on, where the framework can be told the rounds", NULL,
      CLI_TEXT(command, apply),
@@ -71,7 +71,7 @@ static const cli_option options[] = {
                "and sequence pieces are switched off, and there are at least as many micro-batches as stages. Of a "
                "framework that cannot be told a round exactly no copy is written, and a note says what it lacks"},
     {"o|output", "DIR", "folder for the copies ({})", NULL,
-     CLI_TEXT(command, folder), .otherwise = "beside the training file"},
+     CLI_OUTPUT_FOLDER(command, folder), .otherwise = "beside the training file"},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -162,11 +162,11 @@ static bool write_answer(const command *c, const ek_guide *guide)
     const void *const init[] = {guide, c->times ? &c->time : NULL};
     if (c->init_out && !cli_write_file(c->init_out, write_init, init))
         return false;
-    if (c->init_out)
+    if (c->init_out && !cli_on_stdout(c->init_out))
         cli_note("wrote %s", c->init_out);
     if (c->apply && !cli_write_rounds(c->apply, c->folder, &c->job, guide))
         return false;
-    return cli_print(ek_output_of_guide(guide), c->format);
+    return cli_answer(ek_output_of_guide(guide), c->format);
 }
 
 static bool check(const command *c)

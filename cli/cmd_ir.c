@@ -10,6 +10,7 @@
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_report.h"
 #include "files.h"
+#include "named_files.h"
 
 enum { MAX_PATHS = 256, MAX_LAYER = 1 << 20, MAX_TOP = 1 << 30, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };
 
@@ -66,7 +67,7 @@ static const cli_option options[] = {
     {"format", "text|json", "for people, or docs/ir-json.md", "output", CLI_WORD(command, json), .must = "text or json",
      .otherwise = "text"},
     {"dot", "FILE", "the chosen operators and their neighbours as Graphviz; - is standard output, instead of the text",
-     NULL, CLI_TEXT(command, dot),
+     NULL, CLI_OUTPUT(command, dot),
      .manual = "the chosen operators and their neighbours as [Graphviz](ir.md#pictures); `-` is standard output, "
                "instead of the text"},
     CLI_HELP_ROW,
@@ -174,7 +175,7 @@ static bool draw(const command *c, const cli_ir *graph)
 /* A graph at a time, so that no more than one is held. */
 static int run_text(const command *c)
 {
-    bool errors = false, to_stdout = !c->dot || strcmp(c->dot, "-") != 0;
+    bool errors = false, to_stdout = !cli_stdout_taken();
     for (int i = 0; i < c->n_paths; i++) {
         cli_ir graph;
         const ek_ir_report *report = &graph.report;

@@ -93,20 +93,20 @@ static const cli_option options[] = {
      .manual = "[what each measure would save](memory.md#measures), and with `--device` what it would cost"},
     {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL,
      CLI_WORD(command, format)},
-    {"svg", "FILE", "picture: a bar for every stage", NULL, CLI_TEXT(command, svg),
+    {"svg", "FILE", "picture: a bar for every stage", NULL, CLI_OUTPUT(command, svg),
      .manual = "picture: a stacked bar for every stage, with the limit"},
     {"html", "FILE",
      "page for a browser: stages, block by block too, and all that was asked for; - for standard output, "
      "instead of the report",
-     NULL, CLI_TEXT(command, html),
+     NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](memory.md#a-page-for-a-browser), in one file that needs no network: what "
                "stages hold at their peak and block by block, and all that was asked for; `-` for standard output,"
                " instead of the report"},
-    {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL, CLI_TEXT(command, log_dir),
+    {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL, CLI_OUTPUT_FOLDER(command, log_dir),
      .manual = "logs as a dry run leaves them, `stage_S_rank_R/mindformer.log`, which [collect](collect.md) reads."
                " A log that a real run wrote is not overwritten"},
     {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device, --trace or --time)", NULL,
-     CLI_TEXT(command, layers),
+     CLI_OUTPUT(command, layers),
      .manual = "a [layer file](formats.md#layer-file) for [balance](balance.md); its times are those of "
                "`--device`, `--trace` or `--time`"},
     {"trace", "DIR|FILE",
@@ -151,15 +151,6 @@ static const cli_spec spec = {
 
 /* ---- options ---- */
 
-static int n_on_stdout(const command *c)
-{
-    const char *const file[] = {c->svg, c->html, c->layers};
-    int n = 0;
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++)
-        n += file[i] && strcmp(file[i], "-") == 0;
-    return n;
-}
-
 static bool check_options(const command *c)
 {
     if (!c->source && !c->list_rules)
@@ -177,8 +168,6 @@ static bool check_options(const command *c)
                         "head=..,body=..,tail=.., or modelled ones with --device");
     else if (c->log_dir && !*c->log_dir)
         cli_error(NULL, "--log-dir needs the name of a folder (got ''); . is this one");
-    else if (n_on_stdout(c) > 1)
-        cli_error(NULL, "standard output (-) takes one of --svg, --html and --layers-out; write the others to files");
     else if (c->calibrate && c->source && strcmp(c->calibrate, "-") == 0 && strcmp(c->source, "-") == 0)
         cli_error(NULL, "standard input (-) can be read once; save the job or the peaks to a file");
     else
@@ -394,19 +383,13 @@ static void note_next(const command *c, const found *f)
         return;
     if (c->log_dir)
         cli_note("%s holds %d predicted logs; next: evenkeel collect %s", c->log_dir, f->memory.n_stages, c->log_dir);
-    if (c->layers && strcmp(c->layers, "-") != 0) {
+    if (c->layers && !cli_on_stdout(c->layers)) {
         char mem[48] = "MB";
         if (job->limit_mb > 0)
             snprintf(mem, sizeof mem, "%.0f", job->limit_mb);
         cli_note("%s holds the layers; next: evenkeel balance --layers %s -s %d -i %d -mb %d -mem %s", c->layers,
                  c->layers, job->parallel.pipeline, job->plan.n_chunks, job->parallel.n_micro_batches, mem);
     }
-}
-
-static bool print(const command *c, const ek_memory_report *report)
-{
-    /* With a file on standard output there is no room for a report. */
-    return n_on_stdout(c) > 0 || cli_print(ek_output_of_memory(report), c->format);
 }
 
 static int answer(const command *c, const found *f)
@@ -431,7 +414,7 @@ static int answer(const command *c, const found *f)
                                      .stage = c->stage,
                                      .verdict_only = c->quiet,
                                      .color = cli_color(STDOUT_FILENO)};
-    if (!write_files(c, f, &report) || !print(c, &report))
+    if (!write_files(c, f, &report) || !cli_answer(ek_output_of_memory(&report), c->format))
         return EXIT_WRONG;
     note_next(c, f);
     return f->memory.fits ? EXIT_DONE : EXIT_NO;

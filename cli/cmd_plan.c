@@ -123,17 +123,17 @@ static const cli_option options[] = {
     {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output",
      CLI_WORD(command, format)},
     {"write", "DIR", "files of the plans in the job's own words: plan_1.yaml and so on; with --trials trial_1.yaml",
-     NULL, CLI_TEXT(command, write),
+     NULL, CLI_OUTPUT_FOLDER(command, write),
      .manual = "[files](plan.md#files-of-the-plans) of the plans in the job's own words: `plan_1.yaml` and so on; "
                "with `--trials` `trial_1.yaml`. What is there already stays"},
     {"svg", "FILE", "picture: step against memory of all layouts, those near the best enlarged", NULL,
-     CLI_TEXT(command, svg),
+     CLI_OUTPUT(command, svg),
      .manual = "[picture](plan.md#picture-and-page): step against memory of all layouts, those near the best "
                "enlarged"},
     {"html", "FILE",
      "page for a browser: all layouts, and a timeline of each plan; - for standard output, instead of "
      "the report",
-     NULL, CLI_TEXT(command, html),
+     NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](plan.md#picture-and-page): all layouts, and a timeline of each plan; `-` for "
                "standard output, instead of the report"},
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
@@ -189,8 +189,6 @@ static bool check_options(const command *c)
                         "--devices-list` names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
-    else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
-        cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
     else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->way || c->n_trials || c->tried))
         cli_error(
             NULL,
@@ -201,7 +199,7 @@ static bool check_options(const command *c)
     else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
         cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
-        return (!c->svg || cli_check_output(c->svg)) && (!c->html || cli_check_output(c->html));
+        return true;
     return false;
 }
 
@@ -293,9 +291,7 @@ static bool print(const command *c, const found *f)
                                      .warning = f->warnings.at,
                                      .verdict_only = c->quiet,
                                      .color = cli_color(STDOUT_FILENO)};
-    if (cli_on_stdout(c->svg) || cli_on_stdout(c->html)) /* no room for a report */
-        return true;
-    return cli_print(ek_output_of_layout(&report), c->format);
+    return cli_answer(ek_output_of_layout(&report), c->format);
 }
 
 static bool offer_sets(command *c, found *f)

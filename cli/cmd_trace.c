@@ -64,7 +64,7 @@ static const cli_option options[] = {
     {"mb|micro-batches", "N", "micro-batches of a step ({})", NULL,
      CLI_INT(command, options.n_micro_batches, 1, EK_MAX_MICRO_BATCHES), .otherwise = "counted"},
     {"layers-out", "FILE", "write the layers' times as a layer file for evenkeel balance", NULL,
-     CLI_TEXT(command, layers),
+     CLI_OUTPUT(command, layers),
      .manual = "write the times of layers as a [layer file](formats.md#layer-file) for `evenkeel balance`"},
     {"sapp-compatible", NULL,
      "also work out what MindFormers' ComputationAnalyzer prints for these files (in the JSON)", NULL,
@@ -72,14 +72,14 @@ static const cli_option options[] = {
      .manual = "also what MindFormers' ComputationAnalyzer prints for these files, faults included; in the JSON"},
     {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output",
      CLI_WORD(command, format), .must = "text, json or csv", .hint = "; a picture is --svg FILE"},
-    {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_TEXT(command, csv),
+    {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_OUTPUT_FOLDER(command, csv),
      .manual = "folder for 13 tables, one a topic: steps, ranks, layers, operators, outliers, collectives, links, "
                "idle, memory, stages, cluster, sources, findings"},
-    {"svg", "FILE", "picture: a bar for every rank", NULL, CLI_TEXT(command, svg)},
+    {"svg", "FILE", "picture: a bar for every rank", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE",
      "page for a browser: the timeline and all figures of all ranks; - for standard output, instead of "
      "the summary",
-     NULL, CLI_TEXT(command, html),
+     NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](trace.md#a-page-for-a-browser), in one file that needs no network, with the "
                "timeline of the events and all figures of all ranks; `-` for standard output, instead of the "
                "summary. Traces of more than 96 MB of events are refused: `evenkeel view --serve` shows them"},
@@ -164,7 +164,7 @@ static bool write_tables(const command *c, ek_output tables)
         char path[4200];
         tables.index = i;
         snprintf(path, sizeof path, "%s/%s.csv", c->csv, ek_trace_tables[i].name);
-        if (!cli_save_file(path, tables, "csv"))
+        if (!cli_save(path, tables, "csv"))
             return false;
     }
     return true;
@@ -250,9 +250,9 @@ static int answer(const command *c, const ek_trace_run *run)
 {
     const ek_trace_report report = {run, &c->view};
     const ek_output output = ek_output_of_trace(&report);
-    if (!check_view(c, run) || (!cli_on_stdout(c->html) && !cli_print(output, c->format)))
+    if (!check_view(c, run) || !cli_answer(output, c->format))
         return EXIT_WRONG;
-    if (!cli_save_file(c->svg, output, "svg") || (c->csv && !write_tables(c, output)) ||
+    if (!cli_save(c->svg, output, "svg") || (c->csv && !write_tables(c, output)) ||
         (c->layers && !write_layer_file(c, run)) || (c->html && !write_page(c, run)))
         return EXIT_WRONG;
     if (usable(run))

@@ -35,7 +35,7 @@ static bool read_against(const cli_option *option, const char *text, void *place
 static const cli_option options[] = {
     {"o|out|output", "FILE",
      "write the page there (NAME.html in this folder, by the first input); - is standard output", "the page",
-     CLI_TEXT(command, output),
+     CLI_OUTPUT(command, output),
      .otherwise =
          "the name of the first input with `.html`, in the current folder, unless that is a file of another kind",
      .manual = "write the page there; `-` is standard output"},
@@ -48,7 +48,7 @@ static const cli_option options[] = {
      CLI_FLAG(command, serve)},
     {"port", "N", "port of the server ({})", NULL, CLI_INT(command, serving.port, 0, MAX_PORT),
      CLI_GIVEN(command, needs_serve), .otherwise = "any that is free"},
-    {"index", "DIR", "folder for the index of the traces ({})", NULL, CLI_TEXT(command, how.index_folder),
+    {"index", "DIR", "folder for the index of the traces ({})", NULL, CLI_OUTPUT_FOLDER(command, how.index_folder),
      CLI_GIVEN(command, needs_serve), .otherwise = "beside them, or in the user's cache",
      .manual = "folder for the index, by default `evenkeel-index` beside the traces, or the user's cache where "
                "that cannot be written"},
@@ -233,7 +233,7 @@ static int make_page(command *c)
         (c->compares && !read_set(c, &c->first, &c->second)))
         return EXIT_WRONG;
     const page whole = {c, c->compares ? &c->second : NULL};
-    bool fine = cli_write_output(path, write_page, &whole) && report_page(c, path, replaces);
+    bool fine = cli_write_file(path, write_page, &whole) && report_page(c, path, replaces);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
 

@@ -1,4 +1,4 @@
-/* Output files: folders made as needed, files renamed into place once they are whole. */
+/* Output files: folders made as needed, files that appear whole or not at all (evenkeel/save.h). */
 #include "files.h"
 
 #include <errno.h>
@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evenkeel/save.h"
+
 #include "cmd.h"
+#include "named_files.h"
 #include "page.h"
 
 bool cli_make_folder(const char *path)
@@ -37,42 +40,49 @@ bool cli_make_folder(const char *path)
     return true;
 }
 
-bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user)
+/* What open() would give a new file. */
+static unsigned new_mode(void)
 {
-    char temporary[4200];
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static bool save(const char *path, const ek_save_options *options, cli_writer *write, const void *user)
+{
     ek_error err = {0};
-    struct stat info;
-    /* A pipe or a device is written in place: it cannot be renamed onto. */
-    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-    if (in_place)
-        snprintf(temporary, sizeof temporary, "%s", path);
-    else if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary) {
-        cli_error(NULL, "the path '%s' is too long", path);
+    ek_save *file;
+    if (ek_save_begin(path, options, &file, &err)) {
+        cli_error(NULL, "%s", err.message);
         return false;
     }
-    FILE *out = fopen(temporary, "w");
-    if (!out) {
-        cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
-        return false;
-    }
-    if (!in_place && stat(path, &info) == 0)
-        fchmod(fileno(out), info.st_mode & 07777); /* as the file that it replaces; not worth failing for */
-    bool fine = write(user, out, &err) == EK_OK;
-    if (!fine)
+    if (write(user, ek_save_stream(file), &err)) {
+        ek_save_drop(file);
         cli_error(NULL, "cannot write '%s': %s", path, err.message);
-    if (fclose(out) != 0 && fine) {
-        cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
-        fine = false;
+        return false;
     }
-    if (in_place)
-        return fine;
-    if (fine && rename(temporary, path) != 0) {
-        cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
-        fine = false;
+    if (ek_save_finish(file, &err)) {
+        cli_error(NULL, "%s", err.message);
+        return false;
     }
-    if (!fine)
-        unlink(temporary);
-    return fine;
+    return true;
+}
+
+bool cli_write_own(const char *path, cli_writer *write, const void *user)
+{
+    const ek_save_options options = {.mode = new_mode()};
+    return save(path, &options, write, user);
+}
+
+bool cli_write_file(const char *path, cli_writer *write, const void *user)
+{
+    ek_error err;
+    if (!cli_on_stdout(path))
+        return cli_named_spares(path) && cli_write_own(path, write, user) && cli_named_written(path);
+    if (write(user, stdout, &err) == EK_OK)
+        return cli_printed(EK_OK, NULL);
+    cli_error(NULL, "cannot write to standard output: %s", err.message);
+    return false;
 }
 
 typedef struct text_of {
@@ -92,13 +102,7 @@ static ek_status write_bytes(const void *user, FILE *out, ek_error *err)
 bool cli_put_text(const char *path, const char *text, size_t size)
 {
     const text_of whole = {text, size};
-    ek_error err;
-    if (path && strcmp(path, "-") != 0)
-        return cli_write_file(path, write_bytes, &whole);
-    if (write_bytes(&whole, stdout, &err) == EK_OK)
-        return true;
-    cli_error(NULL, "cannot write to standard output: %s", err.message);
-    return false;
+    return cli_write_file(path ? path : "-", write_bytes, &whole);
 }
 
 /* The whole file; NULL after a message. The caller frees it. */
@@ -143,24 +147,34 @@ static bool backup_name(const char *path, char *name, size_t size)
     return false;
 }
 
+/* The new text in place of the old one, which is written beside it before. Of a link that is its target. */
+static bool edit(const char *path, const text_of *old, const text_of *new, cli_replaced *how)
+{
+    char target[PATH_MAX];
+    struct stat info;
+    const ek_save_options copy = {.like = path, .keep_owner = true}, changed = {.keep_owner = true};
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, target))
+        path = target;
+    if (!backup_name(path, how->backup, sizeof how->backup) || !save(how->backup, &copy, write_bytes, old))
+        return false;
+    bool fine = save(path, &changed, write_bytes, new);
+    if (!fine)
+        unlink(how->backup);
+    return fine;
+}
+
 bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how)
 {
-    char resolved[PATH_MAX];
-    struct stat info;
+    text_of old, new = {text, size};
     *how = (cli_replaced){.changed = true};
-    if (output && strcmp(output, path) != 0)
+    if (output && !cli_same_file(output, path))
         return cli_put_text(output, text, size);
-    /* A link stays one: what it leads to is changed. */
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, resolved))
-        path = resolved;
-    size_t old_size;
-    char *old_text = read_bytes(path, &old_size);
-    if (!old_text)
+    old.text = read_bytes(path, &old.size);
+    if (!old.text)
         return false;
-    how->changed = old_size != size || memcmp(old_text, text, size) != 0;
-    bool fine = !how->changed || (backup_name(path, how->backup, sizeof how->backup) &&
-                                  cli_put_text(how->backup, old_text, old_size) && cli_put_text(path, text, size));
-    free(old_text);
+    how->changed = old.size != size || memcmp(old.text, text, size) != 0;
+    bool fine = !how->changed || edit(path, &old, &new, how);
+    free((void *)old.text);
     return fine;
 }
 
@@ -177,30 +191,31 @@ bool cli_printed(ek_status status, const ek_error *err)
     return true;
 }
 
-bool cli_write_output(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err),
-                      const void *user)
-{
-    ek_error err;
-    return strcmp(path, "-") == 0 ? cli_printed(write(user, stdout, &err), &err) : cli_write_file(path, write, user);
-}
-
 bool cli_on_stdout(const char *path)
 {
     return path && strcmp(path, "-") == 0;
+}
+
+/* The folder that a file is in, through links; of one that is not there the folder of its name. */
+static void folder_of(const char *path, char folder[PATH_MAX])
+{
+    char target[PATH_MAX];
+    if (realpath(path, target))
+        path = target;
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
 bool cli_check_output(const char *path)
 {
     char folder[PATH_MAX];
     struct stat info;
-    const char *slash = strrchr(path, '/');
-    int why = 0;
     if (cli_on_stdout(path))
         return true;
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        why = EISDIR;
-    else if (access(folder, W_OK | X_OK) != 0 && !(stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+    folder_of(path, folder);
+    bool there = stat(path, &info) == 0, replaced = !there || S_ISREG(info.st_mode);
+    int why = there && S_ISDIR(info.st_mode) ? EISDIR : 0;
+    if (!why && ((there && access(path, W_OK) != 0) || (replaced && access(folder, W_OK | X_OK) != 0)))
         why = errno;
     if (why)
         cli_error(NULL, "cannot write '%s': %s", path, strerror(why));
@@ -218,6 +233,11 @@ bool cli_print(ek_output output, const char *format)
     return cli_printed(ek_write(output, format, stdout, &err), &err);
 }
 
+bool cli_answer(ek_output output, const char *format)
+{
+    return cli_stdout_taken() || cli_print(output, format);
+}
+
 typedef struct job {
     ek_output output;
     const char *format;
@@ -229,16 +249,10 @@ static ek_status write_job(const void *user, FILE *out, ek_error *err)
     return ek_write(j->output, j->format, out, err);
 }
 
-bool cli_save_file(const char *path, ek_output output, const char *format)
-{
-    const job j = {output, format};
-    return !path || cli_write_file(path, write_job, &j);
-}
-
 bool cli_save(const char *path, ek_output output, const char *format)
 {
     const job j = {output, format};
-    return !path || cli_write_output(path, write_job, &j);
+    return !path || cli_write_file(path, write_job, &j);
 }
 
 bool cli_check_format(const cli_model *model, ek_output_kind kind, const char *option)
@@ -258,21 +272,19 @@ int cli_print_schedules(const cli_model *model)
 
 bool cli_print_report(const cli_model *model, ek_report *report)
 {
-    if (cli_on_stdout(model->html))
-        return true;
     report->color = strcmp(model->format, "text") == 0 && cli_color(STDOUT_FILENO);
-    return cli_print(ek_output_of_balance(report), model->format);
+    return cli_answer(ek_output_of_balance(report), model->format);
 }
 
 bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names)
 {
-    bool text = strcmp(model->format, "text") == 0 && !cli_on_stdout(model->html);
+    bool text = strcmp(model->format, "text") == 0 && !cli_stdout_taken();
     bool asked = model->svg || model->html;
     const char *folder = model->output ? model->output : text && !asked && !model->no_default_folder ? "output" : NULL;
     ek_output picture = ek_output_of_balance(report);
     if (report->n_cases == 0)
         return true;
-    if (!cli_save_file(model->svg, picture, "svg") || !cli_save_file(model->chrome_trace, picture, "chrome"))
+    if (!cli_save(model->svg, picture, "svg") || !cli_save(model->chrome_trace, picture, "chrome"))
         return false;
     if (model->html && !cli_write_plans_page(model->html, report))
         return false;
@@ -293,7 +305,7 @@ bool cli_write_pictures(const cli_model *model, const ek_report *report, const c
             cli_error(NULL, "the path of a picture is too long");
             return false;
         }
-        if (!cli_save_file(path, picture, "svg"))
+        if (!cli_save(path, picture, "svg"))
             return false;
         if (text)
             printf("  %s\n", path);

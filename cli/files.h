@@ -9,13 +9,15 @@
 /** Create a folder and its parents. False after a message. */
 bool cli_make_folder(const char *path);
 
-/** Write a file through a temporary beside it, so that a failure leaves nothing half-written. False after a message. */
-bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user);
+/** Writes a file's text to `out`. */
+typedef ek_status cli_writer(const void *user, FILE *out, ek_error *err);
 
-/** The same, or to stdout where `path` is "-". */
-bool cli_write_output(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err),
-                      const void *user);
-/** Does an output go to stdout, so that nothing else may? `path` may be NULL. */
+/** Write a file, whole or not at all, or to stdout where `path` is "-". An input is refused. False after a message. */
+bool cli_write_file(const char *path, cli_writer *write, const void *user);
+
+/** The same for a file of Evenkeel's own, which is no input of a user. */
+bool cli_write_own(const char *path, cli_writer *write, const void *user);
+/** Is it the name of stdout, or stdin? `path` may be NULL. */
 bool cli_on_stdout(const char *path);
 /** Could it be written, as far as its folder tells? For commands that think for long before. False after a message. */
 bool cli_check_output(const char *path);
@@ -33,17 +35,17 @@ typedef struct cli_replaced {
 
 /**
  * Put an edited text in place of a file: into `output` ("-": stdout) when that is given, else into the file itself,
- * whose old text stays as PATH.bak (PATH.bak2 and so on when there is one). A text that is the old one is not written
- * again.
+ * whose old text stays as PATH.bak (PATH.bak2 and so on when there is one). Both have its mode, owner and group. A
+ * text that is the old one is not written again.
  * @return false after a message, with the file as it was
  */
 bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how);
 
 /** Write a result in a format to stdout. False after a message. */
 bool cli_print(ek_output output, const char *format);
-/** The same as a whole file. NULL: nothing is asked for. */
-bool cli_save_file(const char *path, ek_output output, const char *format);
-/** The same, or to stdout where `path` is "-". */
+/** The same for what a command answers, unless an output that was asked for goes to stdout instead. */
+bool cli_answer(ek_output output, const char *format);
+/** The same as a file, by cli_write_file(). NULL: nothing is asked for. */
 bool cli_save(const char *path, ek_output output, const char *format);
 
 /** What a writer to stdout gave back, and whether all of it got out. False after a message. */
@@ -55,7 +57,7 @@ int cli_print_schedules(const cli_model *model);
 /** Is there such a format of what `option` prints? False after a message. */
 bool cli_check_format(const cli_model *model, ek_output_kind kind, const char *option);
 
-/** Print the report in the chosen format to stdout, unless a page goes there. False after a message. */
+/** Print the report in the chosen format, by cli_answer(). False after a message. */
 bool cli_print_report(const cli_model *model, ek_report *report);
 
 /** Pictures, traces and pages of a report, as -o, --svg, --chrome-trace and --html ask; lists them on stdout with text

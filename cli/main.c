@@ -6,7 +6,9 @@
 #include "evenkeel/evenkeel.h"
 
 #include "cmd.h"
+#include "files.h"
 #include "options.h"
+#include "search.h"
 
 #define DECLARE(id) extern const ek_cmd cmd_##id;
 CMD_LIST(DECLARE)
@@ -31,10 +33,16 @@ static void print_help(FILE *out)
           out);
 }
 
+static int printed(void)
+{
+    return cli_printed(EK_OK, NULL) ? EXIT_DONE : EXIT_WRONG;
+}
+
 int main(int argc, char **argv)
 {
     /* A file that grows beyond `ulimit -f` fails as on a full disk, and what was begun is taken away. */
     signal(SIGXFSZ, SIG_IGN);
+    cli_clear_up_at_ends();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_WRONG;
@@ -43,16 +51,16 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-help") == 0 ||
         strcmp(name, "help") == 0) {
         print_help(stdout);
-        return EXIT_DONE;
+        return printed();
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-version") == 0 || strcmp(name, "-V") == 0) {
         puts("evenkeel " EK_VERSION);
-        return EXIT_DONE;
+        return printed();
     }
     if (strcmp(name, "--complete") == 0) { /* for the shells' completion scripts */
         for (int i = 0; i < N_COMMANDS; i++)
             printf("%s\t%s\n", commands[i]->name, commands[i]->summary);
-        return EXIT_DONE;
+        return printed();
     }
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)

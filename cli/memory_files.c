@@ -83,7 +83,7 @@ bool cli_memory_layers(const char *path, const ek_job *job, const ek_job_layer_t
         cli_error(&err, "%s", err.message);
         return false;
     }
-    bool fine = cli_write_output(path, write_layers, &layers);
+    bool fine = cli_write_file(path, write_layers, &layers);
     ek_layers_clear(&layers);
     return fine;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "evenkeel/memory.h"
+#include "evenkeel/save.h"
 #include "memory.h"
 #include "options.h"
 
@@ -18,8 +19,8 @@ bool cli_spool_stdin(cli_spool *spool)
     const char *folder = getenv("TMPDIR");
     char buffer[65536];
     snprintf(spool->path, sizeof spool->path, "%.4000s/evenkeel-XXXXXX", folder && *folder ? folder : "/tmp");
-    int file = mkstemp(spool->path);
-    FILE *out = file < 0 ? NULL : fdopen(file, "wb");
+    int file = -1;
+    FILE *out = ek_temporary_open(spool->path, &file, NULL) == EK_OK ? fdopen(file, "wb") : NULL;
     if (!out) {
         cli_error(NULL, "cannot keep standard input in '%s': %s; set TMPDIR to a folder that can be written",
                   spool->path, strerror(errno));
@@ -40,7 +41,7 @@ bool cli_spool_stdin(cli_spool *spool)
 void cli_spool_remove(cli_spool *spool)
 {
     if (spool->path[0])
-        unlink(spool->path);
+        ek_temporary_remove(spool->path);
     spool->path[0] = '\0';
 }
 

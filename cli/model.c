@@ -11,6 +11,7 @@
 #include "evenkeel/model_files.h"
 #include "evenkeel/sequence.h"
 #include "files.h"
+#include "named_files.h"
 
 void cli_model_init(cli_model *model)
 {
@@ -98,7 +99,7 @@ const cli_option cli_model_rows[] = {
      .manual = "layer file (JSON): what each layer holds and how long it takes "
                "([formats.md](formats.md#layer-file))"},
     {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL,
-     CLI_TEXT(cli_model, layer_folder),
+     CLI_OUTPUT_FOLDER(cli_model, layer_folder),
      .otherwise = "`layers`",
      .manual = "folder of layer files. With an init file: the layers found are written to `DIR/NAME.json`, `NAME` "
                "from `-m`. Without any file: that file is read"},
@@ -176,14 +177,14 @@ const cli_option cli_output_rows[] = {
      .manual = "what is printed on standard output: `text` for people, `yaml` a plan file, or [the JSON "
                "answer](json.md). Messages go to standard error"},
     {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL,
-     CLI_TEXT(cli_model, output),
+     CLI_OUTPUT_FOLDER(cli_model, output),
      .otherwise = "`output` with text, else none",
      .manual = "folder for pictures, created when missing"},
-    {"svg", "FILE", "picture of the result", NULL, CLI_TEXT(cli_model, svg),
+    {"svg", "FILE", "picture of the result", NULL, CLI_OUTPUT(cli_model, svg),
      .manual = "picture of the result. With it, no folder is written unless `-o` is given"},
-    {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL, CLI_TEXT(cli_model, chrome_trace)},
+    {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL, CLI_OUTPUT(cli_model, chrome_trace)},
     {"html", "FILE", "page for a browser: timelines, memory, tables; - for standard output, instead of the report", NULL,
-     CLI_TEXT(cli_model, html),
+     CLI_OUTPUT(cli_model, html),
      .manual = "[page for a browser](balance.md#a-page-for-a-browser), in one file that needs no network, with all"
                " plans of the report (timelines, memory, tables and comparisons) or with the sweep. `-` for "
                "standard output, instead of the report. With it, no folder is written unless `-o` is given"},
@@ -253,7 +254,7 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
                   "the model is given more than once: use one of --init FILE, --layers FILE and a positional file");
         return false;
     }
-    char path[4096];
+    static char path[4096]; /* named as an input */
     if (sources == 0) {
         struct stat unused;
         if (!layer_path(model, path, sizeof path))
@@ -264,7 +265,7 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
                       model->name_given ? "' (-m names a file in the folder of -lf, which is 'layers')" : "");
             return false;
         }
-        return read_model(model, NULL, path, given, layers);
+        return cli_named_add(NULL, path) && read_model(model, NULL, path, given, layers);
     }
     if (model->layers || (operand && ends_with(operand, ".json")))
         return read_model(model, NULL, model->layers ? model->layers : operand, given, layers);

@@ -16,6 +16,7 @@
 #include "evenkeel/lint.h"
 
 #include "files.h"
+#include "named_files.h"
 
 enum { MAX_ROWS = 128, MAX_NAMES = 192, HELP_COLUMN = 26, HELP_WIDTH = 100, LONGEST_MESSAGE = 8192, HELP_SIZE = 1024 };
 
@@ -438,7 +439,7 @@ static bool read_operand(const cli_spec *spec, const char **operand, const char 
         cli_error(NULL, "at most %d times %s (got '%s' too)", max, spec->operand, text);
     else
         operand[n] = text;
-    return n < max;
+    return n < max && cli_named_add(NULL, text);
 }
 
 /* At least 1. */
@@ -509,12 +510,23 @@ static void note_given(const cli_option *option, char *base)
         *first = option->names;
 }
 
+/* A name of standard output as a file: to replace it would be no output at all. */
+static bool is_stdout_file(const char *text)
+{
+    return strcmp(text, "/dev/stdout") == 0 || strcmp(text, "/dev/fd/1") == 0 || strcmp(text, "/proc/self/fd/1") == 0;
+}
+
 /* Store a value. */
 static bool store(const cli_row *row, const char *text)
 {
     const cli_option *option = row->option;
     void *place = row->base + option->at;
+    assert(!option->argument == !text);
+    if (option->writes && is_stdout_file(text))
+        text = "-";
     note_given(option, row->base);
+    if (option->argument && !cli_named_add(option, text))
+        return false;
     switch (option->kind) {
     case CLI_KIND_NONE:
     case CLI_KIND_HELP:
@@ -543,6 +555,15 @@ static bool store(const cli_row *row, const char *text)
     return false;
 }
 
+/* What an option that names an output makes of it, for the test that tries them all: "svg|s\tfile". */
+static void print_outputs(const row_list *list)
+{
+    static const char *const kinds[] = {NULL, "file", "folder", "edited"};
+    for (int i = 0; i < list->n; i++)
+        if (list->row[i].option->writes)
+            printf("%s\t%s\n", list->row[i].option->names, kinds[list->row[i].option->writes]);
+}
+
 /* --complete and its forms. */
 static bool describe(const char *word, const row_list *list)
 {
@@ -550,6 +571,8 @@ static bool describe(const char *word, const row_list *list)
         print_names(list);
     else if (strcmp(word, "--complete=rows") == 0)
         print_rows(list);
+    else if (strcmp(word, "--complete=outputs") == 0)
+        print_outputs(list);
     else
         return false;
     return true;
@@ -572,7 +595,8 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const cha
     list_rows(spec->options, base, &list);
     list_names(&list, &table);
     if (argc == 2 && describe(argv[1], &list))
-        return CLI_HELP;
+        return cli_printed(EK_OK, NULL) ? CLI_HELP : CLI_WRONG;
+    cli_named_begin();
     opterr = 0;
     optind = 1;
     for (;;) {
@@ -609,7 +633,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const cha
     for (; optind < argc; optind++) /* after "--" */
         if (!read_operand(spec, operand, argv[optind]))
             return CLI_WRONG;
-    return CLI_OK;
+    return cli_named_check() ? CLI_OK : CLI_WRONG;
 }
 
 bool cli_int(const cli_option *option, const char *text, int *out)

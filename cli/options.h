@@ -9,8 +9,9 @@
  *      .manual = "Dry runs at the same time, in batches."},
  *
  * cli_parse() stores the value, or prints what is wrong with it. An option that needs more has a function of its own
- * (CLI_CALL). Options that commands share are tables of their own, which a row includes (CLI_ROWS). The man page, the
- * tables of docs/ and the shells' completion are made from the rows: run tests/cli/write_option_docs.sh after a change.
+ * (CLI_CALL). An option that names an output says so (CLI_OUTPUT and the two below it). Options that commands share are
+ * tables of their own, which a row includes (CLI_ROWS). The man page, the tables of docs/ and the shells' completion
+ * are made from the rows: run tests/cli/write_option_docs.sh after a change.
  */
 #ifndef EK_CLI_OPTIONS_H
 #define EK_CLI_OPTIONS_H
@@ -45,6 +46,14 @@ typedef enum cli_kind {
 /** Type of a field. */
 typedef enum cli_type { CLI_OF_OTHER, CLI_OF_BOOL, CLI_OF_INT, CLI_OF_TEXT } cli_type;
 
+/** What a command does with the file that an option names. */
+typedef enum cli_writes {
+    CLI_WRITES_NOTHING, /**< it is read, where the argument is a FILE, DIR, SOURCE or LOG */
+    CLI_WRITES_FILE,    /**< it is written; - is standard output */
+    CLI_WRITES_FOLDER,  /**< files are written into it */
+    CLI_WRITES_INPUT,   /**< it is read and changed in place, where -o names no other */
+} cli_writes;
+
 enum { CLI_MAX_TEXTS = 64 };
 
 /** Values of an option that may be repeated. */
@@ -72,6 +81,7 @@ struct cli_option {
     size_t given; /**< 1 + offset of a bool that becomes true, or of a text that becomes the names of the first
                        such option; 0: none */
     cli_type given_type;
+    cli_writes writes;
 
     /* What a row adds where it is wanted. */
     const char *must;      /**< of a word: what the message says the value must be; NULL: the argument */
@@ -99,6 +109,11 @@ struct cli_option {
 /** Into a text; or a bool, an int or an enum: its place among the words of the argument. */
 #define CLI_WORD(owner, field) .kind = CLI_KIND_WORD, .at = offsetof(owner, field), .type = CLI_TYPE(owner, field)
 #define CLI_TEXT(owner, field) .kind = CLI_KIND_TEXT, .at = CLI_AT(owner, field, const char *)
+/** A file that the command writes, a folder that it writes files into, a file that it changes in place. cli_parse() then
+ *  refuses what would take an input's or another output's place (named_files.h). */
+#define CLI_OUTPUT(owner, field) CLI_TEXT(owner, field), .writes = CLI_WRITES_FILE
+#define CLI_OUTPUT_FOLDER(owner, field) CLI_TEXT(owner, field), .writes = CLI_WRITES_FOLDER
+#define CLI_EDITED(owner, field) CLI_TEXT(owner, field), .writes = CLI_WRITES_INPUT
 #define CLI_TEXTS(owner, field) .kind = CLI_KIND_TEXTS, .at = CLI_AT(owner, field, cli_texts)
 /** `function` gets the field's address. */
 #define CLI_CALL(owner, field, function) .kind = CLI_KIND_CALL, .at = offsetof(owner, field), .take = (function)
@@ -130,8 +145,9 @@ typedef struct cli_spec {
 enum { CLI_OK, CLI_HELP, CLI_WRONG };
 
 /**
- * Parse `argv` by `spec` into the fields of `base`. A sole --complete lists the options for the shells' completion
- * scripts, --complete=rows for tests/cli/write_option_docs.sh.
+ * Parse `argv` by `spec` into the fields of `base`, and check the outputs that it names (cli_named_check()). A sole
+ * --complete lists the options for the shells' completion scripts, --complete=rows for tests/cli/write_option_docs.sh,
+ * --complete=outputs for tests/cli/outputs.sh.
  * @param base     the structure whose fields the rows name, with the defaults in them
  * @param operand  [max_operands] NULLs, filled from the first on
  * @return CLI_OK, CLI_HELP after printing help, CLI_WRONG after an error message.

@@ -22,7 +22,7 @@ static ek_status write_html(const void *user, FILE *out, ek_error *err)
 bool cli_write_page(const char *path, const char *title, const ek_view_run *run, int n_runs)
 {
     const page whole = {title, run, n_runs};
-    return cli_write_output(path, write_html, &whole);
+    return cli_write_file(path, write_html, &whole);
 }
 
 bool cli_write_plans_page(const char *path, const ek_report *report)

@@ -93,9 +93,10 @@ int cli_run_quick(cli_model *model, const ek_layers *layers, cli_search *search)
         goto done;
     }
     const ek_quick_report report = {layers, &quick, quick.feasible ? &result : NULL};
-    bool silent = cli_on_stdout(model->html) && quick.feasible;
-    if ((!silent && !cli_print(ek_output_of_quick(&report), model->format)) ||
-        (quick.feasible && !write_pictures(model, layers, search, &report)))
+    /* Without a plan nothing else goes to standard output. */
+    bool answered = quick.feasible ? cli_answer(ek_output_of_quick(&report), model->format)
+                                   : cli_print(ek_output_of_quick(&report), model->format);
+    if (!answered || (quick.feasible && !write_pictures(model, layers, search, &report)))
         goto done;
     if (!quick.feasible)
         cli_error(NULL, "nothing fits into %g MB; stage %d would need %.0f MB, %.0f MB more", quick.memory_limit_mb,

@@ -1,6 +1,7 @@
 /* The balancer's run with signals, clock and progress line. */
 #include "search.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/save.h"
 
 #include <math.h>
 #include <signal.h>
@@ -31,8 +32,45 @@ static void interrupt(int signal_number)
         if (flag)
             __atomic_store_n(flag, true, __ATOMIC_RELAXED);
     } else if (cli_now() - interrupted_at > 0.5) {
+        ek_temporaries_remove();
         _exit(128 + signal_number);
     }
+}
+
+/* The process ends as if nobody had caught the signal: so a shell sees which one it was. */
+static void end(int signal_number)
+{
+    sigset_t own;
+    ek_temporaries_remove();
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+    sigemptyset(&own);
+    sigaddset(&own, signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+    _exit(128 + signal_number);
+}
+
+/* Does a signal that nobody catches leave the process alive, or cannot be caught? */
+static bool spares(int signal_number)
+{
+    static const int sparing[] = {SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGKILL};
+    for (size_t i = 0; i < sizeof sparing / sizeof *sparing; i++)
+        if (sparing[i] == signal_number)
+            return true;
+#ifdef SIGWINCH
+    return signal_number == SIGWINCH;
+#else
+    return false;
+#endif
+}
+
+void cli_clear_up_at_ends(void)
+{
+    struct sigaction now, action = {.sa_handler = end};
+    sigfillset(&action.sa_mask);
+    for (int i = 1; i <= SIGRTMAX; i++)
+        if (!spares(i) && sigaction(i, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(i, &action, NULL);
 }
 
 void cli_interrupt_sets(bool *flag)
@@ -43,6 +81,7 @@ void cli_interrupt_sets(bool *flag)
 void cli_catch_interrupt(void)
 {
     struct sigaction action = {.sa_handler = interrupt};
+    sigfillset(&action.sa_mask);
     sigaction(SIGINT, &action, &before);
 }
 
@@ -54,6 +93,7 @@ void cli_release_interrupt(void)
 void cli_catch_ends(void)
 {
     struct sigaction action = {.sa_handler = interrupt};
+    sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (sigaction(ends[i], NULL, &before_end[i]) == 0 && before_end[i].sa_handler != SIG_IGN) /* nohup */
             sigaction(ends[i], &action, NULL);

@@ -33,6 +33,8 @@ void cli_interrupt_sets(bool *flag);
 /** The same for SIGTERM, and for SIGHUP where it is not ignored: for what must not leave files behind. */
 void cli_catch_ends(void);
 void cli_release_ends(void);
+/** Let every signal that ends the process remove its temporary files first; one that is ignored stays so. */
+void cli_clear_up_at_ends(void);
 /** Set by a caught Ctrl-C, or another signal that is caught. */
 extern volatile int cli_interrupted;
 

@@ -10,6 +10,7 @@
 #include "evenkeel/job.h"
 #include "evenkeel/sweep.h"
 #include "files.h"
+#include "named_files.h"
 #include "page.h"
 
 /* What was asked for. */
@@ -196,11 +197,11 @@ static bool run_sweep(sweep *s, const ek_layers *layers, ek_sweep *out)
 
 static bool write_pictures(const cli_model *model, const ek_sweep *report)
 {
-    bool text = strcmp(model->format, "text") == 0 && !cli_on_stdout(model->html);
+    bool text = strcmp(model->format, "text") == 0 && !cli_stdout_taken();
     const char *folder = model->output ? model->output : text && !model->svg && !model->html ? "output" : NULL;
     const ek_view_run run = {.name = report->key->name, .sweep = report};
     char path[4096];
-    if (!cli_save_file(model->svg, ek_output_of_sweep(report), "svg"))
+    if (!cli_save(model->svg, ek_output_of_sweep(report), "svg"))
         return false;
     if (model->html) {
         char title[EK_NAME_SIZE + 128];
@@ -214,7 +215,7 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
         cli_error(NULL, "the path of a picture is too long");
         return false;
     }
-    if (!cli_make_folder(folder) || !cli_save_file(path, ek_output_of_sweep(report), "svg"))
+    if (!cli_make_folder(folder) || !cli_save(path, ek_output_of_sweep(report), "svg"))
         return false;
     if (text)
         printf("\npictures:\n  %s\n", path);
@@ -223,8 +224,7 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
 
 static int print_sweep(const cli_model *model, const ek_sweep *found)
 {
-    bool silent = cli_on_stdout(model->html);
-    if ((!silent && !cli_print(ek_output_of_sweep(found), model->format)) || !write_pictures(model, found))
+    if (!cli_answer(ek_output_of_sweep(found), model->format) || !write_pictures(model, found))
         return EXIT_WRONG;
     for (int i = 0; i < found->n; i++)
         if (found->row[i].plan.n_stages > 0)

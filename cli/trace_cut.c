@@ -89,7 +89,7 @@ static const cli_option options[] = {
      .manual = "events of this layer: an element of operators' paths (`3-LLamaDecodeLayer`, or `LLamaDecodeLayer` for "
                "all of them), or events inside a module of PyTorch (`LlamaDecoderLayer_3`) and the kernels launched "
                "there; may be repeated"},
-    {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_TEXT(command, output)},
+    {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_OUTPUT(command, output)},
     {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, reading.n_threads, 1, 1024),
      .otherwise = "all cores"},
     CLI_HELP_ROW,
@@ -142,7 +142,7 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 static int cut(command *c)
 {
     cli_progress_begin_trace(&c->progress, &c->reading);
-    bool fine = cli_write_output(c->output, write_trace, c);
+    bool fine = cli_write_file(c->output, write_trace, c);
     cli_progress_end(&c->progress);
     if (!fine)
         return EXIT_WRONG;

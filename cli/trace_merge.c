@@ -27,7 +27,7 @@ typedef struct command {
 } command;
 
 static const cli_option options[] = {
-    {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_TEXT(command, output)},
+    {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_OUTPUT(command, output)},
     {"no-align", NULL, "leave every host's clock as it is", NULL, CLI_FLAG(command, no_align)},
     {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, reading.n_threads, 1, 1024),
      .otherwise = "all cores"},
@@ -119,7 +119,7 @@ static int merge(command *c)
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine = cli_write_output(c->output, write_trace, c);
+    bool fine = cli_write_file(c->output, write_trace, c);
     cli_progress_end(&c->progress);
     if (fine) {
         note_clocks(&c->clocks);

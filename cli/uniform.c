@@ -71,8 +71,7 @@ int cli_run_uniform(cli_model *model, const char *text)
         cli_error(NULL, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine = (cli_on_stdout(model->html) || cli_print(ek_output_of_uniform(&run), model->format)) &&
-                write_pictures(model, &run);
+    bool fine = cli_answer(ek_output_of_uniform(&run), model->format) && write_pictures(model, &run);
     ek_uniform_run_clear(&run);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }

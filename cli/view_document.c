@@ -184,7 +184,7 @@ void cli_document_check(cli_document *document)
     }
     report(document, CLI_DOCUMENT_READY);
     if (document->kept_path[0])
-        cli_write_file(document->kept_path, write_kept, document);
+        cli_write_own(document->kept_path, write_kept, document);
 }
 
 bool cli_document_get(void *user, const char **text, size_t *size)

@@ -46,6 +46,7 @@
 #include "evenkeel/report.h"
 #include "evenkeel/run.h"
 #include "evenkeel/run_files.h"
+#include "evenkeel/save.h"
 #include "evenkeel/schedule.h"
 #include "evenkeel/sequence.h"
 #include "evenkeel/serve.h"

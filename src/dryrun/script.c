@@ -445,7 +445,7 @@ static ek_status write_next(const ek_dryrun_script *script, FILE *out, ek_error 
         if (n_rounds(script) > 1)
             fprintf(next, "/round%d", round);
     }
-    bool fine = fclose(next) == 0;
+    bool fine = fclose(next) == 0 && text; /* libc reports no failure where it had no memory for the last byte */
     if (fine) {
         fputs("\n# What to run next.\nprintf '%s\\n' ", out);
         write_word(text, out);

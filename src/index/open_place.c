@@ -11,6 +11,7 @@
 
 #include <sys/stat.h>
 
+#include "base/temporary.h"
 #include "index/opened.h"
 
 enum { NAME_KEPT = 60 };
@@ -109,10 +110,12 @@ static ek_status make_temporary(ek__index_places *out, ek_error *err)
     char *path = join(folder && *folder ? folder : "/tmp", EK_TRACE_INDEX_FOLDER "-XXXXXX");
     if (!path)
         return ek__no_memory(err);
-    if (!mkdtemp(path)) {
-        ek_status status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE,
-                                    "no temporary folder can be made in %s: %s; set TMPDIR to a folder with room",
-                                    folder && *folder ? folder : "/tmp", strerror(errno));
+    ek_status status = ek__temporary_folder(path, err);
+    if (status == EK_ERR_SYSTEM)
+        status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE,
+                          "no temporary folder can be made in %s: %s; set TMPDIR to a folder with room",
+                          folder && *folder ? folder : "/tmp", strerror(errno));
+    if (status != EK_OK) {
         free(path);
         return status;
     }
@@ -149,7 +152,7 @@ ek_status ek__index_places_find(const char *const *trace, int n, const ek_trace_
 void ek__index_places_clear(ek__index_places *places)
 {
     if (places->temporary && places->n > 0)
-        rmdir(places->folder[0]);
+        ek_temporary_remove(places->folder[0]);
     for (int i = 0; i < places->n; i++)
         free(places->folder[i]);
     *places = (ek__index_places){0};

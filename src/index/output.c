@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evenkeel/save.h"
+
 enum { ASIDE_IN_MEMORY = 1 << 20 };
 
 ek_status ek__cannot_open(const char *path, const char *what, int why, ek_error *err)
@@ -25,12 +27,11 @@ ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err)
         return ek__no_memory(err);
     memcpy(path, folder, size);
     memcpy(path + size, pattern, sizeof pattern);
-    *fd = mkstemp(path);
-    ek_status status = EK_OK;
-    if (*fd < 0)
+    ek_status status = ek_temporary_open(path, fd, err);
+    if (status == EK_ERR_SYSTEM)
         status = ek__cannot_open(folder, "make a temporary file there", errno, err);
-    else
-        unlink(path);
+    if (status == EK_OK)
+        ek_temporary_remove(path);
     free(path);
     return status;
 }

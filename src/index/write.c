@@ -1,6 +1,6 @@
 /* From a trace to its index file: blocks become records with several threads, records are gathered in the order of the
- * file (gather.c) and sorted (runs.c), and the sorted ones are written (finish.c). The file is written beside its place
- * under another name and moved there when it is whole. */
+ * file (gather.c) and sorted (runs.c), and the sorted ones are written (finish.c). The file appears whole or
+ * not at all (evenkeel/save.h). */
 #include "index/write.h"
 
 #include <assert.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evenkeel/save.h"
 #include "index/finish.h"
 #include "index/output.h"
 #include "index/records.h"
@@ -190,30 +191,19 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
     return status == EK_OK ? ek__index_finish_file(&how, err) : status;
 }
 
-/* Under a name of its own, then under its right one. */
+/* Under a name of its own, then under its right one. For its owner alone, as the trace may be. */
 static ek_status write_file(writing *w, ek_error *err)
 {
-    static const char pattern[] = ".XXXXXX";
-    ek_origin origin = {w->out_path, 0, 0};
-    size_t size = strlen(w->out_path);
-    char *path = ek__alloc(size + sizeof pattern, 1);
-    if (!path)
-        return ek__no_memory(err);
-    memcpy(path, w->out_path, size);
-    memcpy(path + size, pattern, sizeof pattern);
-    int fd = mkstemp(path);
-    ek_status status = EK_OK;
-    if (fd < 0)
-        status = ek__cannot_open(w->out_path, "make the index", errno, err);
+    ek_save *save;
+    ek_status status = ek_save_begin(w->out_path, NULL, &save, err);
+    if (status == EK_ERR_SYSTEM)
+        return ek__cannot_open(w->out_path, "make the index", errno, err);
+    if (status != EK_OK)
+        return status;
+    status = write_index(w, fileno(ek_save_stream(save)), w->out_path, err);
     if (status == EK_OK)
-        status = write_index(w, fd, w->out_path, err);
-    if (fd >= 0 && close(fd) != 0 && status == EK_OK)
-        status = ek__fail(err, EK_ERR_SYSTEM, origin, "cannot write '%s': %s", w->out_path, strerror(errno));
-    if (status == EK_OK && rename(path, w->out_path) != 0)
-        status = ek__fail(err, EK_ERR_SYSTEM, origin, "cannot make '%s': %s", w->out_path, strerror(errno));
-    if (fd >= 0 && status != EK_OK)
-        unlink(path);
-    free(path);
+        return ek_save_finish(save, err);
+    ek_save_drop(save);
     return status;
 }
 

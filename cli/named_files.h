@@ -1,0 +1,30 @@
+/* cli/named_files.h - the files that a command line names, so that no output takes an input's place or another
+ * output's.
+ *
+ * cli_parse() adds operands and values of options; the rows say which are written (CLI_OUTPUT and its like in
+ * options.h). No command has a check of its own. */
+#ifndef EK_CLI_NAMED_FILES_H
+#define EK_CLI_NAMED_FILES_H
+
+#include "options.h"
+
+/** Forget those of the command line before. */
+void cli_named_begin(void);
+/** Add what an option names, or an operand (`option` is NULL), an input. False after a message. */
+bool cli_named_add(const cli_option *option, const char *text);
+/**
+ * Check the outputs: files that can be written as far as their folder shows, no file twice, no input, one at most on
+ * standard output and no folder there. False after a message.
+ */
+bool cli_named_check(void);
+/** Is a file, or what its links lead to, neither an input nor an output that was written before? Names of files in a
+ *  folder are known when they are written. False after a message. */
+bool cli_named_spares(const char *path);
+/** An output is in its place. False after a message. */
+bool cli_named_written(const char *path);
+/** Does an output that was asked for go to standard output, so that nothing else may? */
+bool cli_stdout_taken(void);
+/** Are both names those of one file that is there, through links too? */
+bool cli_same_file(const char *a, const char *b);
+
+#endif

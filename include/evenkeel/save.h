@@ -1,0 +1,70 @@
+/* evenkeel/save.h - files that appear whole or not at all, and temporary files that no end of the program leaves
+ * behind.
+ *
+ * A file is written under another name in its folder, brought to the disk, and renamed. A reader finds the old file or
+ * the new one, also after a crash of the machine. A symbolic link stays a link; its target is replaced. What is no
+ * regular file (a pipe, a device) is written as it is. Where there is a file already, the new one has its mode, owner
+ * and group; hard links, access control lists and other attributes do not carry over.
+ *
+ * Unless stated otherwise, functions take O(1) and may be called from several threads at once, on the same object by
+ * one thread at a time. */
+#ifndef EVENKEEL_SAVE_H
+#define EVENKEEL_SAVE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "evenkeel/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A file on its way. */
+typedef struct ek_save ek_save;
+
+/** How a file is made. Zeroed: for its owner alone. */
+typedef struct ek_save_options {
+    unsigned mode;    /**< permission bits where no file is there yet, without those of the umask; 0: 0600 */
+    const char *like; /**< take mode, owner and group of this file; NULL: of the file that is replaced */
+    bool keep_owner;  /**< fail where owner and group cannot be kept; else the bits that they were given are dropped */
+} ek_save_options;
+
+/**
+ * Begin to write a file. Nothing changes at `path` before ek_save_finish(). A file that may not be written is not
+ * replaced either, and a link to nothing is refused.
+ *
+ * @param options  NULL: zeroed
+ * @return EK_OK, EK_ERR_SYSTEM with errno set, EK_ERR_MEMORY. Cost: some system calls.
+ */
+ek_status ek_save_begin(const char *path, const ek_save_options *options, ek_save **out, ek_error *err);
+/** Where to write; not to be closed. */
+FILE *ek_save_stream(const ek_save *save);
+/**
+ * Put the file in its place, and free `save`. An error leaves `path` as it was.
+ * @return EK_OK, EK_ERR_SYSTEM. O(bytes) until they are on the disk.
+ */
+ek_status ek_save_finish(ek_save *save, ek_error *err);
+/** Leave `path` as it was, remove what was written, and free `save`, which may be NULL. */
+void ek_save_drop(ek_save *save);
+
+/**
+ * Make a temporary file, for its owner alone, that ek_temporaries_remove() knows.
+ * @param pattern  ends with XXXXXX, which becomes a name that was free
+ * @param fd       out: closed by exec()
+ * @return EK_OK, EK_ERR_SYSTEM with errno set, EK_ERR_MEMORY. Cost: some system calls.
+ */
+ek_status ek_temporary_open(char *pattern, int *fd, ek_error *err);
+/** Remove one by its name. */
+void ek_temporary_remove(const char *path);
+/**
+ * Remove all temporary files of this process, those of files on their way too. For a signal handler before the process
+ * ends: it is async-signal-safe, and no thread can make, rename or remove another one afterwards. The calling thread
+ * has all signals blocked after it. O(their number).
+ */
+void ek_temporaries_remove(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

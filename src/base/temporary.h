@@ -1,0 +1,16 @@
+/* base/temporary.h - moving a temporary file to its place, and temporary folders. */
+#ifndef EK_BASE_TEMPORARY_H
+#define EK_BASE_TEMPORARY_H
+
+#include <stdbool.h>
+
+#include "evenkeel/save.h"
+
+/** rename(), after which the file is no temporary one any more. @return false with errno; then it still is one */
+bool ek__temporary_rename(const char *path, const char *to);
+
+/** A temporary folder, for its owner alone. ek_temporary_remove() removes it when it is empty, ek_temporaries_remove()
+ * with the temporary files in it. @return as ek_temporary_open() */
+ek_status ek__temporary_folder(char *pattern, ek_error *err);
+
+#endif
