@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -212,7 +214,8 @@ static int64_t number_of(const json_t *object, const char *key)
 static void assert_name(const served *s, uint32_t name, const json_t *text)
 {
     size_t size;
-    const char *own = ek__index_name_text(s->index, name, &size);
+    const char *own;
+    assert_int_equal(ek__index_name_text(s->index, name, &own, &size, NULL), EK_OK);
     assert_int_equal(json_string_length(text), size);
     assert_memory_equal(json_string_value(text), own, size);
 }
@@ -452,7 +455,8 @@ static void events_are_found_at_a_time(void **state)
         for (int i = 0; i < 7; i++) {
             char path[64];
             int64_t time = end / 7 * i;
-            uint32_t own = ek__index_event_at(s->index, row, time);
+            uint32_t own;
+            assert_int_equal(ek__index_event_at(s->index, row, time, &own, NULL), EK_OK);
             snprintf(path, sizeof path, "at?row=%d&time=%lld", row, (long long)time);
             json_t *json = ask_json(s, path);
             assert_true(own == UINT32_MAX ? json_is_null(json) : number_of(json, "index") == own);
@@ -837,6 +841,96 @@ static void addresses_have_a_longest(void **state)
     memcpy(path, "rows?rows=", 10);
     path[sizeof path - 1] = '\0';
     assert_status(ask(s, path), 414, "a long address");
+}
+
+/* ---- a damaged index ---- */
+
+enum { N_PATHS = 8 };
+
+static void list_paths(const served *s, char path[N_PATHS][160])
+{
+    int rows = ek__index_n_rows(s->index) - 1;
+    long long end = ek__index_end(s->index);
+    snprintf(path[0], 160, "names?names=0-%u", ek__index_n_names(s->index) - 1);
+    snprintf(path[1], 160, "rows?rows=0-%d&begin=0&end=%lld&resolution=0", rows, end);
+    snprintf(path[2], 160, "rows?rows=0-%d&begin=0&end=%lld&resolution=%lld", rows, end, end / 500);
+    snprintf(path[3], 160, "arrows?rows=0-%d&begin=0&end=%lld", rows, end);
+    snprintf(path[4], 160, "at?row=%d&time=%lld", rows / 2, end / 2);
+    snprintf(path[5], 160, "event?row=%d&index=0", rows / 2);
+    snprintf(path[6], 160, "find?text=a&forward=1&time=%lld&row=-1&index=0", end / 3);
+    snprintf(path[7], 160, "sums?rows=0-%d&begin=0&end=%lld", rows / 2, end);
+}
+
+/* @return how many are errors; the others are as before */
+static int ask_again(const served *s, char path[N_PATHS][160], const answer right[N_PATHS])
+{
+    int n_errors = 0;
+    for (int i = 0; i < N_PATHS; i++) {
+        answer a = ask(s, path[i]);
+        if (a.status == 200) {
+            assert_int_equal(a.body_size, right[i].body_size);
+            assert_memory_equal(a.body, right[i].body, a.body_size);
+        } else if (a.status != 500 || !(strstr(a.body, "damaged") || strstr(a.body, "shorter"))) {
+            fail_msg("%s: %.300s", path[i], a.text);
+        }
+        n_errors += a.status != 200;
+        free(a.text);
+    }
+    return n_errors;
+}
+
+static void damage_file(const char *path, int n)
+{
+    struct stat about;
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0 && fstat(fd, &about) == 0);
+    for (int i = 0; i < n; i++) {
+        unsigned char byte;
+        off_t at = (off_t)(random() % about.st_size);
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= (unsigned char)(1u << random() % 8);
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    }
+    close(fd);
+}
+
+/* Bits that change and a file that is cut while it is served: an answer is as before, or an error that says so. */
+static void a_damaged_index_is_told(void **state)
+{
+    served s = *(served *)*state;
+    char folder[] = "/tmp/evenkeel-damage-XXXXXX", command[128], path[N_PATHS][160];
+    answer right[N_PATHS];
+    ek_error err = {0};
+    assert_non_null(mkdtemp(folder));
+    const char *trace = s.folder;
+    const ek_trace_index_options options = {.folder = folder, .n_threads = 1};
+    assert_int_equal(ek_trace_index_open(&trace, 1, &options, NULL, &s.index, NULL, &err), EK_OK);
+    start_server(&s);
+    list_paths(&s, path);
+    for (int i = 0; i < N_PATHS; i++) {
+        right[i] = ask(&s, path[i]);
+        assert_int_equal(right[i].status, 200);
+    }
+    assert_int_equal(ask_again(&s, path, right), 0);
+    for (int cut = 0; cut < 2; cut++) {
+        glob_t files;
+        snprintf(command, sizeof command, "%s/*.ekindex", folder);
+        assert_int_equal(glob(command, 0, NULL, &files), 0);
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            if (cut)
+                assert_int_equal(truncate(files.gl_pathv[i], 5000), 0);
+            else
+                damage_file(files.gl_pathv[i], 20);
+        globfree(&files);
+        assert_true(ask_again(&s, path, right) >= (cut ? 6 : 1));
+        assert_status(ask(&s, "timeline"), 200, "what was read at the start");
+    }
+    ek_server_stop(s.server);
+    ek_trace_index_close(s.index);
+    for (int i = 0; i < N_PATHS; i++)
+        free(right[i].text);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    assert_int_equal(system(command), 0);
 }
 
 /* ---- slow clients ---- */
@@ -1279,6 +1373,7 @@ int main(void)
         cmocka_unit_test(answers_are_bounded),
         cmocka_unit_test(damaged_requests_are_survived),
         cmocka_unit_test(addresses_have_a_longest),
+        cmocka_unit_test(a_damaged_index_is_told),
         cmocka_unit_test(slow_clients_keep_nobody_out),
         cmocka_unit_test(headers_have_a_deadline),
         cmocka_unit_test(many_arguments_leave_nothing),
