@@ -264,7 +264,7 @@ static ek_status read_shown_part(const ek__index_opened *f, shown_part *part, ek
             reach(part, texts[i]);
     }
     size_t size = part->end > part->begin ? (size_t)(part->end - part->begin) : 0;
-    part->bytes = malloc(size + 1);
+    part->bytes = ek__alloc(size + 1, 1);
     if (!part->bytes)
         return ek__no_memory(err);
     return size > 0 ? ek__index_read_bytes(f, f->header.texts.at + part->begin, part->bytes, size, err) : EK_OK;
@@ -272,16 +272,15 @@ static ek_status read_shown_part(const ek__index_opened *f, shown_part *part, ek
 
 static char *write_text(shown_part *part, const char *before, const ek__index_text *text)
 {
-    char *begin = part->to;
-    size_t n = strlen(before), size = shown_size(text);
+    char *begin = part->to, *to = stpcpy(begin, before);
+    size_t size = shown_size(text);
     assert(size == 0 || (text->at >= part->begin && text->at + size <= part->end && size < EK__INDEX_SHOWN_TEXT));
-    memcpy(begin, before, n);
     for (size_t i = 0; i < size; i++) {
         char c = part->bytes[text->at - part->begin + i];
-        begin[n + i] = c ? c : '?';
+        *to++ = c ? c : '?';
     }
-    part->to += n + size;
-    *part->to++ = '\0';
+    *to = '\0';
+    part->to = to + 1;
     return begin;
 }
 

@@ -136,7 +136,7 @@ static bool add_checks(ek__output *output, const uint64_t *check, size_t n, uint
 ek_status ek__output_write(ek__output *output, const void *bytes, size_t n, uint64_t at, ek_error *err)
 {
     enum { BLOCKS = 64 };
-    uint64_t check[BLOCKS + 1];
+    uint64_t check[BLOCKS + 1] = {0};
     const char *next = bytes;
     ek_status status = EK_OK;
     assert(at >= output->first);
