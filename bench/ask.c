@@ -85,12 +85,15 @@ static double search_rarest(const ek_trace_index *index)
     size_t size;
     ek__index_search *search;
     ek__index_hit hit;
+    const ek__index_names_read *names;
+    if (ek__index_names_of(f, &names, NULL) != EK_OK)
+        bench_give_up("names cannot be read");
     for (uint32_t i = 1; i < f->n_names; i++)
-        if (f->name[i].n_events > 0 &&
-            (f->name[rarest].n_events == 0 || f->name[i].n_events < f->name[rarest].n_events))
+        if (names->name[i].n_events > 0 &&
+            (names->name[rarest].n_events == 0 || names->name[i].n_events < names->name[rarest].n_events))
             rarest = i;
     double start = bench_now();
-    const char *text = ek__index_name_text(index, rarest, &size);
+    const char *text = ek__index_text_of(f, names, rarest, &size);
     if (ek__index_search_new(index, text, size, &search, NULL) != EK_OK ||
         ek__index_find(index, search, NULL, 0, true, ek__index_end(index) / 2, -1, 0, &hit, NULL) != EK_OK)
         bench_give_up("a search failed");

@@ -3,7 +3,9 @@
  *
  * A trace file is read once and its events are written by track, depth and time into an index file, with sums over 64
  * and 4096 events (src/index/format.h). Any stretch of time at any resolution is then answered from a bounded number of
- * reads. Memory while writing is bounded but for the texts of distinct names; while reading it is that of the sums.
+ * reads, each held against checks that were written with it: a file that changes or is cut, even while it is open,
+ * gives errors and no other answers. Memory while writing is bounded but for the texts of distinct names; while reading
+ * it is that of the sums over 4096 events, of a check for each 4 KB, and of the names of traces that were looked at.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
  * several threads at once, on the same objects where these are const. */

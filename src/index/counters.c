@@ -35,9 +35,9 @@ static ek_status add(const ek__index_file *file, gathered *g, uint64_t *points, 
 {
     size_t n = find_ranges(g);
     assert(g->n >= 1 && g->n <= GATHERED && n <= GATHERED / EK__GROUP_EVENTS);
-    ek_status status = ek__write_at(file->fd, file->path, g->point, g->n * sizeof *g->point, *points, err);
+    ek_status status = ek__output_write(file->output, g->point, g->n * sizeof *g->point, *points, err);
     if (status == EK_OK)
-        status = ek__write_at(file->fd, file->path, g->range, n * sizeof *g->range, *ranges, err);
+        status = ek__output_write(file->output, g->range, n * sizeof *g->range, *ranges, err);
     for (size_t i = 0; i < n; i++) {
         *least = fmin(*least, g->range[i].least);
         *most = fmax(*most, g->range[i].most);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/checks.h"
 #include "trace/scan/gunzip.h"
 
 enum { MAX_THREADS = 64 };
@@ -23,6 +24,7 @@ typedef struct task {
 
 typedef struct finishing {
     const ek__index_finish *how;
+    ek__output output;
     ek__index_file file;
     size_t n_tasks, next;
     task *task;
@@ -239,15 +241,14 @@ static void begin_section(tail *t, ek__index_section *section, uint64_t n)
 
 static void add(tail *t, const void *bytes, size_t n)
 {
-    const ek__index_file *file = &t->f->file;
     if (t->status == EK_OK && n > 0)
-        t->status = ek__write_at(file->fd, file->path, bytes, n, t->at, t->err);
+        t->status = ek__output_write(&t->f->output, bytes, n, t->at, t->err);
     t->at += n;
 }
 
 static void write_groups(tail *t, ek__index_header *h)
 {
-    const finishing *f = t->f;
+    finishing *f = t->f;
     uint64_t n = 0;
     for (uint32_t i = 0; i < n_tracks(f); i++)
         n += f->rows[i].n_groups;
@@ -256,8 +257,7 @@ static void write_groups(tail *t, ek__index_header *h)
         const ek__track_rows *r = &f->rows[i];
         uint64_t size = r->n_groups * sizeof(ek__index_sum);
         assert(r->writer >= 0 && r->writer < f->n_writers);
-        t->status =
-            ek__aside_copy(&f->writer[r->writer].groups, r->groups, size, f->file.fd, f->file.path, t->at, t->err);
+        t->status = ek__aside_copy(&f->writer[r->writer].groups, r->groups, size, &f->output, t->at, t->err);
         t->at += size;
     }
 }
@@ -444,13 +444,23 @@ static void write_spots(tail *t, ek__index_header *h)
     assert(window <= h->spots.at);
 }
 
-static uint64_t fnv1a(const void *bytes, size_t n)
+/* Of all blocks before it; the last one is filled up with zeros. The header has a check of its own. */
+static void write_checks(tail *t, ek__index_header *h)
 {
-    const unsigned char *byte = bytes;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    ek__output *output = &t->f->output;
+    size_t n;
+    const uint64_t *check = ek__output_checks(output, t->at, &n);
+    if (t->status == EK_OK && !check)
+        t->status = ek__no_memory(t->err);
+    if (t->status != EK_OK)
+        return;
+    h->checks = (ek__index_section){output->first + n * EK__CHECK_BYTES, n};
+    h->checks_check = ek__check_of_checks(check, n);
+    h->file_size = h->checks.at + n * sizeof *check;
+    h->check = ek__check_of_header(h);
+    t->status = ek__write_at(output->fd, output->name, check, n * sizeof *check, h->checks.at, t->err);
+    if (t->status == EK_OK)
+        t->status = ek__write_at(output->fd, output->name, h, sizeof *h, 0, t->err);
 }
 
 static ek_status write_tail(finishing *f, ek_error *err)
@@ -470,10 +480,7 @@ static ek_status write_tail(finishing *f, ek_error *err)
     write_spots(&t, h);
     write_names(&t, h);
     write_texts(&t, h);
-    h->file_size = t.at;
-    h->checksum = fnv1a(h, offsetof(ek__index_header, checksum));
-    t.at = 0;
-    add(&t, h, sizeof *h);
+    write_checks(&t, h);
     return t.status;
 }
 
@@ -509,8 +516,8 @@ ek_status ek__index_finish_file(const ek__index_finish *how, ek_error *err)
 {
     finishing f = {.how = how};
     uint8_t *meaning = find_meanings(&how->store->names.texts);
-    f.file = (ek__index_file){.fd = how->fd,
-                              .path = how->path,
+    ek__output_init(&f.output, how->fd, how->path, sizeof *how->header);
+    f.file = (ek__index_file){.output = &f.output,
                               .folder = how->folder,
                               .store = how->store,
                               .trace = how->trace,
@@ -529,6 +536,7 @@ ek_status ek__index_finish_file(const ek__index_finish *how, ek_error *err)
     pthread_mutex_destroy(&f.lock);
     for (int i = 0; f.writer && i < f.n_writers; i++)
         ek__row_writer_clear(&f.writer[i]);
+    ek__output_clear(&f.output);
     free(f.writer);
     free(f.task);
     free(meaning);

@@ -114,14 +114,14 @@ ek_status ek__write_arrows(const ek__index_file *file, const ek__sorter *arrows,
         count[words[0]]++;
         some[n++] = unpack(words, from);
         if (n == GATHERED) {
-            status = ek__write_at(file->fd, file->path, some, sizeof some, at, err);
+            status = ek__output_write(file->output, some, sizeof some, at, err);
             at += sizeof some;
             file->advance(file->user, n);
             n = 0;
         }
     }
     if (status == EK_OK)
-        status = ek__write_at(file->fd, file->path, some, n * sizeof *some, at, err);
+        status = ek__output_write(file->output, some, n * sizeof *some, at, err);
     ek__sort_stream_clear(&stream);
     return status;
 }

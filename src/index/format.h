@@ -6,7 +6,11 @@
  *
  *   header | events, in chunks of up to 4096 | points of counters | ranges of points | arrows by where they begin |
  *   arrows by where they end | groups | chunks | rows | tracks | counters | windows of spots | spots of a compressed
- *   trace | names | texts
+ *   trace | names | texts | checks
+ *
+ * Behind the header the file is made of *blocks* of EK__CHECK_BYTES, the last of which is filled with zeros, up to the
+ * section of checks, which holds a sum of each (checks.h). Whatever is read is read in whole blocks and held
+ * against theirs, so a changed byte is found where it is used and opening does not read the whole file.
  *
  * A *track* is a pid and tid. Its events are sorted by begin, longest first, then as in the file, and nested: an event
  * goes into the first depth whose last event has ended (so a depth holds no two events at a time, and children stand
@@ -16,7 +20,8 @@
  * Invariants: (1) within a row begins do not decrease and no event begins before the one before it has ended; (2) every
  * group and chunk holds what its events sum up to; (3) sections do not overlap and stand within the file; (4) rows of a
  * track stand together, by depth; rows' chunks stand together in order, and chunks' groups. A reader checks what it
- * relies on: a damaged file is refused or gives wrong pictures, never a crash. */
+ * relies on all the same: a file that somebody made with the right checks is refused or gives wrong pictures, never a
+ * crash. */
 #ifndef EK_INDEX_FORMAT_H
 #define EK_INDEX_FORMAT_H
 
@@ -25,7 +30,9 @@
 enum {
     EK__GROUP_EVENTS = 64,
     EK__CHUNK_EVENTS = 4096,
-    EK__INDEX_VERSION = 1,
+    EK__CHUNK_GROUPS = EK__CHUNK_EVENTS / EK__GROUP_EVENTS,
+    EK__CHECK_BYTES = 4096, /**< of a block that has a check */
+    EK__INDEX_VERSION = 2,
     EK__INDEX_MAX_DEPTH = 64, /**< deeper events go into the last depth's row, where the invariant allows, else are
                                    counted as left out */
 };
@@ -163,7 +170,9 @@ typedef struct ek__index_header {
     int32_t rank, world_size;          /**< of distributedInfo; EK_TRACE_NO_RANK, 0 */
     uint32_t compressed, unused;
     ek__index_section events, from, to, points, groups, chunks, rows, tracks, counters, ranges, spots, names, texts;
-    uint64_t checksum; /**< FNV-1a of the header's bytes before it */
+    ek__index_section checks; /**< uint64_t, one a block */
+    uint64_t checks_check;    /**< of that section */
+    uint64_t check;           /**< of the header's bytes before it */
 } ek__index_header;
 
 #endif

@@ -57,8 +57,11 @@ int64_t ek__index_row_events(const ek_trace_index *index, int row);
 /** Nanoseconds of the traces' clock at time 0, and the last end. */
 int64_t ek__index_origin(const ek_trace_index *index);
 int64_t ek__index_end(const ek_trace_index *index);
-/** A name's bytes, any of them; borrowed. Empty for a number beyond. */
-const char *ek__index_name_text(const ek_trace_index *index, uint32_t name, size_t *size);
+/** A name's bytes, any of them; borrowed. Empty for a number beyond.
+ *  @return EK_OK; EK_ERR_SYSTEM, EK_ERR_MEMORY when the names of its file, which are read with the first one, cannot
+ * be. */
+ek_status ek__index_name_text(const ek_trace_index *index, uint32_t name, const char **text, size_t *size,
+                              ek_error *err);
 
 /* ---- pictures ---- */
 
@@ -141,8 +144,9 @@ typedef struct ek__index_details {
 ek_status ek__index_event_details(const ek_trace_index *index, int row, uint32_t at, ek__index_details *out,
                                   ek_error *err);
 void ek__index_details_clear(ek__index_details *details);
-/** The event of a row at or around a time: its index, or UINT32_MAX. O(log n) and a read. */
-uint32_t ek__index_event_at(const ek_trace_index *index, int row, int64_t time);
+/** The event of a row at or around a time: its index, or UINT32_MAX. O(log n) and two reads.
+ *  @return EK_OK or EK_ERR_SYSTEM */
+ek_status ek__index_event_at(const ek_trace_index *index, int row, int64_t time, uint32_t *at, ek_error *err);
 
 /* ---- searching and summing ---- */
 

@@ -1,8 +1,9 @@
-/* Opening one index file. It may be damaged or made by someone else: whatever later code takes as a place in memory or
- * in the file is checked here once (rows, chunks, groups, points, arrows, texts of tracks), in one pass over the small
- * sections, or where it is used (names, windows of compressed traces). What the sums and events say is not checked
- * against each other: wrong ones give wrong pictures. Not handled: a file that someone cuts while it is open; writers
- * replace an index by another one and never change it. Tracks are put in the order in which they are shown. */
+/* Opening one index file. It may be damaged or made by someone else. Bytes that have changed are found by the checks of
+ * their blocks, here for the small sections, which are read whole, and later where others are read. A file with the
+ * right checks may be hostile all the same: whatever later code takes as a place in memory or in the file is held
+ * against the sections here once (rows, chunks, groups, points, arrows, texts of tracks), in one pass over the small
+ * sections, or where it is used (names, windows of compressed traces). What the sums and events say is not held against
+ * each other: wrong ones give wrong pictures. Tracks are put in the order in which they are shown. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "index/checks.h"
 #include "index/opened.h"
 #include "index/output.h"
 
@@ -23,15 +24,6 @@ static ek_status damaged(const char *path, const char *what, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                     "the index is damaged (%s); delete it, and it is written again", what);
-}
-
-uint64_t ek__index_checksum(const ek__index_header *header)
-{
-    const unsigned char *bytes = (const unsigned char *)header;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < offsetof(ek__index_header, checksum); i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-    return hash;
 }
 
 bool ek__index_trace_state(int fd, const char *path, int64_t *size, int64_t *changed)
@@ -60,7 +52,17 @@ static bool sections_fit(const ek__index_header *h)
            fits(size, &h->rows, sizeof(ek__index_row)) && fits(size, &h->tracks, sizeof(ek__index_track)) &&
            fits(size, &h->counters, sizeof(ek__index_counter)) && fits(size, &h->ranges, sizeof(ek__index_range)) &&
            fits(size, &h->spots, sizeof(ek__index_spot)) && fits(size, &h->names, sizeof(ek__index_name)) &&
-           fits(size, &h->texts, 1);
+           fits(size, &h->texts, 1) && h->names.at <= h->texts.at &&
+           h->names.n <= (h->texts.at - h->names.at) / sizeof(ek__index_name); /* which are read together */
+}
+
+/* Blocks from the header's end up to their checks, with which the file ends. */
+static bool checks_fit(const ek__index_header *h)
+{
+    return fits(h->file_size, &h->checks, sizeof(uint64_t)) && h->checks.at >= sizeof *h &&
+           (h->checks.at - sizeof *h) % EK__CHECK_BYTES == 0 &&
+           (h->checks.at - sizeof *h) / EK__CHECK_BYTES == h->checks.n &&
+           h->checks.at + h->checks.n * sizeof(uint64_t) == h->file_size;
 }
 
 static bool times_fit(const ek__index_header *h)
@@ -79,60 +81,64 @@ static ek_status read_header(const char *path, ek__index_opened *f, ek_error *er
     if (!S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof *h)
         return damaged(path, "it is too short", err);
     f->size = (size_t)info.st_size;
-    if (ek__index_read_bytes(f, 0, h, sizeof *h, err) != EK_OK)
+    if (ek__read_at(f->fd, path, h, sizeof *h, 0, err) != EK_OK)
         return EK_ERR_SYSTEM;
     if (h->magic != EK__INDEX_MAGIC || h->header_size != sizeof *h)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                         "is no index of this version; delete it, and it is written again");
-    if (h->checksum != ek__index_checksum(h))
+    if (h->check != ek__check_of_header(h))
         return damaged(path, "its header has changed", err);
-    if (h->file_size != f->size || !sections_fit(h) || !times_fit(h))
+    if (h->file_size != f->size || !sections_fit(h) || !checks_fit(h) || !times_fit(h))
         return damaged(path, "its sections do not fit", err);
     if (h->rows.n > INT32_MAX || h->tracks.n > INT32_MAX || h->counters.n > INT32_MAX || h->names.n >= UINT32_MAX)
         return damaged(path, "it has too many rows", err);
     return EK_OK;
 }
 
-static ek_status map_sections(const char *path, ek__index_opened *f, ek_error *err)
+static ek_status read_checks(const char *path, ek__index_opened *f, ek_error *err)
 {
     const ek__index_header *h = &f->header;
-    f->map = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
-    if (f->map == MAP_FAILED) {
-        f->map = NULL;
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be mapped: %s", strerror(errno));
-    }
-    f->group = (const void *)(f->map + h->groups.at);
-    f->name = (const void *)(f->map + h->names.at);
-    f->range = (const void *)(f->map + h->ranges.at);
-    f->spot = (const void *)(f->map + h->spots.at);
-    f->texts = (const char *)(f->map + h->texts.at);
+    f->check = ek__alloc(h->checks.n, sizeof *f->check);
+    if (!f->check)
+        return ek__no_memory(err);
+    size_t size = (size_t)h->checks.n * sizeof *f->check;
+    ek_status status = ek__read_at(f->fd, path, f->check, size, h->checks.at, err);
+    if (status == EK_OK && ek__check_of_checks(f->check, (size_t)h->checks.n) != h->checks_check)
+        return damaged(path, "its checks have changed", err);
+    return status;
+}
+
+/* A section into memory. The first that fails leaves its status, and the others are not read. */
+static void *read_section(const ek__index_opened *f, const ek__index_section *section, size_t item, ek_status *status,
+                          ek_error *err)
+{
+    if (*status != EK_OK)
+        return NULL;
+    void *items = ek__alloc(section->n, item);
+    *status = items ? ek__index_read_bytes(f, section->at, items, (size_t)section->n * item, err) : ek__no_memory(err);
+    return items;
+}
+
+static ek_status copy_sections(ek__index_opened *f, ek_error *err)
+{
+    const ek__index_header *h = &f->header;
+    ek_status status = EK_OK;
     f->n_names = (uint32_t)h->names.n;
     f->n_rows = (uint32_t)h->rows.n;
     f->n_tracks = (uint32_t)h->tracks.n;
     f->n_counters = (uint32_t)h->counters.n;
-    return EK_OK;
-}
-
-/* Copies, so that what was checked stays as it was. */
-static void *copy_of(const ek__index_opened *f, const ek__index_section *section, size_t item)
-{
-    void *copy = ek__alloc(section->n, item);
-    if (copy && section->n > 0)
-        memcpy(copy, f->map + section->at, section->n * item);
-    return copy;
-}
-
-static bool copy_sections(ek__index_opened *f)
-{
-    const ek__index_header *h = &f->header;
-    f->row = copy_of(f, &h->rows, sizeof *f->row);
-    f->chunk = copy_of(f, &h->chunks, sizeof *f->chunk);
-    f->track = copy_of(f, &h->tracks, sizeof *f->track);
-    f->counter = copy_of(f, &h->counters, sizeof *f->counter);
+    f->row = read_section(f, &h->rows, sizeof *f->row, &status, err);
+    f->chunk = read_section(f, &h->chunks, sizeof *f->chunk, &status, err);
+    f->track = read_section(f, &h->tracks, sizeof *f->track, &status, err);
+    f->counter = read_section(f, &h->counters, sizeof *f->counter, &status, err);
+    f->spot = read_section(f, &h->spots, sizeof *f->spot, &status, err);
+    if (status != EK_OK)
+        return status;
     f->track_at = ek__alloc(f->n_tracks, sizeof *f->track_at);
     f->shown = ek__alloc(f->n_tracks, sizeof *f->shown);
     f->shown_counter = ek__alloc(f->n_counters, sizeof *f->shown_counter);
-    return f->row && f->chunk && f->track && f->counter && f->track_at && f->shown && f->shown_counter;
+    f->names = ek__alloc(1, sizeof *f->names);
+    return f->track_at && f->shown && f->shown_counter && f->names ? EK_OK : ek__no_memory(err);
 }
 
 /* ---- what the sections say ---- */
@@ -228,43 +234,87 @@ static size_t all_shown(const ek__index_opened *f)
     return size;
 }
 
-static char *write_text(const ek__index_opened *f, char **to, const char *before, const ek__index_text *text)
+/* The part of the texts that tracks and counters have theirs in: it stands behind the names' texts. */
+typedef struct shown_part {
+    uint64_t begin, end;
+    char *bytes; /* from `begin` on */
+    char *to;    /* where the next text goes */
+} shown_part;
+
+static void reach(shown_part *part, const ek__index_text *text)
 {
-    char *begin = *to;
-    size_t n = strlen(before), size = shown_size(text);
-    assert(text->at + size <= f->header.texts.n && size < EK__INDEX_SHOWN_TEXT); /* text_fits() */
-    memcpy(*to, before, n);
-    for (size_t i = 0; i < size; i++) {
-        char c = f->texts[text->at + i];
-        (*to)[n + i] = c ? c : '?';
-    }
-    *to += n + size;
-    *(*to)++ = '\0';
-    return begin;
+    if (text->size == 0)
+        return;
+    part->begin = text->at < part->begin ? text->at : part->begin;
+    part->end = text->at + text->size > part->end ? text->at + text->size : part->end;
 }
 
-static bool show_texts(ek__index_opened *f)
+static ek_status read_shown_part(const ek__index_opened *f, shown_part *part, ek_error *err)
 {
-    char *to = f->shown_texts = malloc(all_shown(f));
-    if (!to)
-        return false;
     for (uint32_t t = 0; t < f->n_tracks; t++) {
         const ek__index_track *track = &f->track[t];
-        ek__index_shown_track *shown = &f->shown[t];
-        shown->pid = write_text(f, &to, "", &track->pid);
-        shown->tid = write_text(f, &to, "", &track->tid);
-        shown->process = write_text(f, &to, "", &track->process);
-        shown->name = track->thread.size > 0 ? write_text(f, &to, "", &track->thread)
-                                             : write_text(f, &to, "thread ", &track->tid);
+        const ek__index_text *const texts[] = {&track->pid, &track->tid, &track->process, &track->thread};
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            reach(part, texts[i]);
     }
     for (uint32_t c = 0; c < f->n_counters; c++) {
         const ek__index_counter *counter = &f->counter[c];
-        f->shown_counter[c].process = write_text(f, &to, "", &counter->process);
-        f->shown_counter[c].name = write_text(f, &to, "", &counter->name);
-        f->shown_counter[c].key = write_text(f, &to, "", &counter->key);
+        const ek__index_text *const texts[] = {&counter->process, &counter->name, &counter->key};
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            reach(part, texts[i]);
     }
-    assert((size_t)(to - f->shown_texts) <= all_shown(f));
-    return true;
+    size_t size = part->end > part->begin ? (size_t)(part->end - part->begin) : 0;
+    part->bytes = ek__alloc(size + 1, 1);
+    if (!part->bytes)
+        return ek__no_memory(err);
+    return size > 0 ? ek__index_read_bytes(f, f->header.texts.at + part->begin, part->bytes, size, err) : EK_OK;
+}
+
+static char *write_text(shown_part *part, const char *before, const ek__index_text *text)
+{
+    char *begin = part->to, *to = stpcpy(begin, before);
+    size_t size = shown_size(text);
+    assert(size == 0 || (text->at >= part->begin && text->at + size <= part->end && size < EK__INDEX_SHOWN_TEXT));
+    for (size_t i = 0; i < size; i++) {
+        char c = part->bytes[text->at - part->begin + i];
+        *to++ = c ? c : '?';
+    }
+    *to = '\0';
+    part->to = to + 1;
+    return begin;
+}
+
+static void write_shown(ek__index_opened *f, shown_part *part)
+{
+    for (uint32_t t = 0; t < f->n_tracks; t++) {
+        const ek__index_track *track = &f->track[t];
+        ek__index_shown_track *shown = &f->shown[t];
+        shown->pid = write_text(part, "", &track->pid);
+        shown->tid = write_text(part, "", &track->tid);
+        shown->process = write_text(part, "", &track->process);
+        shown->name =
+            track->thread.size > 0 ? write_text(part, "", &track->thread) : write_text(part, "thread ", &track->tid);
+    }
+    for (uint32_t c = 0; c < f->n_counters; c++) {
+        const ek__index_counter *counter = &f->counter[c];
+        f->shown_counter[c].process = write_text(part, "", &counter->process);
+        f->shown_counter[c].name = write_text(part, "", &counter->name);
+        f->shown_counter[c].key = write_text(part, "", &counter->key);
+    }
+    assert((size_t)(part->to - f->shown_texts) <= all_shown(f));
+}
+
+static ek_status show_texts(ek__index_opened *f, ek_error *err)
+{
+    shown_part part = {.begin = UINT64_MAX};
+    ek_status status = read_shown_part(f, &part, err);
+    part.to = f->shown_texts = status == EK_OK ? malloc(all_shown(f)) : NULL;
+    if (f->shown_texts)
+        write_shown(f, &part);
+    else if (status == EK_OK)
+        status = ek__no_memory(err);
+    free(part.bytes);
+    return status;
 }
 
 /* ---- the order in which tracks are shown ---- */
@@ -373,18 +423,19 @@ static bool sort_tracks(ek__index_opened *f)
 
 static ek_status read_sections(const char *path, ek__index_opened *f, ek_error *err)
 {
-    ek_status status = map_sections(path, f, err);
+    ek_status status = read_checks(path, f, err);
+    if (status == EK_OK)
+        status = copy_sections(f, err);
     if (status != EK_OK)
         return status;
-    if (!copy_sections(f))
-        return ek__no_memory(err);
     if (!rows_fit(f))
         return damaged(path, "its rows are not as they should be", err);
     if (!tracks_fit(f))
         return damaged(path, "its tracks are not as they should be", err);
     if (!counters_fit(f))
         return damaged(path, "its counters are not as they should be", err);
-    return show_texts(f) && sort_tracks(f) ? EK_OK : ek__no_memory(err);
+    status = show_texts(f, err);
+    return status == EK_OK && !sort_tracks(f) ? ek__no_memory(err) : status;
 }
 
 ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error *err)
@@ -396,7 +447,7 @@ ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error 
     ek_status status = read_header(path, &f, err);
     if (status == EK_OK)
         status = read_sections(path, &f, err);
-    assert(status != EK_OK || (f.map && f.row && f.track && f.n_tracks >= f.n_shown));
+    assert(status != EK_OK || (f.check && f.row && f.track && f.n_tracks >= f.n_shown));
     if (status != EK_OK)
         ek__index_file_close(&f);
     else
@@ -406,10 +457,11 @@ ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error 
 
 void ek__index_file_close(ek__index_opened *f)
 {
-    if (f->map)
-        munmap(f->map, f->size);
     if (f->fd >= 0)
         close(f->fd);
+    if (f->names)
+        ek__index_names_free(*f->names);
+    free(f->names);
     free(f->shown_texts);
     free(f->shown_counter);
     free(f->shown);
@@ -418,6 +470,8 @@ void ek__index_file_close(ek__index_opened *f)
     free(f->track);
     free(f->chunk);
     free(f->row);
+    free(f->spot);
+    free(f->check);
     free(f->path);
     free(f->trace);
     *f = (ek__index_opened){.fd = -1};

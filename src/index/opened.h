@@ -27,8 +27,15 @@ typedef struct ek__index_shown_counter {
     char *process, *name, *key;
 } ek__index_shown_counter;
 
-/** One index file. Small sections are in memory and checked; groups, names and texts are mapped, and what is read of
- *  them is checked where it is used. */
+/** Names of a file, and the bytes that their texts are in. */
+typedef struct ek__index_names_read {
+    ek__index_name *name; /**< [n_names] */
+    const char *texts;
+} ek__index_names_read;
+
+/** One index file. Small sections are in memory and checked; names and texts from when they are first asked for.
+ * Groups, events, points and arrows are read each time, with pread() and held against their checks: a map of the file
+ * would end the process (SIGBUS) where somebody cuts it. */
 typedef struct ek__index_opened {
     char *trace; /**< absolute path of the trace */
     char *path;  /**< the same as it was given, or found below what was given */
@@ -37,8 +44,8 @@ typedef struct ek__index_opened {
     int64_t shift;
     int64_t offset; /**< from the file's clock to what is shown: shift - origin */
     ek__index_header header;
-    unsigned char *map;
     size_t size;
+    uint64_t *check; /**< [header.checks.n] of blocks */
     uint32_t n_rows, n_tracks, n_counters, n_names;
     uint32_t n_shown;   /**< tracks with rows: the first ones; the others only have arrows */
     ek__index_row *row; /**< [n_rows], by track as shown */
@@ -48,12 +55,9 @@ typedef struct ek__index_opened {
     uint32_t *track_at;         /**< [n_tracks]: where a track of the file stands in `track` */
     ek__index_shown_track *shown;
     ek__index_shown_counter *shown_counter;
-    char *shown_texts; /**< what `shown` and `shown_counter` point into */
-    const ek__index_sum *group;
-    const ek__index_name *name;
-    const ek__index_range *range;
-    const ek__index_spot *spot;
-    const char *texts;
+    char *shown_texts;                         /**< what `shown` and `shown_counter` point into */
+    ek__index_spot *spot;                      /**< [header.spots.n] */
+    ek__index_names_read **names;              /**< [1] NULL until they are asked for; ek__index_names_of() */
     int first_row, first_track, first_counter; /**< numbers of the first ones within the index */
     uint32_t first_name;
 } ek__index_opened;
@@ -72,15 +76,14 @@ struct ek_trace_index {
  * Open one index file and check everything that later reads rely on: sections within the file, numbers of rows, chunks,
  * groups and points in range and in order, texts in range.
  *
- * @return EK_OK; EK_ERR_INPUT when it is damaged or of another version; EK_ERR_SYSTEM; EK_ERR_MEMORY.
- *         O(rows + chunks + tracks + counters); memory the same.
+ * @return EK_OK; EK_ERR_INPUT when it is of another version, cut, or says what cannot be; EK_ERR_SYSTEM when it cannot
+ *         be read or bytes of what is read here have changed; EK_ERR_MEMORY. O(rows + chunks + tracks + counters +
+ *         bytes / 4096); memory the same.
  */
 ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error *err);
 void ek__index_file_close(ek__index_opened *file);
 /** Size and time of change of a trace, as the header keeps them. @return false when it cannot be asked. */
 bool ek__index_trace_state(int fd, const char *path, int64_t *size, int64_t *changed);
-/** The bytes of a header that its checksum covers. */
-uint64_t ek__index_checksum(const ek__index_header *header);
 
 /* ---- where index files are ---- */
 
@@ -172,16 +175,21 @@ static inline uint32_t ek__index_n_groups(const ek__index_chunk *chunk)
  *  @return EK_OK or EK_ERR_SYSTEM. */
 ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err);
+/** Sums of all groups of a chunk. @param out  [ek__index_n_groups(chunk)] @return EK_OK or EK_ERR_SYSTEM. */
+ek_status ek__index_read_groups(const ek__index_opened *file, const ek__index_chunk *chunk,
+                                ek__index_sum out[EK__CHUNK_GROUPS], ek_error *err);
 /** The same of a row, over chunks. */
 ek_status ek__index_read_events(const ek__index_opened *file, const ek__index_row *row, uint32_t first, uint32_t n,
                                 ek__index_event *out, ek_error *err);
-/** `n` bytes of the index file from `at`. */
+/** `n` bytes of the index file from `at`, behind the header, that are what was written there. O(n), at least two blocks
+ *  of EK__CHECK_BYTES.
+ *  @return EK_OK; EK_ERR_SYSTEM when they have changed, are not there, or cannot be read. */
 ek_status ek__index_read_bytes(const ek__index_opened *file, uint64_t at, void *out, size_t n, ek_error *err);
 
 /** The first chunk of a row that does not end before a time; n_chunks without one. O(log n). */
 uint64_t ek__index_first_chunk(const ek__index_opened *file, const ek__index_row *row, int64_t time);
 
-/** Groups of events that were read last, for calls that look at many times in few rows. {0} to begin with. */
+/** Groups of events and sums that were read last, for calls that look at many times in few rows. {0} to begin with. */
 enum { EK__INDEX_CACHED_GROUPS = 64 };
 typedef struct ek__index_groups {
     struct ek__index_cached {
@@ -189,6 +197,10 @@ typedef struct ek__index_groups {
         uint32_t group;
         ek__index_event event[EK__GROUP_EVENTS];
     } at[EK__INDEX_CACHED_GROUPS];
+    struct ek__index_cached_sums {
+        const ek__index_chunk *chunk; /**< NULL: free */
+        ek__index_sum sum[EK__CHUNK_GROUPS];
+    } sums[EK__INDEX_CACHED_GROUPS];
 } ek__index_groups;
 
 /** The last event of a row that begins at or before a time (of the file), if it has not ended before it: its index, or
@@ -208,6 +220,23 @@ ek_status ek__index_first_arrow(const ek__index_opened *file, const ek__index_tr
  *  itself. */
 ek_status ek__index_read_arrows(const ek__index_opened *file, const ek__index_track *track, bool to, uint64_t first,
                                 size_t n, ek__index_arrow *out, ek_error *err);
+
+/* ---- names ---- */
+
+/** All names of a file, read when they are first asked for; borrowed until it is closed. Thread-safe.
+ *  @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(1), the first time O(bytes of names and texts). */
+ek_status ek__index_names_of(const ek__index_opened *file, const ek__index_names_read **out, ek_error *err);
+/** NULL is fine. */
+void ek__index_names_free(ek__index_names_read *names);
+/** The text of a name of a file, borrowed likewise: empty for a number beyond, or a text outside its section. */
+static inline const char *ek__index_text_of(const ek__index_opened *file, const ek__index_names_read *names,
+                                            uint32_t name, size_t *size)
+{
+    ek__index_text text = name < file->n_names ? names->name[name].text : (ek__index_text){0};
+    bool fits = text.at <= file->header.texts.n && text.size <= file->header.texts.n - text.at;
+    *size = fits ? text.size : 0;
+    return *size > 0 ? names->texts + text.at : "";
+}
 
 /* ---- the trace itself ---- */
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "evenkeel/save.h"
+#include "index/checks.h"
 
 enum { ASIDE_IN_MEMORY = 1 << 20 };
 
@@ -81,6 +82,87 @@ ek_status ek__read_at(int fd, const char *name, void *bytes, size_t n, uint64_t 
     return EK_OK;
 }
 
+/* ---- checks of blocks ---- */
+
+void ek__output_init(ek__output *output, int fd, const char *name, uint64_t first)
+{
+    *output = (ek__output){.fd = fd, .name = name, .first = first};
+    pthread_mutex_init(&output->lock, NULL);
+}
+
+void ek__output_clear(ek__output *output)
+{
+    pthread_mutex_destroy(&output->lock);
+    free(output->check);
+    output->check = NULL;
+}
+
+/* Room for the checks of so many blocks, 0 where they are new. */
+static bool make_room(ek__output *output, size_t n)
+{
+    uint64_t *room = ek__with_room(output->check, &output->capacity, n, sizeof *room);
+    if (!room)
+        return false;
+    output->check = room;
+    if (n > output->n) {
+        memset(room + output->n, 0, (n - output->n) * sizeof *room);
+        output->n = n;
+    }
+    return true;
+}
+
+/* What n bytes at a place add to the checks of the blocks they lie in. */
+static void find_checks(const char *bytes, size_t n, uint64_t within, uint64_t *check)
+{
+    while (n > 0) {
+        size_t rest = EK__CHECK_BYTES - (size_t)within, some = n < rest ? n : rest;
+        *check++ = ek__check_of((size_t)within, bytes, some);
+        bytes += some;
+        n -= some;
+        within = 0;
+    }
+}
+
+static bool add_checks(ek__output *output, const uint64_t *check, size_t n, uint64_t block)
+{
+    pthread_mutex_lock(&output->lock);
+    bool fine = block < SIZE_MAX - n && make_room(output, (size_t)block + n);
+    for (size_t i = 0; fine && i < n; i++)
+        output->check[block + i] += check[i];
+    pthread_mutex_unlock(&output->lock);
+    return fine;
+}
+
+ek_status ek__output_write(ek__output *output, const void *bytes, size_t n, uint64_t at, ek_error *err)
+{
+    enum { BLOCKS = 64 };
+    uint64_t check[BLOCKS + 1] = {0};
+    const char *next = bytes;
+    ek_status status = EK_OK;
+    assert(at >= output->first);
+    while (n > 0 && status == EK_OK) {
+        uint64_t place = at - output->first, within = place % EK__CHECK_BYTES;
+        size_t some = n < (size_t)BLOCKS * EK__CHECK_BYTES ? n : (size_t)BLOCKS * EK__CHECK_BYTES;
+        size_t n_checks = ((size_t)within + some + EK__CHECK_BYTES - 1) / EK__CHECK_BYTES;
+        find_checks(next, some, within, check);
+        if (!add_checks(output, check, n_checks, place / EK__CHECK_BYTES))
+            return ek__no_memory(err);
+        status = ek__write_at(output->fd, output->name, next, some, at, err);
+        next += some;
+        at += some;
+        n -= some;
+    }
+    return status;
+}
+
+const uint64_t *ek__output_checks(ek__output *output, uint64_t end, size_t *n)
+{
+    uint64_t blocks = (end - output->first + EK__CHECK_BYTES - 1) / EK__CHECK_BYTES;
+    assert(end >= output->first && blocks >= output->n);
+    *n = (size_t)blocks;
+    return make_room(output, (size_t)blocks + 1) ? output->check : NULL; /* of an empty file too */
+}
+
 /* ---- put aside ---- */
 
 void ek__aside_init(ek__aside *aside, const char *folder)
@@ -119,7 +201,7 @@ ek_status ek__aside_put(ek__aside *aside, const void *bytes, size_t n, ek_error 
     return EK_OK;
 }
 
-ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int fd, const char *name, uint64_t at,
+ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, ek__output *output, uint64_t at,
                          ek_error *err)
 {
     char buffer[16 << 10];
@@ -130,12 +212,12 @@ ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int 
         some = some < sizeof buffer ? some : sizeof buffer;
         status = ek__read_at(aside->fd, aside->folder, buffer, (size_t)some, from, err);
         if (status == EK_OK)
-            status = ek__write_at(fd, name, buffer, (size_t)some, at, err);
+            status = ek__output_write(output, buffer, (size_t)some, at, err);
         from += some;
         at += some;
         n -= some;
     }
     if (n > 0 && status == EK_OK)
-        status = ek__write_at(fd, name, aside->bytes + (from - aside->in_file), (size_t)n, at, err);
+        status = ek__output_write(output, aside->bytes + (from - aside->in_file), (size_t)n, at, err);
     return status;
 }

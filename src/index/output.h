@@ -1,8 +1,10 @@
-/* index/output.h - files that are written: temporary ones without a name, bytes at a place, streams of unknown length.
- */
+/* index/output.h - files that are written: temporary ones without a name, bytes at a place with checks of their blocks,
+ * streams of unknown length. */
 #ifndef EK_INDEX_OUTPUT_H
 #define EK_INDEX_OUTPUT_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +17,25 @@ ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err);
 /** All bytes at a place of a file; `name` is for the message. Thread-safe. @return EK_OK, EK_ERR_SYSTEM. */
 ek_status ek__write_at(int fd, const char *name, const void *bytes, size_t n, uint64_t at, ek_error *err);
 ek_status ek__read_at(int fd, const char *name, void *bytes, size_t n, uint64_t at, ek_error *err);
+
+/** A file that several threads write at any places, and the checks of its blocks (checks.h). What is not written is 0.
+ */
+typedef struct ek__output {
+    int fd;
+    const char *name; /**< for messages */
+    uint64_t first;   /**< byte of the file where blocks begin */
+    pthread_mutex_t lock;
+    size_t n, capacity;
+    uint64_t *check; /**< [n] */
+} ek__output;
+
+void ek__output_init(ek__output *output, int fd, const char *name, uint64_t first);
+void ek__output_clear(ek__output *output);
+/** Write bytes at or behind `first`, each once. Thread-safe. @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. */
+ek_status ek__output_write(ek__output *output, const void *bytes, size_t n, uint64_t at, ek_error *err);
+
+/** The checks of all blocks up to byte `end` of the file, behind the last one that was written. NULL: out of memory. */
+const uint64_t *ek__output_checks(ek__output *output, uint64_t end, size_t *n);
 
 /** Bytes that are put aside until their place in the file is known: in memory up to a bound, else in a file without a
  *  name. */
@@ -34,7 +55,7 @@ static inline uint64_t ek__aside_size(const ek__aside *aside)
 }
 ek_status ek__aside_put(ek__aside *aside, const void *bytes, size_t n, ek_error *err);
 /** Copy n bytes from `from` on, which were put aside, to a place of a file. */
-ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int fd, const char *name, uint64_t at,
+ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, ek__output *output, uint64_t at,
                          ek_error *err);
 
 #endif

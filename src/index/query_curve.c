@@ -8,18 +8,21 @@
 
 #include "index/opened.h"
 
-enum { BATCH_RANGES = 16, LEAST_COLUMNS = 8 };
+enum { BATCH_RANGES = 16, KEPT_RANGES = 128 /* 4 KB */, LEAST_COLUMNS = 8 };
 
 typedef struct curve {
     const ek__index_opened *file;
     const ek__index_counter *counter;
-    const ek__index_range *range; /* [n_ranges] */
     uint64_t n_ranges;
+    uint64_t first_kept; /* those in `kept` */
+    uint32_t n_kept;
+    ek__index_range kept[KEPT_RANGES];
     int64_t begin, end, resolution; /* of the file's clock; resolution 1 or more */
     ek__index_curve_point *out;     /* times of the file's clock */
     size_t n, capacity;
     int64_t column; /* of the last point of out */
     ek__index_point point[BATCH_RANGES * EK__GROUP_EVENTS];
+    ek_status status; /* of reading */
     ek_error *err;
 } curve;
 
@@ -52,12 +55,26 @@ static void add(curve *c, int64_t time, double least, double most, double last)
     }
 }
 
-static uint64_t first_range(const curve *c)
+/* Ranges are read a part at a time, from `r` on. Where that fails, c->status says so, and they come out as zeros. */
+static ek__index_range range_at(curve *c, uint64_t r)
+{
+    assert(r < c->n_ranges);
+    if (c->status == EK_OK && (r < c->first_kept || r - c->first_kept >= c->n_kept)) {
+        uint64_t rest = c->n_ranges - r,
+                 at = c->file->header.ranges.at + (c->counter->first_range + r) * sizeof *c->kept;
+        c->first_kept = r;
+        c->n_kept = rest < KEPT_RANGES ? (uint32_t)rest : KEPT_RANGES;
+        c->status = ek__index_read_bytes(c->file, at, c->kept, c->n_kept * sizeof *c->kept, c->err);
+    }
+    return c->status == EK_OK ? c->kept[r - c->first_kept] : (ek__index_range){0};
+}
+
+static uint64_t first_range(curve *c)
 {
     uint64_t low = 0, high = c->n_ranges;
-    while (low < high) {
+    while (low < high && c->status == EK_OK) {
         uint64_t middle = low + (high - low) / 2;
-        if (c->range[middle].end < c->begin)
+        if (range_at(c, middle).end < c->begin)
             low = middle + 1;
         else
             high = middle;
@@ -67,16 +84,16 @@ static uint64_t first_range(const curve *c)
 }
 
 /* In one column, with another range behind it in the same one? */
-static bool is_inner(const curve *c, uint64_t r)
+static bool is_inner(curve *c, uint64_t r)
 {
-    assert(r < c->n_ranges);
-    int64_t column = column_of(c, c->range[r].begin);
-    return column >= 0 && column < INT64_MAX && column_of(c, c->range[r].end) == column && r + 1 < c->n_ranges &&
-           column_of(c, c->range[r + 1].begin) == column;
+    ek__index_range range = range_at(c, r);
+    int64_t column = column_of(c, range.begin);
+    return column >= 0 && column < INT64_MAX && column_of(c, range.end) == column && r + 1 < c->n_ranges &&
+           column_of(c, range_at(c, r + 1).begin) == column;
 }
 
 /* The points of ranges [from, to), up to BATCH_RANGES of them. */
-static ek_status add_points(curve *c, uint64_t from, uint64_t to)
+static void add_points(curve *c, uint64_t from, uint64_t to)
 {
     assert(from < to && to <= c->n_ranges && to - from <= BATCH_RANGES);
     uint64_t first = from * EK__GROUP_EVENTS, end = to * EK__GROUP_EVENTS;
@@ -84,32 +101,32 @@ static ek_status add_points(curve *c, uint64_t from, uint64_t to)
     assert(first < end && end - first <= BATCH_RANGES * EK__GROUP_EVENTS); /* places of `point` */
     size_t n = (size_t)(end - first);
     uint64_t at = c->file->header.points.at + (c->counter->first_point + first) * sizeof *c->point;
-    ek_status status = ek__index_read_bytes(c->file, at, c->point, n * sizeof *c->point, c->err);
-    for (size_t i = 0; i < n && status == EK_OK; i++)
+    if (c->status == EK_OK)
+        c->status = ek__index_read_bytes(c->file, at, c->point, n * sizeof *c->point, c->err);
+    for (size_t i = 0; i < n && c->status == EK_OK; i++)
         add(c, c->point[i].time, c->point[i].value, c->point[i].value, c->point[i].value);
-    return status;
 }
 
-static ek_status walk(curve *c)
+static void walk(curve *c)
 {
-    ek_status status = EK_OK;
-    for (uint64_t r = first_range(c); r < c->n_ranges && status == EK_OK;) {
-        const ek__index_range *range = &c->range[r];
+    for (uint64_t r = first_range(c); r < c->n_ranges && c->status == EK_OK;) {
         uint64_t from = r;
         if (is_inner(c, r)) {
-            add(c, range->begin, range->least, range->most, range->most);
+            ek__index_range range = range_at(c, r);
+            add(c, range.begin, range.least, range.most, range.most);
             r++;
             continue;
         }
         while (r < c->n_ranges && r - from < BATCH_RANGES && !is_inner(c, r) &&
-               (r == from || c->range[r].begin < c->end))
+               (r == from || range_at(c, r).begin < c->end))
             r++;
+        if (c->status != EK_OK)
+            return;
         assert(r > from); /* so that this ends */
-        status = add_points(c, from, r);
+        add_points(c, from, r);
         if (c->n > 0 && c->column == INT64_MAX)
-            break;
+            return;
     }
-    return status;
 }
 
 ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begin, int64_t end, int64_t resolution,
@@ -127,7 +144,6 @@ ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begi
         return ek__no_memory(err);
     *c = (curve){.file = f,
                  .counter = own,
-                 .range = f->range + own->first_range,
                  .n_ranges = (own->n_points + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS,
                  .begin = ek__index_of_file(f, begin),
                  .end = ek__index_of_file(f, end),
@@ -137,7 +153,8 @@ ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begi
                  .err = err};
     if (own->n_points + 2 > capacity && c->resolution < enough)
         c->resolution = enough;
-    ek_status status = walk(c);
+    walk(c);
+    ek_status status = c->status;
     assert(c->n <= capacity);
     for (size_t i = 0; i < c->n; i++)
         out[i].time = ek__index_shown(f, out[i].time);

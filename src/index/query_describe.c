@@ -224,16 +224,18 @@ int64_t ek__index_row_events(const ek_trace_index *index, int row)
     return ek__index_find_row(index, row, &r) ? (int64_t)r->n_events : 0;
 }
 
-const char *ek__index_name_text(const ek_trace_index *index, uint32_t name, size_t *size)
+ek_status ek__index_name_text(const ek_trace_index *index, uint32_t name, const char **text, size_t *size,
+                              ek_error *err)
 {
+    const ek__index_names_read *names;
     *size = 0;
+    *text = "";
     if (name >= index->n_names)
-        return "";
+        return EK_OK;
     const ek__index_opened *f = find_file(index, NAMES, name);
     assert(name - f->first_name < f->n_names);
-    ek__index_text text = f->name[name - f->first_name].text;
-    if (text.at > f->header.texts.n || text.size > f->header.texts.n - text.at)
-        return "";
-    *size = text.size;
-    return f->texts + text.at;
+    ek_status status = ek__index_names_of(f, &names, err);
+    if (status == EK_OK)
+        *text = ek__index_text_of(f, names, name - f->first_name, size);
+    return status;
 }

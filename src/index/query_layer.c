@@ -59,27 +59,16 @@ static bool layer_of_arguments(const char *text, size_t size, char layer[LAYER_S
 
 /* ---- modules ---- */
 
-static const char *name_of(const ek__index_opened *file, uint32_t name, size_t *size)
-{
-    *size = 0;
-    if (name >= file->n_names)
-        return "";
-    ek__index_text text = file->name[name].text;
-    if (text.at > file->header.texts.n || text.size > file->header.texts.n - text.at)
-        return "";
-    *size = text.size;
-    return file->texts + text.at;
-}
-
 /* Does the trace have another "nn.Module: Kind_N"? `prefix`: up to and with the '_'. O(names). */
-static bool has_another(const ek__index_opened *file, uint32_t name, const char *text, size_t prefix)
+static bool has_another(const ek__index_opened *file, const ek__index_names_read *names, uint32_t name,
+                        const char *text, size_t prefix)
 {
     assert(prefix >= 1 && text[prefix - 1] == '_');
     for (uint32_t i = 0; i < file->n_names; i++) {
-        size_t size = file->name[i].text.size;
+        size_t size = names->name[i].text.size;
         if (i == name || size <= prefix || size > prefix + 7)
             continue;
-        const char *other = name_of(file, i, &size);
+        const char *other = ek__index_text_of(file, names, i, &size);
         if (size <= prefix || memcmp(other, text, prefix) != 0)
             continue;
         size_t digits = 0;
@@ -91,43 +80,45 @@ static bool has_another(const ek__index_opened *file, uint32_t name, const char 
     return false;
 }
 
-static bool layer_of_module(const ek__index_opened *file, uint32_t name, char layer[LAYER_SIZE])
+static bool layer_of_module(const ek__index_opened *file, const ek__index_names_read *names, uint32_t name,
+                            char layer[LAYER_SIZE])
 {
     char module[LAYER_SIZE];
     size_t size, kind, skip = sizeof module_prefix - 1;
-    const char *text = name_of(file, name, &size);
+    const char *text = ek__index_text_of(file, names, name, &size);
     if (size <= skip || memcmp(text, module_prefix, skip) != 0 || !add_layer(text + skip, size - skip, module) ||
-        ek__module_number(module, &kind) < 0 || !has_another(file, name, text, skip + kind + 1))
+        ek__module_number(module, &kind) < 0 || !has_another(file, names, name, text, skip + kind + 1))
         return false;
     return add_layer(module, size - skip, layer);
-}
-
-/* The modules that enclose a time on a track, from outside; rows of their own depth are below. */
-static ek_status layer_of_parents(const ek__index_opened *file, int row, int64_t time, ek__index_groups *groups,
-                                  char layer[LAYER_SIZE], ek_error *err)
-{
-    assert(row >= 0 && (uint32_t)row < file->n_rows);
-    const ek__index_track *track = &file->track[file->row[row].track];
-    assert((uint32_t)row - track->first_row < track->n_rows);
-    ek_status status = EK_OK;
-    for (uint32_t r = track->first_row; (int)r <= row && !*layer && status == EK_OK; r++) {
-        uint32_t at;
-        ek__index_event event;
-        status = ek__index_locate(file, &file->row[r], time, groups, &at, &event, err);
-        if (status == EK_OK && at != UINT32_MAX)
-            layer_of_module(file, event.name, layer);
-    }
-    return status;
 }
 
 /* ---- what launched it ---- */
 
 typedef struct asked {
     const ek__index_opened *file;
+    const ek__index_names_read *names;
     ek__index_groups *groups;
     char *layer;
     ek_error *err;
 } asked;
+
+/* The modules that enclose a time on a track, from outside; rows of their own depth are below. */
+static ek_status layer_of_parents(const asked *a, int row, int64_t time)
+{
+    const ek__index_opened *file = a->file;
+    assert(row >= 0 && (uint32_t)row < file->n_rows);
+    const ek__index_track *track = &file->track[file->row[row].track];
+    assert((uint32_t)row - track->first_row < track->n_rows);
+    ek_status status = EK_OK;
+    for (uint32_t r = track->first_row; (int)r <= row && !*a->layer && status == EK_OK; r++) {
+        uint32_t at;
+        ek__index_event event;
+        status = ek__index_locate(file, &file->row[r], time, a->groups, &at, &event, a->err);
+        if (status == EK_OK && at != UINT32_MAX)
+            layer_of_module(file, a->names, event.name, a->layer);
+    }
+    return status;
+}
 
 static ek_status ask(const asked *a, int row, uint32_t at, const ek__index_event *event, int hops);
 
@@ -152,10 +143,10 @@ static ek_status ask_launchers(const asked *a, int row, uint32_t at, const ek__i
 static ek_status ask(const asked *a, int row, uint32_t at, const ek__index_event *event, int hops)
 {
     size_t size;
-    const char *name = name_of(a->file, event->name, &size);
+    const char *name = ek__index_text_of(a->file, a->names, event->name, &size);
     if (layer_of_path(name, size, a->layer))
         return EK_OK;
-    ek_status status = layer_of_parents(a->file, row, event->begin, a->groups, a->layer, a->err);
+    ek_status status = layer_of_parents(a, row, event->begin);
     if (status == EK_OK && !*a->layer && hops > 0)
         status = ask_launchers(a, row, at, event, hops);
     return status;
@@ -166,10 +157,14 @@ ek_status ek__index_layer(const ek__index_opened *file, int row, uint32_t at, co
                           ek_error *err)
 {
     size_t name_size;
-    const char *name = name_of(file, event->name, &name_size);
+    const ek__index_names_read *names;
+    ek_status status = ek__index_names_of(file, &names, err);
     layer[0] = '\0';
+    if (status != EK_OK)
+        return status;
+    const char *name = ek__index_text_of(file, names, event->name, &name_size);
     if (layer_of_path(name, name_size, layer) || layer_of_arguments(text, size, layer))
         return EK_OK;
-    asked a = {file, groups, layer, err};
+    asked a = {file, names, groups, layer, err};
     return ask(&a, row, at, event, MAX_HOPS);
 }

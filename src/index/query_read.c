@@ -1,32 +1,8 @@
-/* Reading events, arrows and bytes of an index file, and finding what is where in a row: by bisection over the sums of
- * chunks and groups, which are in memory, and one read of 64 events. Events are read with pread(), not through the map:
- * what was read once must not stay in the server's memory. */
+/* Reading events, arrows and sums of an index file, and finding what is where in a row: by bisection over the sums of
+ * chunks, which are in memory, then those of a chunk's groups, and one read of 64 events. */
 #include <assert.h>
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "index/opened.h"
-
-ek_status ek__index_read_bytes(const ek__index_opened *file, uint64_t at, void *out, size_t n, ek_error *err)
-{
-    char *to = out;
-    if (at > file->size || n > file->size - at)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){file->trace, 0, 0}),
-                        "the index is damaged: it says that something stands behind its end; write it again");
-    while (n > 0) {
-        ssize_t got = pread(file->fd, to, n, (off_t)at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){file->trace, 0, 0}), "its index cannot be read: %s",
-                            got < 0 ? strerror(errno) : "the file has become shorter");
-        to += got;
-        at += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return EK_OK;
-}
 
 ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err)
@@ -41,6 +17,14 @@ ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chu
             out[i].size_and_type = EK__EVENT_SIZE(&out[i]);
     }
     return status;
+}
+
+ek_status ek__index_read_groups(const ek__index_opened *file, const ek__index_chunk *chunk,
+                                ek__index_sum out[EK__CHUNK_GROUPS], ek_error *err)
+{
+    assert(chunk->first_group + ek__index_n_groups(chunk) <= file->header.groups.n);
+    return ek__index_read_bytes(file, file->header.groups.at + chunk->first_group * sizeof *out, out,
+                                ek__index_n_groups(chunk) * sizeof *out, err);
 }
 
 ek_status ek__index_read_events(const ek__index_opened *file, const ek__index_row *row, uint32_t first, uint32_t n,
@@ -129,18 +113,40 @@ static const ek__index_event *read_group(const ek__index_opened *file, const ek_
     return event;
 }
 
+/* The sums of a chunk's groups. */
+static const ek__index_sum *read_sums(const ek__index_opened *file, const ek__index_chunk *chunk,
+                                      ek__index_groups *groups, ek__index_sum own[EK__CHUNK_GROUPS], ek_status *status,
+                                      ek_error *err)
+{
+    struct ek__index_cached_sums *cached = NULL;
+    if (groups) {
+        cached = &groups->sums[(size_t)(chunk - file->chunk) % EK__INDEX_CACHED_GROUPS];
+        if (cached->chunk == chunk)
+            return cached->sum;
+        cached->chunk = NULL;
+    }
+    *status = ek__index_read_groups(file, chunk, cached ? cached->sum : own, err);
+    if (cached && *status == EK_OK)
+        cached->chunk = chunk;
+    return cached ? cached->sum : own;
+}
+
 ek_status ek__index_locate(const ek__index_opened *file, const ek__index_row *row, int64_t time,
                            ek__index_groups *groups, uint32_t *at, ek__index_event *event, ek_error *err)
 {
     ek__index_event own[EK__GROUP_EVENTS];
+    ek__index_sum own_sums[EK__CHUNK_GROUPS];
     ek_status status = EK_OK;
     *at = UINT32_MAX;
     uint64_t c = chunks_before(file, row, time);
     if (c == 0)
         return EK_OK;
     const ek__index_chunk *chunk = ek__index_row_chunk(file, row, c - 1);
-    const ek__index_sum *group = &file->group[chunk->first_group];
-    assert(chunk->first_group + ek__index_n_groups(chunk) <= file->header.groups.n);
+    if (chunk->sum.end < time)
+        return EK_OK;
+    const ek__index_sum *group = read_sums(file, chunk, groups, own_sums, &status, err);
+    if (status != EK_OK)
+        return status;
     uint32_t g = groups_before(group, ek__index_n_groups(chunk), time);
     if (g == 0 || group[g - 1].end < time)
         return EK_OK;
@@ -174,15 +180,13 @@ ek_status ek__index_locate_deepest(const ek__index_opened *file, const ek__index
     return status;
 }
 
-uint32_t ek__index_event_at(const ek_trace_index *index, int row, int64_t time)
+ek_status ek__index_event_at(const ek_trace_index *index, int row, int64_t time, uint32_t *at, ek_error *err)
 {
     const ek__index_row *r;
     const ek__index_opened *f = ek__index_find_row(index, row, &r);
-    uint32_t at = UINT32_MAX;
     ek__index_event event;
-    if (!f || ek__index_locate(f, r, ek__index_of_file(f, time), NULL, &at, &event, NULL) != EK_OK)
-        return UINT32_MAX;
-    return at;
+    *at = UINT32_MAX;
+    return f ? ek__index_locate(f, r, ek__index_of_file(f, time), NULL, at, &event, err) : EK_OK;
 }
 
 /* ---- arrows ---- */

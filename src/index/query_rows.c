@@ -22,6 +22,7 @@ typedef struct picture {
     int64_t longest; /* of the last box */
     bool full;
     ek__index_event *event; /* [EK__INDEX_READ_EVENTS] */
+    ek__index_sum group[EK__CHUNK_GROUPS];
     ek_error *err;
 } picture;
 
@@ -124,9 +125,9 @@ static bool is_seen(const picture *p, const ek__index_sum *sum)
 /* Groups of a chunk; those whose events are needed and that follow each other are read together. */
 static ek_status add_chunk(picture *p, const ek__index_chunk *chunk, uint32_t index)
 {
-    const ek__index_sum *group = &p->file->group[chunk->first_group];
+    const ek__index_sum *group = p->group;
     uint32_t n = ek__index_n_groups(chunk);
-    ek_status status = EK_OK;
+    ek_status status = ek__index_read_groups(p->file, chunk, p->group, p->err);
     for (uint32_t g = 0; g < n && status == EK_OK && !p->full;) {
         uint32_t from = g, first = g * EK__GROUP_EVENTS;
         if (!is_seen(p, &group[g])) {

@@ -44,23 +44,25 @@ static bool matches(const ek__index_search *search, uint32_t name)
     return name < search->n_numbers && (search->match[name / 8] >> (name % 8) & 1);
 }
 
-static void match_names(const ek_trace_index *index, const char *needle, size_t n, ek__index_search *search)
+/* Names of one file; `mask` gets their bits. */
+static ek_status match_names(const ek__index_opened *f, const char *needle, size_t n, ek__index_search *search,
+                             uint64_t *mask, ek_error *err)
 {
-    for (int i = 0; i < index->n_files; i++) {
-        const ek__index_opened *f = &index->file[i];
-        for (uint32_t name = 0; name < f->n_names; name++) {
-            uint32_t number = f->first_name + name;
-            size_t size;
-            assert(number < search->n_numbers);
-            const char *text = ek__index_name_text(index, number, &size);
-            if (f->name[name].n_events == 0 || !contains(text, size, needle, n))
-                continue;
-            search->match[number / 8] |= (unsigned char)(1u << (number % 8));
-            search->mask[i] |= UINT64_C(1) << ek__name_bit(name);
-            search->n_names++;
-            search->n_events += f->name[name].n_events;
-        }
+    const ek__index_names_read *names;
+    ek_status status = ek__index_names_of(f, &names, err);
+    for (uint32_t name = 0; status == EK_OK && name < f->n_names; name++) {
+        uint32_t number = f->first_name + name;
+        size_t size;
+        assert(number < search->n_numbers);
+        const char *text = ek__index_text_of(f, names, name, &size);
+        if (names->name[name].n_events == 0 || !contains(text, size, needle, n))
+            continue;
+        search->match[number / 8] |= (unsigned char)(1u << (number % 8));
+        *mask |= UINT64_C(1) << ek__name_bit(name);
+        search->n_names++;
+        search->n_events += names->name[name].n_events;
     }
+    return status;
 }
 
 ek_status ek__index_search_new(const ek_trace_index *index, const char *text, size_t size, ek__index_search **out,
@@ -80,10 +82,15 @@ ek_status ek__index_search_new(const ek_trace_index *index, const char *text, si
     for (size_t i = 0; i < size; i++)
         needle[i] = (char)lower((unsigned char)text[i]);
     search->n_numbers = index->n_names;
-    match_names(index, needle, size, search);
+    ek_status status = EK_OK;
+    for (int i = 0; i < index->n_files && status == EK_OK; i++)
+        status = match_names(&index->file[i], needle, size, search, &search->mask[i], err);
     free(needle);
-    *out = search;
-    return EK_OK;
+    if (status == EK_OK)
+        *out = search;
+    else
+        ek__index_search_free(search);
+    return status;
 }
 
 void ek__index_search_free(ek__index_search *search)
@@ -121,7 +128,9 @@ typedef struct finding {
     int row;
     uint32_t at;
     ek__index_hit best;
-    ek__index_event *event; /* [EK__INDEX_READ_EVENTS] */
+    ek__index_event *event;      /* [EK__INDEX_READ_EVENTS] */
+    const ek__index_chunk *read; /* whose groups are in `group`; NULL: none */
+    ek__index_sum group[EK__CHUNK_GROUPS];
     ek_error *err;
 } finding;
 
@@ -154,7 +163,6 @@ static bool look_at(finding *f, cursor *c, const ek__index_event *e, uint32_t at
 /* The place of an event within chunks and groups. */
 typedef struct place {
     const ek__index_chunk *chunk;
-    const ek__index_sum *group; /* of the event */
     uint32_t base, g, n_groups; /* index of the chunk's first event; its group */
 } place;
 
@@ -167,8 +175,18 @@ static place place_of(const cursor *c, uint32_t at)
     p.g = (at - p.base) / EK__GROUP_EVENTS;
     p.n_groups = ek__index_n_groups(p.chunk);
     assert(p.g < p.n_groups);
-    p.group = &c->file->group[p.chunk->first_group + p.g];
     return p;
+}
+
+static ek_status read_groups(finding *f, const cursor *c, const ek__index_chunk *chunk)
+{
+    if (f->read == chunk)
+        return EK_OK;
+    f->read = NULL;
+    ek_status status = ek__index_read_groups(c->file, chunk, f->group, f->err);
+    if (status == EK_OK)
+        f->read = chunk;
+    return status;
 }
 
 static ek_status read_at(const finding *f, const cursor *c, const place *p, uint32_t from, uint32_t to)
@@ -191,24 +209,29 @@ static ek_status go_forward(finding *f, cursor *c, int64_t limit)
     uint32_t n = (uint32_t)c->row->n_events, groups = 0;
     while (c->next < n) {
         place p = place_of(c, c->next);
-        if (p.group->begin > bound)
+        if (p.chunk->sum.begin > bound)
             return EK_OK;
         if (!(p.chunk->sum.names & c->mask)) {
             c->next = p.base + p.chunk->sum.n;
             continue;
         }
+        ek_status status = read_groups(f, c, p.chunk);
+        if (status != EK_OK)
+            return status;
+        const ek__index_sum *group = f->group;
+        if (group[p.g].begin > bound)
+            return EK_OK;
         uint32_t to = p.g + 1, most = groups = batch_for(groups);
-        if (!(p.group->names & c->mask)) {
+        if (!(group[p.g].names & c->mask)) {
             c->next = p.base + to * EK__GROUP_EVENTS;
             continue;
         }
-        while (to < p.n_groups && to - p.g < most && (p.group[to - p.g].names & c->mask) &&
-               p.group[to - p.g].begin <= bound)
+        while (to < p.n_groups && to - p.g < most && (group[to].names & c->mask) && group[to].begin <= bound)
             to++;
         uint32_t end = p.base + to * EK__GROUP_EVENTS, from = c->next;
         end = end < n ? end : n;
         assert(from < end);
-        ek_status status = read_at(f, c, &p, from, end);
+        status = read_at(f, c, &p, from, end);
         if (status != EK_OK)
             return status;
         for (; c->next < end; c->next++)
@@ -226,23 +249,28 @@ static ek_status go_backward(finding *f, cursor *c, int64_t limit)
     uint32_t groups = 0;
     while (c->next > 0) {
         place p = place_of(c, c->next - 1);
-        if (p.group->end < bound) /* so all that is left begins before it */
+        if (p.chunk->sum.end < bound) /* so all that is left begins before it */
             return EK_OK;
         if (!(p.chunk->sum.names & c->mask)) {
             c->next = p.base;
             continue;
         }
+        ek_status status = read_groups(f, c, p.chunk);
+        if (status != EK_OK)
+            return status;
+        const ek__index_sum *group = f->group;
+        if (group[p.g].end < bound)
+            return EK_OK;
         uint32_t from = p.g, most = groups = batch_for(groups);
-        if (!(p.group->names & c->mask)) {
+        if (!(group[p.g].names & c->mask)) {
             c->next = p.base + from * EK__GROUP_EVENTS;
             continue;
         }
-        while (from > 0 && p.g - (from - 1) < most && (p.group[-(int64_t)(p.g - from + 1)].names & c->mask) &&
-               p.group[-(int64_t)(p.g - from)].begin >= bound)
+        while (from > 0 && p.g - (from - 1) < most && (group[from - 1].names & c->mask) && group[from].begin >= bound)
             from--;
         uint32_t first = p.base + from * EK__GROUP_EVENTS;
         assert(first < c->next);
-        ek_status status = read_at(f, c, &p, first, c->next);
+        status = read_at(f, c, &p, first, c->next);
         if (status != EK_OK)
             return status;
         for (; c->next > first; c->next--)
@@ -253,8 +281,8 @@ static ek_status go_backward(finding *f, cursor *c, int64_t limit)
     return EK_OK;
 }
 
-/* How many events of a row to begin with: all before the group in which the time lies, or with it. */
-static uint32_t start_at(const finding *f, const cursor *c)
+/* How many events of a row to begin with, in c->next: all before the group in which the time lies, or with it. */
+static ek_status start_at(finding *f, cursor *c)
 {
     int64_t time = ek__index_of_file(c->file, f->time);
     uint64_t low = 0, high = c->row->n_chunks;
@@ -266,24 +294,31 @@ static uint32_t start_at(const finding *f, const cursor *c)
         else
             high = middle;
     }
+    c->next = 0;
     if (low == 0)
-        return 0;
+        return EK_OK;
     const ek__index_chunk *chunk = ek__index_row_chunk(c->file, c->row, low - 1);
-    const ek__index_sum *group = &c->file->group[chunk->first_group];
+    const ek__index_sum *group = f->group;
+    ek_status status = read_groups(f, c, chunk);
+    if (status != EK_OK)
+        return status;
     uint32_t n = ek__index_n_groups(chunk), g = 0;
     while (g < n && (f->forward ? group[g].begin < time : group[g].begin <= time))
         g++;
     uint32_t base = (uint32_t)(low - 1) * EK__CHUNK_EVENTS;
     if (f->forward)
-        return base + (g > 0 ? g - 1 : 0) * EK__GROUP_EVENTS;
-    return g < n ? base + g * EK__GROUP_EVENTS : base + chunk->sum.n;
+        c->next = base + (g > 0 ? g - 1 : 0) * EK__GROUP_EVENTS;
+    else
+        c->next = g < n ? base + g * EK__GROUP_EVENTS : base + chunk->sum.n;
+    return EK_OK;
 }
 
-static int fill_cursors(const ek_trace_index *index, const int *rows, int n_rows, const finding *f, cursor *cursors)
+static ek_status fill_cursors(const ek_trace_index *index, const int *rows, int n_rows, finding *f, cursor *cursors,
+                              int *n)
 {
-    int n = 0;
-    for (int i = 0; i < n_rows; i++) {
-        cursor *c = &cursors[n];
+    ek_status status = EK_OK;
+    for (int i = 0; i < n_rows && status == EK_OK; i++) {
+        cursor *c = &cursors[*n];
         c->number = rows ? rows[i] : i;
         c->file = ek__index_find_row(index, c->number, &c->row);
         if (!c->file)
@@ -292,11 +327,11 @@ static int fill_cursors(const ek_trace_index *index, const int *rows, int n_rows
         c->done = false;
         if (!(c->row->sum.names & c->mask))
             continue;
-        c->next = start_at(f, c);
+        status = start_at(f, c);
         assert(c->next <= c->row->n_events);
-        n++;
+        ++*n;
     }
-    return n;
+    return status;
 }
 
 /* Has the hit been found that no other row can be before? */
@@ -339,14 +374,16 @@ static ek_status find(const ek_trace_index *index, finding *f, cursor *cursors, 
 ek_status ek__index_find(const ek_trace_index *index, const ek__index_search *search, const int *rows, int n_rows,
                          bool forward, int64_t time, int row, uint32_t at, ek__index_hit *out, ek_error *err)
 {
-    int n = rows ? n_rows : index->n_rows;
+    int n = rows ? n_rows : index->n_rows, n_cursors = 0;
     finding f = {
         .search = search, .forward = forward, .time = time, .row = row, .at = at, .best = {.row = -1}, .err = err};
     cursor *cursors = ek__alloc((size_t)(n > 0 ? n : 0), sizeof *cursors);
     f.event = malloc(EK__INDEX_READ_EVENTS * sizeof *f.event);
     ek_status status = cursors && f.event ? EK_OK : ek__no_memory(err);
     if (status == EK_OK)
-        status = find(index, &f, cursors, fill_cursors(index, rows, n, &f, cursors));
+        status = fill_cursors(index, rows, n, &f, cursors, &n_cursors);
+    if (status == EK_OK)
+        status = find(index, &f, cursors, n_cursors);
     if (status == EK_OK)
         *out = f.best;
     free(f.event);

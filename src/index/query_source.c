@@ -13,7 +13,13 @@
 
 #include "index/opened.h"
 
-enum { WINDOW = 32768, INPUT = 65536, SKIPPED = 65536, GZIP_TRAILER = 8 };
+enum {
+    WINDOW = 32768,
+    KEPT_WINDOW = WINDOW + 64 /* compressBound(WINDOW) */,
+    INPUT = 65536,
+    SKIPPED = 65536,
+    GZIP_TRAILER = 8
+};
 
 static ek_status changed(const ek__index_opened *file, ek_error *err)
 {
@@ -58,8 +64,10 @@ static ssize_t read_some(int fd, void *out, size_t n, uint64_t at)
 typedef struct inflating {
     const ek__index_opened *file;
     int fd;
-    uint64_t in; /* of the compressed file: where to read on */
-    bool raw;    /* without a header of gzip, from a spot on */
+    uint64_t in;      /* of the compressed file: where to read on */
+    bool raw;         /* without a header of gzip, from a spot on */
+    ek_status status; /* of reading the index */
+    ek_error *err;
     z_stream z;
     unsigned char input[INPUT];
 } inflating;
@@ -82,14 +90,17 @@ static const ek__index_spot *find_spot(const ek__index_opened *file, uint64_t pl
 /* Begin at a spot: its window, and the bits of the byte before. */
 static bool begin_at(inflating *s, const ek__index_spot *spot)
 {
-    unsigned char window[WINDOW], before = 0;
+    unsigned char window[WINDOW], kept[KEPT_WINDOW], before = 0;
     uLongf n = WINDOW;
-    if (spot->window > s->file->size || spot->window_size > s->file->size - spot->window || spot->bits > 7 ||
-        spot->in > INT64_MAX || (spot->bits > 0 && spot->in == 0))
+    if (spot->window_size > sizeof kept || spot->bits > 7 || spot->in > INT64_MAX || (spot->bits > 0 && spot->in == 0))
+        return false;
+    if (spot->window_size > 0)
+        s->status = ek__index_read_bytes(s->file, spot->window, kept, spot->window_size, s->err);
+    if (s->status != EK_OK)
         return false;
     if (spot->window_size == 0)
         n = 0;
-    else if (uncompress(window, &n, s->file->map + spot->window, spot->window_size) != Z_OK)
+    else if (uncompress(window, &n, kept, spot->window_size) != Z_OK)
         return false;
     if (inflateInit2(&s->z, -MAX_WBITS) != Z_OK)
         return false;
@@ -166,31 +177,31 @@ static bool inflate_from(inflating *s, uint64_t place, char *out, size_t n)
     return fine;
 }
 
-static bool read_compressed(const ek__index_opened *file, int fd, uint64_t place, char *out, size_t n, bool *no_memory)
+static ek_status read_compressed(const ek__index_opened *file, int fd, uint64_t place, char *out, size_t n,
+                                 ek_error *err)
 {
     inflating *s = malloc(sizeof *s);
-    *no_memory = !s;
     if (!s)
-        return false;
+        return ek__no_memory(err);
     s->file = file;
     s->fd = fd;
     s->in = 0;
     s->raw = false;
+    s->status = EK_OK;
+    s->err = err;
     bool fine = inflate_from(s, place, out, n);
+    ek_status status = s->status;
     free(s);
-    return fine;
+    return fine || status != EK_OK ? status : changed(file, err);
 }
 
 /* ---- both ---- */
 
 static ek_status read_from(const ek__index_opened *file, int fd, uint64_t place, char *out, size_t n, ek_error *err)
 {
-    bool no_memory = false;
-    bool fine = file->header.compressed ? read_compressed(file, fd, place, out, n, &no_memory)
-                                        : read_some(fd, out, n, place) == (ssize_t)n;
-    if (no_memory)
-        return ek__no_memory(err);
-    return fine ? EK_OK : changed(file, err);
+    if (file->header.compressed)
+        return read_compressed(file, fd, place, out, n, err);
+    return read_some(fd, out, n, place) == (ssize_t)n ? EK_OK : changed(file, err);
 }
 
 ek_status ek__index_read_text(const ek__index_opened *file, const ek__index_event *event, char **out, ek_error *err)

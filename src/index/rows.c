@@ -85,7 +85,7 @@ static ek_status write_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_
     ek_status status = write_groups(writer, depth, &chunk->sum, err);
     assert(status != EK_OK || chunk->sum.n == depth->n);
     if (status == EK_OK)
-        status = ek__write_at(file->fd, file->path, depth->event, size, writer->next, err);
+        status = ek__output_write(file->output, depth->event, size, writer->next, err);
     ek__index_sum_add(&depth->row.sum, &chunk->sum);
     depth->row.n_events += depth->n;
     writer->next += size;

@@ -7,8 +7,7 @@
 
 /** A file being written. Its parts' places are known before they are, but for what is put aside. */
 typedef struct ek__index_file {
-    int fd;
-    const char *path;   /**< for messages */
+    ek__output *output;
     const char *folder; /**< of temporary files */
     const ek__index_store *store;
     const ek__trace *trace;      /**< tracks */

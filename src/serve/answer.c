@@ -18,9 +18,13 @@ ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *e
 {
     bool failed = ferror(json->s.out) != 0;
     failed = fclose(json->s.out) != 0 || failed;
-    if (failed) {
+    if (failed || json->status != EK_OK) {
         free(json->text);
-        return ek__no_memory(err);
+        if (failed)
+            return ek__no_memory(err);
+        if (err)
+            *err = json->error;
+        return json->status;
     }
     *out = (ek__reply){.status = 200, .type = "application/json", .text = json->text, .size = json->size};
     return EK_OK;
@@ -46,7 +50,13 @@ void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *t
 void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace_index *index, uint32_t name)
 {
     size_t size;
-    const char *text = ek__index_name_text(index, name, &size);
+    const char *text;
+    ek_error error = {0};
+    ek_status status = ek__index_name_text(index, name, &text, &size, &error);
+    if (status != EK_OK && json->status == EK_OK) {
+        json->status = status;
+        json->error = error;
+    }
     ek__answer_json_bytes(json, key, text, size);
 }
 

@@ -66,9 +66,11 @@ typedef struct ek__answer_json {
     ek__stream s;
     char *text;
     size_t size;
+    ek_status status; /**< of names: the first one that could not be read */
+    ek_error error;
 } ek__answer_json;
 ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err);
-/** Hand the text over as a reply, or nothing when memory ran out. */
+/** Hand the text over as a reply, or nothing when memory ran out or a name could not be read. */
 ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *err);
 /** A text of any bytes, a byte 0 too. */
 void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *text, size_t size);

@@ -5,9 +5,11 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
 {
     if (ek__answer_check_row(serving, request, err))
         return EK_ERR_INPUT;
-    uint32_t at = ek__index_event_at(serving->index, request->row, request->time);
+    uint32_t at;
     ek__answer_json json;
-    ek_status status = ek__answer_json_begin(&json, err);
+    ek_status status = ek__index_event_at(serving->index, request->row, request->time, &at, err);
+    if (status == EK_OK)
+        status = ek__answer_json_begin(&json, err);
     if (status)
         return status;
     if (at == UINT32_MAX) {

@@ -1,6 +1,7 @@
 /* The server: libmicrohttpd with a few threads that poll, on a socket bound to 127.0.0.1. Every request goes through
- * the same gate (method, host, site, token, address, values) before an answer is made, and answers that clients have
- * not taken yet are bounded, so that none can have the memory of the machine. It speaks plain HTTP: nothing leaves the
+ * the same gate (method, host, site, token, address, values) before an answer is made. Connections that have not come
+ * through the gate are bounded in number and time (clients.c), and answers that clients have not taken yet in bytes, so
+ * that none can have the server for itself or the memory of the machine. It speaks plain HTTP: nothing leaves the
  * machine. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,14 +20,17 @@
 #include "evenkeel/view.h"
 #include "evenkeel/write.h"
 #include "serve/answer.h"
+#include "serve/clients.h"
 #include "serve/guard.h"
 
 enum {
     THREADS = 4,
     MOST_RUNS = 2,
-    MOST_CONNECTIONS = 256,
+    MOST_CONNECTIONS = 512,
+    MOST_WAITING = 384,          /* of them, those that have not shown the token: the others always find room */
+    WAITING_MILLISECONDS = 5000, /* from one's opening, or its last answer, to the end of the next request's headers */
     CONNECTION_BYTES = 96 << 10, /* request line and headers of a request */
-    IDLE_SECONDS = 30,
+    IDLE_SECONDS = 30,           /* without taking any of an answer */
     BACKLOG = 128,
     STOP_MILLISECONDS = 5000,
 };
@@ -37,6 +41,7 @@ struct ek_server {
     ek_serve_options options;
     int n_runs;
     ek__serving serving[MOST_RUNS];
+    ek__clients clients;
     char *timeline, *unfinished, *policy; /* policy: the page's own Content-Security-Policy, as a header */
     size_t timeline_size, unfinished_size;
     int port;
@@ -49,11 +54,20 @@ struct ek_server {
 /* A request on its way: its address as it came. */
 typedef struct pending {
     struct ek_server *server;
+    struct client *client;
     int64_t bytes; /* of an answer that counts as outstanding */
     bool called, too_long;
     size_t size;
     char text[];
 } pending;
+
+/* A connection. It owns its request: libmicrohttpd does not say of every one that it has ended, as of those whose
+ * headers it cannot hold. */
+typedef struct client {
+    ek__client waiting;
+    struct ek_server *server;
+    pending *request;
+} client;
 
 static const ek__answer *const answers[] = {
 #define ANSWER_ROW(file) &ek__answer_##file,
@@ -231,6 +245,7 @@ static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connect
         refused = (refusal){MHD_HTTP_SERVICE_UNAVAILABLE, "too many answers wait to be taken; ask again later"};
     if (refused.status != 0)
         return send_line(server, connection, refused.status, refused.text);
+    ek__clients_leave(&server->clients, &request->client->waiting);
     ek_error err = {0};
     ek__reply reply = {0};
     switch (make_reply(server, &target, answer, &reply, &err)) {
@@ -246,19 +261,34 @@ static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connect
     return send_line(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
 }
 
+static void end_request(client *c)
+{
+    ek_server *server = c->server;
+    pending *request = c->request;
+    c->request = NULL;
+    if (!request)
+        return;
+    atomic_fetch_sub(&server->outstanding, request->bytes);
+    if (request->called) {
+        atomic_fetch_add(&server->n_requests, 1);
+        atomic_fetch_sub(&server->n_open, 1);
+    }
+    free(request);
+}
+
 /* The address as it came, before anything is decoded; the first call for a request. */
 static void *read_address(void *user, const char *text, struct MHD_Connection *connection)
 {
-    ek_server *server = user;
+    client *c = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     size_t size = strlen(text);
     bool too_long = size > EK__REQUEST_MAX_SIZE;
-    pending *request = malloc(sizeof *request + (too_long ? 0 : size));
-    (void)connection;
+    pending *request = c ? malloc(sizeof *request + (too_long ? 0 : size)) : NULL;
     if (!request)
         return NULL;
-    *request = (pending){.server = server, .too_long = too_long, .size = too_long ? 0 : size};
+    end_request(c);
+    *request = (pending){.server = user, .client = c, .too_long = too_long, .size = too_long ? 0 : size};
     memcpy(request->text, text, request->size);
-    return request;
+    return c->request = request;
 }
 
 /* Values are decoded by serve/request.c, each where it is read. */
@@ -288,20 +318,54 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     return refused.status == 0 ? MHD_YES : send_line(request->server, connection, refused.status, refused.text);
 }
 
+/* The answer is sent: the connection waits for the next request, unless it has not shown the token yet. */
 static void complete(void *user, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode how)
 {
+    ek_server *server = user;
     pending *request = *context;
-    (void)user, (void)connection, (void)how;
+    (void)connection;
     if (!request)
         return;
-    ek_server *server = request->server;
-    atomic_fetch_sub(&server->outstanding, request->bytes);
-    if (request->called) {
-        atomic_fetch_add(&server->n_requests, 1);
-        atomic_fetch_sub(&server->n_open, 1);
-    }
-    free(request);
+    client *c = request->client;
+    end_request(c);
     *context = NULL;
+    if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK && !c->waiting.waits)
+        ek__clients_wait(&server->clients, &c->waiting);
+}
+
+/* ---- connections ---- */
+
+static void begin_connection(ek_server *server, struct MHD_Connection *connection, void **context)
+{
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    client *c = ek__alloc(1, sizeof *c);
+    if (!c) {
+        shutdown(fd, SHUT_RDWR);
+        return;
+    }
+    *c = (client){.waiting = {.fd = fd}, .server = server};
+    ek__clients_wait(&server->clients, &c->waiting);
+    *context = c;
+}
+
+static void end_connection(ek_server *server, void **context)
+{
+    client *c = *context;
+    if (!c)
+        return;
+    ek__clients_leave(&server->clients, &c->waiting);
+    end_request(c);
+    free(c);
+    *context = NULL;
+}
+
+static void notify(void *user, struct MHD_Connection *connection, void **context,
+                   enum MHD_ConnectionNotificationCode how)
+{
+    if (how == MHD_CONNECTION_NOTIFY_STARTED)
+        begin_connection(user, connection, context);
+    else
+        end_connection(user, context);
 }
 
 /* ---- starting ---- */
@@ -404,6 +468,11 @@ static ek_status start(ek_server *server, ek_error *err)
     ek_status status = open_socket(server->options.port, &fd, &server->port, err);
     if (status)
         return status;
+    status = ek__clients_start(&server->clients, WAITING_MILLISECONDS, MOST_WAITING, err);
+    if (status) {
+        close(fd);
+        return status;
+    }
     snprintf(server->address, sizeof server->address, "http://127.0.0.1:%d/%s/", server->port, server->token);
     server->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0, NULL, NULL, handle, server,
@@ -411,10 +480,12 @@ static ek_status start(ek_server *server, ek_error *err)
         (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, read_address, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_encoded, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, complete, server, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, complete, server, MHD_OPTION_NOTIFY_CONNECTION, notify, server, MHD_OPTION_END);
     if (server->daemon)
         return EK_OK;
     close(fd);
+    ek__clients_stop(&server->clients);
+    ek__clients_clear(&server->clients);
     return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the server does not start: %s", strerror(errno));
 }
 
@@ -475,7 +546,9 @@ void ek_server_stop(ek_server *server)
     const struct timespec moment = {.tv_nsec = 10000000};
     for (int waited = 0; atomic_load(&server->n_open) > 0 && waited < STOP_MILLISECONDS; waited += 10)
         nanosleep(&moment, NULL);
+    ek__clients_stop(&server->clients);
     MHD_stop_daemon(server->daemon);
+    ek__clients_clear(&server->clients);
     if (fd >= 0)
         close(fd);
     free_server(server);

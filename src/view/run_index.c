@@ -84,20 +84,23 @@ static bool read_args(filling *f, const ek__index_event *e)
     return !f->args.out_of_memory;
 }
 
-static bool add_events(filling *f, uint32_t n)
+static ek_status add_events(filling *f, uint32_t n)
 {
-    bool fine = true;
-    for (uint32_t i = 0; i < n && fine; i++) {
+    ek_status status = EK_OK;
+    for (uint32_t i = 0; i < n && status == EK_OK; i++) {
         const ek__index_event *e = &f->event[i];
         size_t size;
-        const char *text = ek__index_name_text(f->run->index, e->name, &size);
+        const char *text;
+        status = ek__index_name_text(f->run->index, e->name, &text, &size, f->err);
+        if (status != EK_OK)
+            return status;
         uint32_t name = ek__timeline_name(f->t, text, size, (ek_view_type)EK__EVENT_TYPE(e));
-        fine = read_args(f, e);
-        if (fine)
-            ek__timeline_event(f->t, (double)e->begin, (double)e->duration, name, f->args.n > 0 ? f->args.at : NULL,
-                               f->args.n);
+        if (!read_args(f, e))
+            return ek__no_memory(f->err);
+        ek__timeline_event(f->t, (double)e->begin, (double)e->duration, name, f->args.n > 0 ? f->args.at : NULL,
+                           f->args.n);
     }
-    return fine;
+    return status;
 }
 
 static ek_status add_row(filling *f, int row)
@@ -108,8 +111,8 @@ static ek_status add_row(filling *f, int row)
     for (int64_t at = 0; at < n && status == EK_OK; at += BATCH) {
         uint32_t some = n - at < BATCH ? (uint32_t)(n - at) : BATCH;
         status = ek__index_events(f->run->index, row, (uint32_t)at, some, f->event, f->err);
-        if (status == EK_OK && !add_events(f, some))
-            status = ek__no_memory(f->err);
+        if (status == EK_OK)
+            status = add_events(f, some);
     }
     return status;
 }
@@ -136,17 +139,21 @@ static ek_status add_file(filling *f, int file, bool served)
 
 /* ---- arrows and curves ---- */
 
-static void write_arrows(filling *f, const ek__index_arrow_seen *arrow, size_t n)
+static ek_status write_arrows(filling *f, const ek__index_arrow_seen *arrow, size_t n)
 {
     char name[MAX_NAME];
     for (size_t i = 0; i < n; i++) {
         size_t size;
-        const char *text = ek__index_name_text(f->run->index, arrow[i].name, &size);
+        const char *text;
+        ek_status status = ek__index_name_text(f->run->index, arrow[i].name, &text, &size, f->err);
+        if (status != EK_OK)
+            return status;
         snprintf(name, sizeof name, "%.*s", size < sizeof name ? (int)size : (int)sizeof name - 1, text);
         if (arrow[i].from_row >= 0 && arrow[i].to_row >= 0)
             ek__timeline_arrow(f->t, arrow[i].from_row, (double)arrow[i].from_time, arrow[i].to_row,
                                (double)arrow[i].to_time, name);
     }
+    return EK_OK;
 }
 
 static ek_status add_arrows(filling *f)
@@ -163,7 +170,7 @@ static ek_status add_arrows(filling *f)
         status = ek__index_arrows(f->run->index, track, n_tracks, INT64_MIN, INT64_MAX, n, arrow, &n, &all, f->err);
     }
     if (status == EK_OK)
-        write_arrows(f, arrow, n);
+        status = write_arrows(f, arrow, n);
     free(track);
     free(arrow);
     return status;
@@ -266,14 +273,14 @@ static ek_status timeline(const ek_view_run *run, bool served, ek__view_timeline
     status = f.t && f.event ? fill(&f, served) : ek__no_memory(err);
     free(f.args.at);
     free(f.event);
+    if (status == EK_OK && run->trace) {
+        ek__view_trace_steps(run, ek__index_origin(run->index), f.t);
+        ek__view_trace_curves(run, ek__index_origin(run->index), f.t);
+        status = ek__view_trace_transfers(run, f.t, err);
+    }
     if (status != EK_OK) {
         ek__timeline_free(f.t);
         return status;
-    }
-    if (run->trace) {
-        ek__view_trace_steps(run, ek__index_origin(run->index), f.t);
-        ek__view_trace_curves(run, ek__index_origin(run->index), f.t);
-        ek__view_trace_transfers(run, f.t);
     }
     ek__timeline_span(f.t, 0, (double)ek__index_end(run->index));
     *out = f.t;

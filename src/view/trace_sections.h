@@ -61,6 +61,6 @@ void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_time
 void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timeline *t);
 /** Sends and receives of two ranks as arrows; those whose events the timeline does not show have none. O(transfers x
  *  rows of the device). */
-void ek__view_trace_transfers(const ek_view_run *run, ek__view_timeline *t);
+ek_status ek__view_trace_transfers(const ek_view_run *run, ek__view_timeline *t, ek_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* Index files: whatever the bytes, opening ends with an index or a message, and an index that opens answers every
- * question. What keeps random bytes out is put right first: magic, sizes, checksum; and sections that lie outside the
+ * question. What keeps random bytes out is put right first: magic, sizes, checks; and sections that lie outside the
  * file are brought inside. */
 #include <assert.h>
 #include <stddef.h>
@@ -7,27 +7,40 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "index/checks.h"
 #include "index/opened.h"
 
 enum { MAX_ROWS = 6, MAX_ARROWS = 50, MAX_POINTS = 50 };
 
-static void put_right(unsigned char *bytes, size_t size)
+/* A file of the same bytes up to a whole block, and the checks of its blocks. The caller frees it. */
+static unsigned char *put_right(const uint8_t *data, size_t size, size_t *out)
 {
-    ek__index_header h;
-    if (size < sizeof h)
-        return;
+    ek__index_header h = {0};
+    size_t n_blocks = size > sizeof h ? (size - sizeof h + EK__CHECK_BYTES - 1) / EK__CHECK_BYTES : 0;
+    uint64_t end = sizeof h + n_blocks * EK__CHECK_BYTES;
+    *out = (size_t)end + n_blocks * sizeof(uint64_t);
+    unsigned char *bytes = calloc(*out, 1);
+    assert(bytes);
+    if (size > 0)
+        memcpy(bytes, data, size);
     memcpy(&h, bytes, sizeof h);
     h.magic = EK__INDEX_MAGIC;
     h.header_size = sizeof h;
-    h.file_size = size;
+    h.file_size = *out;
     ek__index_section *section = &h.events;
     for (size_t i = 0; i < 13; i++) {
-        section[i].at %= size;
+        section[i].at %= end;
         if (&section[i] != &h.texts)
             section[i].at -= section[i].at % 8;
     }
-    h.checksum = ek__index_checksum(&h);
+    h.checks = (ek__index_section){end, n_blocks};
+    uint64_t *check = (void *)(bytes + end); /* at 8 bytes: the header and blocks are as long */
+    for (size_t i = 0; i < n_blocks; i++)
+        check[i] = ek__check_of(0, bytes + sizeof h + i * EK__CHECK_BYTES, EK__CHECK_BYTES);
+    h.checks_check = ek__check_of_checks(check, n_blocks);
+    h.check = ek__check_of_header(&h);
     memcpy(bytes, &h, sizeof h);
+    return bytes;
 }
 
 static void ask_row(const ek_trace_index *index, int row, int64_t begin, int64_t end)
@@ -38,16 +51,18 @@ static void ask_row(const ek_trace_index *index, int row, int64_t begin, int64_t
     ek__index_event event;
     int64_t step = (end - begin) / 50;
     size_t size;
+    const char *text;
     if (ek__index_row_blocks(index, row, begin, end, step, 0, &blocks, NULL) == EK_OK)
         for (size_t i = 0; i < blocks.n; i++) {
             assert(blocks.block[i].type < EK_N_VIEW_TYPES);
-            ek__index_name_text(index, blocks.block[i].name, &size);
+            (void)ek__index_name_text(index, blocks.block[i].name, &text, &size, NULL);
         }
     blocks.n = 0;
     if (ek__index_row_blocks(index, row, INT64_MIN, INT64_MAX, 0, 20, &blocks, NULL) == EK_OK)
         assert(blocks.n <= 20);
     ek__index_blocks_clear(&blocks);
-    uint32_t at = ek__index_event_at(index, row, begin + step);
+    uint32_t at;
+    (void)ek__index_event_at(index, row, begin + step, &at, NULL);
     if (at != UINT32_MAX)
         (void)ek__index_events(index, row, at, 1, &event, NULL);
     if (ek__index_event_details(index, row, at == UINT32_MAX ? 0 : at, &details, NULL) == EK_OK)
@@ -118,12 +133,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ek__index_opened file;
     ek_error err = {0};
-    unsigned char *bytes = malloc(size + 1);
-    assert(bytes);
-    if (size > 0)
-        memcpy(bytes, data, size);
-    put_right(bytes, size);
-    const char *path = fuzz_file(bytes, size);
+    size_t n;
+    unsigned char *bytes = put_right(data, size, &n);
+    const char *path = fuzz_file(bytes, n);
     ek_status status = ek__index_file_open(path, &file, &err);
     assert(status == EK_OK || err.message[0]);
     if (status == EK_OK) {

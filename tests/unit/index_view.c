@@ -21,12 +21,42 @@ static bool fits(const index_view *v, ek__index_section s, size_t size)
     return s.at % 8 == 0 && s.at <= v->size && s.n <= (v->size - s.at) / size;
 }
 
-static uint64_t checksum(const void *bytes, size_t n)
+/* The number that word i of a block is taken times: the high half of splitmix64, made odd. */
+static uint64_t factor_of(uint64_t i)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
-    return hash;
+    uint64_t z = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) >> 32 | 1;
+}
+
+/* Byte by byte; of more than a block, the one before times a number and the next one. */
+static uint64_t check_of(const void *bytes, size_t n)
+{
+    uint64_t check = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t place = i % EK__CHECK_BYTES;
+        if (i > 0 && place == 0)
+            check *= UINT64_C(0x9e3779b97f4a7c15);
+        check += ((uint64_t)((const unsigned char *)bytes)[i] << place % 4 * 8) * factor_of(place / 4);
+    }
+    return check;
+}
+
+/* Every block from the header's end on, and the section of their checks, with which the file ends. */
+static const char *open_checks(const index_view *v)
+{
+    const ek__index_header *h = v->header;
+    const uint64_t *check = (const void *)(v->bytes + h->checks.at);
+    if (h->checks.at != sizeof *h + h->checks.n * EK__CHECK_BYTES ||
+        h->checks.at + h->checks.n * sizeof *check != v->size)
+        return say("%llu checks are not those of the file's blocks", (unsigned long long)h->checks.n);
+    if (h->checks_check != check_of(check, h->checks.n * sizeof *check))
+        return "the check of checks is wrong";
+    for (uint64_t i = 0; i < h->checks.n; i++)
+        if (check[i] != check_of(v->bytes + sizeof *h + i * EK__CHECK_BYTES, EK__CHECK_BYTES))
+            return say("the check of block %llu is wrong", (unsigned long long)i);
+    return NULL;
 }
 
 const char *index_view_open(index_view *v, const void *bytes, size_t size)
@@ -35,8 +65,8 @@ const char *index_view_open(index_view *v, const void *bytes, size_t size)
     const ek__index_header *h = v->header;
     if (size < sizeof *h || h->magic != EK__INDEX_MAGIC || h->header_size != sizeof *h || h->file_size != size)
         return say("the header does not fit the file of %zu bytes", size);
-    if (h->checksum != checksum(h, offsetof(ek__index_header, checksum)))
-        return "the checksum is wrong";
+    if (h->check != check_of(h, offsetof(ek__index_header, check)))
+        return "the header's check is wrong";
     const struct {
         ek__index_section section;
         size_t size;
@@ -52,7 +82,8 @@ const char *index_view_open(index_view *v, const void *bytes, size_t size)
                {h->counters, sizeof(ek__index_counter)},
                {h->spots, sizeof(ek__index_spot)},
                {h->names, sizeof(ek__index_name)},
-               {h->texts, 1}};
+               {h->texts, 1},
+               {h->checks, sizeof(uint64_t)}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!fits(v, all[i].section, all[i].size))
             return say("section %zu is outside the file", i);
@@ -71,7 +102,7 @@ const char *index_view_open(index_view *v, const void *bytes, size_t size)
     v->spot = (const void *)(v->bytes + h->spots.at);
     v->name = (const void *)(v->bytes + h->names.at);
     v->texts = v->bytes + h->texts.at;
-    return NULL;
+    return open_checks(v);
 }
 
 bool index_view_text_is(const index_view *v, ek__index_text text, const char *what)

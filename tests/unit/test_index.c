@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 
 #include "evenkeel/trace_index.h"
-#include "index/index.h"
+#include "index/checks.h"
+#include "index/opened.h"
 #include "index_model.h"
 
 enum { MAX_FILES = 3, N_QUERIES = 250 };
@@ -152,6 +153,20 @@ static bool overlaps(const seen_event *e, int64_t begin, int64_t end)
     return e->begin < end && (e->end > begin || e->begin >= begin);
 }
 
+static const char *name_text(const world *w, uint32_t name, size_t *size)
+{
+    const char *text;
+    assert_int_equal(ek__index_name_text(w->index, name, &text, size, &err), EK_OK);
+    return text;
+}
+
+static uint32_t event_at(const world *w, int row, int64_t time)
+{
+    uint32_t at;
+    assert_int_equal(ek__index_event_at(w->index, row, time, &at, &err), EK_OK);
+    return at;
+}
+
 /* ---- what is in it ---- */
 
 static const seen_event *find_place(const world *w, int file, uint64_t place)
@@ -174,7 +189,7 @@ static void check_events(const world *w, int file, int64_t shift)
         assert_true(s->begin + ek__index_origin(w->index) == e->begin + shift);
         assert_true(s->end - s->begin == e->duration);
         assert_int_equal(s->size, e->size);
-        const char *text = ek__index_name_text(w->index, s->name, &size);
+        const char *text = name_text(w, s->name, &size);
         snprintf(name, sizeof name, "Name %d of {all}", e->name);
         assert_int_equal(size, strlen(name));
         assert_memory_equal(text, name, size);
@@ -200,7 +215,7 @@ static void every_event_is_there(void **state)
             if (w.event[i].row == w.event[i - 1].row)
                 assert_true(w.event[i - 1].end <= w.event[i].begin);
         size_t size;
-        ek__index_name_text(w.index, UINT32_MAX, &size);
+        name_text(&w, UINT32_MAX, &size);
         assert_int_equal(size, 0);
         close_world(&w);
     }
@@ -343,9 +358,9 @@ static void events_are_found_by_time(void **state)
         int row = (int)model_random(&w.random, (uint64_t)ek__index_n_rows(w.index));
         int64_t time = time_in(&w);
         const seen_event *e = at_time(&w, row, time);
-        assert_int_equal(ek__index_event_at(w.index, row, time), e ? e->index : UINT32_MAX);
+        assert_int_equal(event_at(&w, row, time), e ? e->index : UINT32_MAX);
     }
-    assert_int_equal(ek__index_event_at(w.index, -1, 0), UINT32_MAX);
+    assert_int_equal(event_at(&w, -1, 0), UINT32_MAX);
     close_world(&w);
 }
 
@@ -542,7 +557,7 @@ static bool has_text(const world *w, const seen_event *e, const char *lower)
 {
     char name[128];
     size_t size;
-    const char *text = ek__index_name_text(w->index, e->name, &size);
+    const char *text = name_text(w, e->name, &size);
     for (size_t i = 0; i < size; i++)
         name[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
     name[size] = '\0';
@@ -887,6 +902,224 @@ static void what_is_no_trace_is_told(void **state)
     remove_all(folder);
 }
 
+/* ---- damaged and cut files ---- */
+
+enum { MAX_ANSWERS = 4096 };
+
+/* What every question was answered: a hash of the answer, 0 where it failed. */
+typedef struct answers {
+    int n, n_failed;
+    uint64_t hash[MAX_ANSWERS];
+} answers;
+
+static uint64_t hash_on(uint64_t hash, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void note(answers *a, ek_status status, uint64_t hash)
+{
+    assert_true(status == EK_OK || (status == EK_ERR_SYSTEM && err.message[0]));
+    assert_true(a->n < MAX_ANSWERS);
+    a->n_failed += status != EK_OK;
+    a->hash[a->n++] = status == EK_OK ? hash | 1 : 0;
+}
+
+static void ask_row(const ek_trace_index *index, int row, answers *a)
+{
+    static ek__index_event event[4096];
+    ek__index_blocks b = {0};
+    ek__index_summing sums = {0};
+    ek__index_details d;
+    uint32_t n = (uint32_t)ek__index_row_events(index, row), at;
+    int64_t end = ek__index_end(index);
+    for (uint32_t i = 0; i < n; i += 1000) {
+        uint32_t some = n - i < 1000 ? n - i : 1000;
+        ek_status status = ek__index_events(index, row, i, some, event, &err);
+        note(a, status, hash_on(0, event, some * sizeof *event));
+    }
+    for (int i = 0; i < 3; i++) {
+        uint64_t hash = 0;
+        b.n = 0;
+        ek_status status = ek__index_row_blocks(index, row, 0, end, end / (50 + 1000 * i), 0, &b, &err);
+        for (size_t k = 0; k < b.n; k++)
+            hash += (uint64_t)b.block[k].busy * (k + 1) + b.block[k].name;
+        note(a, status, hash);
+        status = ek__index_event_at(index, row, end / 3 * i, &at, &err);
+        note(a, status, at);
+        status = ek__index_event_details(index, row, n / 3 * (uint32_t)i, &d, &err);
+        note(a, status, status == EK_OK ? hash_on((uint64_t)d.n_flows, d.text, d.size) : 0);
+        if (status == EK_OK)
+            ek__index_details_clear(&d);
+    }
+    ek_status status = EK_OK;
+    while (status == EK_OK && sums.next_row < 1)
+        status = ek__index_sum_up(index, &row, 1, end / 9, end, 1000, &sums, &err);
+    uint64_t hash = sums.n;
+    for (size_t i = 0; i < sums.n; i++)
+        hash = hash * 31 + (uint64_t)sums.total[i].total + sums.total[i].name;
+    note(a, status, hash);
+    ek__index_summing_clear(&sums);
+    ek__index_blocks_clear(&b);
+}
+
+static void ask_names(const ek_trace_index *index, answers *a)
+{
+    ek__index_search *search = NULL;
+    ek__index_hit hit = {.row = -1};
+    for (uint32_t i = 0; i < ek__index_n_names(index); i++) {
+        const char *text;
+        size_t size;
+        ek_status status = ek__index_name_text(index, i, &text, &size, &err);
+        note(a, status, hash_on(size, text, size));
+    }
+    ek_status status = ek__index_search_new(index, "7", 1, &search, &err);
+    note(a, status, 0);
+    for (int i = 0; status == EK_OK && i < 20; i++) {
+        status = ek__index_find(index, search, NULL, 0, true, hit.begin, hit.row, hit.index, &hit, &err);
+        note(a, status, (uint64_t)hit.row << 32 | hit.index);
+    }
+    if (search)
+        ek__index_search_free(search);
+}
+
+static void ask_everything(const ek_trace_index *index, answers *a)
+{
+    static ek__index_arrow_seen arrow[1000];
+    static ek__index_curve_point point[2000];
+    static int track[64];
+    bool all;
+    *a = (answers){0};
+    for (int i = 0; i < 64; i++)
+        track[i] = i;
+    for (int row = 0; row < ek__index_n_rows(index); row++)
+        ask_row(index, row, a);
+    size_t n = 0;
+    ek_status status = ek__index_arrows(index, track, 64, 0, INT64_MAX, 1000, arrow, &n, &all, &err);
+    uint64_t hash = n;
+    for (size_t i = 0; i < n; i++)
+        hash = hash * 31 + (uint64_t)arrow[i].to_time + (uint64_t)arrow[i].to_row + arrow[i].name;
+    note(a, status, hash);
+    for (int i = 0; i < ek__index_n_counters(index); i++)
+        for (int64_t resolution = 1; resolution < ek__index_end(index); resolution *= 100) {
+            status = ek__index_curve(index, i, 0, INT64_MAX, resolution, point, 2000, &n, &err);
+            note(a, status, hash_on(n, point, status == EK_OK ? n * sizeof *point : 0));
+        }
+    ask_names(index, a);
+}
+
+/* No answer but the right one, or an error. */
+static void assert_right_or_failed(const answers *a, const answers *right)
+{
+    for (int i = 0; i < a->n && i < right->n; i++)
+        assert_true(a->hash[i] == 0 || a->hash[i] == right->hash[i]);
+    assert_true(a->n == right->n || a->n_failed > 0); /* a search that failed asks no more */
+}
+
+/* An index file, open, and what it answers. */
+typedef struct opened_world {
+    world w;
+    char path[700];
+    size_t size;
+    ek__index_opened file;
+    ek_trace_index index;
+    answers right;
+} opened_world;
+
+static ek_status open_file(opened_world *o)
+{
+    ek_status status = ek__index_file_open(o->path, &o->file, &err);
+    if (status != EK_OK)
+        return status;
+    o->file.trace = strdup(o->w.path[0]);
+    o->file.path = strdup(o->w.path[0]);
+    o->index = (ek_trace_index){.n_files = 1, .file = &o->file};
+    assert_int_equal(ek__index_number(&o->index, &err), EK_OK);
+    return EK_OK;
+}
+
+static void open_one(opened_world *o)
+{
+    index_shape shape = plain;
+    shape.n_events = 6000;
+    open_world(&o->w, &shape, 1);
+    char *name = ek__index_file_name(o->w.path[0], 0);
+    snprintf(o->path, sizeof o->path, "%s/%s/%s", o->w.folder, EK_TRACE_INDEX_FOLDER, name);
+    free(name);
+    assert_int_equal(open_file(o), EK_OK);
+    o->size = o->file.size;
+    ask_everything(&o->index, &o->right);
+    assert_int_equal(o->right.n_failed, 0);
+}
+
+static void flip(const opened_world *o, uint64_t bit)
+{
+    unsigned char byte;
+    int fd = open(o->path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, (off_t)(bit / 8)), 1);
+    byte ^= (unsigned char)(1u << bit % 8);
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)(bit / 8)), 1);
+    close(fd);
+}
+
+/* Wherever a bit is flipped, before the file is opened or behind: what it is part of is refused, and told. */
+static void changed_bytes_are_found(void **state)
+{
+    (void)state;
+    static opened_world o;
+    static answers a;
+    int n_refused = 0, n_failed = 0;
+    open_one(&o);
+    for (int i = 0; i < 32; i++) {
+        uint64_t bit = model_random(&o.w.random, 8 * (i % 4 == 0 ? 16384 : o.size));
+        flip(&o, bit);
+        ask_everything(&o.index, &a); /* of the one that is open: its small sections are in memory */
+        assert_right_or_failed(&a, &o.right);
+        ek__index_file_close(&o.file);
+        if (open_file(&o) != EK_OK) {
+            n_refused++;
+        } else {
+            ask_everything(&o.index, &a);
+            assert_right_or_failed(&a, &o.right);
+            n_failed += a.n_failed > 0;
+            if (a.n_failed == 0)
+                fail_msg("a flip of bit %llu is not noticed", (unsigned long long)bit);
+            ek__index_file_close(&o.file);
+        }
+        flip(&o, bit);
+        assert_int_equal(open_file(&o), EK_OK);
+    }
+    assert_true(n_refused > 0 && n_failed > 0);
+    ask_everything(&o.index, &a);
+    assert_int_equal(a.n_failed, 0);
+    assert_memory_equal(a.hash, o.right.hash, sizeof a.hash);
+    ek__index_file_close(&o.file);
+    close_world(&o.w);
+}
+
+/* A file that is cut while it is open: no signal, and no other answer. */
+static void a_cut_index_is_an_error(void **state)
+{
+    (void)state;
+    static opened_world o;
+    static answers a;
+    open_one(&o);
+    for (int i = 7; i >= 0; i--) {
+        assert_int_equal(truncate(o.path, (off_t)(o.size * (size_t)i / 8)), 0);
+        ask_everything(&o.index, &a);
+        assert_right_or_failed(&a, &o.right);
+        assert_true(a.n_failed > 0);
+        ek__index_opened other;
+        assert_int_equal(ek__index_file_open(o.path, &other, &err), EK_ERR_INPUT);
+    }
+    assert_non_null(strstr(err.message, "too short"));
+    ek__index_file_close(&o.file);
+    close_world(&o.w);
+}
+
 /* ---- layers ---- */
 
 static void check_layer(const ek_trace_index *index, const char *name, const char *layer)
@@ -961,6 +1194,8 @@ int main(void)
         cmocka_unit_test(indices_are_kept_while_they_fit),
         cmocka_unit_test(other_folders_are_taken),
         cmocka_unit_test(what_is_no_trace_is_told),
+        cmocka_unit_test(changed_bytes_are_found),
+        cmocka_unit_test(a_cut_index_is_an_error),
         cmocka_unit_test(layers_of_events_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_index.h"
+#include "index/checks.h"
 #include "index/write.h"
 
 /* ---- allocations that fail ---- */
@@ -1337,6 +1338,29 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+/* Every bit of a block counts, and pieces in any order make up what the whole has. */
+static void every_bit_is_in_a_check(void **state)
+{
+    (void)state;
+    static unsigned char block[EK__CHECK_BYTES];
+    ek__random random = ek__random_seed(7);
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (unsigned char)ek__random_next(&random);
+    uint64_t check = ek__check_of(0, block, sizeof block);
+    for (size_t bit = 0; bit < 8 * sizeof block; bit++) {
+        block[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_true(ek__check_of(0, block, sizeof block) != check);
+        block[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    for (int round = 0; round < 500; round++) {
+        size_t a = ek__random_next(&random) % (sizeof block + 1);
+        size_t b = a + ek__random_next(&random) % (sizeof block + 1 - a);
+        assert_true(ek__check_of(b, block + b, sizeof block - b) + ek__check_of(0, block, a) +
+                        ek__check_of(a, block + a, b - a) ==
+                    check);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1356,6 +1380,7 @@ int main(void)
         cmocka_unit_test(without_memory_no_file_stays),
         cmocka_unit_test(on_a_full_disk_no_file_stays),
         cmocka_unit_test(an_interrupt_leaves_no_file),
+        cmocka_unit_test(every_bit_is_in_a_check),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

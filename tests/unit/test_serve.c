@@ -6,9 +6,13 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -210,7 +214,8 @@ static int64_t number_of(const json_t *object, const char *key)
 static void assert_name(const served *s, uint32_t name, const json_t *text)
 {
     size_t size;
-    const char *own = ek__index_name_text(s->index, name, &size);
+    const char *own;
+    assert_int_equal(ek__index_name_text(s->index, name, &own, &size, NULL), EK_OK);
     assert_int_equal(json_string_length(text), size);
     assert_memory_equal(json_string_value(text), own, size);
 }
@@ -450,7 +455,8 @@ static void events_are_found_at_a_time(void **state)
         for (int i = 0; i < 7; i++) {
             char path[64];
             int64_t time = end / 7 * i;
-            uint32_t own = ek__index_event_at(s->index, row, time);
+            uint32_t own;
+            assert_int_equal(ek__index_event_at(s->index, row, time, &own, NULL), EK_OK);
             snprintf(path, sizeof path, "at?row=%d&time=%lld", row, (long long)time);
             json_t *json = ask_json(s, path);
             assert_true(own == UINT32_MAX ? json_is_null(json) : number_of(json, "index") == own);
@@ -837,6 +843,354 @@ static void addresses_have_a_longest(void **state)
     assert_status(ask(s, path), 414, "a long address");
 }
 
+/* ---- a damaged index ---- */
+
+enum { N_PATHS = 8 };
+
+static void list_paths(const served *s, char path[N_PATHS][160])
+{
+    int rows = ek__index_n_rows(s->index) - 1;
+    long long end = ek__index_end(s->index);
+    snprintf(path[0], 160, "names?names=0-%u", ek__index_n_names(s->index) - 1);
+    snprintf(path[1], 160, "rows?rows=0-%d&begin=0&end=%lld&resolution=0", rows, end);
+    snprintf(path[2], 160, "rows?rows=0-%d&begin=0&end=%lld&resolution=%lld", rows, end, end / 500);
+    snprintf(path[3], 160, "arrows?rows=0-%d&begin=0&end=%lld", rows, end);
+    snprintf(path[4], 160, "at?row=%d&time=%lld", rows / 2, end / 2);
+    snprintf(path[5], 160, "event?row=%d&index=0", rows / 2);
+    snprintf(path[6], 160, "find?text=a&forward=1&time=%lld&row=-1&index=0", end / 3);
+    snprintf(path[7], 160, "sums?rows=0-%d&begin=0&end=%lld", rows / 2, end);
+}
+
+/* @return how many are errors; the others are as before */
+static int ask_again(const served *s, char path[N_PATHS][160], const answer right[N_PATHS])
+{
+    int n_errors = 0;
+    for (int i = 0; i < N_PATHS; i++) {
+        answer a = ask(s, path[i]);
+        if (a.status == 200) {
+            assert_int_equal(a.body_size, right[i].body_size);
+            assert_memory_equal(a.body, right[i].body, a.body_size);
+        } else if (a.status != 500 || !(strstr(a.body, "damaged") || strstr(a.body, "shorter"))) {
+            fail_msg("%s: %.300s", path[i], a.text);
+        }
+        n_errors += a.status != 200;
+        free(a.text);
+    }
+    return n_errors;
+}
+
+static void damage_file(const char *path, int n)
+{
+    struct stat about;
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0 && fstat(fd, &about) == 0);
+    for (int i = 0; i < n; i++) {
+        unsigned char byte;
+        off_t at = (off_t)(random() % about.st_size);
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= (unsigned char)(1u << random() % 8);
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    }
+    close(fd);
+}
+
+/* Bits that change and a file that is cut while it is served: an answer is as before, or an error that says so. */
+static void a_damaged_index_is_told(void **state)
+{
+    served s = *(served *)*state;
+    char folder[] = "/tmp/evenkeel-damage-XXXXXX", command[128], path[N_PATHS][160];
+    answer right[N_PATHS];
+    ek_error err = {0};
+    assert_non_null(mkdtemp(folder));
+    const char *trace = s.folder;
+    const ek_trace_index_options options = {.folder = folder, .n_threads = 1};
+    assert_int_equal(ek_trace_index_open(&trace, 1, &options, NULL, &s.index, NULL, &err), EK_OK);
+    start_server(&s);
+    list_paths(&s, path);
+    for (int i = 0; i < N_PATHS; i++) {
+        right[i] = ask(&s, path[i]);
+        assert_int_equal(right[i].status, 200);
+    }
+    assert_int_equal(ask_again(&s, path, right), 0);
+    for (int cut = 0; cut < 2; cut++) {
+        glob_t files;
+        snprintf(command, sizeof command, "%s/*.ekindex", folder);
+        assert_int_equal(glob(command, 0, NULL, &files), 0);
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            if (cut)
+                assert_int_equal(truncate(files.gl_pathv[i], 5000), 0);
+            else
+                damage_file(files.gl_pathv[i], 20);
+        globfree(&files);
+        assert_true(ask_again(&s, path, right) >= (cut ? 6 : 1));
+        assert_status(ask(&s, "timeline"), 200, "what was read at the start");
+    }
+    ek_server_stop(s.server);
+    ek_trace_index_close(s.index);
+    for (int i = 0; i < N_PATHS; i++)
+        free(right[i].text);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- slow clients ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int count_entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* The count of entries once it does not change for a while: sockets of clients before are still being closed. */
+static int count_when_settled(const char *folder)
+{
+    int n = count_entries(folder);
+    double end = now() + 10;
+    for (double since = now(); now() - since < 0.3 && now() < end;) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        if (count_entries(folder) != n) {
+            n = count_entries(folder);
+            since = now();
+        }
+    }
+    return n;
+}
+
+/* More than the server keeps open; as many files as the system lets a process have may be fewer. */
+enum { SLOW = 700 };
+
+static int open_slow(const served *s, int fd[SLOW])
+{
+    struct rlimit files;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    int n = files.rlim_cur > 3 * SLOW ? SLOW : 300; /* both ends are in this process */
+    for (int i = 0; i < n; i++) {
+        fd[i] = connect_to(s);
+        assert_true(send_all(fd[i], "GET / HTTP/1.1\r\nX: ", (size_t)(i % 20))); /* of some the address is there */
+    }
+    return n;
+}
+
+static void slow_clients_keep_nobody_out(void **state)
+{
+    const served *s = *state;
+    static int fd[SLOW];
+    double opened = now();
+    int n = open_slow(s, fd);
+    for (int i = 0; i < 5; i++) {
+        double begin = now();
+        assert_status(ask(s, "timeline"), 200, "among slow ones");
+        assert_true(now() - begin < 1);
+    }
+    assert_true(now() - opened < 4.5); /* no deadline made room */
+    for (int i = 0; i < n; i++)
+        close(fd[i]);
+}
+
+static bool is_closed(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+/* Bytes that trickle in do not help, nor do requests that are refused; answers do. */
+static void headers_have_a_deadline(void **state)
+{
+    const served *s = *state;
+    enum { TRICKLES, REFUSED, ASKS, N };
+    char refused[128], good[160], answered[8192];
+    snprintf(refused, sizeof refused, "GET /x HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", s->port);
+    snprintf(good, sizeof good, "GET /%s/at?row=0&time=0 HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", s->token, s->port);
+    int fd[N] = {connect_to(s), connect_to(s), connect_to(s)};
+    double begin = now(), closed[N] = {0};
+    assert_true(send_all(fd[TRICKLES], "GET / HTTP/1.1\r\nX: ", 19));
+    for (int round = 0; now() - begin < 7; round++) {
+        const char *sent[N] = {"a", round % 10 ? "" : refused, round % 10 ? "" : good};
+        for (int i = 0; i < N; i++) {
+            if (closed[i] == 0 && !send_all(fd[i], sent[i], strlen(sent[i])))
+                closed[i] = now() - begin;
+            while (i != TRICKLES && closed[i] == 0 && recv(fd[i], answered, sizeof answered, MSG_DONTWAIT) > 0) {
+            }
+            if (closed[i] == 0 && is_closed(fd[i]))
+                closed[i] = now() - begin;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    assert_true(closed[TRICKLES] > 4.5 && closed[TRICKLES] < 6.5);
+    assert_true(closed[REFUSED] > 4.5 && closed[REFUSED] < 6.5);
+    assert_true(closed[ASKS] == 0);
+    for (int i = 0; i < N; i++)
+        close(fd[i]);
+}
+
+/* ---- hostile requests ---- */
+
+/* Bytes that are allocated, whatever the allocator keeps besides. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t heap_in_use(void)
+{
+    return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : mallinfo2().uordblks;
+}
+
+static uint64_t drawn = 88172645463325252u;
+
+static size_t draw(size_t below)
+{
+    drawn ^= drawn << 13, drawn ^= drawn >> 7, drawn ^= drawn << 17;
+    return (size_t)(drawn >> 20) % below;
+}
+
+enum { HOSTILE_ROOM = 400000, N_HOSTILE = 12 };
+
+static size_t add_many(char *text, size_t n, const char *format, size_t times)
+{
+    for (size_t i = 0; i < times; i++)
+        n += (size_t)snprintf(text + n, HOSTILE_ROOM - n, format, i); /* NOLINT */
+    return n;
+}
+
+static size_t add_random(char *text, size_t n, size_t more)
+{
+    for (size_t i = 0; i < more; i++)
+        text[n + i] = (char)draw(256);
+    return n + more;
+}
+
+/* A request of a kind that no page sends. */
+static size_t make_hostile(const served *s, size_t kind, char *text)
+{
+    static const char bad[] = "00000000000000000000000000000000";
+    static const char *const lines[] = {
+        "GET / HTTP/9.9",         "GET /", "GET  / HTTP/1.1", "* * *",  "GET * HTTP/1.1",
+        "GET http://x/ HTTP/1.1", "",      " GET /",          "GET\t/", "\r\n\r\nGET"};
+    static const char *const methods[] = {"POST", "HEAD", "OPTIONS", "CONNECT", "DELETE"};
+    char end[64];
+    const char *token = draw(2) ? s->token : bad;
+    int head = snprintf(end, sizeof end, " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n", s->port);
+    size_t n = 0;
+    switch (kind) {
+    case 0: /* bytes of no meaning */
+        return add_random(text, 0, 1 + draw(2000));
+    case 1: /* a line without end */
+        memset(text, 'a', n = 1 + draw(300000));
+        return n;
+    case 2: /* many arguments */
+    case 3:
+        n = (size_t)sprintf(text, "GET /%s/rows?a=1", kind == 2 ? bad : s->token);
+        n = add_many(text, n, "&a%zu=1", draw(3000));
+        break;
+    case 4: /* another token */
+        n = (size_t)sprintf(text, "GET /%.*s%zx/timeline", (int)draw(32), s->token, draw(99999));
+        break;
+    case 5: /* half of one */
+        n = (size_t)sprintf(text, "GET /%s/timeline%sX: y\r\n", token, end);
+        return draw(n);
+    case 6: /* another method, and content */
+        n = (size_t)sprintf(text, "%s /%s/timeline%sContent-Length: %zu\r\n\r\n", methods[draw(5)], token, end,
+                            draw(100000));
+        return add_random(text, n, draw(5000));
+    case 7: /* many headers, a long one, bytes of no meaning in one */
+        n = (size_t)sprintf(text, "GET /%s/timeline%s", token, end);
+        n = add_many(text, n, "X-%zu: y\r\n", draw(3000));
+        n = add_random(text, n, draw(3) ? 0 : 1 + draw(500));
+        return (size_t)(stpcpy(text + n, "\r\n\r\n") - text);
+    case 8: /* many at once */
+        for (size_t i = draw(60); i > 0; i--)
+            n += (size_t)sprintf(text + n, "GET /%s/%s%s\r\n", draw(2) ? s->token : bad, draw(2) ? "timeline" : "x",
+                                 end);
+        return n;
+    case 9: /* a good one with some bytes changed */
+        n = (size_t)sprintf(text, "GET /%s/rows?rows=0-2&begin=0&end=99&resolution=1%s\r\n", s->token, end);
+        for (size_t i = 1 + draw(5); i > 0; i--)
+            text[draw(n)] = (char)draw(256);
+        return n;
+    case 10: /* no line of HTTP */
+        n = (size_t)sprintf(text, "%s\r\n", lines[draw(10)]);
+        return add_many(text, n, "X-%zu: y\r\n", draw(3));
+    default: /* values that are far too many, or of the longest sizes */
+        n = (size_t)sprintf(text, "GET /%s/find?text=", s->token);
+        n = add_many(text, n, "%%%02zx", draw(1200));
+        n += (size_t)sprintf(text + n, "&forward=1&time=0&row=-1&index=0&rows=0");
+        break;
+    }
+    memcpy(text + n, end, (size_t)head + 1);
+    return (size_t)(stpcpy(text + n + head, "\r\n") - text);
+}
+
+/* Some clients wait for the answer, others take a byte of it or nothing. */
+static void send_hostile(const served *s, size_t number, char *text)
+{
+    char taken[4096];
+    size_t n = make_hostile(s, number % N_HOSTILE, text), patience = draw(3);
+    int fd = connect_to(s);
+    send_all(fd, text, n);
+    if (patience == 1)
+        (void)recv(fd, taken, 1, MSG_DONTWAIT);
+    if (patience == 2) {
+        shutdown(fd, SHUT_WR);
+        while (recv(fd, taken, sizeof taken, 0) > 0) {
+        }
+    }
+    close(fd);
+}
+
+/* EK_HOSTILE_REQUESTS=100000 sends more of them. */
+static void hostile_requests_leave_nothing(void **state)
+{
+    const served *s = *state;
+    const char *asked = getenv("EK_HOSTILE_REQUESTS");
+    size_t total = asked ? strtoull(asked, NULL, 10) : 3000, i = 0;
+    char *text = malloc(HOSTILE_ROOM);
+    assert_non_null(text);
+    assert_true(total >= 100);
+    for (; i < total / 4; i++) /* what is kept between requests is there then */
+        send_hostile(s, i, text);
+    int descriptors = count_when_settled("/proc/self/fd");
+    size_t heap = heap_in_use();
+    for (; i < total; i++)
+        send_hostile(s, i, text);
+    assert_int_equal(count_when_settled("/proc/self/fd"), descriptors);
+    if (heap_in_use() > heap + 16384)
+        fail_msg("%zu bytes more than %zu", heap_in_use() - heap, heap);
+    assert_status(ask(s, "timeline"), 200, "afterwards");
+    free(text);
+}
+
+/* Of a request that libmicrohttpd cannot hold nobody hears the end, until its connection is gone. */
+static void many_arguments_leave_nothing(void **state)
+{
+    const served *s = *state;
+    char *text = malloc(HOSTILE_ROOM);
+    assert_non_null(text);
+    size_t n = add_many(text, (size_t)sprintf(text, "GET /x/x?a=1"), "&a%zu=1", 2000), heap = 0;
+    n += (size_t)sprintf(text + n, " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", s->port);
+    for (int i = 0; i < 40; i++) {
+        free(send_raw(s, text, n).text);
+        if (i == 9) {
+            count_when_settled("/proc/self/fd");
+            heap = heap_in_use();
+        }
+    }
+    count_when_settled("/proc/self/fd");
+    assert_true(heap_in_use() <= heap + 16384);
+    free(text);
+}
+
 /* ---- many at a time ---- */
 
 enum { CLIENTS = 200, REQUESTS = 5 };
@@ -880,39 +1234,6 @@ static void many_are_answered_at_a_time(void **state)
 }
 
 /* ---- the end ---- */
-
-static int count_entries(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    int n = 0;
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The count of entries once it does not change for a while: sockets of clients before are still being closed. */
-static int count_when_settled(const char *folder)
-{
-    int n = count_entries(folder);
-    double end = now() + 10;
-    for (double since = now(); now() - since < 0.3 && now() < end;) {
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        if (count_entries(folder) != n) {
-            n = count_entries(folder);
-            since = now();
-        }
-    }
-    return n;
-}
 
 static void nothing_is_left_of_a_server(void **state)
 {
@@ -1052,6 +1373,11 @@ int main(void)
         cmocka_unit_test(answers_are_bounded),
         cmocka_unit_test(damaged_requests_are_survived),
         cmocka_unit_test(addresses_have_a_longest),
+        cmocka_unit_test(a_damaged_index_is_told),
+        cmocka_unit_test(slow_clients_keep_nobody_out),
+        cmocka_unit_test(headers_have_a_deadline),
+        cmocka_unit_test(many_arguments_leave_nothing),
+        cmocka_unit_test(hostile_requests_leave_nothing),
         cmocka_unit_test(many_are_answered_at_a_time),
         cmocka_unit_test(nothing_is_left_of_a_server),
         cmocka_unit_test(stops_while_it_is_asked),

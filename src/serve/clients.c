@@ -1,0 +1,154 @@
+/* The queue of connections that wait, in the order in which they began to, and a thread that sleeps until the first
+ * one's deadline. What a client has sent and nobody has read yet is not its fault: such a connection is left open, and
+ * begins to wait anew. That cannot be used to stay: what is sent without an end is read, and soon too long. */
+#include "serve/clients.h"
+
+#include <assert.h>
+#include <string.h>
+#include <time.h>
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- the queue; with the lock ---- */
+
+static void append(ek__clients *clients, ek__client *client)
+{
+    assert(!client->waits);
+    client->waits = true;
+    client->since = now();
+    client->before = clients->last;
+    client->after = NULL;
+    *(clients->last ? &clients->last->after : &clients->first) = client;
+    clients->last = client;
+    clients->n++;
+}
+
+static void detach(ek__clients *clients, ek__client *client)
+{
+    assert(client->waits && clients->n > 0);
+    client->waits = false;
+    *(client->before ? &client->before->after : &clients->first) = client->after;
+    *(client->after ? &client->after->before : &clients->last) = client->before;
+    clients->n--;
+}
+
+static bool has_unread(const ek__client *client)
+{
+    int n = 0;
+    return ioctl(client->fd, FIONREAD, &n) == 0 && n > 0;
+}
+
+/* The socket stays open, so that its number cannot become another one's, until its owner has seen the end. */
+static void drop(ek__clients *clients, ek__client *client)
+{
+    detach(clients, client);
+    shutdown(client->fd, SHUT_RDWR);
+}
+
+/* Close whoever has waited longest and sent nothing that is still to be read; never the one that has just come. */
+static void drop_one(ek__clients *clients)
+{
+    ek__client *client = clients->first;
+    while (client != clients->last && has_unread(client))
+        client = client->after;
+    if (client != clients->last)
+        drop(clients, client);
+}
+
+static void drop_late(ek__clients *clients)
+{
+    int64_t latest = now() - clients->deadline;
+    while (clients->first && clients->first->since <= latest) {
+        ek__client *client = clients->first;
+        if (has_unread(client)) {
+            detach(clients, client);
+            append(clients, client);
+        } else {
+            drop(clients, client);
+        }
+    }
+}
+
+/* ---- the thread ---- */
+
+static void *watch(void *argument)
+{
+    ek__clients *clients = argument;
+    pthread_mutex_lock(&clients->lock);
+    while (!clients->stop) {
+        drop_late(clients);
+        if (clients->first) {
+            int64_t at = clients->first->since + clients->deadline;
+            const struct timespec until = {.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000};
+            pthread_cond_timedwait(&clients->changed, &clients->lock, &until);
+        } else {
+            pthread_cond_wait(&clients->changed, &clients->lock);
+        }
+    }
+    pthread_mutex_unlock(&clients->lock);
+    return NULL;
+}
+
+ek_status ek__clients_start(ek__clients *clients, int64_t deadline, int most, ek_error *err)
+{
+    pthread_condattr_t monotonic;
+    assert(deadline >= 1 && most >= 1);
+    *clients = (ek__clients){.deadline = deadline, .most = most};
+    pthread_mutex_init(&clients->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&clients->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int why = pthread_create(&clients->thread, NULL, watch, clients);
+    if (why == 0)
+        return EK_OK;
+    ek__clients_clear(clients);
+    return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the server cannot start a thread: %s", strerror(why));
+}
+
+void ek__clients_stop(ek__clients *clients)
+{
+    pthread_mutex_lock(&clients->lock);
+    clients->stop = true;
+    pthread_cond_signal(&clients->changed);
+    pthread_mutex_unlock(&clients->lock);
+    pthread_join(clients->thread, NULL);
+}
+
+void ek__clients_clear(ek__clients *clients)
+{
+    assert(clients->n == 0);
+    pthread_cond_destroy(&clients->changed);
+    pthread_mutex_destroy(&clients->lock);
+}
+
+/* ---- coming and going ---- */
+
+void ek__clients_wait(ek__clients *clients, ek__client *client)
+{
+    pthread_mutex_lock(&clients->lock);
+    append(clients, client);
+    if (clients->n > clients->most)
+        drop_one(clients);
+    if (clients->first == client) /* the thread has no deadline to wake up for yet */
+        pthread_cond_signal(&clients->changed);
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void ek__clients_leave(ek__clients *clients, ek__client *client)
+{
+    pthread_mutex_lock(&clients->lock);
+    if (client->waits)
+        detach(clients, client);
+    pthread_mutex_unlock(&clients->lock);
+}
