@@ -5,6 +5,7 @@
 #ifndef EVENKEEL_BALANCE_H
 #define EVENKEEL_BALANCE_H
 
+#include "evenkeel/interrupt.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/types.h"
@@ -70,8 +71,7 @@ typedef struct ek_balance_options {
     /** Called a few times a second from the calling thread; may be NULL. */
     void (*progress)(void *user, const ek_balance_progress *progress);
     void *user;
-    /** Set from outside (a signal handler) to end the search; may be NULL. */
-    const volatile int *interrupt;
+    const ek_interrupt *interrupt; /**< ends the search, with the best plan so far; may be NULL */
 } ek_balance_options;
 
 /** Options that depend on the size of the pipeline, for functions that balance pipelines of several sizes: limits,

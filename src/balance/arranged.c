@@ -170,9 +170,8 @@ static ek_status alternate(const pipeline *on, ek_order **order, ek_balance_resu
     double begin = ek__now();
     assert(*order);
     for (int turn = 0; turn < MAX_TURNS; turn++) {
-        const volatile int *interrupt = on->options->interrupt;
         double left = on->options->time_limit - (ek__now() - begin);
-        if (turn > 0 && (left <= 0 || (interrupt && *interrupt)))
+        if (turn > 0 && (left <= 0 || ek_interrupted(on->options->interrupt)))
             break;
         ek_balance_options options = *on->options;
         options.time_limit = fmax(turn + 1 < MAX_TURNS ? left / 2 : left, 1e-3); /* the first turn always runs */

@@ -115,8 +115,7 @@ static void keep_watch(run *r)
     pthread_mutex_lock(&r->lock);
     while (!r->done) {
         double now = ek__now();
-        bool interrupted = search->options->interrupt && *search->options->interrupt;
-        if (now >= deadline || interrupted)
+        if (now >= deadline || ek_interrupted(search->options->interrupt))
             atomic_store(&search->stop, true);
         if (now - reported >= REPORT && !atomic_load(&search->stop)) {
             reported = now;

@@ -221,7 +221,7 @@ static ek_status try_one(ranker *r, int i, ek_error *err)
     ek_error why = {0};
     char name[EK_NAME_SIZE];
     snprintf(name, sizeof name, "%.40s -i %d", one->schedule->name, one->n_chunks);
-    if (in->options.interrupt && *in->options.interrupt)
+    if (ek_interrupted(in->options.interrupt))
         return skip(r, name, "interrupted before it was tried", err);
     double seconds = fmax(in->options.time_limit - (now() - r->start), 0.001) / (r->n - i);
     if (in->next) {

@@ -140,9 +140,8 @@ static void run_value(sweeper *s, int i)
 static void *work(void *user)
 {
     sweeper *s = user;
-    const volatile int *interrupt = s->options.interrupt;
     for (int i; (i = atomic_fetch_add(&s->next, 1)) < s->n;) {
-        if (interrupt && *interrupt)
+        if (ek_interrupted(s->options.interrupt))
             snprintf(s->row[i].impossible, sizeof s->row[i].impossible, "interrupted before it was searched");
         else
             run_value(s, i);

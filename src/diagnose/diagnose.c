@@ -116,7 +116,7 @@ static ek_status search(ek__diagnose *d, ek_error *err)
                                      ek__pool_format(d->out->pool, "under %g %% of a step, so not listed: %s",
                                                      100 * d->options->least_share, d->below),
                                      err);
-    if (!status && d->options->interrupt && *d->options->interrupt)
+    if (!status && ek_interrupted(d->options->interrupt))
         status = ek__bottleneck_note(d,
                                      "the search of better plans was interrupted: what the bubbles, the balance and "
                                      "recomputation could gain may be more than is told",

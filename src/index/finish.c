@@ -146,7 +146,7 @@ static void advance(void *user, uint64_t n)
     double share = f->n_done < f->n_records ? (double)f->n_done / (double)f->n_records : 1;
     if (f->how->progress)
         f->how->progress(f->how->user, share);
-    if (f->how->interrupt && __atomic_load_n(f->how->interrupt, __ATOMIC_RELAXED))
+    if (ek_interrupted(f->how->interrupt))
         __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&f->lock);
 }

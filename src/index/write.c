@@ -52,8 +52,7 @@ static bool go_on(void *user)
 {
     writing *w = user;
     int64_t total = ek__feed_total(w->feed);
-    const bool *interrupt = w->options ? w->options->interrupt : NULL;
-    w->interrupted = interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED);
+    w->interrupted = w->options && ek_interrupted(w->options->interrupt);
     if (total > 0) {
         double share = (double)ek__feed_bytes(w->feed) / (double)total;
         report(w, READING_SHARE * (share < 1 ? share : 1));

@@ -30,7 +30,7 @@ double ek__clock(void)
 bool ek__layout_over(const ek__layout_search *search)
 {
     const ek_layout_options *o = &search->options;
-    return (o->interrupt && *o->interrupt) || ek__clock() - search->start >= o->time_limit;
+    return ek_interrupted(o->interrupt) || ek__clock() - search->start >= o->time_limit;
 }
 
 static void fail(crew *c, ek_status status, const ek_error *err)

@@ -170,7 +170,7 @@ size_t ek__slice_lower(ek__slice slice, int64_t time);
 /** Has the caller asked to stop? The flag may be set by a signal handler or another thread at any time. */
 static inline bool ek__interrupted(const ek_trace_options *options)
 {
-    return options && options->interrupt && __atomic_load_n(options->interrupt, __ATOMIC_RELAXED);
+    return options && ek_interrupted(options->interrupt);
 }
 
 /** Decimal microseconds as nanoseconds, half to even beyond; no double in between. Takes an exponent.
