@@ -56,6 +56,8 @@ const ek_device *ek_devices(int *n)
 const ek_device *ek_device_find(const char *name)
 {
     read_all();
+    if (!name)
+        return NULL;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcasecmp(name, aliases[i][0]) == 0)
             name = aliases[i][1];
@@ -67,6 +69,8 @@ const ek_device *ek_device_find(const char *name)
 
 ek_status ek_device_open(const char *name, const ek_listener *listener, ek_device *out, bool *owns, ek_error *err)
 {
+    if (!name)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no device is named; ek_devices() lists those that are known");
     char all[512] = "";
     int n;
     const ek_device *known = ek_devices(&n), *device = ek_device_find(name);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/threads.h"
 #include "index/finish.h"
 #include "index/output.h"
 #include "index/records.h"
@@ -83,14 +84,6 @@ static void clear(void *part)
     ek__index_part_clear(part);
 }
 
-static int count_threads(const ek_trace_index_options *options)
-{
-    if (options && options->n_threads > 0)
-        return options->n_threads;
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)(n < 64 ? n : 64) : 1;
-}
-
 static ek_status fail(writing *w, ek_error *err)
 {
     if (err)
@@ -102,7 +95,7 @@ static ek_status read_trace(writing *w, ek_error *err)
 {
     ek_status status = ek__feed_open(w->trace_path, &w->feed, err);
     ek__ordered how = {.feed = w->feed,
-                       .n_threads = count_threads(w->options),
+                       .n_threads = ek__thread_count(w->options ? w->options->n_threads : 0),
                        .part_size = sizeof(ek__index_part),
                        .user = w,
                        .fill = fill,
@@ -176,7 +169,7 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
                             .folder = w->folder,
                             .gunzip = ek__feed_gunzip(w->feed),
                             .fd = fd,
-                            .n_threads = count_threads(w->options),
+                            .n_threads = ek__thread_count(w->options ? w->options->n_threads : 0),
                             .bound = w->bound,
                             .header = &w->header,
                             .interrupt = w->options ? w->options->interrupt : NULL,
