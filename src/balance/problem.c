@@ -201,26 +201,11 @@ static void find_reserve(ek__problem *p)
     }
 }
 
-static double largest_activation(const ek_layer *layer)
+double ek__memory_tolerance(const ek_layers *layers, double limit_mb)
 {
-    double most = 0;
-    for (int k = 0; k < EK_N_RECOMPUTE; k++)
-        most = fmax(most, layer->activation_mb[k]);
-    return most;
-}
-
-double ek__memory_tolerance(const ek_layers *layers, const ek_order *order, double limit_mb)
-{
-    double live = 0, held = fabs(layers->const_mb) + fabs(layers->head.parameter_mb) + fabs(layers->tail.parameter_mb);
-    double activations = layers->head.activation_mb[EK_RECOMPUTE_NONE] + layers->tail.activation_mb[EK_RECOMPUTE_NONE];
-    for (int s = 0; s < order->shape.n_stages; s++)
-        for (int i = 0; i < order->live[s].n * order->n_held; i++)
-            live = fmax(live, order->live[s].vectors[i]);
-    for (int b = 0; b < layers->n_body; b++) {
-        held += layers->body[b].n_layers * layers->body[b].parameter_mb;
-        activations += layers->body[b].n_layers * largest_activation(&layers->body[b]);
-    }
-    return fmax(1e-9 * fmax(1.0, limit_mb), 1e-12 * (held + live * activations));
+    double taken_off =
+        fmax(0, -layers->const_mb) + fmax(0, -layers->head.parameter_mb) + fmax(0, -layers->tail.parameter_mb);
+    return fmax(1e-9 * fmax(1.0, limit_mb), 1e-12 * taken_off);
 }
 
 static ek_status check_stage_memory(const double *memory_mb, int n_stages, ek_error *err)
@@ -259,7 +244,7 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
                      .n_more = options->n_more_micro_batches,
                      .full_layers = options->full_layers,
                      .limit_mb = limit_mb,
-                     .tolerance_mb = ek__memory_tolerance(layers, order, limit_mb)};
+                     .tolerance_mb = ek__memory_tolerance(layers, limit_mb)};
     if ((long)p.min_layers * p.n_cells > p.n_layers)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "%d layers cannot give each of %d x %d chunks %d: use fewer stages, a smaller interleave or "

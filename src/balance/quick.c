@@ -419,7 +419,7 @@ ek_status ek_quick_tune(const ek_layers *layers, const ek_order *order, const ek
                 .n_layers = layers->n_layers,
                 .min_layers = min_layers,
                 .limit_mb = memory_limit_mb,
-                .tolerance_mb = ek__memory_tolerance(layers, order, memory_limit_mb)};
+                .tolerance_mb = ek__memory_tolerance(layers, memory_limit_mb)};
     ek_quick quick = {.n_stages = shape->n_stages,
                       .n_layers = layers->n_layers,
                       .n_micro_batches = shape->n_micro_batches,
