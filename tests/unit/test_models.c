@@ -331,19 +331,6 @@ static void balance_sound(ek__random *r, const model *x, const ek_order *order, 
     double step;
     const ek_shape *shape = ek_order_shape(order);
     set_options(r, &options);
-    if (getenv("EK_SHOW")) {
-        fprintf(stderr, "SHOW %s p%d v%d m%d limit %.17g min %d const %.17g trans %d solver %s\n",
-                ek_order_schedule(order)->name, shape->n_stages, shape->n_chunks, shape->n_micro_batches,
-                options.memory_limit_mb, options.min_layers, x->layers.const_mb, x->layers.recompute_transient,
-                options.solver);
-        for (int b = -2; b < x->layers.n_body; b++) {
-            const ek_layer *l = b == -2 ? &x->layers.head : b == -1 ? &x->layers.tail : &x->body[b];
-            fprintf(stderr, "SHOW  n %d par %.17g act", l->n_layers, l->parameter_mb);
-            for (int k = 0; k < 5; k++)
-                fprintf(stderr, " %d:%.17g/%.17g", l->modelled[k], l->activation_mb[k], l->backward_time[k]);
-            fprintf(stderr, " F %g W %g\n", l->forward_time, l->weight_time);
-        }
-    }
     ek_status status = ek_balance(&x->layers, order, &options, &result, &err);
     if (options.min_layers * shape->n_stages * shape->n_chunks > x->layers.n_layers) {
         assert_int_equal(status, EK_ERR_INPUT);
@@ -661,6 +648,73 @@ static void refusals_name_layer_and_member(void **state)
                         "at most 4096");
 }
 
+/* What random models found, by hand. */
+static void expect_smallest_limit(const model *x, const char *solver, double smallest)
+{
+    ek_error err;
+    ek_balance_result result;
+    ek_balance_options options;
+    ek_order *order = plain_order();
+    ek_balance_options_init(&options);
+    options.memory_limit_mb = 100;
+    options.solver = solver;
+    options.proof_limit = 0;
+    assert_int_equal(ek_balance(&x->layers, order, &options, &result, &err), EK_OK);
+    assert_int_equal(result.status, EK_BALANCE_INFEASIBLE);
+    assert_true(close_to(result.smallest_limit_mb, smallest, 0));
+    ek_balance_result_clear(&result);
+    ek_order_free(order);
+}
+
+static void what_is_above_a_limit_does_not_fit(void **state)
+{
+    (void)state;
+    static const char *const solver[] = {"staged", "branch", "exhaustive", "milp"};
+    for (size_t i = 0; i < sizeof solver / sizeof *solver; i++) {
+        model x;
+        plain_model(&x);
+        x.body[0].parameter_mb = x.body[0].activation_mb[EK_RECOMPUTE_NONE] = 0;
+        x.body[0].activation_mb[EK_RECOMPUTE_FULL] = 0;
+        x.layers.head.parameter_mb = 200; /* beside layers that weigh nothing */
+        expect_smallest_limit(&x, solver[i], 200);
+        plain_model(&x);
+        x.body[0].parameter_mb = 0;
+        x.body[0].activation_mb[EK_RECOMPUTE_NONE] = 0;
+        x.body[0].activation_mb[EK_RECOMPUTE_FULL] = 1e9; /* which no plan that fits uses */
+        x.layers.const_mb = 100.0001;
+        expect_smallest_limit(&x, solver[i], 100.0001);
+    }
+}
+
+/* Layers of one kind recomputed in full, then layers of another that are not: each has the other's time 1e12 larger. */
+static void small_times_count_beside_large_ones(void **state)
+{
+    (void)state;
+    model x;
+    ek_error err;
+    ek_order *order;
+    ek_balance_result result;
+    ek_balance_options options;
+    double step;
+    const ek_shape shape = {.n_stages = 1, .n_chunks = 1, .n_micro_batches = 1};
+    assert_int_equal(ek_order_new(ek_schedule_find("1f1b"), &shape, &order, &err), EK_OK);
+    plain_model(&x);
+    x.body[0].forward_time = x.body[0].weight_time = 0;
+    x.body[1] = x.body[0];
+    x.body[0].backward_time[EK_RECOMPUTE_NONE] = x.body[1].backward_time[EK_RECOMPUTE_FULL] = 1e12;
+    x.body[0].backward_time[EK_RECOMPUTE_FULL] = x.body[1].backward_time[EK_RECOMPUTE_NONE] = 0.1234567;
+    x.layers.n_body = 2;
+    x.layers.n_layers = 12;
+    ek_balance_options_init(&options);
+    options.solver = "exhaustive";
+    assert_int_equal(ek_balance(&x.layers, order, &options, &result, &err), EK_OK);
+    assert_true(close_to(result.step_time, 12 * 0.1234567, 0));
+    assert_true(agrees(order, &x.layers, &result.plan, &step));
+    assert_true(close_to(result.step_time, step, 0));
+    ek_balance_result_clear(&result);
+    ek_order_free(order);
+}
+
 /* ---- options ---- */
 
 typedef struct asked {
@@ -810,8 +864,9 @@ static void plans_that_do_not_belong_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_name_layer_and_member),  cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(unknown_names_are_refused),       cmocka_unit_test(plans_that_do_not_belong_are_refused),
+        cmocka_unit_test(refusals_name_layer_and_member),      cmocka_unit_test(what_is_above_a_limit_does_not_fit),
+        cmocka_unit_test(small_times_count_beside_large_ones), cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(unknown_names_are_refused),           cmocka_unit_test(plans_that_do_not_belong_are_refused),
         cmocka_unit_test(every_model_is_refused_or_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
