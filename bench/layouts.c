@@ -71,7 +71,7 @@ static double bound_seconds(const ek_job *job, const search_case *c)
     double seconds = bench_now() - begin;
     ek__space_clear(&s.space);
     free(s.candidate);
-    for (int i = 0; i < EK__MOST_LAYOUT_THREADS; i++)
+    for (int i = 0; i < EK__MOST_THREADS; i++)
         ek_cost_cache_free(s.cache[i]);
     return seconds;
 }

@@ -15,6 +15,7 @@
 #include "page.h"
 #include "progress.h"
 #include "run_read.h"
+#include "search.h"
 #include "warnings.h"
 
 enum { MAX_SOURCES = 1024 };
@@ -213,7 +214,7 @@ static bool answer(command *c)
                                       .listener = &listener,
                                       .progress = cli_progress_show,
                                       .progress_user = &progress,
-                                      .interrupted = &progress.interrupted};
+                                      .interrupt = &cli_interrupt};
     ek_status status = ek_calibrate(&input, &calibration, &err);
     cli_progress_end(&progress);
     free(heard.said.at);

@@ -245,7 +245,7 @@ static int diagnose(command *c, ek_run_evidence *f)
         return EXIT_NO;
     }
     cli_catch_interrupt();
-    c->options.interrupt = &cli_interrupted;
+    c->options.interrupt = &cli_interrupt;
     ek_status status = ek_diagnose(&f->input, &c->options, &diagnosis, &err);
     cli_release_interrupt();
     if (status) {

@@ -264,7 +264,7 @@ static bool search(command *c, found *f)
     f->time_limit = o->time_limit;
     o->progress = show;
     o->user = f;
-    o->interrupt = &cli_interrupted;
+    o->interrupt = &cli_interrupt;
     cli_progress_begin(&f->progress);
     ek_status status = ek_layout_search(&f->searched, &f->device, o, &f->result, &err);
     bool wanted = !c->quiet || strcmp(c->format, "json") == 0;

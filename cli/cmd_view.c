@@ -210,7 +210,7 @@ static bool report_page(const command *c, const char *path, bool replaces)
 
 static bool read_set(const command *c, const ek_view_files *other, ek_view_files *set)
 {
-    return cli_view_read(&c->how, other, set) && !cli_interrupted;
+    return cli_view_read(&c->how, other, set) && !ek_interrupted(&cli_interrupt);
 }
 
 typedef struct page {

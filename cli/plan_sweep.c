@@ -132,7 +132,7 @@ int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
                                    .options = c->layout,
                                    .done = show,
                                    .user = &s};
-    input.options.interrupt = &cli_interrupted;
+    input.options.interrupt = &cli_interrupt;
     cli_progress_begin(&f->progress);
     ek_status status = ek_layout_sweep_run(&f->searched, &f->device, &input, &found, &err);
     cli_progress_end(&f->progress);

@@ -8,14 +8,11 @@
 #include "options.h"
 #include "search.h"
 
-/* The reader asks for a flag of its own; a signal sets the one that all commands share. */
 void cli_progress_show(void *progress, double share, const char *what)
 {
     enum { WIDTH = 30, EIGHTHS = 8 };
     static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     cli_progress *p = progress;
-    if (cli_interrupted)
-        __atomic_store_n(&p->interrupted, true, __ATOMIC_RELAXED);
     double now = cli_now();
     if (!p->terminal || now - p->last < 0.1)
         return;
@@ -63,7 +60,6 @@ void cli_progress_begin(cli_progress *progress)
 {
     cli_progress_init(progress);
     progress->catches = true;
-    cli_interrupt_sets(&progress->interrupted);
     cli_catch_interrupt();
 }
 
@@ -72,13 +68,12 @@ void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options)
     cli_progress_begin(progress);
     options->progress = cli_progress_show;
     options->user = progress;
-    options->interrupt = &progress->interrupted;
+    options->interrupt = &cli_interrupt;
 }
 
 void cli_progress_end(cli_progress *progress)
 {
     cli_release_interrupt();
-    cli_interrupt_sets(NULL);
     progress->catches = false;
     wipe(progress);
 }

@@ -9,7 +9,7 @@
 #include "evenkeel/types.h"
 
 typedef struct cli_progress {
-    bool interrupted, terminal, shown;
+    bool terminal, shown;
     bool catches; /**< Ctrl-C: between begin and end */
     double last;
     ek_listener listener; /**< for the work: prints warnings beside the bar */
@@ -19,9 +19,9 @@ typedef struct cli_progress {
 /** For work that may begin later: its listeners alone. */
 void cli_progress_init(cli_progress *progress);
 /** Begin: Ctrl-C is caught from here on. The work gets cli_progress_show() with `progress` as its user, and
- *  &progress->interrupted. */
+ *  &cli_interrupt. */
 void cli_progress_begin(cli_progress *progress);
-/** Draws the bar; takes what a signal said to the flag of this work. */
+/** Draws the bar. */
 void cli_progress_show(void *progress, double share, const char *what);
 /** Begin, with `options` of a reader of traces filled. */
 void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options);

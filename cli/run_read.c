@@ -37,11 +37,11 @@ bool cli_run_read(const cli_run_reading *c, ek_run_evidence *out)
                                 .traces_begin = begin_traces,
                                 .progress = cli_progress_show,
                                 .user = &progress,
-                                .interrupt = &progress.interrupted};
+                                .interrupt = &cli_interrupt};
     ek_status status = ek_run_read(&how, out, &err);
     if (progress.catches)
         cli_progress_end(&progress);
-    if (status && !cli_interrupted)
+    if (status && !ek_interrupted(&cli_interrupt))
         cli_error(&err, "%s", err.message);
     return status == EK_OK;
 }

@@ -16,21 +16,17 @@ double cli_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-volatile int cli_interrupted;
+ek_interrupt cli_interrupt;
 static volatile double interrupted_at;
-static bool *volatile also_set; /* of the work under way; NULL: none asks */
 static struct sigaction before, before_end[2];
 static const int ends[] = {SIGTERM, SIGHUP};
 
 /* One that follows at once is the same one: a terminal or `timeout` may signal both the process and its group. */
 static void interrupt(int signal_number)
 {
-    if (!cli_interrupted) {
+    if (!ek_interrupted(&cli_interrupt)) {
         interrupted_at = cli_now();
-        cli_interrupted = 1;
-        bool *flag = also_set;
-        if (flag)
-            __atomic_store_n(flag, true, __ATOMIC_RELAXED);
+        ek_interrupt_set(&cli_interrupt);
     } else if (cli_now() - interrupted_at > 0.5) {
         ek_temporaries_remove();
         _exit(128 + signal_number);
@@ -71,11 +67,6 @@ void cli_clear_up_at_ends(void)
     for (int i = 1; i <= SIGRTMAX; i++)
         if (!spares(i) && sigaction(i, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
             sigaction(i, &action, NULL);
-}
-
-void cli_interrupt_sets(bool *flag)
-{
-    also_set = flag;
 }
 
 void cli_catch_interrupt(void)
@@ -143,7 +134,7 @@ ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm)
 {
     ek_balance_options options = search->options;
     options.comm = *comm;
-    options.interrupt = &cli_interrupted;
+    options.interrupt = &cli_interrupt;
     options.user = search;
     options.progress = search->terminal ? show_progress : NULL;
     options.time_limit = cli_search_left(search);

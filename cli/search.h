@@ -4,6 +4,7 @@
 #define EK_CLI_SEARCH_H
 
 #include "cluster.h"
+#include "evenkeel/interrupt.h"
 #include "options.h"
 
 typedef struct cli_search {
@@ -27,16 +28,13 @@ double cli_search_left(const cli_search *search);
 /** Catch Ctrl-C (the first ends the search, a later one the program) until cli_release_interrupt(). */
 void cli_catch_interrupt(void);
 void cli_release_interrupt(void);
-/** A flag that a caught signal sets at once beside cli_interrupted; NULL: none any more. It must outlive this setting.
- */
-void cli_interrupt_sets(bool *flag);
 /** The same for SIGTERM, and for SIGHUP where it is not ignored: for what must not leave files behind. */
 void cli_catch_ends(void);
 void cli_release_ends(void);
 /** Let every signal that ends the process remove its temporary files first; one that is ignored stays so. */
 void cli_clear_up_at_ends(void);
 /** Set by a caught Ctrl-C, or another signal that is caught. */
-extern volatile int cli_interrupted;
+extern ek_interrupt cli_interrupt;
 
 /** The options of a run with all of the time that is left, the progress line and Ctrl-C; without lists by stage. */
 ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm);

@@ -16,7 +16,7 @@ bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run 
     cli_progress_begin(&progress);
     cli_catch_ends(); /* the index is in a temporary folder */
     const ek_trace_index_options options = {
-        .n_threads = n_threads, .progress = cli_progress_show, .user = &progress, .interrupt = &progress.interrupted};
+        .n_threads = n_threads, .progress = cli_progress_show, .user = &progress, .interrupt = &cli_interrupt};
     ek_status status = ek_view_index_open(path, n_paths, run, &options, out, &err);
     cli_release_ends();
     cli_progress_end(&progress);

@@ -23,7 +23,7 @@ static ek_view_reading reading_of(const cli_view_how *how, const ek_job_override
                                      .traces_begin = begin_traces,
                                      .progress = cli_progress_show,
                                      .user = progress,
-                                     .interrupt = &progress->interrupted},
+                                     .interrupt = &cli_interrupt},
                              .plan_warnings = &cli_listener,
                              .model = {.init = model->init, .layers = model->layers, .name = model->name},
                              .times = model->times,
@@ -35,8 +35,7 @@ static ek_view_reading reading_of(const cli_view_how *how, const ek_job_override
                                        .schedule = model->schedule,
                                        .comm = model->comm,
                                        .memory_limit_mb = model->memory_given ? model->memory_mb : 0},
-                             .p2p_given = model->p2p_given,
-                             .interrupt = &cli_interrupted};
+                             .p2p_given = model->p2p_given};
 }
 
 bool cli_view_read(const cli_view_how *how, const ek_view_files *other, ek_view_files *set)
@@ -51,7 +50,7 @@ bool cli_view_read(const cli_view_how *how, const ek_view_files *other, ek_view_
     bool in_traces = progress.catches && !set->evidence.input.trace;
     if (progress.catches)
         cli_progress_end(&progress);
-    if (status && !(cli_interrupted && in_traces))
+    if (status && !(ek_interrupted(&cli_interrupt) && in_traces))
         cli_error(&err, "%s", err.message);
     return status == EK_OK;
 }

@@ -115,6 +115,14 @@ check 'src prints no real number with a function of libc' \
             if (call ~ /%[-+ #0-9.*]*l?[fgeEG]/) print FILENAME ":" line
             call = ""
         }' {} +)"
+# What a program around the library would notice: one way of starting threads, which knows how many there may be, one of
+# calling LAPACK, which prints when memory is out, and one kind of flag that ends work.
+check 'threads are started and counted, and LAPACK is called, in src/base alone' \
+    "$(grep -rnE '\b(pthread_create|LAPACKE_[a-z_]+)\(|_SC_NPROCESSORS' src --include='*.c' | grep -v '^src/base/')"
+check 'LAPACK gets its work space from the caller, so that it has nothing to print' \
+    "$(grep -rnE '\bLAPACKE_[a-z_]+\(' src --include='*.c' | grep -vE 'LAPACKE_[a-z]+_work\(')"
+check 'work is ended by an ek_interrupt alone' \
+    "$(grep -nE '\*(interrupt|interrupted|stop)\b' include/evenkeel/*.h | grep -v 'ek_interrupt \*')"
 
 # Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
 asserting='balance simulate memory model index'

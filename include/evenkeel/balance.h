@@ -5,6 +5,7 @@
 #ifndef EVENKEEL_BALANCE_H
 #define EVENKEEL_BALANCE_H
 
+#include "evenkeel/interrupt.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/types.h"
@@ -70,8 +71,7 @@ typedef struct ek_balance_options {
     /** Called a few times a second from the calling thread; may be NULL. */
     void (*progress)(void *user, const ek_balance_progress *progress);
     void *user;
-    /** Set from outside (a signal handler) to end the search; may be NULL. */
-    const volatile int *interrupt;
+    const ek_interrupt *interrupt; /**< ends the search, with the best plan so far; may be NULL */
 } ek_balance_options;
 
 /** Options that depend on the size of the pipeline, for functions that balance pipelines of several sizes: limits,
@@ -117,15 +117,17 @@ void ek_balance_options_init(ek_balance_options *options);
 /**
  * The plan with the shortest simulated step among those whose simulated peak stays within the limit.
  *
- * @param layers   the model
+ * @param layers   the model; passes ek_layers_check()
  * @param order    of the schedule, for the plan's stages and chunks
  * @param options  borrowed for the call
  * @param out      ek_balance_result_clear() frees it; untouched on failure
- * @return EK_OK with a status (infeasible and out-of-time are results); EK_ERR_INPUT for options that are out of range
- *         or contradict the model (fewer layers than chunks need); EK_ERR_SYSTEM where no thread can be started;
- *         EK_ERR_MEMORY.
+ * @return EK_OK with a status (infeasible and out-of-time are results); EK_ERR_INPUT for a model that
+ *         ek_layers_check() refuses, and for options that are out of range, not numbers, of a name that is not known,
+ * or contradict the model (fewer layers than chunks need); EK_ERR_SYSTEM where no thread can be started; EK_ERR_MEMORY.
  * Cost: until the search ends by its own criterion, at most options.time_limit. Starts options.n_threads threads. Calls
- * run side by side, but for the solver "milp": CBC solves one problem at a time.
+ * run side by side, but for the solver "milp": CBC solves one problem at a time, so searches wait for one another,
+ * within their time limits. While it solves, CBC takes SIGINT for itself and ends; the handler before it is there again
+ * afterwards. Threads that are started block all signals.
  * The same inputs, options and seed give the same plan, whatever the number of threads, unless the clock ended it.
  */
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
@@ -155,8 +157,9 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
  *
  * @param options  comm, slowdown, micro_batch_scale, activation_limit and the memory limits (0: none) matter
  * @param out      ek_order_free() frees it; untouched on failure
- * @return as ek_order_new_for(). Cost: ek_order_new_for() and, where the schedule makes its order for times, that twice
- *         with a simulation of each: O(blocks).
+ * @return as ek_order_new_for(); EK_ERR_INPUT for what ek_simulate() refuses of model, plan and options too, where the
+ *         schedule makes its order for times. Cost: ek_order_new_for() and, where the schedule makes its order for
+ * times, that twice with a simulation of each: O(blocks).
  */
 ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const ek_schedule *schedule,
                             const ek_shape *shape, const ek_balance_options *options, ek_order **out, ek_error *err);

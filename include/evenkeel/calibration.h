@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "evenkeel/device.h"
+#include "evenkeel/interrupt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -229,7 +230,7 @@ typedef struct ek_calibrate_input {
     const ek_listener *listener;
     void (*progress)(void *user, double share, const char *what); /**< may be NULL */
     void *progress_user;
-    const bool *interrupted; /**< may be NULL */
+    const ek_interrupt *interrupt; /**< may be NULL */
 } ek_calibrate_input;
 
 /**

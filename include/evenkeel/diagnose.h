@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/interrupt.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -102,8 +103,8 @@ typedef struct ek_diagnose_options {
     double least_share; /**< of the step, below which nothing is reported; 0: 0.01 */
     double seconds;     /**< for the balancer; 0: 5 */
     int n_threads;
-    const volatile int *interrupt; /**< set from outside (a signal handler) to end the search of better plans: the
-                                      diagnosis is then made with what was found; may be NULL */
+    const ek_interrupt *interrupt; /**< ends the search of better plans: the diagnosis is then made with what was found;
+                                      may be NULL */
 } ek_diagnose_options;
 
 /**

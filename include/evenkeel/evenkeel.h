@@ -16,6 +16,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "evenkeel/guide.h"
+#include "evenkeel/interrupt.h"
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_check.h"
 #include "evenkeel/ir_files.h"

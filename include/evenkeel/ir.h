@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/interrupt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -167,7 +168,7 @@ typedef struct ek_ir_options {
     /** Called now and then; NULL without. */
     void (*progress)(void *user, double share, const char *what);
     void *user;
-    const bool *interrupt; /**< set to stop; NULL without */
+    const ek_interrupt *interrupt; /**< may be NULL */
 } ek_ir_options;
 
 /**

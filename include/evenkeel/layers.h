@@ -127,6 +127,25 @@ ek_status ek_layers_read(const char *path, const ek_times *times, const ek_liste
  */
 ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err);
 
+/**
+ * Is the model one that can be balanced and simulated? For models that were filled in memory; those of the readers are
+ * checked already. ek_balance(), ek_simulate() and whatever else calculates with a model check it by themselves.
+ *
+ *   - 1..EK_MAX_BODY_KINDS kinds of body layer of 1..EK_MAX_LAYERS layers each, which add up to n_layers, at most
+ *     EK_MAX_LAYERS
+ *   - names end within their array
+ *   - every time, of the kinds that are not modelled too, is a number from 0 to 1e12; weight_time is at most the
+ * backward_time of each modelled kind, of NONE in head and tail
+ *   - every activation is a number from 0 to 1e9 MB, so is parameter_mb of a body layer; parameter_mb of head and tail,
+ *     which a decomposition may leave negative, and const_mb are from -1e9 to 1e9 MB
+ *   - one kind of recomputation is modelled at least, and those that are modelled are so in every body layer; with
+ *     recompute_transient NONE is among those of every body layer
+ *   - fit has residuals where it says so
+ *
+ * @return EK_OK; EK_ERR_INPUT naming the layer, the member and its value. O(body kinds).
+ */
+ek_status ek_layers_check(const ek_layers *layers, ek_error *err);
+
 /** A model of which nothing is known but its number of layers, to read plans of it: every kind counts as modelled, all
  *  times and memory are 0. `body` is its one body kind, filled and borrowed; so it is not for ek_layers_clear(). */
 ek_layers ek_layers_bare(int n_layers, ek_layer *body);

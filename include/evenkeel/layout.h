@@ -10,6 +10,7 @@
 #define EVENKEEL_LAYOUT_H
 
 #include "evenkeel/estimate.h"
+#include "evenkeel/interrupt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,7 +90,7 @@ typedef struct ek_layout_options {
     int n_threads;                                                    /**< 0: all cores */
     void (*progress)(void *user, const ek_layout_progress *progress); /**< a few times a second; NULL */
     void *user;
-    const volatile int *interrupt; /**< set from outside to end the search; NULL */
+    const ek_interrupt *interrupt; /**< ends the search, with the best plans so far; may be NULL */
     /** The job as its file has it, where the one that is searched has other patterns to recompute
      *  (ek_layout_offer_sets()): settings and `today` are of this one. NULL: it is the one that is searched. */
     const ek_job *file;

@@ -66,13 +66,16 @@ typedef struct ek_memory_layer {
     int64_t transient[EK_N_RECOMPUTE]; /**< the most its backward holds besides what is kept at its start */
 } ek_memory_layer;
 
+/** Of bytes: nothing is known of them. */
+#define EK_MEMORY_UNKNOWN INT64_MIN
+
 typedef struct ek_memory {
     int n_stages;
     ek_memory_stage *stage; /**< [n_stages] */
     int64_t limit;          /**< bytes; 0: none is known */
     bool ended_early;       /**< options.over() said so: some actual peaks are 0, and fits is false */
     bool fits;              /**< every actual peak within the limit; true without a limit */
-    int64_t margin;         /**< limit minus the largest actual peak */
+    int64_t margin;         /**< limit minus the largest actual peak; EK_MEMORY_UNKNOWN without a limit */
     int fullest;            /**< stage of the largest actual peak */
     int n_layer_kinds;
     ek_memory_layer layer_kind[4];

@@ -73,8 +73,15 @@ ek_chunk_mix ek_plan_mix(const ek_plan *plan, int chunk, int stage);
 int ek_plan_offset(const ek_plan *plan, int n_layers, int chunk, int stage);
 
 /**
+ * Does the plan place so many layers, each once, with lists within their chunks?
+ * @return EK_OK; EK_ERR_INPUT naming stage and chunk, or for numbers of stages and chunks outside the limits of
+ *         layers.h. O(stages x chunks).
+ */
+ek_status ek_plan_check_layers(const ek_plan *plan, int n_layers, ek_error *err);
+
+/**
  * Is the plan one of this model: every layer placed once, lists within the chunk, only modelled kinds?
- * @return EK_OK or EK_ERR_INPUT naming stage and chunk. O(stages x chunks).
+ * @return as ek_plan_check_layers(). O(stages x chunks).
  */
 ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *err);
 

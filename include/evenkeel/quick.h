@@ -69,9 +69,9 @@ typedef struct ek_quick {
  * @param comm             of the simulated steps; NULL for none
  * @param memory_limit_mb  of every stage, > 0
  * @param min_layers       of a stage, 0 or more
- * @return EK_OK, also when nothing fits; EK_ERR_INPUT for another order, a model with several kinds of body layer or
- *         whose memory with or without full recomputation is not known, or fewer layers than min_layers asks for;
- *         EK_ERR_MEMORY. O(stages^2 x layers log layers).
+ * @return EK_OK, also when nothing fits; EK_ERR_INPUT for what ek_simulate() refuses, another order, a model with
+ * several kinds of body layer or whose memory with or without full recomputation is not known, or fewer layers than
+ * min_layers asks for; EK_ERR_MEMORY. O(stages^2 x layers log layers).
  */
 ek_status ek_quick_tune(const ek_layers *layers, const ek_order *order, const ek_comm *comm, double memory_limit_mb,
                         int min_layers, ek_quick *out, ek_error *err);

@@ -90,10 +90,10 @@ typedef struct ek_choice {
  * one that comes after `options.interrupt` was set, is listed in `ranking.skipped` with the reason.
  *
  * @param out  ek_choice_clear() frees it; untouched on failure
- * @return EK_OK, also when no candidate could be tried; EK_ERR_INPUT for a shape or numbers of chunks outside their
- *         ranges; EK_ERR_MEMORY. Cost: ek_balance_arranged() for every candidate, at most about
- *         `options.time_limit` seconds in all.
- * Reentrant. `options.progress` and `next` are called from the calling thread.
+ * @return EK_OK, also when no candidate could be tried; EK_ERR_INPUT for a model that ek_layers_check() refuses, and
+ *         for options, a shape or numbers of chunks outside their ranges; EK_ERR_MEMORY. Cost: ek_balance_arranged()
+ * for every candidate, at most about `options.time_limit` seconds in all. Reentrant. `options.progress` and `next` are
+ * called from the calling thread.
  */
 ek_status ek_rank_schedules(const ek_ranking_input *input, ek_choice *out, ek_error *err);
 /** Free order, plan and ranking; then as zeroed. */

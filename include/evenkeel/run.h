@@ -9,6 +9,7 @@
 #include "evenkeel/collect.h"
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/interrupt.h"
 #include "evenkeel/ir_check.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/train_log.h"
@@ -35,8 +36,8 @@ typedef struct ek_run_reading {
     void (*traces_begin)(void *user);
     /** As in ek_trace_options, for the traces. */
     void (*progress)(void *user, double share, const char *what);
-    void *user; /**< of both */
-    const bool *interrupt;
+    void *user;                    /**< of both */
+    const ek_interrupt *interrupt; /**< may be NULL */
 } ek_run_reading;
 
 /** What was read. Zeroed to begin with; stays where it is, since `input` points into it. */

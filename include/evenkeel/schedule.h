@@ -105,7 +105,7 @@ static inline bool ek_schedule_is_interleaved(const ek_schedule *schedule)
 /** The limit of live activations a schedule's order is made for when none is given; 0 when it has none. */
 double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages);
 
-/** By name, or NULL. O(schedules). */
+/** By name; NULL for one it does not know, and for NULL. O(schedules). */
 const ek_schedule *ek_schedule_find(const char *name);
 
 /** The first of the list in a family with a placement; NULL: none. O(schedules). */

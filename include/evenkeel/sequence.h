@@ -51,8 +51,8 @@ int ek_sequence_pieces(const ek_job *job, int k, const ek_listener *listener);
  * @param listener  told of FULL taken away, of memory cut at zero, of activations that are less than 2 kv and of
  * context parallelism, which the formulas do not know; may be NULL
  * @param out       filled on success; ek_layers_clear() frees it
- * @return EK_OK; EK_ERR_INPUT when a body layer knows no kind of recomputation but FULL; EK_ERR_MEMORY.
- *         O(layers).
+ * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses, k below 1, and when a body layer knows no
+ * kind of recomputation but FULL; EK_ERR_MEMORY. O(layers).
  */
 ek_status ek_layers_split_sequence(const ek_layers *in, const ek_job *job, int k, const ek_listener *listener,
                                    ek_layers *out, ek_error *err);

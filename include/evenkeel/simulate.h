@@ -41,7 +41,8 @@ typedef struct ek_order ek_order;
  * @param profile  what an order that depends on times and memory (`arrange`) is made for; of other schedules only
  *                 weight_share matters. Borrowed for the call. NULL: equal chunks with F = B = W = activation = 1/v, no
  *                 transfers, weight_share EK_WEIGHT_SHARE and a limit of ek_schedule_activation_limit()
- * @return EK_OK; EK_ERR_INPUT for a shape outside the limits, an order that deadlocks (the message names the stages
+ * @return EK_OK; EK_ERR_INPUT for a schedule that is NULL, as ek_schedule_find() gives for a name it does not know, a
+ *         shape outside the limits, an order that deadlocks (the message names the stages
  *         that wait for one another) or one that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
  * memory.
  */
@@ -68,7 +69,7 @@ double ek_order_weight_share(const ek_order *order);
  * Micro-batches of different length: every block of micro-batch b takes factor[b] times its duration and holds
  * factor[b] times its activation. Transfers stay as they are. To be called before threads share the order.
  *
- * @param factor  [n_micro_batches], finite and positive; copied. NULL: all 1 again
+ * @param factor  [n_micro_batches], 1e-9 to 1e9; copied. NULL: all 1 again
  * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY; the order is unchanged on failure. O(blocks).
  */
 ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek_error *err);
@@ -77,7 +78,7 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
  * Stages of different speed: every block on stage s takes slowdown[s] times its duration (1 / the stage's speed).
  * Memory and transfers stay as they are. To be called before threads share the order.
  *
- * @param slowdown  [n_stages], finite and positive; copied. NULL: all 1 again
+ * @param slowdown  [n_stages], 1e-9 to 1e9; copied. NULL: all 1 again
  * @return EK_OK; EK_ERR_INPUT, also where micro-batches run both ways and stages s and p-1-s, which hold the same
  *         chunks, differ; EK_ERR_MEMORY. The order is unchanged on failure. O(stages x chunks).
  */
@@ -153,10 +154,13 @@ typedef struct ek_timeline {
 /**
  * Run a plan and keep everything.
  *
- * @param plan  holds the model's layers, with the order's stages and chunks. Kinds of recomputation that `layers` does
- * not model run with the numbers it has for them; ek_plan_check() refuses them
- * @param comm  NULL for none
- * @return EK_OK, EK_ERR_INPUT for a shape mismatch, EK_ERR_MEMORY. O(blocks).
+ * @param plan    holds the model's layers, with the order's stages and chunks. Kinds of recomputation that `layers`
+ *                does not model run with the numbers it has for them; ek_plan_check() refuses them
+ * @param layers  passes ek_layers_check()
+ * @param comm    times from 0 to 1e12; NULL for none
+ * @return EK_OK; EK_ERR_INPUT for a plan of another shape or with other layers, a model that ek_layers_check() refuses,
+ *         times of `comm` out of range, and chunks whose weight gradient takes longer than their whole backward pass,
+ *         which kinds that are not modelled can have; EK_ERR_MEMORY. O(blocks).
  */
 ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                       ek_timeline *out, ek_error *err);

@@ -94,10 +94,11 @@ typedef struct ek_sweep_input {
  *
  * @param out  ek_sweep_clear() frees it; untouched on failure. A value that cannot be searched, and one that comes
  *             after `options.interrupt` was set, has its reason in `impossible`.
- * @return EK_OK; EK_ERR_INPUT for values outside their range or out of order, for pieces without `job` and for
- *         layers that cannot be cut into pieces; EK_ERR_SYSTEM when no thread can be started; EK_ERR_MEMORY. Cost:
- *         ek_balance_arranged() for every value, at most about `options.time_limit` seconds in all.
- * Reentrant. With the solver `milp`, which solves one model at a time, values are searched one after the other.
+ * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses, for values and options outside their range,
+ *         values out of order, for pieces without `job` and for layers that cannot be cut into pieces; EK_ERR_SYSTEM
+ * when no thread can be started; EK_ERR_MEMORY. Cost: ek_balance_arranged() for every value, at most about
+ * `options.time_limit` seconds in all. Reentrant. With the solver `milp`, which solves one model at a time, values are
+ * searched one after the other.
  */
 ek_status ek_sweep_run(const ek_sweep_input *input, ek_sweep *out, ek_error *err);
 /** Free the rows with their plans; then as zeroed. */

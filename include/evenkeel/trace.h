@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/interrupt.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -690,8 +691,7 @@ typedef struct ek_trace_options {
     /** Called now and then, from any thread but never from two at once; NULL without. */
     void (*progress)(void *user, double share, const char *what);
     void *user;
-    /** Set to stop, from `progress`, a signal handler or another thread (there as an atomic); NULL without. */
-    const bool *interrupt;
+    const ek_interrupt *interrupt; /**< may be NULL */
 } ek_trace_options;
 
 /**

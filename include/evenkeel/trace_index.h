@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/interrupt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -74,7 +75,7 @@ typedef struct ek_trace_index_options {
     /** Called now and then, from any thread but never from two at once; NULL without. */
     void (*progress)(void *user, double share, const char *what);
     void *user;
-    const bool *interrupt; /**< as in ek_trace_options */
+    const ek_interrupt *interrupt; /**< may be NULL */
 } ek_trace_index_options;
 
 /** What opening did. */

@@ -60,7 +60,8 @@ typedef struct ek_uniform_run {
  *               schedule that makes its order for a limit; the others run as they are, and `peak` says whether they
  *               keep it
  * @param out    ek_uniform_run_clear() frees it; untouched on failure
- * @return EK_OK; EK_ERR_INPUT for a shape the schedule is not defined for or a limit without an order; EK_ERR_MEMORY.
+ * @return EK_OK; EK_ERR_INPUT for a shape the schedule is not defined for, times, shares and limits out of range, or a
+ *         limit without an order; EK_ERR_MEMORY.
  *         Cost: ek_order_new_for() and ek_simulate().
  */
 ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape, const ek_uniform *times,

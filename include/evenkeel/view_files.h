@@ -54,8 +54,7 @@ typedef struct ek_view_reading {
     ek_model_files model; /**< of plans: files that are named for it, else those beside the plans are taken */
     const char *times;    /**< of that model, as ek_times_parse() takes them; NULL */
     ek_case_options plans;
-    bool p2p_given;                /**< plans.comm has a time that was given; else that of the init file counts */
-    const volatile int *interrupt; /**< set from outside: ends the search of the diagnosis; may be NULL */
+    bool p2p_given; /**< plans.comm has a time that was given; else that of the init file counts */
 } ek_view_reading;
 
 /** Files, and the runs they became. Zeroed to begin with, but for the members below; stays where it is, since its parts

@@ -15,6 +15,7 @@
 #include "balance/solvers.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/threads.h"
 #include "evenkeel/layers.h"
 
 /* Tuned on the cases of bench/: steps grow with the cells, work is bounded so that the default ends in seconds. */
@@ -500,16 +501,7 @@ static void run_round(ek__search *search, batch *batches, int n)
     round_of_batches r = {.batches = batches, .n = n};
     assert(n >= 1 && search->n_threads >= 1);
     atomic_init(&r.next, 0);
-    int n_threads = search->n_threads < n ? search->n_threads : n;
-    pthread_t *threads = ek__alloc((size_t)n_threads, sizeof *threads);
-    int started = 0;
-    for (int i = 1; i < n_threads && threads; i++)
-        if (pthread_create(&threads[started], NULL, work, &r) == 0)
-            started++;
-    work(&r);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
+    ek__run_threads(search->n_threads < n ? search->n_threads : n, work, &r, 0);
 }
 
 typedef struct ranked {

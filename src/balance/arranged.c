@@ -23,6 +23,27 @@ typedef struct pipeline {
     const ek_balance_options *options;
 } pipeline;
 
+/* Is it a pipeline of a model that an order can be made for? */
+static ek_status check_pipeline(const pipeline *on, ek_error *err)
+{
+    const ek_balance_options *options = on->options;
+    ek_status status = ek__shape_check(on->schedule, on->shape, err);
+    if (!status)
+        status = ek_layers_check(on->layers, err);
+    if (!status)
+        status = ek__comm_check(&options->comm, on->shape->n_stages, err);
+    if (!status)
+        status = ek__factors_check(options->slowdown, on->shape->n_stages, "slowdown of stage", err);
+    if (!status)
+        status =
+            ek__factors_check(options->micro_batch_scale, on->shape->n_micro_batches, "factor of micro-batch", err);
+    if (!status && !(options->activation_limit >= 0 && options->activation_limit <= EK_MAX_MICRO_BATCHES))
+        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                          "the activations that an order is made for must be between 0 and %d (got %g)",
+                          EK_MAX_MICRO_BATCHES, options->activation_limit);
+    return status;
+}
+
 /* An order with the pipeline's speeds and micro-batch costs. */
 static ek_status make_order(const pipeline *on, const ek_profile *profile, ek_order **out, ek_error *err)
 {
@@ -157,8 +178,16 @@ ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const 
                             const ek_shape *shape, const ek_balance_options *options, ek_order **out, ek_error *err)
 {
     pipeline on = {layers, schedule, shape, options};
-    if (!schedule->arrange)
-        return make_order(&on, NULL, out, err);
+    ek_status status = check_pipeline(&on, err);
+    if (status || !schedule->arrange)
+        return status ? status : make_order(&on, NULL, out, err);
+    status = ek_plan_check(plan, layers, err);
+    if (!status && (plan->n_stages != shape->n_stages || plan->n_chunks != shape->n_chunks))
+        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                          "the plan is for %d stages and interleave %d, the pipeline has %d and %d", plan->n_stages,
+                          plan->n_chunks, shape->n_stages, shape->n_chunks);
+    if (status)
+        return status;
     bool own;
     trial result;
     return order_of(&on, plan, out, &own, &result, err);
@@ -170,9 +199,8 @@ static ek_status alternate(const pipeline *on, ek_order **order, ek_balance_resu
     double begin = ek__now();
     assert(*order);
     for (int turn = 0; turn < MAX_TURNS; turn++) {
-        const volatile int *interrupt = on->options->interrupt;
         double left = on->options->time_limit - (ek__now() - begin);
-        if (turn > 0 && (left <= 0 || (interrupt && *interrupt)))
+        if (turn > 0 && (left <= 0 || ek_interrupted(on->options->interrupt)))
             break;
         ek_balance_options options = *on->options;
         options.time_limit = fmax(turn + 1 < MAX_TURNS ? left / 2 : left, 1e-3); /* the first turn always runs */
@@ -225,7 +253,11 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
     ek_order *made = NULL;
     ek_balance_result result = {0};
     pipeline on = {layers, schedule, shape, options};
-    ek_status status = schedule->arrange ? arrange_for_even(&on, &made, err) : make_order(&on, NULL, &made, err);
+    ek_status status = check_pipeline(&on, err);
+    if (!status)
+        status = ek__balance_options_check(options, shape->n_stages, err);
+    if (!status)
+        status = schedule->arrange ? arrange_for_even(&on, &made, err) : make_order(&on, NULL, &made, err);
     if (!status)
         status =
             schedule->arrange ? alternate(&on, &made, &result, err) : ek_balance(layers, made, options, &result, err);

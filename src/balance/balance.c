@@ -3,16 +3,15 @@
 #include "evenkeel/layers.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "balance/bound.h"
 #include "balance/solvers.h"
 #include "base/error.h"
+#include "base/threads.h"
 
 #define TICK   0.02  /* seconds between looks at the clock */
 #define REPORT 0.125 /* seconds between progress reports */
@@ -115,8 +114,7 @@ static void keep_watch(run *r)
     pthread_mutex_lock(&r->lock);
     while (!r->done) {
         double now = ek__now();
-        bool interrupted = search->options->interrupt && *search->options->interrupt;
-        if (now >= deadline || interrupted)
+        if (now >= deadline || ek_interrupted(search->options->interrupt))
             atomic_store(&search->stop, true);
         if (now - reported >= REPORT && !atomic_load(&search->stop)) {
             reported = now;
@@ -143,40 +141,71 @@ static ek_status run_search(ek__search *search, const ek__solver *solver, ek_err
     assert(solver && search->n_threads >= 1);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.ended, NULL);
-    pthread_t thread;
+    ek__threads thread;
+    int why;
     ek_status status;
-    if (pthread_create(&thread, NULL, run_solver, &r) == 0) {
+    if (ek__threads_start(&thread, 1, run_solver, &r, 0, &why) == 1) {
         keep_watch(&r);
-        pthread_join(thread, NULL);
+        ek__threads_join(&thread);
         status = r.status;
         if (status && err)
             *err = r.error;
     } else {
-        status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot start a thread: %s", strerror(errno));
+        status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot start a thread: %s", strerror(why));
     }
     pthread_cond_destroy(&r.ended);
     pthread_mutex_destroy(&r.lock);
     return status;
 }
 
-static ek_status check_options(const ek_balance_options *options, const ek_order *order, ek_error *err)
+/* A number from `least` to `most`? NaN is in no range. */
+static ek_status check_number(const char *what, double value, double least, double most, ek_error *err)
+{
+    if (value >= least && value <= most)
+        return EK_OK;
+    if (isinf(most))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s must be %g or more (got %g)", what, least, value);
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s must be between %g and %g (got %g)", what, least, most, value);
+}
+
+static ek_status check_search(const ek_balance_options *options, ek_error *err)
+{
+    const struct {
+        const char *what;
+        double value, most;
+    } numbers[] = {
+        {"the gap", options->gap, 1},
+        {"the time for the proof alone", options->proof_limit, INFINITY},
+        {"the steps of an annealing chain", options->n_steps, INFINITY},
+        {"micro-batches besides the order's", options->n_more_micro_batches, INFINITY},
+        {"the least layers of a chunk", options->min_layers, INFINITY},
+        {"the activations that an order is made for", options->activation_limit, EK_MAX_MICRO_BATCHES},
+    };
+    if (!(options->time_limit > 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be positive (got %g s)",
+                        options->time_limit);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        ek_status status = check_number(numbers[i].what, numbers[i].value, 0, numbers[i].most, err);
+        if (status)
+            return status;
+    }
+    if (!find_solver(options->solver))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no solver is called '%s'", options->solver);
+    return ek__threads_check(options->n_threads, err);
+}
+
+ek_status ek__balance_options_check(const ek_balance_options *options, int n_stages, ek_error *err)
 {
     if (!(options->memory_limit_mb > 0) || !isfinite(options->memory_limit_mb))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the memory limit must be a positive number of MB (got %g)",
                         options->memory_limit_mb);
-    if (!(options->time_limit > 0))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be positive (got %g s)",
-                        options->time_limit);
-    if (!(options->gap >= 0 && options->gap <= 1))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the gap must be between 0 and 1 (got %g)", options->gap);
-    if (options->min_layers < 0)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the least layers of a chunk must be 0 or more (got %d)",
-                        options->min_layers);
-    if (options->n_more_micro_batches < 0)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "micro-batches besides the order's must be 0 or more (got %d)",
-                        options->n_more_micro_batches);
-    if (!find_solver(options->solver))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no solver is called '%s'", options->solver);
+    ek_status status = check_search(options, err);
+    return status ? status : ek__comm_check(&options->comm, n_stages, err);
+}
+
+/* What some solvers do under some orders only. */
+static ek_status check_solver(const ek_balance_options *options, const ek_order *order, ek_error *err)
+{
     bool anneals = find_solver(options->solver) == &ek__solver_anneal;
     bool wraps = !order->schedule->arrange && order->schedule->placement == EK_PLACE_WRAP;
     if (options->n_more_micro_batches > 0 && !(anneals && wraps))
@@ -187,12 +216,6 @@ static ek_status check_options(const ek_balance_options *options, const ek_order
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "a rule of what all chunks recompute is for the solver 'anneal'");
     return EK_OK;
-}
-
-static int n_cores(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
 }
 
 /* No plan fits: say what would. `state` is a plan that fits `limit`, which is above the problem's. */
@@ -221,7 +244,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
 {
     ek__search search = {.problem = problem,
                          .options = options,
-                         .n_threads = options->n_threads > 0 ? options->n_threads : n_cores(),
+                         .n_threads = ek__thread_count(options->n_threads),
                          .start = ek__now(),
                          .proof_end = INFINITY,
                          .best = *start,
@@ -264,7 +287,11 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
                      ek_balance_result *out, ek_error *err)
 {
     double begin = ek__now();
-    ek_status status = check_options(options, order, err);
+    ek_status status = ek_layers_check(layers, err);
+    if (!status)
+        status = ek__balance_options_check(options, order->shape.n_stages, err);
+    if (!status)
+        status = check_solver(options, order, err);
     if (status)
         return status;
     ek__problem problem;

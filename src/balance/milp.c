@@ -35,12 +35,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "balance/search.h"
 #include "balance/solvers.h"
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
+
+#define MOST_SECONDS 1e8 /* for a clock that reads digits: more than anyone waits */
 
 typedef struct model {
     const ek__problem *problem;
@@ -289,7 +292,8 @@ ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__stat
     m.cbc = Cbc_newModel();
     char limit[32];
     ek__snprintf(limit, sizeof limit, "%.3f", seconds);
-    Cbc_setParameter(m.cbc, "logLevel", "0");
+    Cbc_setParameter(m.cbc, "logLevel", "0");  /* of CBC, */
+    Cbc_setParameter(m.cbc, "slogLevel", "0"); /* and of the linear programs within */
     Cbc_setParameter(m.cbc, "timeMode", "elapsed");
     Cbc_setParameter(m.cbc, "seconds", limit);
     build(&m);
@@ -307,6 +311,37 @@ done:
     return status;
 }
 
+/* CBC keeps the settings of a solve, its log level too, in variables of the process. Two at a time give wrong answers,
+ * and print. So one search after the other has it; the clock and an interrupt end the waiting. */
+static pthread_mutex_t cbc_turn = PTHREAD_MUTEX_INITIALIZER;
+
+static bool wait_for_turn(const ek__search *search)
+{
+    enum { TICK_NS = 20 * 1000 * 1000 };
+    while (!ek__search_stopped(search)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += TICK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        if (pthread_mutex_timedlock(&cbc_turn, &until) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ek_status solve_in_turn(ek__search *search, ek__state *state, ek__milp_end *end, ek_error *err)
+{
+    if (!wait_for_turn(search))
+        return check(search->problem, err);
+    /* CBC looks at its clock between steps of its own and cannot be told to stop: leave it a little less. */
+    double left = fmin(search->start + search->options->time_limit - ek__now(), MOST_SECONDS);
+    double seconds = left - fmin(0.1, 0.05 * left);
+    ek_status status = ek__milp_minimise(search->problem, fmax(seconds, 0.001), state, end, err);
+    pthread_mutex_unlock(&cbc_turn);
+    return status;
+}
+
 static ek_status solve(ek__search *search, ek_error *err)
 {
     const ek__problem *problem = search->problem;
@@ -316,9 +351,7 @@ static ek_status solve(ek__search *search, ek_error *err)
         return status;
     ek__milp_end end = {0};
     double *scratch = ek__alloc(ek__state_scratch_size(problem), sizeof *scratch);
-    /* CBC looks at its clock between steps of its own and cannot be told to stop: leave it a little less. */
-    double left = search->start + search->options->time_limit - ek__now(), seconds = left - fmin(0.1, 0.05 * left);
-    status = scratch ? ek__milp_minimise(problem, fmax(seconds, 0.001), &state, &end, err) : ek__no_memory(err);
+    status = scratch ? solve_in_turn(search, &state, &end, err) : ek__no_memory(err);
     if (!status && end.found)
         ek__search_offer(search, &state, ek__state_step_time(problem, &state, scratch), 0);
     if (!status && !end.ended)

@@ -18,6 +18,7 @@ typedef struct ek__milp_end {
  * @param seconds     of wall clock for CBC, > 0; it may overrun by the length of one of its own steps
  * @param[out] state  when out->found: the plan of CBC's best solution, every chunk recomputed in the quickest way that
  *                    the lists can express and that needs no more memory than the solution's own
+ * One call at a time in a process, since CBC is not made for more; the solver waits for its turn.
  * @return EK_OK; EK_ERR_INPUT for several kinds of body layer, or a schedule that splits the backward pass or runs
  *         micro-batches both ways; EK_ERR_MEMORY.
  */

@@ -97,6 +97,18 @@ static bool is_over(const knapsack *k, int i, int x)
     return false;
 }
 
+/* Layers of a weight that the room left under a live vector takes, a billionth of one more for rounding. Layers that
+ * weigh nothing are not limited, unless head, tail and constant alone are too much already. */
+static double layers_in(const knapsack *k, int l, double weight)
+{
+    double heaviest = 0;
+    if (weight > 0)
+        return floor(k->room[l] / weight + 1e-9);
+    for (int j = 0; j < k->n; j++)
+        heaviest = fmax(heaviest, k->weight[l * k->n + j]);
+    return k->room[l] < -1e-9 * heaviest ? -1 : k->most;
+}
+
 /* Chunks from i on, with `sum` layers in those before. */
 static void pack(knapsack *k, int i, int sum)
 {
@@ -116,14 +128,13 @@ static void pack(knapsack *k, int i, int sum)
         double lightest = INFINITY;
         for (int j = i; j < k->n; j++)
             lightest = fmin(lightest, k->weight[l * k->n + j]);
-        if (lightest > 0)
-            rest = fmin(rest, floor(k->room[l] / lightest + 1e-9));
-        if (k->weight[l * k->n + i] > 0)
-            alone = fmin(alone, floor(k->room[l] / k->weight[l * k->n + i] + 1e-9));
+        rest = fmin(rest, layers_in(k, l, lightest));
+        alone = fmin(alone, layers_in(k, l, k->weight[l * k->n + i]));
     }
     if (sum + rest <= k->best_sum)
         return;
     assert(alone <= k->most); /* counts of `more` */
+    alone = fmax(alone, -1);  /* for whole numbers */
     for (int x = (int)alone; x >= k->least; x--) {
         if (is_over(k, i, x))
             continue;

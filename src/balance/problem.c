@@ -148,7 +148,7 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
     for (int s = 0; s < p->n_stages; s++)
         p->fixed_layers[s] = -1;
     for (int s = 0; s < p->n_stages && fixed; s++) {
-        if (fixed[s] < 0)
+        if (fixed[s] == -1)
             continue;
         if (fixed[s] < least || fixed[s] > p->n_layers)
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
@@ -182,29 +182,30 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
 }
 
 /* What a backward may bring back for a while; needs the activations of layers that recompute nothing. */
-static ek_status find_reserve(ek__problem *p, ek_error *err)
+static void find_reserve(ek__problem *p)
 {
     const ek_layers *layers = p->layers;
     double largest = 1; /* factor of a micro-batch */
     assert(p->reserve_mb == 0);
     if (!layers->recompute_transient)
-        return EK_OK;
+        return;
     for (int i = 0; i < p->order->shape.n_micro_batches && p->order->scale; i++)
         largest = fmax(i ? largest : 0, p->order->scale[i]);
     for (int b = 0; b < layers->n_body; b++) {
         const ek_layer *body = &layers->body[b];
-        if (!body->modelled[EK_RECOMPUTE_NONE])
-            return ek__fail(
-                err, EK_ERR_INPUT, EK__NOWHERE,
-                "what recomputation brings back is not known: the activations of '%s' without recomputation "
-                "are missing; give them, or leave --recompute-transient out",
-                body->name);
+        assert(body->modelled[EK_RECOMPUTE_NONE]);
         for (int k = 0; k < EK_N_RECOMPUTE; k++)
             if (layers->modelled[k])
                 p->reserve_mb =
                     fmax(p->reserve_mb, largest * (body->activation_mb[EK_RECOMPUTE_NONE] - body->activation_mb[k]));
     }
-    return EK_OK;
+}
+
+double ek__memory_tolerance(const ek_layers *layers, double limit_mb)
+{
+    double taken_off =
+        fmax(0, -layers->const_mb) + fmax(0, -layers->head.parameter_mb) + fmax(0, -layers->tail.parameter_mb);
+    return fmax(1e-9 * fmax(1.0, limit_mb), 1e-12 * taken_off);
 }
 
 static ek_status check_stage_memory(const double *memory_mb, int n_stages, ek_error *err)
@@ -243,7 +244,7 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
                      .n_more = options->n_more_micro_batches,
                      .full_layers = options->full_layers,
                      .limit_mb = limit_mb,
-                     .tolerance_mb = 1e-9 * fmax(1.0, limit_mb)};
+                     .tolerance_mb = ek__memory_tolerance(layers, limit_mb)};
     if ((long)p.min_layers * p.n_cells > p.n_layers)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "%d layers cannot give each of %d x %d chunks %d: use fewer stages, a smaller interleave or "
@@ -260,12 +261,11 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
         return ek__no_memory(err);
     }
     status = forbid_kinds(&p, options->forbidden, err);
-    if (!status)
-        status = find_reserve(&p, err);
     if (status) {
         ek__problem_clear(&p);
         return status;
     }
+    find_reserve(&p);
     for (int b = 0; b < layers->n_body; b++)
         p.body_end[b] = (b ? p.body_end[b - 1] : 0) + layers->body[b].n_layers;
     assert(p.body_end[layers->n_body - 1] == p.n_layers);
@@ -329,16 +329,38 @@ int ek__option_that_fits(const ek__problem *problem, int stage, const ek__chunk 
     return low < chunk->n_options ? low : -1;
 }
 
-/* Prefix sums of one chunk's layers, so that any split into kinds is a few subtractions. */
-typedef struct prefix {
-    double *backward[EK_N_RECOMPUTE]; /* [n + 1] */
-    double *activation[EK_N_RECOMPUTE];
-} prefix;
+/* One chunk's layers: of one body kind after another. */
+typedef struct stretches {
+    int n, end[EK_MAX_BODY_KINDS]; /* layers of the chunk up to and including each */
+    const ek_layer *body[EK_MAX_BODY_KINDS];
+} stretches;
 
-static double between(const double *sum, int from, int to)
+static void find_stretches(const ek__problem *problem, int first, int n, stretches *out)
 {
-    assert(from >= 0 && from <= to);
-    return sum[to] - sum[from];
+    out->n = 0;
+    for (int b = 0; b < problem->layers->n_body; b++) {
+        int end = problem->body_end[b] - first, begin = end - problem->layers->body[b].n_layers;
+        if (begin < n && end > 0) {
+            out->body[out->n] = &problem->layers->body[b];
+            out->end[out->n++] = end < n ? end : n;
+        }
+    }
+    assert(n == 0 || (out->n > 0 && out->end[out->n - 1] == n));
+}
+
+/* Add layers [from, to) of the chunk, recomputed as `k`. By products, as the simulation has them: differences of sums
+ * over the whole chunk would lose the small times beside large ones. */
+static void add_layers(const stretches *s, ek_recompute k, int from, int to, ek__option *option)
+{
+    for (int i = 0; i < s->n && from < to; i++) {
+        int here = (s->end[i] < to ? s->end[i] : to) - from;
+        if (here <= 0)
+            continue;
+        option->backward_time += here * s->body[i]->backward_time[k];
+        option->activation_mb += here * s->body[i]->activation_mb[k];
+        from += here;
+    }
+    assert(from == to);
 }
 
 static int by_backward(const void *a, const void *b)
@@ -436,7 +458,7 @@ static void prune(option_list *list)
 }
 
 /* The split [full | both | one of select and comm | none] of n layers; `count` is by kind. */
-static ek__option split_option(const prefix *sum, const int *count)
+static ek__option split_option(const stretches *s, const int *count)
 {
     static const ek_recompute order[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT, EK_RECOMPUTE_COMM,
                                          EK_RECOMPUTE_NONE};
@@ -446,8 +468,7 @@ static ek__option split_option(const prefix *sum, const int *count)
                          .comm = in_both_lists + count[EK_RECOMPUTE_COMM]};
     for (int i = 0; i < EK_N_RECOMPUTE; i++) {
         ek_recompute k = order[i];
-        option.backward_time += between(sum->backward[k], at, at + count[k]);
-        option.activation_mb += between(sum->activation[k], at, at + count[k]);
+        add_layers(s, k, at, at + count[k], &option);
         at += count[k];
     }
     assert(option.full <= option.select && option.full <= option.comm); /* lists contain what is recomputed in full */
@@ -465,7 +486,7 @@ static bool known(const bool *modelled, const int *count)
 
 /* Every split of n layers that the lists can express: select and comm exclude one another. To `note` them in
  * the sieve, or to list those that it lets through. */
-static bool visit_all(const bool *modelled, const prefix *sum, int n, bool note, sieve *s, option_list *list)
+static bool visit_all(const bool *modelled, const stretches *of, int n, bool note, sieve *s, option_list *list)
 {
     for (int full = 0; full <= n; full++)
         for (int both = 0; both <= n - full; both++)
@@ -477,7 +498,7 @@ static bool visit_all(const bool *modelled, const prefix *sum, int n, bool note,
                 count[EK_RECOMPUTE_NONE] = n - full - both - abs(one);
                 if (!known(modelled, count))
                     continue;
-                ek__option option = split_option(sum, count);
+                ek__option option = split_option(of, count);
                 if (note)
                     sieve_note(s, &option);
                 else if (option.activation_mb < s->held[sieve_bin(s, option.backward_time)] && !push(list, option))
@@ -486,26 +507,28 @@ static bool visit_all(const bool *modelled, const prefix *sum, int n, bool note,
     return true;
 }
 
-static bool enumerate_all(const bool *modelled, const prefix *sum, int n, option_list *list)
+static bool enumerate_all(const bool *modelled, const stretches *of, int n, option_list *list)
 {
     sieve s;
     double least = INFINITY, most = 0;
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         if (modelled[k]) {
-            least = fmin(least, sum->backward[k][n]);
-            most = fmax(most, sum->backward[k][n]);
+            ek__option whole = {0};
+            add_layers(of, (ek_recompute)k, 0, n, &whole);
+            least = fmin(least, whole.backward_time);
+            most = fmax(most, whole.backward_time);
         }
     s.least = least;
     s.per_bin = (most - least) / SIEVE_BINS;
     for (int i = 0; i < SIEVE_BINS; i++)
         s.held[i] = INFINITY;
-    visit_all(modelled, sum, n, true, &s, list);
+    visit_all(modelled, of, n, true, &s, list);
     sieve_close(&s);
-    return visit_all(modelled, sum, n, false, &s, list);
+    return visit_all(modelled, of, n, false, &s, list);
 }
 
 /* The splits into one or two kinds. O(n). */
-static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, option_list *list)
+static bool enumerate_pairs(const bool *modelled, const stretches *of, int n, option_list *list)
 {
     for (int a = 0; a < EK_N_RECOMPUTE; a++)
         for (int b = a; b < EK_N_RECOMPUTE; b++) {
@@ -515,7 +538,7 @@ static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, opti
                 int count[EK_N_RECOMPUTE] = {0};
                 count[b] = n - i;
                 count[a] += i;
-                if (known(modelled, count) && !push(list, split_option(sum, count)))
+                if (known(modelled, count) && !push(list, split_option(of, count)))
                     return false;
             }
         }
@@ -523,11 +546,11 @@ static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, opti
 }
 
 /* The split that a rule for all chunks leaves: `full` of n layers in full. */
-static ek__option rule_option(const prefix *sum, int n, int full)
+static ek__option rule_option(const stretches *of, int n, int full)
 {
     assert(full >= 0 && full <= n);
     int count[EK_N_RECOMPUTE] = {[EK_RECOMPUTE_FULL] = full, [EK_RECOMPUTE_NONE] = n - full};
-    return split_option(sum, count);
+    return split_option(of, count);
 }
 
 /* Keep MOST_OPTIONS of more, evenly spread, first and last among them. */
@@ -551,31 +574,23 @@ static int body_of(const ek__problem *problem, int layer)
 static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
 {
     ek__chunk *chunk = ek__alloc(1, sizeof *chunk);
-    double *sums = ek__alloc(2 * EK_N_RECOMPUTE * ((size_t)n + 1), sizeof *sums);
+    stretches of;
     option_list list = {0};
-    if (!chunk || !sums)
-        goto fail;
+    if (!chunk)
+        return NULL;
     chunk->first = first;
     chunk->n = n;
     chunk->complete = n <= FULL_ENUMERATION;
-    prefix sum;
-    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
-        sum.backward[k] = sums + (size_t)(2 * k) * ((size_t)n + 1);
-        sum.activation[k] = sums + (size_t)(2 * k + 1) * ((size_t)n + 1);
-    }
+    find_stretches(problem, first, n, &of);
     for (int j = 0; j < n; j++) {
         const ek_layer *body = &problem->layers->body[body_of(problem, first + j)];
         chunk->forward_time += body->forward_time;
         chunk->weight_time += body->weight_time;
         chunk->parameter_mb += body->parameter_mb;
-        for (int k = 0; k < EK_N_RECOMPUTE; k++) {
-            sum.backward[k][j + 1] = sum.backward[k][j] + body->backward_time[k];
-            sum.activation[k][j + 1] = sum.activation[k][j] + body->activation_mb[k];
-        }
     }
-    if (!(problem->full_layers ? push(&list, rule_option(&sum, n, problem->full_layers[n]))
-          : chunk->complete    ? enumerate_all(problem->layers->modelled, &sum, n, &list)
-                               : enumerate_pairs(problem->layers->modelled, &sum, n, &list)))
+    if (!(problem->full_layers ? push(&list, rule_option(&of, n, problem->full_layers[n]))
+          : chunk->complete    ? enumerate_all(problem->layers->modelled, &of, n, &list)
+                               : enumerate_pairs(problem->layers->modelled, &of, n, &list)))
         goto fail;
     prune(&list);
     if (!chunk->complete && list.n > MOST_OPTIONS)
@@ -584,11 +599,9 @@ static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
     ek__option *fitted = list.n > 0 ? realloc(list.option, (size_t)list.n * sizeof *fitted) : NULL;
     chunk->n_options = list.n;
     chunk->option = fitted ? fitted : list.option;
-    free(sums);
     return chunk;
 fail:
     free(list.option);
-    free(sums);
     chunk_free(chunk);
     return NULL;
 }

@@ -76,6 +76,10 @@ typedef struct ek__problem {
     ek__chunk_cache *cache;
 } ek__problem;
 
+/** Excess over a limit that still counts as within it: a share of the limit below any printed digit. What is within a
+ *  limit has no larger terms, but for those that negative ones take off again, whose rounding counts too. */
+double ek__memory_tolerance(const ek_layers *layers, double limit_mb);
+
 ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const ek_order *order,
                            const ek_balance_options *options, ek_error *err);
 void ek__problem_clear(ek__problem *problem);

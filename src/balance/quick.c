@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "balance/problem.h"
 #include "base/error.h"
 #include "base/median.h"
 
@@ -339,10 +340,17 @@ static ek_status check(const ek_layers *layers, const ek_order *order, double me
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "quick tuning is for %d to %d stages (got %d); leave --quick out", EK_QUICK_MIN_STAGES,
                         EK_QUICK_MAX_STAGES, p);
+    ek_status status = ek_layers_check(layers, err);
+    if (status)
+        return status;
     if (layers->n_body != 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "quick tuning counts in one kind of layer, and the model has %d; leave --quick out",
                         layers->n_body);
+    if (!(layers->body->forward_time > 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "quick tuning counts in forward times of a layer, and that of '%s' is 0; give it",
+                        layers->body->name);
     if (layers->recompute_transient)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "quick tuning does not know what recomputation brings back for a moment; leave --quick or "
@@ -411,7 +419,7 @@ ek_status ek_quick_tune(const ek_layers *layers, const ek_order *order, const ek
                 .n_layers = layers->n_layers,
                 .min_layers = min_layers,
                 .limit_mb = memory_limit_mb,
-                .tolerance_mb = 1e-9 * fmax(1.0, memory_limit_mb)};
+                .tolerance_mb = ek__memory_tolerance(layers, memory_limit_mb)};
     ek_quick quick = {.n_stages = shape->n_stages,
                       .n_layers = layers->n_layers,
                       .n_micro_batches = shape->n_micro_batches,

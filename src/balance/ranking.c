@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "balance/search.h"
 #include "base/error.h"
 
 enum { MAX_SCHEDULES = 32 };
@@ -221,7 +222,7 @@ static ek_status try_one(ranker *r, int i, ek_error *err)
     ek_error why = {0};
     char name[EK_NAME_SIZE];
     snprintf(name, sizeof name, "%.40s -i %d", one->schedule->name, one->n_chunks);
-    if (in->options.interrupt && *in->options.interrupt)
+    if (ek_interrupted(in->options.interrupt))
         return skip(r, name, "interrupted before it was tried", err);
     double seconds = fmax(in->options.time_limit - (now() - r->start), 0.001) / (r->n - i);
     if (in->next) {
@@ -274,12 +275,20 @@ static ek_status check(const ek_ranking_input *in, ek_error *err)
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                             "numbers of chunks must be ascending, from 1 to %d (got %d as number %d)", EK_MAX_CHUNKS,
                             in->chunk_counts[i], i + 1);
-    return EK_OK;
+    for (int i = 0; i < in->n_schedules && !in->every_schedule; i++)
+        if (!in->schedule[i])
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "schedule %d of those to rank is NULL, as of an unknown name", i + 1);
+    if (in->n_pieces < 0 || in->n_pieces > EK_MAX_MICRO_BATCHES / in->n_micro_batches)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "sequence pieces of all micro-batches must be 0 to %d (got %d of each of %d)",
+                        EK_MAX_MICRO_BATCHES, in->n_pieces, in->n_micro_batches);
+    ek_status status = ek_layers_check(in->layers, err);
+    return status ? status : ek__balance_options_check(&in->options, in->lists ? 0 : in->n_stages, err);
 }
 
 ek_status ek_rank_schedules(const ek_ranking_input *input, ek_choice *out, ek_error *err)
 {
-    assert(input->layers && input->options.time_limit > 0);
     ek_status status = check(input, err);
     if (status)
         return status;

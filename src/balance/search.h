@@ -67,6 +67,10 @@ static inline void ek__search_did(ek__search *search, double blocks)
 ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
                                    bool *exact, ek_error *err);
 
+/** Are the options in their ranges, by themselves? @param n_stages of comm.edge_time; 0: it is looked at later.
+ *  @return EK_OK, EK_ERR_INPUT. O(stages) */
+ek_status ek__balance_options_check(const ek_balance_options *options, int n_stages, ek_error *err);
+
 /** A way of searching: improves search->best, which is feasible on entry and at the end, until done or stopped. */
 typedef struct ek__solver {
     const char *name;

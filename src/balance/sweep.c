@@ -14,12 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "balance/search.h"
 #include "base/c_locale.h"
 #include "base/error.h"
-
-enum { MOST_THREADS = 256 };
+#include "base/threads.h"
 
 const ek_swept_quantity ek_swept_quantities[EK_N_SWEPT] = {
     {{"mem", "memory limit of a stage, MB"}, NULL, 1, 1e9, false},
@@ -144,9 +143,8 @@ static void run_value(sweeper *s, int i)
 static void *work(void *user)
 {
     sweeper *s = user;
-    const volatile int *interrupt = s->options.interrupt;
     for (int i; (i = atomic_fetch_add(&s->next, 1)) < s->n;) {
-        if (interrupt && *interrupt)
+        if (ek_interrupted(s->options.interrupt))
             snprintf(s->row[i].impossible, sizeof s->row[i].impossible, "interrupted before it was searched");
         else
             run_value(s, i);
@@ -168,24 +166,19 @@ static void watch(sweeper *s)
 static ek_status run_values(sweeper *s, ek_error *err)
 {
     const ek_balance_options *given = &s->input->options;
-    pthread_t thread[MOST_THREADS];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int threads = given->n_threads > 0 ? given->n_threads : cores > 0 ? (int)cores : 1, started = 0, why = 0;
+    ek__threads threads;
+    int n_threads = ek__thread_count(given->n_threads), why;
     assert(s->n > 0);
     /* CBC, which the solver `milp` calls, solves one model at a time. */
     bool alone = given->solver && strcmp(given->solver, "milp") == 0;
-    int workers = alone ? 1 : threads < s->n ? threads : s->n;
-    s->workers = workers < MOST_THREADS ? workers : MOST_THREADS;
+    s->workers = alone ? 1 : n_threads < s->n ? n_threads : s->n;
     s->options = *given;
     s->options.progress = NULL;
-    s->options.n_threads = threads > s->workers ? threads / s->workers : 1;
-    while (started < s->workers && (why = pthread_create(&thread[started], NULL, work, s)) == 0)
-        started++;
-    if (started == 0)
+    s->options.n_threads = n_threads > s->workers ? n_threads / s->workers : 1;
+    if (ek__threads_start(&threads, s->workers, work, s, 0, &why) == 0)
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot start a thread: %s", strerror(why));
     watch(s);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
+    ek__threads_join(&threads);
     return atomic_load(&s->no_memory) ? ek__no_memory(err) : EK_OK;
 }
 
@@ -280,8 +273,29 @@ static void describe(const ek_sweep_input *in, char *text, size_t size)
         ek__snprintf(text + n, size - (size_t)n, ", limit %.6g MB", in->options.memory_limit_mb);
 }
 
+/* The sizes that are not swept; what a schedule makes of them is each value's matter. */
+static ek_status check_shape(const ek_sweep_input *in, ek_error *err)
+{
+    const struct {
+        ek_swept swept;
+        int value;
+    } sizes[] = {{EK_SWEPT_CHUNKS, in->n_chunks},
+                 {EK_SWEPT_MICRO_BATCHES, in->n_micro_batches},
+                 {EK_SWEPT_STAGES, in->n_stages},
+                 {EK_SWEPT_PIECES, in->n_pieces == 0 ? 1 : in->n_pieces}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const ek_swept_quantity *q = &ek_swept_quantities[sizes[i].swept];
+        if (sizes[i].swept != in->swept && (sizes[i].value < q->least || sizes[i].value > q->most))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "a sweep needs %s from %g to %g (got %d)", q->key.title,
+                            q->least, q->most, sizes[i].value);
+    }
+    return EK_OK;
+}
+
 static ek_status check(const ek_sweep_input *in, ek_error *err)
 {
+    if ((unsigned)in->swept >= EK_N_SWEPT)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no quantity of a sweep has the number %d", (int)in->swept);
     const ek_swept_quantity *q = &ek_swept_quantities[in->swept];
     if (in->n < 1 || in->n > EK_MAX_SWEEP_VALUES)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "a sweep has 1 to %d values (got %d)", EK_MAX_SWEEP_VALUES,
@@ -297,7 +311,11 @@ static ek_status check(const ek_sweep_input *in, ek_error *err)
     }
     if (in->swept == EK_SWEPT_PIECES && !in->job)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "a sweep over sequence pieces needs the model's shapes");
-    return EK_OK;
+    ek_status status = check_shape(in, err);
+    if (!status)
+        status = ek_layers_check(in->layers, err);
+    bool per_stage = !in->lists && in->swept != EK_SWEPT_STAGES;
+    return status ? status : ek__balance_options_check(&in->options, per_stage ? in->n_stages : 0, err);
 }
 
 static ek_status run(sweeper *s, ek_error *err)
@@ -317,8 +335,6 @@ static ek_status run(sweeper *s, ek_error *err)
 ek_status ek_sweep_run(const ek_sweep_input *input, ek_sweep *out, ek_error *err)
 {
     enum { PIPELINE = 256 };
-    assert(input->layers && input->options.time_limit > 0);
-    assert((int)input->swept >= 0 && (int)input->swept < EK_N_SWEPT);
     ek_status status = check(input, err);
     if (status)
         return status;

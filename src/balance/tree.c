@@ -16,6 +16,7 @@
 
 #include "balance/master.h"
 #include "base/error.h"
+#include "base/threads.h"
 
 enum {
     MOST_CHOICES = 400000,
@@ -46,7 +47,6 @@ typedef struct worker {
     tree *tree;
     ek__pricing game;
     ek__master *master;
-    pthread_t thread;
 } worker;
 
 struct tree {
@@ -269,18 +269,6 @@ static ek__verdict look_at(worker *w, const node *n)
     return ek__master_solve(w->master, g, w->tree->search);
 }
 
-static void run_workers(tree *t, void *(*work)(void *))
-{
-    int started = 1;
-    assert(t->n_workers >= 1);
-    for (; started < t->n_workers; started++)
-        if (pthread_create(&t->worker[started].thread, NULL, work, &t->worker[started]))
-            break;
-    work(&t->worker[0]);
-    for (int i = 1; i < started; i++)
-        pthread_join(t->worker[i].thread, NULL);
-}
-
 /* Is the mix, of a stage, this choice? */
 static bool is_mean(const ek__pricing *g, int s, int k)
 {
@@ -427,7 +415,7 @@ static bool reach(tree *t, const node *first, long most_looks)
         t->open = n;
         t->n_open = 1;
         n = NULL;
-        run_workers(t, branch);
+        ek__run_threads(t->n_workers, branch, t->worker, sizeof *t->worker);
         assert(t->n_busy == 0);
     }
     bool shown = !t->open && !t->stuck && !t->failed && !ek__proof_over(t->search);

@@ -342,7 +342,7 @@ static ek_status fit_runs(ek__calibrating *k)
                                   .held = k->held,
                                   .progress = fit_progress,
                                   .progress_user = k,
-                                  .interrupted = k->input->interrupted};
+                                  .interrupt = k->input->interrupt};
     ek_status status = ek__runs_fit_run(&runs, &k->out.device, &k->found, k->err);
     if (status)
         return status;

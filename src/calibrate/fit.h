@@ -20,7 +20,7 @@ typedef struct ek__fit_problem {
     bool (*leaves)(void *user, const ek__constant *constant);     /* constants not to be fitted; NULL: none */
     void (*progress)(void *user, double share, const char *what); /* may be NULL */
     void *progress_user;
-    const bool *interrupted; /* may be NULL */
+    const ek_interrupt *interrupt; /* may be NULL */
 } ek__fit_problem;
 
 typedef struct ek__fit {

@@ -1,12 +1,12 @@
 /* Levenberg-Marquardt over the active constants (Levenberg 1944, Marquardt 1963; cminpack's lmder), in turns with the
  * noise and Huber's weights, since each needs the others. */
 #include <cminpack.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 #include "calibrate/fit_work.h"
 
 enum { MAX_TURNS = 4, MAX_EVALUATIONS = 60 };
@@ -236,7 +236,7 @@ bool ek__fit_invert(int n, double *a)
 {
     if (n == 0)
         return true;
-    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, a, n) != 0 || LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'L', n, a, n) != 0)
+    if (ek__cholesky(n, a) != EK__LINEAR_OK || ek__cholesky_invert(n, a) != EK__LINEAR_OK)
         return false;
     for (int i = 0; i < n; i++)
         for (int k = i + 1; k < n; k++)

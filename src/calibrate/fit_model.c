@@ -47,7 +47,7 @@ bool ek__fit_at_bound(const ek__constant *c, double u)
 
 static bool stopped(const ek__fit_problem *p)
 {
-    return p->interrupted && *p->interrupted;
+    return ek_interrupted(p->interrupt);
 }
 
 void ek__fit_put(const ek__fit *fit, int constant, double u, ek_device *device)

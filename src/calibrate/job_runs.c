@@ -25,7 +25,7 @@ ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *
         ek_error why = {0};
         if (!wanted[i])
             continue;
-        if (runs->interrupted && __atomic_load_n(runs->interrupted, __ATOMIC_RELAXED))
+        if (ek_interrupted(runs->interrupt))
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "interrupted");
         status = ek_cost_step(runs->job[i], device, cache, &step, &why);
         out[i] = status == EK_OK && step.seconds > 0 ? log(step.seconds) : NAN;

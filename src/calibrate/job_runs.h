@@ -7,10 +7,10 @@
 
 typedef struct ek__job_runs {
     int n;
-    const ek_job *const *job; /* [n] */
-    ek_error why;             /* of a job that could not be priced last */
-    const bool *interrupted;  /* looked at before every job; may be NULL */
-    ek_cost_cache *cache;     /* schedules that were laid out; ek__job_runs_clear() frees it */
+    const ek_job *const *job;      /* [n] */
+    ek_error why;                  /* of a job that could not be priced last */
+    const ek_interrupt *interrupt; /* looked at before every job; may be NULL */
+    ek_cost_cache *cache;          /* schedules that were laid out; ek__job_runs_clear() frees it */
 } ek__job_runs;
 
 void ek__job_runs_clear(ek__job_runs *runs);

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "base/error.h"
+#include "base/linear.h"
 #include "calibrate/fit.h"
 
 typedef struct hat {
@@ -70,22 +69,21 @@ static ek_status leave(const hat *h, const int *run, int n, double *out, ek_erro
 {
     const ek__fit *fit = h->fit;
     double *a = ek__alloc((size_t)n * (size_t)n, sizeof *a), *r = ek__alloc((size_t)n, sizeof *r);
-    int *pivot = ek__alloc((size_t)n, sizeof *pivot);
-    bool fine = a && r && pivot;
+    bool fine = a && r;
     for (int i = 0; i < n && fine; i++) {
         r[i] = scale(fit, run[i]) * (fit->after[run[i]] - fit->measured[run[i]]);
         for (int k = 0; k < n; k++)
             a[(size_t)i * (size_t)n + (size_t)k] = (i == k) - leverage(h, run[i], run[k]);
     }
-    bool solved = fine && LAPACKE_dgesv(LAPACK_ROW_MAJOR, n, 1, a, n, pivot, r, 1) == 0;
-    for (int i = 0; i < n && solved; i++)
+    ek__linear solved = fine ? ek__solve(n, a, r) : EK__LINEAR_NO_MEMORY;
+    for (int i = 0; i < n && solved == EK__LINEAR_OK; i++)
         out[run[i]] = r[i] / scale(fit, run[i]);
     free(a);
     free(r);
-    free(pivot);
-    if (!fine)
+    if (solved == EK__LINEAR_NO_MEMORY)
         return ek__no_memory(err);
-    return solved ? EK_OK : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the fit's matrix has no inverse");
+    return solved == EK__LINEAR_OK ? EK_OK
+                                   : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the fit's matrix has no inverse");
 }
 
 static ek_status leave_groups(const hat *h, const int *group, ek_error *err)

@@ -273,7 +273,7 @@ static ek_status read_run(taking *t, int source, ek_error *err)
 {
     const ek_calibrate_input *in = t->input;
     const ek_trace_options options = {
-        .measure = true, .progress = in->progress, .user = in->progress_user, .interrupt = in->interrupted};
+        .measure = true, .progress = in->progress, .user = in->progress_user, .interrupt = in->interrupt};
     ek_trace_run run;
     int n = paths_of(t->c, source, t->done, t->path);
     ek_status status = ek_trace_run_read(t->path, n, &options, in->listener, &run, err);

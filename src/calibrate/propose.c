@@ -26,7 +26,7 @@ static ek_status design(ek__calibrating *k, const ek__candidates *candidates)
     int chosen[EK_N_PROPOSED], n_chosen = EK_N_PROPOSED, n = candidates->n, m = k->found.fit.n_constants;
     for (int i = 0; i < n; i++)
         job[i] = &candidates->job[i];
-    ek__job_runs runs = {.n = n, .job = job, .interrupted = k->input->interrupted};
+    ek__job_runs runs = {.n = n, .job = job, .interrupt = k->input->interrupt};
     double *gradient = ek__alloc((size_t)n * (size_t)m, sizeof *gradient);
     ek_status status = gradient ? EK_OK : ek__no_memory(k->err);
     if (status == EK_OK)

@@ -143,7 +143,7 @@ const ek_public_model *ek_public_model_find(const char *name)
     size_t longest = 0;
     int n;
     const ek_public_model *all = ek_public_models(&n);
-    squeeze(name, sizeof wanted, wanted);
+    squeeze(name ? name : "", sizeof wanted, wanted);
     for (int i = 0; i < n; i++) {
         squeeze(all[i].name, sizeof here, here);
         if (strlen(here) > longest && strstr(wanted, here)) {

@@ -51,7 +51,7 @@ static ek_status fit_constants(fitting *f)
                                      .user = &f->jobs,
                                      .progress = in->progress,
                                      .progress_user = in->progress_user,
-                                     .interrupted = in->interrupted};
+                                     .interrupt = in->interrupt};
     ek_status status = ek__fit_run(&problem, f->start, &f->out->fit, f->err);
     if (status == EK_ERR_INPUT && f->jobs.why.message[0] && f->err && !strstr(f->err->message, "interrupted")) {
         char text[sizeof f->err->message];
@@ -177,7 +177,7 @@ ek_status ek__runs_fit_run(const ek__runs_to_fit *runs, const ek_device *start, 
 {
     ek__runs_fit made = {.layers = NULL};
     fitting f = {.in = runs, .start = start, .out = &made, .err = err};
-    f.jobs = (ek__job_runs){.n = runs->n, .job = runs->job, .interrupted = runs->interrupted};
+    f.jobs = (ek__job_runs){.n = runs->n, .job = runs->job, .interrupt = runs->interrupt};
     ek_status status = make_room(&f) ? fit_constants(&f) : ek__no_memory(err);
     if (status == EK_OK)
         status = fit_layers(&f);

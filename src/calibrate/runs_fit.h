@@ -15,7 +15,7 @@ typedef struct ek__runs_to_fit {
     const bool *held;                                             /* [n] only to be predicted; NULL: none */
     void (*progress)(void *user, double share, const char *what); /* may be NULL */
     void *progress_user;
-    const bool *interrupted; /* may be NULL */
+    const ek_interrupt *interrupt; /* may be NULL */
 } ek__runs_to_fit;
 
 typedef struct ek__runs_fit {

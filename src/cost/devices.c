@@ -28,12 +28,13 @@ static const char *const aliases[][2] = {
     {"910C", "Atlas 900 A3"},  {"Ascend 910C", "Atlas 900 A3"},  {"A3", "Atlas 900 A3"},
 };
 
-/* A mutex and a count rather than pthread_once(): where memory was out, the next call tries again. */
-static void read_all(void)
+/* How many devices there are. A mutex and a count rather than pthread_once(): where memory was out, the next call tries
+ * again. The count is read and written with the mutex held. */
+static int read_all(void)
 {
     pthread_mutex_lock(&reading);
     assert(ek__n_device_files <= MAX_DEVICES);
-    int n = n_devices > 0 ? ek__n_device_files : 0;
+    int n = n_devices;
     for (; n < ek__n_device_files; n++) {
         const ek__device_file *file = &ek__device_files[n];
         ek_status status = ek__device_read_text("a shipped device", file->text, file->size, &devices[n], NULL);
@@ -43,23 +44,26 @@ static void read_all(void)
     }
     if (n == ek__n_device_files)
         n_devices = n;
+    n = n_devices;
     pthread_mutex_unlock(&reading);
+    return n;
 }
 
 const ek_device *ek_devices(int *n)
 {
-    read_all();
-    *n = n_devices;
+    *n = read_all();
     return devices;
 }
 
 const ek_device *ek_device_find(const char *name)
 {
-    read_all();
+    int n = read_all();
+    if (!name)
+        return NULL;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (ek__strcasecmp(name, aliases[i][0]) == 0)
             name = aliases[i][1];
-    for (int i = 0; i < n_devices; i++)
+    for (int i = 0; i < n; i++)
         if (ek__strcasecmp(name, devices[i].name) == 0)
             return &devices[i];
     return NULL;
@@ -67,6 +71,8 @@ const ek_device *ek_device_find(const char *name)
 
 ek_status ek_device_open(const char *name, const ek_listener *listener, ek_device *out, bool *owns, ek_error *err)
 {
+    if (!name)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no device is named; ek_devices() lists those that are known");
     char all[512] = "";
     int n;
     const ek_device *known = ek_devices(&n), *device = ek_device_find(name);

@@ -6,12 +6,12 @@
  * neighbours' are. calibrate makes the rows (src/calibrate/layers_fit.c). */
 #include "cost/layer_table.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 
 struct ek_layer_table {
     ek__layer_scale scale;
@@ -35,8 +35,8 @@ static bool factorise(ek_layer_table *table)
         table->root[i * n + i] += jitter * (double)n + table->scale.lambda / table->row[i].weight;
         table->pull[i] = table->row[i].value;
     }
-    return n == 0 || (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', table->n, table->root, table->n) == 0 &&
-                      LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', table->n, 1, table->root, table->n, table->pull, 1) == 0);
+    return n == 0 || (ek__cholesky(table->n, table->root) == EK__LINEAR_OK &&
+                      ek__cholesky_solve(table->n, table->root, table->pull) == EK__LINEAR_OK);
 }
 
 ek_layer_table *ek__layer_table_new(const ek__layer_row *row, int n, const ek__layer_scale *scale)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/median.h"
+#include "base/threads.h"
 #include "diagnose/bottleneck.h"
 
 const char *const ek_topic_name[EK_N_TOPICS] = {"operators",    "communication", "memory and recomputation",
@@ -116,12 +117,21 @@ static ek_status search(ek__diagnose *d, ek_error *err)
                                      ek__pool_format(d->out->pool, "under %g %% of a step, so not listed: %s",
                                                      100 * d->options->least_share, d->below),
                                      err);
-    if (!status && d->options->interrupt && *d->options->interrupt)
+    if (!status && ek_interrupted(d->options->interrupt))
         status = ek__bottleneck_note(d,
                                      "the search of better plans was interrupted: what the bubbles, the balance and "
                                      "recomputation could gain may be more than is told",
                                      err);
     return status;
+}
+
+static ek_status check_options(const ek_diagnose_options *options, ek_error *err)
+{
+    if (!(options->least_share >= 0 && options->least_share <= 1) || !(options->seconds >= 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "a diagnosis reports shares from 0 to 1 and balances for 0 seconds or more (got %g and %g)",
+                        options->least_share, options->seconds);
+    return ek__threads_check(options->n_threads, err);
 }
 
 ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err)
@@ -131,11 +141,14 @@ ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *opti
                         "nothing of a run was given, expected a trace, a training YAML, logs of a dry run, a graph or "
                         "a training log");
     ek_diagnose_options chosen = options ? *options : (ek_diagnose_options){0};
+    ek_status status = check_options(&chosen, err);
+    if (status)
+        return status;
     chosen.least_share = chosen.least_share > 0 ? chosen.least_share : usual_least_share;
     chosen.seconds = chosen.seconds > 0 ? chosen.seconds : usual_seconds;
     ek_diagnosis diagnosis = {.pool = ek__pool_new()};
     ek__diagnose d = {.input = input, .options = &chosen, .out = &diagnosis};
-    ek_status status = diagnosis.pool ? search(&d, err) : ek__no_memory(err);
+    status = diagnosis.pool ? search(&d, err) : ek__no_memory(err);
     ek__measured_clear(&d.measured);
     ek__pipeline_clear(&d.pipeline);
     if (status) {

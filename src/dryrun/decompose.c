@@ -2,7 +2,6 @@
  * are scaled to unit length first, so that the condition number speaks of the dry run's design and not of the units.
  * When the system is singular the null space names the quantities that the dry run cannot tell apart. Only 1F1B dry
  * runs are modelled, in which stage s of P holds P - s micro-batches. */
-#include <lapacke.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/c_locale.h"
 #include "base/config_tree.h"
 #include "base/error.h"
+#include "base/linear.h"
 #include "dryrun/design.h"
 #include "dryrun/init.h"
 #include "layers/layers.h"
@@ -145,11 +145,12 @@ static ek_status fill_matrix(lsq *q, ek_error *err)
 /* Which quantities are mixed up: those with a part in a direction that the matrix maps to zero. Overwrites it. */
 static ek_status fail_singular(lsq *q, ek_error *err)
 {
-    double singular[EK__MAX_UNKNOWNS], right[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS], unused_left[1];
-    double superdiagonal[EK__MAX_UNKNOWNS];
+    double singular[EK__MAX_UNKNOWNS] = {0}, right[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS];
     int n = q->n_columns;
-    if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'A', q->n_rows, n, q->matrix, q->n_rows, singular, unused_left, 1, right,
-                       n, superdiagonal) != 0)
+    ek__linear end = ek__right_vectors(q->n_rows, n, q->matrix, singular, right);
+    if (end == EK__LINEAR_NO_MEMORY)
+        return ek__no_memory(err);
+    if (end)
         return ek__fail(err, EK_ERR_INPUT, q->init->memory_usage, "the given stages do not determine the memory; %s",
                         vary);
     char names[640] = "";
@@ -203,10 +204,9 @@ static ek_status solve(lsq *q, ek_error *err)
     double *peaks = work + n_cells;
     for (int i = 0; i < q->n_rows; i++)
         peaks[i] = q->init->measurement[i].peak_mb;
-    lapack_int rank = 0;
-    lapack_int failed = LAPACKE_dgelsd(LAPACK_COL_MAJOR, q->n_rows, q->n_columns, 1, work, q->n_rows, peaks, q->n_rows,
-                                       singular, rank_tolerance, &rank);
-    if (failed == LAPACK_WORK_MEMORY_ERROR || failed == LAPACK_TRANSPOSE_MEMORY_ERROR) {
+    int rank = 0;
+    ek__linear failed = ek__least_squares(q->n_rows, q->n_columns, work, peaks, singular, rank_tolerance, &rank);
+    if (failed == EK__LINEAR_NO_MEMORY) {
         status = ek__no_memory(err);
     } else if (failed || rank < q->n_columns) {
         status = fail_singular(q, err);

@@ -64,7 +64,7 @@ static ek_status check_options(const ek_guide_options *options, ek_error *err)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "%d layers do not fill %d stages, one each at least; correct one of the two", options->n_layers,
                         options->n_stages);
-    if (options->spread < 0)
+    if (options->spread < 0 || isinf(options->spread))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the spread must be 0 or more (got %g)", options->spread);
     if (options->n_rounds < 0 || options->n_rounds > EK_MAX_ROUNDS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the rounds must be 1 to %d (got %d)", EK_MAX_ROUNDS,
@@ -72,7 +72,10 @@ static ek_status check_options(const ek_guide_options *options, ek_error *err)
     if (options->memory_limit_mb > 0 && !options->layers)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "a memory limit needs a rough model of the layers to predict the peaks with");
-    return EK_OK;
+    if (!(options->memory_limit_mb >= 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the memory limit must be 0 MB, for none, or more (got %g)",
+                        options->memory_limit_mb);
+    return options->layers ? ek_layers_check(options->layers, err) : EK_OK;
 }
 
 static ek_status lay_out(const ek_guide_options *options, ek__guide_shape *shape, char *reason, size_t size,

@@ -1,11 +1,11 @@
 /* How good a chosen dry run is: condition numbers by singular values, and what an error of 1 MB in a peak does to each
  * answer, by the rows of the pseudo-inverse V S^-1 U^T. */
-#include <lapacke.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 #include "dryrun/guide.h"
 #include "evenkeel/guide.h"
 
@@ -38,12 +38,14 @@ static int count_rows(const ek__guide_shape *shape)
 double ek__guide_condition(const ek__guide_shape *shape, const ek__guide_cell *cell, int n_rows)
 {
     int m = n_rows ? n_rows : count_rows(shape), n = ek__unknowns_count(&shape->unknowns);
-    double value[EK__MAX_UNKNOWNS], rest[EK__MAX_UNKNOWNS], unused[1];
+    double value[EK__MAX_UNKNOWNS];
     double *a = fill_matrix(shape, cell, m);
     if (!a)
         return NAN;
-    int failed = LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', m, n, a, m, value, unused, 1, unused, 1, rest);
+    ek__linear failed = ek__singular_values(m, n, a, value, NULL);
     free(a);
+    if (failed == EK__LINEAR_NO_MEMORY)
+        return NAN;
     return failed || value[n - 1] <= rank_tolerance * value[0] ? INFINITY : value[0] / value[n - 1];
 }
 
@@ -120,9 +122,7 @@ static void add_errors(const ek__guide_shape *shape, const ek__guide_cell *cell,
 /* Factors `a`, which becomes U. False when it is singular. */
 static bool factor(double *a, int m, int n, double value[], double right[])
 {
-    double rest[EK__MAX_UNKNOWNS], unused[1];
-    return LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'O', 'S', m, n, a, m, value, unused, m, right, n, rest) == 0 &&
-           value[n - 1] > rank_tolerance * value[0];
+    return ek__singular_values(m, n, a, value, right) == EK__LINEAR_OK && value[n - 1] > rank_tolerance * value[0];
 }
 
 ek_status ek__guide_judge(const ek__guide_shape *shape, const ek__guide_cell *cell, ek_guide *guide, ek_error *err)

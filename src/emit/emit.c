@@ -16,7 +16,7 @@ const ek_emitter *const ek_emitters[] = {EMITTERS(POINT) NULL};
 
 const ek_emitter *ek_emitter_find(const char *name)
 {
-    for (const ek_emitter *const *e = ek_emitters; *e; e++)
+    for (const ek_emitter *const *e = ek_emitters; name && *e; e++)
         if (strcmp((*e)->name, name) == 0)
             return *e;
     return NULL;

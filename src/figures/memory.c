@@ -148,7 +148,7 @@ static const ek__fields warnings = {FIELDS(warning, "warnings[]", NULL)};
 /* ---- the whole ---- */
 
 #define EK__T ek_memory
-GETTER(margin, number, it->limit > 0 ? it->margin : INT64_MIN);
+GETTER(margin, number, it->margin);
 static const ek__member verdict[] = {
     {"fits", FLAG(fits), "every stage's peak is within the limit; true when no limit is known"},
     {"limit_mb", BYTES_MB(limit), "what the framework may take of a device; null: not known", .positive = true},

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "index/checks.h"
 #include "trace/scan/gunzip.h"
-
-enum { MAX_THREADS = 64 };
 
 typedef enum task_kind { TASK_ARROWS, TASK_TRACK, TASK_COUNTER } task_kind;
 
@@ -148,7 +147,7 @@ static void advance(void *user, uint64_t n)
     double share = f->n_done < f->n_records ? (double)f->n_done / (double)f->n_records : 1;
     if (f->how->progress)
         f->how->progress(f->how->user, share);
-    if (f->how->interrupt && __atomic_load_n(f->how->interrupt, __ATOMIC_RELAXED))
+    if (ek_interrupted(f->how->interrupt))
         __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&f->lock);
 }
@@ -197,8 +196,8 @@ static void *work(void *argument)
 
 static bool make_writers(finishing *f)
 {
-    assert(f->how->n_threads >= 1);
-    f->n_writers = f->how->n_threads < MAX_THREADS ? f->how->n_threads : MAX_THREADS;
+    assert(f->how->n_threads >= 1 && f->how->n_threads <= EK__MOST_THREADS);
+    f->n_writers = f->how->n_threads;
     f->writer = ek__alloc((size_t)f->n_writers, sizeof *f->writer);
     for (int i = 0; f->writer && i < f->n_writers; i++) {
         f->writer[i].file = &f->file;
@@ -210,16 +209,10 @@ static bool make_writers(finishing *f)
 
 static void run_threads(finishing *f)
 {
-    pthread_t thread[MAX_THREADS];
-    worker w[MAX_THREADS] = {{f, &f->writer[0]}};
-    int n = 1;
-    for (int i = 1; i < f->n_writers; i++)
+    worker w[EK__MOST_THREADS];
+    for (int i = 0; i < f->n_writers; i++)
         w[i] = (worker){f, &f->writer[i]};
-    while (n < f->n_writers && pthread_create(&thread[n], NULL, work, &w[n]) == 0)
-        n++;
-    work(&w[0]);
-    for (int i = 1; i < n; i++)
-        pthread_join(thread[i], NULL);
+    ek__run_threads(f->n_writers, work, w, sizeof *w);
 }
 
 /* ---- behind the rows ---- */

@@ -14,7 +14,7 @@ typedef struct ek__index_finish {
     int fd, n_threads;               /**< n_threads: 1 or more */
     size_t bound;                    /**< bytes of records in memory */
     ek__index_header *header;        /**< filled: what is known of the trace; then its sections */
-    const bool *interrupt;
+    const ek_interrupt *interrupt;
     /** Called with a share of 0 to 1, never twice at once; may be NULL. */
     void (*progress)(void *user, double share);
     void *user;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/pool.h"
+#include "base/threads.h"
 #include "index/opened.h"
 #include "index/write.h"
 #include "trace/find/layout.h"
@@ -306,7 +307,9 @@ ek_status ek_trace_index_open(const char *const *path, int n_paths, const ek_tra
     opening o = {.options = options, .listener = listener, .err = err ? err : &own};
     o.pool = ek__pool_new();
     o.index = calloc(1, sizeof *o.index);
-    ek_status status = o.pool && o.index ? find_traces(&o, path, n_paths) : ek__no_memory(err);
+    ek_status status = ek__threads_check(options ? options->n_threads : 0, err);
+    if (status == EK_OK)
+        status = o.pool && o.index ? find_traces(&o, path, n_paths) : ek__no_memory(err);
     if (status == EK_OK)
         status = open_all(&o);
     ek__index_places_clear(&o.places);

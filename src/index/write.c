@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/threads.h"
 #include "evenkeel/save.h"
 #include "index/finish.h"
 #include "index/output.h"
@@ -53,8 +54,7 @@ static bool go_on(void *user)
 {
     writing *w = user;
     int64_t total = ek__feed_total(w->feed);
-    const bool *interrupt = w->options ? w->options->interrupt : NULL;
-    w->interrupted = interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED);
+    w->interrupted = w->options && ek_interrupted(w->options->interrupt);
     if (total > 0) {
         double share = (double)ek__feed_bytes(w->feed) / (double)total;
         report(w, READING_SHARE * (share < 1 ? share : 1));
@@ -85,14 +85,6 @@ static void clear(void *part)
     ek__index_part_clear(part);
 }
 
-static int count_threads(const ek_trace_index_options *options)
-{
-    if (options && options->n_threads > 0)
-        return options->n_threads;
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)(n < 64 ? n : 64) : 1;
-}
-
 static ek_status fail(writing *w, ek_error *err)
 {
     if (err)
@@ -104,7 +96,7 @@ static ek_status read_trace(writing *w, ek_error *err)
 {
     ek_status status = ek__feed_open(w->trace_path, &w->feed, err);
     ek__ordered how = {.feed = w->feed,
-                       .n_threads = count_threads(w->options),
+                       .n_threads = ek__thread_count(w->options ? w->options->n_threads : 0),
                        .part_size = sizeof(ek__index_part),
                        .user = w,
                        .fill = fill,
@@ -178,7 +170,7 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
                             .folder = w->folder,
                             .gunzip = ek__feed_gunzip(w->feed),
                             .fd = fd,
-                            .n_threads = count_threads(w->options),
+                            .n_threads = ek__thread_count(w->options ? w->options->n_threads : 0),
                             .bound = w->bound,
                             .header = &w->header,
                             .interrupt = w->options ? w->options->interrupt : NULL,

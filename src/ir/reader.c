@@ -170,7 +170,7 @@ static ek_status next_record(ek__ir_reader *r, source *s, bool *more)
 
 static bool is_interrupted(const ek_ir_options *options)
 {
-    return options && options->interrupt && *(const volatile bool *)options->interrupt;
+    return options && ek_interrupted(options->interrupt);
 }
 
 static void report_progress(const ek_ir_options *options, int64_t done, int64_t all)

@@ -11,6 +11,10 @@
 #define EK__MAX_TIME      1e12
 #define EK__MAX_MEMORY_MB 1e9
 
+/** Share by which the rounding of sums may leave the gradient of the weights above the backward pass it is a part of.
+ */
+#define EK__WEIGHT_TOLERANCE 1e-9
+
 /** Keys of the layer file per recompute kind: activations, backward time, coefficient. */
 extern const struct ek__layer_keys {
     const char *memory, *time, *coefficient;

@@ -394,6 +394,8 @@ ek_status ek__layers_from_config(const ek__config_tree *doc, const ek_times *tim
         return ek__no_memory(err);
     ek_status status = read_root(&r, ek__config_root(doc));
     if (status == EK_OK)
+        status = ek_layers_check(&r.layers, err); /* sums are left: what each key may say was checked with its place */
+    if (status == EK_OK)
         *out = r.layers;
     else
         ek_layers_clear(&r.layers);

@@ -137,9 +137,13 @@ static ek_status copy_layers(const ek_layers *in, ek_layers *out, ek_error *err)
 ek_status ek_layers_split_sequence(const ek_layers *in, const ek_job *job, int k, const ek_listener *listener,
                                    ek_layers *out, ek_error *err)
 {
-    assert(k >= 1);
     ek_layers layers;
-    ek_status status = copy_layers(in, &layers, err);
+    ek_status status = ek_layers_check(in, err);
+    if (!status && k < 1)
+        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "sequence pieces must be 1 or more (got %d)", k);
+    if (status)
+        return status;
+    status = copy_layers(in, &layers, err);
     if (status == EK_OK && k > 1) {
         for (int b = 0; b < layers.n_body && status == EK_OK; b++)
             status = split_body(&layers.body[b], job, k, listener, err);

@@ -25,13 +25,37 @@ static void choose_schedules(ek_layout_options *options)
     options->schedule[options->n_schedules++] = ek_schedule_default(2, 0);
 }
 
+static ek_status check_axes(const ek_layout_options *o, ek_error *err)
+{
+    if (o->n_schedules < 0 || o->n_schedules > EK_MAX_LAYOUT_SCHEDULES)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "schedules to try must be 0 to %d (got %d)",
+                        EK_MAX_LAYOUT_SCHEDULES, o->n_schedules);
+    for (int i = 0; i < o->n_schedules; i++)
+        if (!o->schedule[i])
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "schedule %d of those to try is NULL, as of an unknown name", i + 1);
+    for (int a = 0; a < EK_N_LAYOUT_AXES; a++)
+        if (o->range[a].least < 0 || o->range[a].most < 0)
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the range of %s must be 0 or more (got %d to %d)",
+                            ek_layout_axis_option[a], o->range[a].least, o->range[a].most);
+    return EK_OK;
+}
+
 static ek_status check_options(const ek_layout_options *o, ek_error *err)
 {
     if (o->n_devices < 1 || o->n_devices > EK_MAX_RANKS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "devices must be 1 to %d (got %d)", EK_MAX_RANKS, o->n_devices);
     if (o->n_best < 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "plans to find must be 1 or more (got %d)", o->n_best);
-    return EK_OK;
+    if (isnan(o->time_limit))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be a number of seconds (got %g)",
+                        o->time_limit);
+    if (o->global_batch < 0 || o->sequence_parallel < -1 || o->sequence_parallel > 1)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "the global batch must be 0 or more and sequence_parallel -1, 0 or 1 (got %lld and %d)",
+                        (long long)o->global_batch, o->sequence_parallel);
+    ek_status status = check_axes(o, err);
+    return status ? status : ek__threads_check(o->n_threads, err);
 }
 
 /* ---- after the search ---- */
@@ -169,7 +193,7 @@ static void clear(ek__layout_search *s)
     for (size_t i = 0; i < s->n_mixes; i++)
         ek__mixes_free(s->mixes[i]);
     free(s->mixes);
-    for (int i = 0; i < EK__MOST_LAYOUT_THREADS; i++)
+    for (int i = 0; i < EK__MOST_THREADS; i++)
         ek_cost_cache_free(s->cache[i]);
     for (int i = 0; i < s->n_best; i++)
         ek_layout_plan_clear(&s->best[i]);
@@ -184,6 +208,7 @@ static ek_status prepare(ek__layout_search *s)
     if (status)
         return status;
     choose_schedules(&s->options);
+    s->n_threads = ek__thread_count(s->options.n_threads);
     s->best = ek__alloc((size_t)s->options.n_best + 1, sizeof *s->best);
     s->best_at = ek__alloc((size_t)s->options.n_best + 1, sizeof *s->best_at);
     if (!s->best || !s->best_at)

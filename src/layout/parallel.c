@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "layout/search.h"
@@ -30,7 +29,7 @@ double ek__clock(void)
 bool ek__layout_over(const ek__layout_search *search)
 {
     const ek_layout_options *o = &search->options;
-    return (o->interrupt && *o->interrupt) || ek__clock() - search->start >= o->time_limit;
+    return ek_interrupted(o->interrupt) || ek__clock() - search->start >= o->time_limit;
 }
 
 static void fail(crew *c, ek_status status, const ek_error *err)
@@ -61,26 +60,13 @@ static void *work(void *user)
     return NULL;
 }
 
-static int n_threads(const ek__layout_search *search, size_t n)
-{
-    long cores = search->options.n_threads > 0 ? search->options.n_threads : sysconf(_SC_NPROCESSORS_ONLN);
-    cores = cores < 1 ? 1 : cores > EK__MOST_LAYOUT_THREADS ? EK__MOST_LAYOUT_THREADS : cores;
-    return (size_t)cores > n ? (int)n : (int)cores;
-}
-
 ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *todo, void *user)
 {
     crew c = {.search = search, .work = todo, .user = user, .n = n};
-    pthread_t thread[EK__MOST_LAYOUT_THREADS];
-    int wanted = n_threads(search, n), started = 0;
     if (n == 0)
         return EK_OK;
     pthread_mutex_init(&c.lock, NULL);
-    while (started + 1 < wanted && pthread_create(&thread[started], NULL, work, &c) == 0)
-        started++;
-    work(&c);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
+    ek__run_threads((size_t)search->n_threads > n ? (int)n : search->n_threads, work, &c, 0);
     pthread_mutex_destroy(&c.lock);
     return c.status;
 }

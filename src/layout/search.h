@@ -2,6 +2,7 @@
 #ifndef EK_LAYOUT_SEARCH_H
 #define EK_LAYOUT_SEARCH_H
 
+#include "base/threads.h"
 #include "layout/mix.h"
 #include "layout/space.h"
 #include "layout/split.h"
@@ -39,7 +40,7 @@ typedef struct ek__first {
 typedef struct ek__heap {
     size_t n, *at;
 } ek__heap;
-enum { EK__N_HEAPS = 4, EK__MOST_LAYOUT_THREADS = 256 };
+enum { EK__N_HEAPS = 4 };
 
 typedef struct ek__layout_search {
     const ek_job *job;
@@ -49,6 +50,7 @@ typedef struct ek__layout_search {
     size_t n, capacity; /* legal ones */
     ek__candidate *candidate;
     ek_layout_counts counts;
+    int n_threads; /* 1 or more */
     int n_best;
     ek_layout_plan *best; /* [options.n_best] by step */
     size_t *best_at;      /* [n_best] index of each */
@@ -58,8 +60,8 @@ typedef struct ek__layout_search {
     /* One chunk a stage; several; several, with a mix looked for: to be balanced in short; then as well as can be. */
     ek__heap heap[EK__N_HEAPS];
     size_t n_mixes, mixes_capacity;
-    ek__mixes **mixes;                             /* of the pipelines that came up */
-    ek_cost_cache *cache[EK__MOST_LAYOUT_THREADS]; /* of each thread, made when it first works */
+    ek__mixes **mixes;                      /* of the pipelines that came up */
+    ek_cost_cache *cache[EK__MOST_THREADS]; /* of each thread, made when it first works */
     bool bounded_all, ended_early;
     ek_error *err;
 } ek__layout_search;

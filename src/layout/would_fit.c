@@ -23,19 +23,14 @@ typedef struct asking {
 
 typedef struct attempt {
     const ek_layout_options *asked;
-    volatile int stop;
+    ek_interrupt stop;
 } attempt;
-
-static bool interrupted(const ek_layout_options *options)
-{
-    return options->interrupt && *options->interrupt;
-}
 
 static void stop_at_first(void *user, const ek_layout_progress *progress)
 {
     attempt *a = user;
-    if (isfinite(progress->best_seconds) || interrupted(a->asked))
-        a->stop = 1;
+    if (isfinite(progress->best_seconds) || ek_interrupted(a->asked->interrupt))
+        ek_interrupt_set(&a->stop);
     if (a->asked->progress)
         a->asked->progress(a->asked->user, progress);
 }
@@ -61,7 +56,7 @@ static ek_status find_among(const asking *ask, const ek_job *job, const ek_layou
     out->n_devices = own.n_devices;
     out->limit_mb = job->limit_mb;
     out->fits = false;
-    if (interrupted(&r->options) || own.time_limit <= 0)
+    if (ek_interrupted(r->options.interrupt) || own.time_limit <= 0)
         return EK_OK;
     ek_status status = ek_layout_search(job, r->device, &own, &found, err);
     if (status)

@@ -104,7 +104,7 @@ static ek_status is_over(const ek_job *job, bool *over, ek_error *err)
     ek_status status = ek_memory_predict(job, &used, &memory, err);
     if (status)
         return status;
-    *over = memory.margin < -ROUNDING;
+    *over = memory.limit > 0 && memory.margin < -ROUNDING;
     ek_memory_clear(&memory);
     return EK_OK;
 }

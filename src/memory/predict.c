@@ -263,7 +263,7 @@ static void compare_with_limit(const predictor *p, ek_memory *out)
         }
     }
     out->limit = mb(p->job->limit_mb);
-    out->margin = out->limit - most;
+    out->margin = out->limit > 0 ? out->limit - most : EK_MEMORY_UNKNOWN;
     out->fits = !out->ended_early && (out->limit == 0 || out->margin >= 0);
 }
 

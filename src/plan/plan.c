@@ -4,19 +4,26 @@
 #include "evenkeel/layers.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 
-ek_status ek_plan_init(ek_plan *plan, int n_stages, int n_chunks, ek_error *err)
+static ek_status check_size(int n_stages, int n_chunks, ek_error *err)
 {
     if (n_stages < 1 || n_stages > EK_MAX_STAGES)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "stages must be 1 to %d (got %d)", EK_MAX_STAGES, n_stages);
     if (n_chunks < 1 || n_chunks > EK_MAX_CHUNKS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "chunks per stage must be 1 to %d (got %d)", EK_MAX_CHUNKS,
                         n_chunks);
+    return EK_OK;
+}
+
+ek_status ek_plan_init(ek_plan *plan, int n_stages, int n_chunks, ek_error *err)
+{
+    ek_status status = check_size(n_stages, n_chunks, err);
+    if (status)
+        return status;
     size_t n = (size_t)n_stages * (size_t)n_chunks;
     int *cells = ek__alloc(4 * n, sizeof *cells);
     if (!cells)
@@ -80,43 +87,54 @@ int ek_plan_offset(const ek_plan *plan, int n_layers, int chunk, int stage)
     return plan->layers[chunk * plan->n_stages + stage] - n_layers / (plan->n_stages * plan->n_chunks);
 }
 
+/* One chunk's layers and lists. */
+static ek_status check_chunk(const ek_plan *plan, int chunk, int stage, ek_error *err)
+{
+    int c = chunk * plan->n_stages + stage, n = plan->layers[c];
+    const struct {
+        const char *name;
+        int value;
+    } lists[] = {
+        {"recompute", plan->full[c]}, {"select_recompute", plan->select[c]}, {"select_comm_recompute", plan->comm[c]}};
+    if (n < 0)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "stage %d, chunk %d: %d layers", stage, chunk, n);
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        if (lists[l].value < 0 || lists[l].value > n)
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "stage %d, chunk %d: %s is %d, but the chunk has %d layers; it must be 0 to %d", stage,
+                            chunk, lists[l].name, lists[l].value, n, n);
+    return EK_OK;
+}
+
+ek_status ek_plan_check_layers(const ek_plan *plan, int n_layers, ek_error *err)
+{
+    long total = 0;
+    ek_status status = check_size(plan->n_stages, plan->n_chunks, err);
+    for (int i = 0; i < plan->n_chunks && !status; i++)
+        for (int s = 0; s < plan->n_stages && !status; s++) {
+            status = check_chunk(plan, i, s, err);
+            total += plan->layers[i * plan->n_stages + s];
+        }
+    if (!status && total != n_layers)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the plan places %ld layers, but the model has %d", total,
+                        n_layers);
+    return status;
+}
+
 ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *err)
 {
-    static const struct {
-        const char *list;
-        size_t member;
-    } lists[] = {{"recompute", offsetof(ek_plan, full)},
-                 {"select_recompute", offsetof(ek_plan, select)},
-                 {"select_comm_recompute", offsetof(ek_plan, comm)}};
-    long total = 0;
-    for (int i = 0; i < plan->n_chunks; i++) {
-        for (int s = 0; s < plan->n_stages; s++) {
-            int c = i * plan->n_stages + s;
-            int n = plan->layers[c];
-            if (n < 0)
-                return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "stage %d, chunk %d: %d layers", s, i, n);
-            for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
-                int *const *list = (int *const *)(const void *)((const char *)plan + lists[l].member);
-                int value = (*list)[c];
-                if (value < 0 || value > n)
-                    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                                    "stage %d, chunk %d: %s is %d, but the chunk has %d layers; it must be 0 to %d", s,
-                                    i, lists[l].list, value, n, n);
-            }
-            ek_chunk_mix mix = ek_plan_mix(plan, i, s);
-            for (int k = 0; k < EK_N_RECOMPUTE; k++)
-                if (mix.n[k] > 0 && !layers->modelled[k])
-                    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                                    "stage %d, chunk %d: %d layers with recomputation '%s', whose memory is not known: "
-                                    "no dry run used it; leave it out or add a dry run that uses it",
-                                    s, i, mix.n[k], ek_recompute_name[k]);
-            total += n;
-        }
+    ek_status status = ek_plan_check_layers(plan, layers->n_layers, err);
+    for (int c = 0; !status && c < plan->n_chunks * plan->n_stages; c++) {
+        int i = c / plan->n_stages, s = c % plan->n_stages;
+        ek_chunk_mix mix = ek_plan_mix(plan, i, s);
+        for (int k = 0; k < EK_N_RECOMPUTE && !status; k++)
+            if (mix.n[k] > 0 && !layers->modelled[k])
+                status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                                  "stage %d, chunk %d: %d layers with recomputation '%s', whose memory is not known: "
+                                  "no dry run used it; leave it out or add a dry run that uses it",
+                                  s, i, mix.n[k], ek_recompute_name[k]);
     }
-    if (total != layers->n_layers)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the plan places %ld layers, but the model has %d", total,
-                        layers->n_layers);
-    return EK_OK;
+    return status;
 }
 
 /* Add `n` layers of kind `k` starting at `*at`, a position in the model that spans body kinds. */
@@ -193,6 +211,9 @@ void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement pl
 ek_status ek_plan_even(const ek_layers *layers, int n_stages, int n_chunks, ek_recompute kind, ek_plan *out,
                        ek_error *err)
 {
+    if (layers->n_layers < 0 || (unsigned)kind >= EK_N_RECOMPUTE)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%d layers cannot be spread with recomputation number %d",
+                        layers->n_layers, (int)kind);
     ek_plan plan;
     ek_status status = ek_plan_init(&plan, n_stages, n_chunks, err);
     if (status)

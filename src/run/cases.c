@@ -128,6 +128,10 @@ ek_status ek_cases_add(ek_cases *cases, const ek_case_options *how, const ek_lay
                        const char *file, const ek_plan *plan, int n_micro_batches, int less_memory, ek_error *err)
 {
     int pieces = how->n_pieces > 1 ? how->n_pieces : 1;
+    if (!name || n_micro_batches < 1 || pieces > EK_MAX_MICRO_BATCHES / n_micro_batches)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "plan '%s': sequence pieces of all micro-batches must be 1 to %d (got %d of each of %d)",
+                        name ? name : "without a name", EK_MAX_MICRO_BATCHES, pieces, n_micro_batches);
     const ek_shape shape = {.n_stages = plan->n_stages,
                             .n_chunks = plan->n_chunks,
                             .n_micro_batches = n_micro_batches * pieces,

@@ -179,7 +179,7 @@ static ek_status read_traces(const ek_run_reading *c, ek_run_evidence *f, ek_err
         c->traces_begin(c->user);
     ek_status status = ek_trace_run_read(path, n, &how, c->warnings, &f->trace, &why);
     free(path);
-    bool interrupted = c->interrupt && __atomic_load_n(c->interrupt, __ATOMIC_RELAXED);
+    bool interrupted = ek_interrupted(c->interrupt);
     if (status && interrupted && err)
         *err = why;
     if (status)

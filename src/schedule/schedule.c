@@ -8,7 +8,7 @@ const ek_schedule *const ek_schedules[] = {EK__SCHEDULES(POINT) NULL};
 
 const ek_schedule *ek_schedule_find(const char *name)
 {
-    for (const ek_schedule *const *s = ek_schedules; *s; s++)
+    for (const ek_schedule *const *s = ek_schedules; name && *s; s++)
         if (strcmp((*s)->name, name) == 0)
             return *s;
     return NULL;

@@ -14,6 +14,7 @@
 #include "evenkeel/layers.h"
 
 enum { MAX_SLOTS = 1 << 16, MAX_BLOCKS = 1 << 27 };
+#define MAX_PROFILE 1e24 /* a chunk of the most layers with the longest times, on the slowest stage */
 
 const ek_shape *ek_order_shape(const ek_order *order)
 {
@@ -70,8 +71,11 @@ void ek_order_free(ek_order *order)
     free(order);
 }
 
-static ek_status check_shape(const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
+ek_status ek__shape_check(const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
 {
+    if (!schedule)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "no schedule is given, or its name is not known; ek_schedules lists those that are");
     int p = shape->n_stages, v = shape->n_chunks, m = shape->n_micro_batches;
     if (p < 1 || p > EK_MAX_STAGES)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "stages must be 1 to %d (got %d)", EK_MAX_STAGES, p);
@@ -110,6 +114,59 @@ static ek_status check_shape(const ek_schedule *schedule, const ek_shape *shape,
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "%d x stages x interleave x micro-batches must be at most %d blocks (got %lld)", kinds,
                         MAX_BLOCKS, (long long)kinds * p * v * m);
+    return EK_OK;
+}
+
+ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err)
+{
+    if (comm && !comm->edge_time && !(comm->p2p_time >= 0 && comm->p2p_time <= EK__MAX_TRANSFER))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "the transfer time between stages must be a number from 0 to %g (got %g)", EK__MAX_TRANSFER,
+                        comm->p2p_time);
+    for (int s = 0; comm && comm->edge_time && s < n_stages; s++)
+        if (!(comm->edge_time[s] >= 0 && comm->edge_time[s] <= EK__MAX_TRANSFER))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "the transfer time between stages %d and %d must be a number from 0 to %g (got %g)", s,
+                            s + 1 < n_stages ? s + 1 : 0, EK__MAX_TRANSFER, comm->edge_time[s]);
+    return EK_OK;
+}
+
+ek_status ek__factors_check(const double *factor, int n, const char *what, ek_error *err)
+{
+    static const double least = 1e-9, most = 1e9; /* so that times stay numbers */
+    for (int i = 0; factor && i < n; i++) {
+        if (!(factor[i] > 0) || !isfinite(factor[i]))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the %s %d must be a positive number (got %g)", what, i,
+                            factor[i]);
+        if (factor[i] < least || factor[i] > most)
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the %s %d must be from %g to %g (got %g)", what, i, least,
+                            most, factor[i]);
+    }
+    return EK_OK;
+}
+
+/* What an order is made for: numbers that add up without overflow. */
+static ek_status check_profile(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
+                               ek_error *err)
+{
+    int n_cells = shape->n_stages * shape->n_chunks;
+    const struct {
+        const char *what;
+        const double *value;
+        int n;
+    } arrays[] = {
+        {"forward_time", profile->forward_time, n_cells},   {"backward_time", profile->backward_time, n_cells},
+        {"weight_time", profile->weight_time, n_cells},     {"activation", profile->activation, n_cells},
+        {"edge_time", profile->edge_time, shape->n_stages}, {"limit", profile->limit, shape->n_stages}};
+    if (!(profile->weight_share >= 0 && profile->weight_share <= 1))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "weight_share of the profile must be 0 to 1 (got %g)",
+                        profile->weight_share);
+    for (size_t a = 0; schedule->arrange && a < sizeof arrays / sizeof *arrays; a++)
+        for (int i = 0; i < arrays[a].n; i++)
+            if (!arrays[a].value || !(arrays[a].value[i] >= 0 && arrays[a].value[i] <= MAX_PROFILE))
+                return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                                "%s[%d] of the profile must be a number from 0 to %g (got %g)", arrays[a].what, i,
+                                MAX_PROFILE, arrays[a].value ? arrays[a].value[i] : (double)NAN);
     return EK_OK;
 }
 
@@ -418,11 +475,10 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
 {
     size_t m = (size_t)order->shape.n_micro_batches;
     double *old_scale = order->scale, *old_factor = order->factor, *scale = NULL;
+    ek_status status = ek__factors_check(factor, order->shape.n_micro_batches, "factor of micro-batch", err);
+    if (status)
+        return status;
     if (factor) {
-        for (size_t b = 0; b < m; b++)
-            if (!(factor[b] > 0) || !isfinite(factor[b]))
-                return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                                "the factor of micro-batch %zu must be a positive number (got %g)", b, factor[b]);
         scale = ek__alloc(m, sizeof *scale);
         if (!scale)
             return ek__no_memory(err);
@@ -430,7 +486,7 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
     }
     order->scale = scale;
     order->factor = NULL;
-    ek_status status = scale ? make_factor(order, err) : EK_OK;
+    status = scale ? make_factor(order, err) : EK_OK;
     if (!status)
         status = make_live(order, err);
     if (status) {
@@ -449,10 +505,10 @@ ek_status ek_order_slow_stages(ek_order *order, const double *slowdown, ek_error
 {
     int p = order->shape.n_stages;
     double *by_cell = NULL;
+    ek_status status = ek__factors_check(slowdown, p, "slowdown of stage", err);
+    if (status)
+        return status;
     for (int s = 0; slowdown && s < p; s++) {
-        if (!(slowdown[s] > 0) || !isfinite(slowdown[s]))
-            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                            "the slowdown of stage %d must be a positive number (got %g)", s, slowdown[s]);
         if (order->n_ways == 2 && slowdown[s] != slowdown[p - 1 - s])
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                             "schedule '%s' has the same chunks on stages %d and %d, so the two must be equally fast "
@@ -508,7 +564,9 @@ static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error
 ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
                            ek_order **out, ek_error *err)
 {
-    ek_status status = check_shape(schedule, shape, err);
+    ek_status status = ek__shape_check(schedule, shape, err);
+    if (!status && profile)
+        status = check_profile(schedule, shape, profile, err);
     if (status)
         return status;
     uint32_t *level = NULL;

@@ -154,6 +154,29 @@ static inline double ek__edge_time(const ek_comm *comm, ek_placement placement, 
     return comm->edge_time[wraps || from < to ? from : to];
 }
 
+/** ek_simulate() without its checks: of more layers than a model may have, too. */
+ek_status ek__simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
+                       ek_timeline *out, ek_error *err);
+
+/** Is it a shape that the schedule can be laid out for? @return EK_OK; EK_ERR_INPUT, also for a schedule that is NULL
+ */
+ek_status ek__shape_check(const ek_schedule *schedule, const ek_shape *shape, ek_error *err);
+
+/** Are transfer times numbers from 0 to EK__MAX_TRANSFER? @param comm NULL: none. @return EK_OK, EK_ERR_INPUT.
+ * O(n_stages)
+ */
+ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err);
+#define EK__MAX_TRANSFER 1e12
+
+/**
+ * Are factors numbers that times can be multiplied by, 1e-9 to 1e9?
+ *
+ * @param factor  [n]; NULL: all 1
+ * @param what    each one is, for the message: "slowdown of stage"
+ * @return EK_OK, EK_ERR_INPUT. O(n)
+ */
+ek_status ek__factors_check(const double *factor, int n, const char *what, ek_error *err);
+
 /** Is there any communication to account for? */
 static inline bool ek__comm_matters(const ek_comm *comm)
 {

@@ -169,38 +169,55 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
     return status;
 }
 
-#ifndef NDEBUG
-/* Do the chunks hold the model's layers, each once? A kind that is not modelled has numbers of no meaning, but can be
- * run. */
-static bool holds_the_layers(const ek_plan *plan, const ek_layers *layers)
-{
-    int sum = 0;
-    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++)
-        sum += plan->layers[c];
-    return sum == layers->n_layers;
-}
-#endif
-
-ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
-                      ek_timeline *out, ek_error *err)
+/* Are plan and model ones that the order can run? */
+static ek_status check(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
+                       ek_error *err)
 {
     const ek_shape *shape = &order->shape;
     if (plan->n_stages != shape->n_stages || plan->n_chunks != shape->n_chunks)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "the plan is for %d stages and interleave %d, the schedule for %d and %d", plan->n_stages,
                         plan->n_chunks, shape->n_stages, shape->n_chunks);
-    assert(holds_the_layers(plan, layers));
+    ek_status status = ek_layers_check(layers, err);
+    if (!status)
+        status = ek_plan_check_layers(plan, layers->n_layers, err);
+    return status ? status : ek__comm_check(comm, shape->n_stages, err);
+}
+
+/* A kind that is not modelled has numbers of no meaning, which can be run; not so where they leave the gradient of the
+ * inputs less than no time. What rounding leaves is taken off. */
+static ek_status check_costs(const ek_order *order, ek_chunk_cost *cost, ek_error *err)
+{
+    int p = order->shape.n_stages;
+    for (int c = 0; c < order->n_cells && order->n_kinds > 2; c++) {
+        if (cost[c].weight_time > cost[c].backward_time * (1 + 1e-6))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "stage %d, chunk %d: the gradient of the weights takes %g, more than the whole backward "
+                            "pass, %g: a kind of recomputation that is not modelled has no times; use another, or give "
+                            "its times",
+                            c % p, c / p, cost[c].weight_time, cost[c].backward_time);
+        cost[c].weight_time = fmin(cost[c].weight_time, cost[c].backward_time);
+    }
+    return EK_OK;
+}
+
+ek_status ek__simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
+                       ek_timeline *out, ek_error *err)
+{
     ek_timeline t;
     ek_chunk_cost *cost = ek__alloc((size_t)order->n_cells, sizeof *cost);
     double *duration = ek__alloc((size_t)ek__order_n_slots(order), sizeof *duration);
     ek_status status = cost && duration ? EK_OK : ek__no_memory(err);
     if (!status) {
         ek_plan_costs(plan, layers, order->schedule->placement, cost);
+        status = check_costs(order, cost, err);
+    }
+    if (!status) {
         ek__order_durations(order, cost, duration);
         status = ek__order_run(order, duration, comm, &t, err);
     }
     if (!status) {
-        for (int s = 0; s < shape->n_stages; s++)
+        for (int s = 0; s < order->shape.n_stages; s++)
             account_stage(order, layers, cost, s, &t);
         t.bubble = split_bubble(order, cost, t.step_time);
         *out = t;
@@ -208,4 +225,11 @@ ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layer
     free(duration);
     free(cost);
     return status;
+}
+
+ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
+                      ek_timeline *out, ek_error *err)
+{
+    ek_status status = check(order, plan, layers, comm, err);
+    return status ? status : ek__simulate(order, plan, layers, comm, out, err);
 }

@@ -158,19 +158,42 @@ static double widest_span(const ek_timeline *timeline)
     return span;
 }
 
+static ek_status check(const ek_schedule *schedule, const ek_shape *shape, const ek_uniform *times, const ek_comm *comm,
+                       double limit, ek_error *err)
+{
+    ek_status status = ek__shape_check(schedule, shape, err);
+    if (!status)
+        status = ek__comm_check(comm, shape->n_stages, err);
+    if (status)
+        return status;
+    if (!(times->forward_time >= 0 && times->weight_time >= 0 && times->backward_time >= times->weight_time &&
+          times->forward_time + times->backward_time <= EK__MAX_TRANSFER))
+        return ek__fail(
+            err, EK_ERR_INPUT, EK__NOWHERE,
+            "times must be 0 or more, the gradient of the weights at most the backward pass, %g together at "
+            "most (got forward %g, backward %g, of which weights %g)",
+            EK__MAX_TRANSFER, times->forward_time, times->backward_time, times->weight_time);
+    if (!(times->weight_share >= 0 && times->weight_share <= 1) || !(limit >= 0 && limit <= EK_MAX_MICRO_BATCHES))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "the share of the activations must be 0 to 1 and their limit 0 to %d (got %g and %g)",
+                        EK_MAX_MICRO_BATCHES, times->weight_share, limit);
+    return EK_OK;
+}
+
 ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape, const ek_uniform *times,
                               const ek_comm *comm, double limit, ek_uniform_run *out, ek_error *err)
 {
-    assert(times->forward_time >= 0 && times->weight_time >= 0 && times->backward_time >= times->weight_time);
-    assert(times->weight_share >= 0 && times->weight_share <= 1 && limit >= 0);
     ek_order *order = NULL;
+    ek_status status = check(schedule, shape, times, comm, limit, err);
+    if (status)
+        return status;
     ek_uniform_run run = {.times = *times, .limit_given = limit > 0};
     run.activation_limit = limit > 0 ? limit : ek_schedule_activation_limit(schedule, shape->n_stages);
-    ek_status status = make_order(schedule, shape, times, comm, run.activation_limit, &order, err);
+    status = make_order(schedule, shape, times, comm, run.activation_limit, &order, err);
     if (!status)
         status = make_model(times, shape->n_stages, shape->n_chunks, &run.layers, &run.plan, err);
     if (!status)
-        status = ek_simulate(order, &run.plan, &run.layers, comm, &run.timeline, err);
+        status = ek__simulate(order, &run.plan, &run.layers, comm, &run.timeline, err);
     if (!status && !(run.live = ek__alloc((size_t)shape->n_stages, sizeof *run.live)))
         status = ek__no_memory(err);
     if (!status) {

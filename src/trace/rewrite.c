@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "evenkeel/trace_edit.h"
 #include "trace/analyse/analysis.h"
 #include "trace/layers/layers.h"
@@ -219,7 +220,7 @@ static ek_status first_pass(rewrite *w, plan *p, const ek_listener *listener, ek
         return ek__no_memory(err);
     for (int i = 0; i < p->n_files; i++)
         path[i] = files->file[i].path;
-    int n_threads = w->options && w->options->n_threads > 0 ? w->options->n_threads : 2;
+    int n_threads = ek__thread_count(w->options ? w->options->n_threads : 0);
     ek_status status = ek__trace_read(path, p->n_files, n_threads, w->options, w->pool, source, &trace, err);
     if (status != EK_OK)
         return status;
@@ -585,13 +586,16 @@ ek_status ek_trace_write(const char *const *path, int n_paths, const ek_trace_se
                          FILE *out, ek_trace_written *written, ek_error *err)
 {
     static const ek_trace_options defaults = {0};
+    ek_status status = ek__trace_options_check(options ? options : &defaults, err);
+    if (status)
+        return status;
     rewrite w = {.selection = selection, .options = options ? options : &defaults, .out = out, .pool = ek__pool_new()};
     ek__layout layout = {0};
     if (!w.pool || !ek__texts_reset(&w.pids)) {
         ek__pool_free(w.pool);
         return ek__no_memory(err);
     }
-    ek_status status = ek__layout_find(path, n_paths, w.pool, listener, &layout, err);
+    status = ek__layout_find(path, n_paths, w.pool, listener, &layout, err);
     if (status == EK_OK)
         status = choose_ranks(&w, &layout, listener, err);
     if (status == EK_OK) {

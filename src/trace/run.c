@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "trace/analyse/analysis.h"
 #include "trace/compare/cluster.h"
 #include "trace/events/device.h"
@@ -17,8 +18,6 @@
 #include "trace/tables/files.h"
 #include "trace/tables/table_times.h"
 #include "trace/tables/tracker_csv.h"
-
-enum { MAX_THREADS = 64 };
 
 /* All ranks being read. */
 typedef struct work {
@@ -336,17 +335,6 @@ static void *run_worker(void *argument)
 
 /* ---- the run ---- */
 
-static void run_workers(work *w)
-{
-    pthread_t thread[MAX_THREADS];
-    int n = 0;
-    while (n + 1 < w->n_workers && n < MAX_THREADS && pthread_create(&thread[n], NULL, run_worker, w) == 0)
-        n++;
-    run_worker(w);
-    for (int i = 0; i < n; i++)
-        pthread_join(thread[i], NULL);
-}
-
 /* By rank, unknown ones last; then by path, so that the order of the arguments does not matter. */
 static int compare_ranks(const void *a, const void *b)
 {
@@ -451,7 +439,8 @@ static ek_status read_ranks(work *w, const ek_listener *listener, ek_error *err)
     ek_error common_error = {.status = EK_OK};
     ek_status status = read_common(w, listener, &n_common, &common_error);
     if (status == EK_OK) {
-        run_workers(w);
+        if (w->n_workers > 0)
+            ek__run_threads(w->n_workers, run_worker, w, 0);
         w->run->n_ranks = w->layout->n_ranks;
         status = first_failure(w, err);
     } else if (err)
@@ -497,8 +486,7 @@ static ek_status set_up(work *w, ek_error *err)
     w->error = ek__alloc(n, sizeof *w->error);
     if (!w->run->rank || !w->share || !w->weight || !w->status || !w->error)
         return ek__no_memory(err);
-    long n_cores = w->options->n_threads > 0 ? w->options->n_threads : sysconf(_SC_NPROCESSORS_ONLN);
-    int n_threads = n_cores < 1 ? 1 : n_cores > MAX_THREADS ? MAX_THREADS : (int)n_cores;
+    int n_threads = ek__thread_count(w->options->n_threads);
     w->n_workers = w->layout->n_ranks < n_threads ? w->layout->n_ranks : n_threads;
     w->n_reader_threads = w->n_workers > 0 ? n_threads / w->n_workers : 1;
     weigh(w);
@@ -513,11 +501,14 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
     ek__layout layout = {0};
     work w = {.layout = &layout, .options = options ? options : &defaults, .run = &run};
     run.worst_over_mean = (double)NAN;
+    ek_status status = ek__trace_options_check(w.options, err);
+    if (status)
+        return status;
     run.pool = ek__pool_new();
     if (!run.pool)
         return ek__no_memory(err);
     pthread_mutex_init(&w.lock, NULL);
-    ek_status status = ek__layout_find(path, n_paths, run.pool, listener, &layout, err);
+    status = ek__layout_find(path, n_paths, run.pool, listener, &layout, err);
     run.n_databases = layout.n_databases;
     run.database = layout.database;
     if (status == EK_OK)

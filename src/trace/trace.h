@@ -167,10 +167,13 @@ static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 /** First event of a slice that starts at `time` or later: its index, or n. O(log n). */
 size_t ek__slice_lower(ek__slice slice, int64_t time);
 
+/** Are counts, shares and threads in their ranges? @return EK_OK, EK_ERR_INPUT */
+ek_status ek__trace_options_check(const ek_trace_options *options, ek_error *err);
+
 /** Has the caller asked to stop? The flag may be set by a signal handler or another thread at any time. */
 static inline bool ek__interrupted(const ek_trace_options *options)
 {
-    return options && options->interrupt && __atomic_load_n(options->interrupt, __ATOMIC_RELAXED);
+    return options && ek_interrupted(options->interrupt);
 }
 
 /** Decimal microseconds as nanoseconds, half to even beyond; no double in between. Takes an exponent.

@@ -38,7 +38,7 @@ static ek_status open_index(const ek_view_reading *how, ek_view_files *set, ek_e
 
 static ek_status diagnose(const ek_view_reading *how, ek_view_files *set, ek_error *err)
 {
-    const ek_diagnose_options options = {.n_threads = how->run.n_threads, .interrupt = how->interrupt};
+    const ek_diagnose_options options = {.n_threads = how->run.n_threads, .interrupt = how->run.interrupt};
     return ek_diagnose(&set->evidence.input, &options, &set->diagnosis, err);
 }
 

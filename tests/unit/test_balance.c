@@ -448,7 +448,7 @@ static void the_time_limit_is_kept(void **state)
 }
 
 typedef struct watcher {
-    volatile int interrupt;
+    ek_interrupt interrupt;
     int calls;
     double best;
 } watcher;
@@ -460,7 +460,7 @@ static void watch(void *user, const ek_balance_progress *progress)
     assert_true(progress->best_step_time <= w->best);
     w->best = progress->best_step_time;
     if (w->calls == 2)
-        w->interrupt = 1;
+        ek_interrupt_set(&w->interrupt);
 }
 
 /* The relaxation bounds the step before the search, so that a time limit that cuts the search short has it as well. Of

@@ -558,7 +558,7 @@ static void arguments_that_recompute_are_left_out_with_that_of_experts(void **st
 static void an_interrupt_ends_the_search_and_is_told(void **state)
 {
     (void)state;
-    static const volatile int interrupted = 1;
+    static const ek_interrupt interrupted = {1};
     ek_job job = read_job("[3, -3]", 8, 1, "58GB");
     const ek_run_input input = {.job = &job, .device = device()};
     const ek_diagnose_options options = {.seconds = 1000, .interrupt = &interrupted};

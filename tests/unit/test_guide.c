@@ -511,6 +511,7 @@ static void predicted_peaks_keep_the_limit_where_one_is_given(void **state)
                      .activation_mb = {900, 700, 600, 400, 60},
                      .modelled = {true, true, true, true, true}};
     ek_layers rough = {.n_body = 1, .body = &body, .n_layers = 64, .const_mb = 500};
+    memcpy(rough.modelled, body.modelled, sizeof rough.modelled);
     rough.head.parameter_mb = 3000;
     rough.tail.parameter_mb = 4000;
     ek_guide_options options = options_for(8, 64, 15);

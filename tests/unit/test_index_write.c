@@ -1289,7 +1289,7 @@ static void on_a_full_disk_no_file_stays(void **state)
 /* Stops when the progress says so. */
 typedef struct stopping {
     double at, last;
-    bool flag;
+    ek_interrupt flag;
 } stopping;
 
 static void stop_at(void *user, double share, const char *what)
@@ -1299,7 +1299,7 @@ static void stop_at(void *user, double share, const char *what)
     assert_true(share >= s->last && share <= 0.75);
     s->last = share;
     if (share >= s->at)
-        __atomic_store_n(&s->flag, true, __ATOMIC_RELAXED);
+        ek_interrupt_set(&s->flag);
 }
 
 static void an_interrupt_leaves_no_file(void **state)

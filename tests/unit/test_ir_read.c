@@ -934,7 +934,7 @@ static void a_file_that_is_not_there_is_said(void **state)
     assert_string_equal(err.message, "cannot be opened: No such file or directory");
     assert_int_equal(ek_ir_read("/", NULL, NULL, &ir, &err), EK_ERR_SYSTEM);
     assert_null(ir);
-    const bool interrupt = true;
+    const ek_interrupt interrupt = {1};
     const ek_ir_options options = {.interrupt = &interrupt};
     char path[] = "/tmp/evenkeel_irXXXXXX";
     int file = mkstemp(path);

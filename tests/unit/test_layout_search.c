@@ -665,7 +665,7 @@ static ek__first first_of(const ek_job *job, int n_devices, int n_threads)
     ek__first first = s.first;
     ek__split_clear(&s.first.split);
     ek__space_clear(&s.space);
-    for (int i = 0; i < EK__MOST_LAYOUT_THREADS; i++)
+    for (int i = 0; i < EK__MOST_THREADS; i++)
         ek_cost_cache_free(s.cache[i]);
     free(s.candidate);
     return first;

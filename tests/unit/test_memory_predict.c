@@ -141,6 +141,7 @@ static void limits(void **state)
     assert_int_equal(memory.stage[memory.fullest].used_peak, most);
     assert_true(memory.fits);
     assert_int_equal(memory.limit, 0);
+    assert_true(memory.margin == EK_MEMORY_UNKNOWN);
     ek_memory_clear(&memory);
     job.limit_mb = (double)most / 1048576;
     memory = predict(&job);

@@ -424,7 +424,7 @@ static void the_time_limit_leaves_a_plan_and_nothing_is_printed(void **state)
 static void an_interrupt_ends_the_exhaustive_search(void **state)
 {
     (void)state;
-    static const volatile int interrupt = 1;
+    static const ek_interrupt interrupt = {1};
     ek_error err;
     case_model model;
     instance x;

@@ -45,7 +45,8 @@ static ek_layers random_model(ek_layer *body, int n_layers)
     model.head.activation_mb[EK_RECOMPUTE_NONE] = draw(0, 30);
     model.tail.parameter_mb = draw(0, 150);
     model.tail.activation_mb[EK_RECOMPUTE_NONE] = draw(0, 30);
-    model.modelled[EK_RECOMPUTE_NONE] = model.modelled[EK_RECOMPUTE_FULL] = true;
+    body->modelled[EK_RECOMPUTE_NONE] = body->modelled[EK_RECOMPUTE_FULL] = true;
+    memcpy(model.modelled, body->modelled, sizeof model.modelled);
     return model;
 }
 
@@ -354,8 +355,8 @@ static void refused(const ek_layers *model, const ek_order *order, double limit,
 static void what_the_rule_does_not_know_is_refused(void **unused)
 {
     (void)unused;
-    ek_layer body;
-    ek_layers model = by_hand(&body);
+    ek_layer body[2];
+    ek_layers model = by_hand(body);
     ek_order *order = lay_out(4, 8), *many = lay_out(9, 9);
     const ek_shape shape = {.n_stages = 4, .n_chunks = 2, .n_micro_batches = 8};
     ek_order *chunks;
@@ -367,7 +368,9 @@ static void what_the_rule_does_not_know_is_refused(void **unused)
     model.modelled[EK_RECOMPUTE_FULL] = false;
     refused(&model, order, 900, 1, "full recomputation, whose memory is not known");
     model.modelled[EK_RECOMPUTE_FULL] = true;
+    body[1] = body[0];
     model.n_body = 2;
+    model.n_layers *= 2;
     refused(&model, order, 900, 1, "one kind of layer, and the model has 2");
     ek_order_free(order);
     ek_order_free(many);

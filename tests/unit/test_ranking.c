@@ -156,7 +156,7 @@ static void where_nothing_fits_the_smallest_limit_is_best(void **state)
 typedef struct told {
     int n, filled, released;
     bool interrupt_after_first;
-    volatile int interrupted;
+    ek_interrupt interrupted;
 } told;
 
 static void note_candidate(void *user, const ek_ranking_candidate *candidate)
@@ -165,7 +165,8 @@ static void note_candidate(void *user, const ek_ranking_candidate *candidate)
     assert_int_equal(candidate->index, t->n);
     assert_true(candidate->time_limit > 0);
     t->n++;
-    t->interrupted = t->interrupt_after_first;
+    if (t->interrupt_after_first)
+        ek_interrupt_set(&t->interrupted);
 }
 
 static void an_interrupt_skips_the_candidates_that_follow(void **state)
@@ -429,7 +430,7 @@ static void progress_comes_from_the_caller_and_an_interrupt_leaves_reasons(void 
 {
     (void)state;
     static const double limits[] = {5000, 6000};
-    volatile int interrupted = 1;
+    const ek_interrupt interrupted = {1};
     int told_times = 0;
     fixture f;
     fixture_init(&f, "small", LAYERS);

@@ -337,7 +337,7 @@ static void a_job_has_one_file_of_settings(void **state)
 static void an_interrupt_ends_the_reading_of_traces(void **state)
 {
     (void)state;
-    const bool interrupted = true;
+    const ek_interrupt interrupted = {1};
     ek_run_files files = {0};
     ek_error err;
     assert_int_equal(ek_run_files_add(&files, source_path("examples/run"), EK_RUN_UNKNOWN, NULL, &err), EK_OK);

@@ -215,7 +215,11 @@ static ek_layers model_of(ek_layer *body, int n_body)
         .body = body,
         .n_layers = n_body * 12,
         .const_mb = 100};
-    memcpy(layers.modelled, body->modelled, sizeof layers.modelled);
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        layers.modelled[k] = true;
+        for (int b = 0; b < n_body; b++)
+            layers.modelled[k] &= body[b].modelled[k];
+    }
     return layers;
 }
 

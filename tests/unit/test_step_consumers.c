@@ -42,7 +42,7 @@ static double step_of(const ek_job *job, const ek_device *device)
 /* An interrupt ends the search of other plans, which is not looked at here. */
 static double diagnosed(const ek_job *job, const ek_device *device)
 {
-    static const volatile int interrupted = 1;
+    static const ek_interrupt interrupted = {1};
     const ek_diagnose_options options = {.seconds = 0.01, .interrupt = &interrupted};
     const ek_run_input input = {.job = job, .device = device};
     ek_diagnosis d;

@@ -360,7 +360,8 @@ static void neither_order_nor_threads_change_a_byte(void **state)
 typedef struct watch {
     int n, stop_at; /* calls; the one that stops */
     double share;
-    bool stop, inside, overlapped, fell;
+    ek_interrupt stop;
+    bool inside, overlapped, fell;
 } watch;
 
 static void watch_progress(void *user, double share, const char *what)
@@ -372,7 +373,7 @@ static void watch_progress(void *user, double share, const char *what)
     w->fell |= share < w->share - 1e-9 || share > 1 + 1e-9;
     w->share = share;
     if (w->n++ == w->stop_at)
-        __atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
+        ek_interrupt_set(&w->stop);
     w->inside = false;
 }
 
@@ -393,7 +394,7 @@ static void it_can_be_stopped_at_any_time(void **state)
             ek_status status = ek_trace_run_read(&path, 1, &options, NULL, &run, &err);
             assert_false(w.overlapped || w.fell);
             assert_true(w.n > 0);
-            whole = !w.stop;
+            whole = !ek_interrupted(&w.stop);
             if (status == EK_OK) {
                 assert_int_equal(run.n_ranks, 4);
                 assert_true(w.share > 1 - 1e-9);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/median.h"
+#include "base/threads.h"
 #include "evenkeel/trace_edit.h"
 #include "trace/analyse/analysis.h"
 #include "trace/tables/files.h"
@@ -336,7 +337,7 @@ static ek_status read_rank(clocks_work *w, const ek__rank_files *files, int n_th
 static ek_status read_all(clocks_work *w, const ek__layout *layout, const ek_trace_options *options,
                           const ek_listener *listener, ek_error *err)
 {
-    int n_threads = options && options->n_threads > 0 ? options->n_threads : 2;
+    int n_threads = ek__thread_count(options ? options->n_threads : 0);
     ek_error own;
     ek_status status = EK_OK;
     for (int i = 0; i < layout->n_ranks; i++) {
@@ -354,11 +355,14 @@ static ek_status read_all(clocks_work *w, const ek__layout *layout, const ek_tra
 ek_status ek_trace_clocks_read(const char *const *path, int n_paths, const ek_trace_options *options,
                                const ek_listener *listener, ek_trace_clocks *out, ek_error *err)
 {
+    ek_status status = options ? ek__trace_options_check(options, err) : EK_OK;
+    if (status)
+        return status;
     clocks_work w = {.clocks.pool = ek__pool_new()};
     ek__layout layout = {0};
     if (!w.clocks.pool)
         return ek__no_memory(err);
-    ek_status status = ek__layout_find(path, n_paths, w.clocks.pool, listener, &layout, err);
+    status = ek__layout_find(path, n_paths, w.clocks.pool, listener, &layout, err);
     if (status == EK_OK)
         status = read_all(&w, &layout, options, listener, err);
     if (status == EK_OK)

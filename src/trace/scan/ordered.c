@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/threads.h"
+
 /* Some merges take as long as many others together: when a run of the index is sorted. */
-enum { MAX_THREADS = 64, PARKED_PER_THREAD = 2, PARKED_BESIDES = 12 };
+enum { PARKED_PER_THREAD = 2, PARKED_BESIDES = 12 };
 
 /* A part that waits for those before it. Its memory stays for the next one. */
 typedef struct parked {
@@ -117,18 +119,12 @@ static void make_places(reading *r)
 
 bool ek__read_in_order(const ek__ordered *how)
 {
-    pthread_t thread[MAX_THREADS];
-    int n = 0, n_threads = how->n_threads < MAX_THREADS ? how->n_threads : MAX_THREADS;
     reading r = {.how = how};
     pthread_mutex_init(&r.feeding, NULL);
     pthread_mutex_init(&r.merging, NULL);
     pthread_cond_init(&r.turn, NULL);
     make_places(&r);
-    while (n + 1 < n_threads && pthread_create(&thread[n], NULL, work, &r) == 0)
-        n++;
-    work(&r); /* the caller's thread works too */
-    for (int i = 0; i < n; i++)
-        pthread_join(thread[i], NULL);
+    ek__run_threads(how->n_threads, work, &r, 0);
     for (int i = 0; i < r.n_parked; i++)
         clear_part(how, r.parked[i].part);
     free(r.parked);
