@@ -107,7 +107,7 @@ static void report(ek__search *search)
     options->progress(options->user, &progress);
 }
 
-/* Wait for the solver; stop it at the deadline or on an interrupt. */
+/* Wait for the solver; stop it when the watch is over. */
 static void keep_watch(run *r)
 {
     ek__search *search = r->search;
@@ -115,8 +115,7 @@ static void keep_watch(run *r)
     pthread_mutex_lock(&r->lock);
     while (!r->done) {
         double now = ek__now();
-        bool interrupted = search->options->interrupt && *search->options->interrupt;
-        if (now >= deadline || interrupted)
+        if (ek__watch_over())
             atomic_store(&search->stop, true);
         if (now - reported >= REPORT && !atomic_load(&search->stop)) {
             reported = now;
@@ -159,14 +158,21 @@ static ek_status run_search(ek__search *search, const ek__solver *solver, ek_err
     return status;
 }
 
+ek_status ek__balance_check_time(const ek_balance_options *options, ek_error *err)
+{
+    if (!(options->time_limit > 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be positive (got %g s)",
+                        options->time_limit);
+    return EK_OK;
+}
+
 static ek_status check_options(const ek_balance_options *options, const ek_order *order, ek_error *err)
 {
     if (!(options->memory_limit_mb > 0) || !isfinite(options->memory_limit_mb))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the memory limit must be a positive number of MB (got %g)",
                         options->memory_limit_mb);
-    if (!(options->time_limit > 0))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be positive (got %g s)",
-                        options->time_limit);
+    if (ek__balance_check_time(options, err))
+        return EK_ERR_INPUT;
     if (!(options->gap >= 0 && options->gap <= 1))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the gap must be between 0 and 1 (got %g)", options->gap);
     if (options->min_layers < 0)
@@ -216,13 +222,13 @@ static ek_status explain(const ek__problem *problem, const double *stage_mb, con
     return ek__state_to_plan(problem, state, &out->fit_plan, err);
 }
 
-static ek_status search_from(const ek__problem *problem, const ek_balance_options *options, ek__state *start,
-                             ek_balance_result *out, ek_error *err)
+static ek_status search_from(const ek__problem *problem, const ek_balance_options *options, double begin,
+                             ek__state *start, ek_balance_result *out, ek_error *err)
 {
     ek__search search = {.problem = problem,
                          .options = options,
                          .n_threads = options->n_threads > 0 ? options->n_threads : n_cores(),
-                         .start = ek__now(),
+                         .start = begin,
                          .proof_end = INFINITY,
                          .best = *start,
                          .best_rank = INT32_MAX};
@@ -260,6 +266,23 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     return ek__state_to_plan(problem, &search.best, &out->plan, err);
 }
 
+/* The search from a start that fits, or why there is none. */
+static ek_status solve(const ek__problem *problem, const ek_balance_options *options, double begin,
+                       ek_balance_result *out, ek_error *err)
+{
+    ek__state state = {0};
+    bool fits = false, exact = false;
+    double limit = 0;
+    ek_status status = ek__state_init(&state, problem, err);
+    if (!status)
+        status = ek__minimum_memory_start(problem, &state, &fits, &limit, &exact, err);
+    if (!status)
+        status = fits ? search_from(problem, options, begin, &state, out, err)
+                      : explain(problem, options->stage_memory_mb, &state, limit, exact, out, err);
+    ek__state_clear(&state);
+    return status;
+}
+
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
                      ek_balance_result *out, ek_error *err)
 {
@@ -271,20 +294,14 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
     status = ek__problem_init(&problem, layers, order, options, err);
     if (status)
         return status;
-    ek__state state = {0};
     ek_balance_result result = {0};
-    bool fits = false, exact = false;
-    double limit = 0;
-    status = ek__state_init(&state, &problem, err);
-    if (!status)
-        status = ek__minimum_memory_start(&problem, &state, &fits, &limit, &exact, err);
-    if (!status)
-        status = fits ? search_from(&problem, options, &state, &result, err)
-                      : explain(&problem, options->stage_memory_mb, &state, limit, exact, &result, err);
+    ek__watch watch;
+    ek__watch_begin(&watch, options->interrupt, begin + options->time_limit);
+    status = solve(&problem, options, begin, &result, err);
+    ek__watch_end(&watch);
     if (problem.reserve_mb > 0) /* what fits is known of the limits less the reserve */
         result.smallest_limit_exact = false;
     result.seconds = ek__now() - begin;
-    ek__state_clear(&state);
     ek__problem_clear(&problem);
     if (status)
         ek_balance_result_clear(&result);

@@ -3,12 +3,13 @@
 #define EK_BALANCE_SEARCH_H
 
 #include "balance/problem.h"
+#include "base/watch.h"
 
 typedef struct ek__search {
     const ek__problem *problem;
     const ek_balance_options *options;
     int n_threads;
-    double start;            /**< ek__now() when the search began */
+    double start;            /**< ek__now() when the time limit began */
     EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers look at it often and return */
     EK__ATOMIC(double) work; /**< blocks simulated so far, of work_total */
     EK__ATOMIC(double) work_total;
@@ -23,9 +24,6 @@ typedef struct ek__search {
     double best_at; /**< seconds after start */
     bool proved;    /**< best is optimal; set by a solver that ran to its end */
 } ek__search;
-
-/** Seconds of a monotonic clock. */
-double ek__now(void);
 
 /**
  * Offer a feasible state as the answer. Kept when shorter; between equals the lower rank wins, so that the answer does
@@ -66,6 +64,9 @@ static inline void ek__search_did(ek__search *search, double blocks)
  */
 ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
                                    bool *exact, ek_error *err);
+
+/** Fail with EK_ERR_INPUT for a time limit that is none. */
+ek_status ek__balance_check_time(const ek_balance_options *options, ek_error *err);
 
 /** A way of searching: improves search->best, which is feasible on entry and at the end, until done or stopped. */
 typedef struct ek__solver {

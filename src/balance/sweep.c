@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 
 enum { MOST_THREADS = 256 };
 
@@ -39,13 +40,6 @@ typedef struct sweeper {
     double start;
     atomic_int next, done;
 } sweeper;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- one value ---- */
 
@@ -119,7 +113,7 @@ static void run_value(sweeper *s, int i)
     if (in->swept == EK_SWEPT_MEMORY)
         options.memory_limit_mb = row->value;
     /* A fair share of what is left: what the values before did not need is divided too. */
-    double left = fmax(in->options.time_limit - (now() - s->start), 0.001);
+    double left = fmax(in->options.time_limit - (ek__now() - s->start), 0.001);
     options.time_limit = fmin(left, left * s->workers / (s->n - i));
     ek_status status = in->lists ? in->lists->fill(in->lists->user, &shape, &options, &own, &err) : EK_OK;
     bool filled = in->lists && status == EK_OK;
@@ -328,7 +322,7 @@ ek_status ek_sweep_run(const ek_sweep_input *input, ek_sweep *out, ek_error *err
         return ek__no_memory(err);
     }
     s->input = input;
-    s->start = now();
+    s->start = ek__now();
     s->n = sweep.n = input->n;
     s->row = sweep.row;
     describe(input, sweep.pipeline, PIPELINE);
