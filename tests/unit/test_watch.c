@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/watch.h"
+#include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 
 static void without_a_watch_nothing_ends(void **state)
