@@ -54,12 +54,11 @@ static bool is_interrupted(const ek__watch *watch)
 static void look(void)
 {
     double now = ek__now();
-    current->all_work += current->work;
+    double work = current->work;
     current->work = 0;
-    if (current->all_work >= current->most_work)
-        current->over_at = now;
     for (ek__watch *w = current; w; w = w->outer) {
-        if (w->over_at > now && (is_interrupted(w) || now >= w->end))
+        w->all_work += work;
+        if (w->over_at > now && (is_interrupted(w) || now >= w->end || w->all_work >= w->most_work))
             w->over_at = now;
         current->over |= w->over_at <= now;
         current->late |= !w->is_share && w->over_at + GRACE <= now;
