@@ -312,9 +312,15 @@ static void times_are_parsed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_holds_under_its_order),       cmocka_unit_test(a_plan_alone_gets_the_same_order),
-        cmocka_unit_test(a_limit_without_an_order_is_refused),   cmocka_unit_test(equal_stages_take_the_closed_form),
-        cmocka_unit_test(a_limit_is_kept_by_orders_made_for_it), cmocka_unit_test(times_are_parsed),
+        cmocka_unit_test(an_answer_holds_under_its_order),
+        cmocka_unit_test(a_plan_alone_gets_the_same_order),
+        cmocka_unit_test(a_limit_without_an_order_is_refused),
+        cmocka_unit_test(the_time_limit_covers_the_order),
+        cmocka_unit_test(an_interrupt_ends_the_search_for_the_order),
+        cmocka_unit_test(an_order_of_many_chunks_is_made_at_once),
+        cmocka_unit_test(equal_stages_take_the_closed_form),
+        cmocka_unit_test(a_limit_is_kept_by_orders_made_for_it),
+        cmocka_unit_test(times_are_parsed),
     };
     return cmocka_run_group_tests_name("arranged", tests, NULL, NULL);
 }
