@@ -147,29 +147,25 @@ static bool better(trial a, trial b)
     return a.fits != b.fits ? a.fits : a.step_time < b.step_time;
 }
 
-/* The order of a plan: made for its own times, unless that of the even split suits it better. */
-static ek_status order_of(const pipeline *on, const ek_plan *plan, ek_order **out, bool *own, trial *result,
+/* The order of a plan: made for its own times, or NULL where that of the even split suits it better. */
+static ek_status order_of(const pipeline *on, const ek_plan *plan, const ek_order *even, ek_order **own, trial *result,
                           ek_error *err)
 {
-    ek_order *even = NULL, *made = NULL;
+    ek_order *made = NULL;
     trial of_even = {0}, of_made = {0};
-    ek_status status = arrange_for_even(on, &even, err);
-    if (!status)
-        status = arrange_for(on, plan, &made, err);
+    ek_status status = arrange_for(on, plan, &made, err);
     if (!status)
         status = try_order(on, plan, even, &of_even, err);
     if (!status)
         status = try_order(on, plan, made, &of_made, err);
+    bool is_better = !status && better(of_made, of_even);
     if (!status) {
-        *own = better(of_made, of_even);
-        *result = *own ? of_made : of_even;
+        *result = is_better ? of_made : of_even;
         assert(result->step_time >= 0);
         assert(of_even.fits != of_made.fits ? result->fits : result->step_time <= of_even.step_time);
-        *out = *own ? made : even;
+        *own = is_better ? made : NULL;
     }
-    if (status || *own)
-        ek_order_free(even);
-    if (status || !*own)
+    if (!is_better)
         ek_order_free(made);
     return status;
 }
@@ -188,24 +184,48 @@ ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const 
                           plan->n_chunks, shape->n_stages, shape->n_chunks);
     if (status)
         return status;
-    bool own;
+    ek_order *even = NULL, *own = NULL;
     trial result;
-    return order_of(&on, plan, out, &own, &result, err);
+    status = arrange_for_even(&on, &even, err);
+    if (!status)
+        status = order_of(&on, plan, even, &own, &result, err);
+    if (!status)
+        *out = own ? own : even;
+    if (status || own)
+        ek_order_free(even);
+    return status;
 }
 
-/* Take turns; `order` and `out` hold the best pair so far, at first the order of the even split and nothing. */
-static ek_status alternate(const pipeline *on, ek_order **order, ek_balance_result *out, ek_error *err)
+/* Until the whole time is over; the last turn takes it all. */
+static double time_of_turn(const pipeline *on, int turn, double begin)
 {
-    double begin = ek__now();
-    assert(*order);
-    for (int turn = 0; turn < MAX_TURNS; turn++) {
-        double left = on->options->time_limit - (ek__now() - begin);
-        if (turn > 0 && (left <= 0 || ek_interrupted(on->options->interrupt)))
-            break;
+    double left = on->options->time_limit - (ek__now() - begin);
+    return fmax(turn + 1 < MAX_TURNS ? left / 2 : left, 1e-3); /* the first turn always runs */
+}
+
+/* An answer as it is under the order made for it; what is proved under one order is not so under all. */
+static void settle(ek_balance_result *out, double step_time, double bound)
+{
+    out->step_time = step_time;
+    out->lower_bound = fmin(bound, step_time);
+    out->gap = step_time > 0 ? (step_time - out->lower_bound) / step_time : 0;
+    assert(out->gap >= 0 && out->gap <= 1);
+    out->proved_optimal = false;
+    if (out->status == EK_BALANCE_OPTIMAL)
+        out->status = EK_BALANCE_FEASIBLE;
+}
+
+/* Take turns; `own` and `out` hold the best pair so far, NULL being the order of the even split. */
+static ek_status alternate(const pipeline *on, const ek_order *even, double begin, ek_order **own,
+                           ek_balance_result *out, ek_error *err)
+{
+    for (int turn = 0; turn < MAX_TURNS && (turn == 0 || !ek__watch_over()); turn++) {
         ek_balance_options options = *on->options;
-        options.time_limit = fmax(turn + 1 < MAX_TURNS ? left / 2 : left, 1e-3); /* the first turn always runs */
+        options.time_limit = time_of_turn(on, turn, begin);
         ek_balance_result result;
-        ek_status status = ek_balance(on->layers, *order, &options, &result, err);
+        ek_status status = ek_balance(on->layers, *own ? *own : even, &options, &result, err);
+        if (status == EK_ERR_STOPPED && turn > 0)
+            return EK_OK;
         if (status)
             return status;
         if (result.status == EK_BALANCE_INFEASIBLE) {
@@ -213,60 +233,97 @@ static ek_status alternate(const pipeline *on, ek_order **order, ek_balance_resu
                 *out = result;
             else
                 ek_balance_result_clear(&result);
-            break;
+            return EK_OK;
         }
         ek_order *made = NULL;
-        trial with_made;
-        bool own;
-        status = order_of(on, &result.plan, &made, &own, &with_made, err);
+        trial with_made = {result.step_time, turn == 0}; /* where time is over: under the order that it has */
+        status = order_of(on, &result.plan, even, &made, &with_made, err);
+        if (status == EK_ERR_STOPPED) {
+            result.status = EK_BALANCE_TIME_LIMIT;
+            status = EK_OK;
+        }
         bool kept = !status && (turn == 0 || (with_made.fits && with_made.step_time < out->step_time * (1 - 1e-9)));
         if (!kept) {
             ek_order_free(made);
             ek_balance_result_clear(&result);
-            if (status)
-                return status;
-            break;
+            return status;
         }
         double bound = fmax(out->lower_bound, result.lower_bound); /* for every order */
-        ek_order_free(*order);
+        ek_order_free(*own);
         ek_balance_result_clear(out);
-        *order = made;
+        *own = made;
         *out = result;
-        out->step_time = with_made.step_time;
-        out->lower_bound = fmin(bound, out->step_time);
-        out->gap = out->step_time > 0 ? (out->step_time - out->lower_bound) / out->step_time : 0;
-        assert(out->gap >= 0 && out->gap <= 1);
-        out->proved_optimal = false;
-        if (out->status == EK_BALANCE_OPTIMAL)
-            out->status = EK_BALANCE_FEASIBLE;
-        if (!own)
+        settle(out, with_made.step_time, bound);
+        if (!made)
             break; /* the next turn would be this one again */
     }
-    out->seconds = ek__now() - begin;
     return EK_OK;
+}
+
+/* The order of the even split and the answer, in turns. The former gets half of the time at most. */
+static ek_status balance_in_turns(const pipeline *on, double begin, ek_order **order, ek_balance_result *out,
+                                  ek_error *err)
+{
+    ek_order *even = NULL, *own = NULL;
+    ek__watch half;
+    ek__watch_begin_share(&half, begin + on->options->time_limit / 2);
+    ek_status status = arrange_for_even(on, &even, err);
+    ek__watch_end(&half);
+    if (!status)
+        status = alternate(on, even, begin, &own, out, err);
+    if (status || own)
+        ek_order_free(even);
+    if (status)
+        ek_order_free(own);
+    else
+        *order = own ? own : even;
+    return status;
+}
+
+/* The order that the schedule always has, and the answer. */
+static ek_status balance_under_one(const pipeline *on, double begin, ek_order **order, ek_balance_result *out,
+                                   ek_error *err)
+{
+    ek_balance_options options = *on->options;
+    ek_order *made = NULL;
+    ek_status status = make_order(on, NULL, &made, err);
+    options.time_limit = fmax(options.time_limit - (ek__now() - begin), 1e-3);
+    if (!status)
+        status = ek_balance(on->layers, made, &options, out, err);
+    if (status)
+        ek_order_free(made);
+    else
+        *order = made;
+    return status;
 }
 
 ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedule, const ek_shape *shape,
                               const ek_balance_options *options, ek_order **order, ek_balance_result *out,
                               ek_error *err)
 {
+    double begin = ek__now();
     ek_order *made = NULL;
     ek_balance_result result = {0};
     pipeline on = {layers, schedule, shape, options};
     ek_status status = check_pipeline(&on, err);
     if (!status)
         status = ek__balance_options_check(options, shape->n_stages, err);
-    if (!status)
-        status = schedule->arrange ? arrange_for_even(&on, &made, err) : make_order(&on, NULL, &made, err);
-    if (!status)
-        status =
-            schedule->arrange ? alternate(&on, &made, &result, err) : ek_balance(layers, made, options, &result, err);
+    if (status)
+        return status;
+    ek__watch watch;
+    ek__watch_begin(&watch, options->interrupt, begin + options->time_limit);
+    if (schedule->arrange) {
+        status = balance_in_turns(&on, begin, &made, &result, err);
+    } else {
+        status = balance_under_one(&on, begin, &made, &result, err);
+    }
+    ek__watch_end(&watch);
     if (status) {
-        ek_order_free(made);
         ek_balance_result_clear(&result);
         return status;
     }
     assert(made);
+    result.seconds = ek__now() - begin;
     *order = made;
     *out = result;
     return EK_OK;

@@ -106,7 +106,7 @@ static void report(ek__search *search)
     options->progress(options->user, &progress);
 }
 
-/* Wait for the solver; stop it at the deadline or on an interrupt. */
+/* Wait for the solver; stop it when the watch is over. */
 static void keep_watch(run *r)
 {
     ek__search *search = r->search;
@@ -114,7 +114,7 @@ static void keep_watch(run *r)
     pthread_mutex_lock(&r->lock);
     while (!r->done) {
         double now = ek__now();
-        if (now >= deadline || ek_interrupted(search->options->interrupt))
+        if (ek__watch_over())
             atomic_store(&search->stop, true);
         if (now - reported >= REPORT && !atomic_load(&search->stop)) {
             reported = now;
@@ -239,13 +239,13 @@ static ek_status explain(const ek__problem *problem, const double *stage_mb, con
     return ek__state_to_plan(problem, state, &out->fit_plan, err);
 }
 
-static ek_status search_from(const ek__problem *problem, const ek_balance_options *options, ek__state *start,
-                             ek_balance_result *out, ek_error *err)
+static ek_status search_from(const ek__problem *problem, const ek_balance_options *options, double begin,
+                             ek__state *start, ek_balance_result *out, ek_error *err)
 {
     ek__search search = {.problem = problem,
                          .options = options,
                          .n_threads = ek__thread_count(options->n_threads),
-                         .start = ek__now(),
+                         .start = begin,
                          .proof_end = INFINITY,
                          .best = *start,
                          .best_rank = INT32_MAX};
@@ -283,6 +283,23 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     return ek__state_to_plan(problem, &search.best, &out->plan, err);
 }
 
+/* The search from a start that fits, or why there is none. */
+static ek_status solve(const ek__problem *problem, const ek_balance_options *options, double begin,
+                       ek_balance_result *out, ek_error *err)
+{
+    ek__state state = {0};
+    bool fits = false, exact = false;
+    double limit = 0;
+    ek_status status = ek__state_init(&state, problem, err);
+    if (!status)
+        status = ek__minimum_memory_start(problem, &state, &fits, &limit, &exact, err);
+    if (!status)
+        status = fits ? search_from(problem, options, begin, &state, out, err)
+                      : explain(problem, options->stage_memory_mb, &state, limit, exact, out, err);
+    ek__state_clear(&state);
+    return status;
+}
+
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
                      ek_balance_result *out, ek_error *err)
 {
@@ -298,20 +315,14 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
     status = ek__problem_init(&problem, layers, order, options, err);
     if (status)
         return status;
-    ek__state state = {0};
     ek_balance_result result = {0};
-    bool fits = false, exact = false;
-    double limit = 0;
-    status = ek__state_init(&state, &problem, err);
-    if (!status)
-        status = ek__minimum_memory_start(&problem, &state, &fits, &limit, &exact, err);
-    if (!status)
-        status = fits ? search_from(&problem, options, &state, &result, err)
-                      : explain(&problem, options->stage_memory_mb, &state, limit, exact, &result, err);
+    ek__watch watch;
+    ek__watch_begin(&watch, options->interrupt, begin + options->time_limit);
+    status = solve(&problem, options, begin, &result, err);
+    ek__watch_end(&watch);
     if (problem.reserve_mb > 0) /* what fits is known of the limits less the reserve */
         result.smallest_limit_exact = false;
     result.seconds = ek__now() - begin;
-    ek__state_clear(&state);
     ek__problem_clear(&problem);
     if (status)
         ek_balance_result_clear(&result);

@@ -396,10 +396,10 @@ static bool add_violated_path(program *g)
 }
 
 /* One path through each stage to begin with, so that the first solutions are not all in one place. */
-static void add_first_paths(program *g)
+static void add_first_paths(program *g, const ek__search *search)
 {
     double transfers;
-    for (int s = 0; s < g->problem->n_stages; s++)
+    for (int s = 0; s < g->problem->n_stages && !ek__proof_over(search); s++)
         if (g->any_order) {
             for (int drained = 0; drained < 2; drained++) {
                 ek__path_in_any_order(g->problem, s, drained, g->weight);
@@ -411,10 +411,10 @@ static void add_first_paths(program *g)
 }
 
 /* Of each bank the live vector that holds most, for the same end. */
-static void add_first_memory(program *g)
+static void add_first_memory(program *g, const ek__search *search)
 {
     const ek__problem *problem = g->problem;
-    for (int b = 0; b < problem->n_banks; b++) {
+    for (int b = 0; b < problem->n_banks && !ek__proof_over(search); b++) {
         double most = -1;
         int fullest = 0;
         for (int k = 0; k < problem->bank[b].n_live; k++) {
@@ -444,11 +444,10 @@ ek_status ek__bound_lp_relaxation(ek__search *search, ek_error *err)
         free(g);
         return ek__no_memory(err);
     }
-    add_first_paths(g);
+    add_first_paths(g, search);
     if (!g->any_order)
-        add_first_memory(g);
+        add_first_memory(g, search);
     bool more = true;
-    assert(g->n_added > 0);
     while (more && !g->no_memory && g->n_added < MOST_ADDED && !ek__proof_over(search)) {
         Clp_setMaximumSeconds(g->model, seconds_left(search));
         Clp_dual(g->model, 0);

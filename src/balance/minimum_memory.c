@@ -5,7 +5,8 @@
  * With one body kind a bank's capacity is a small integer program in its chunks, solved exactly, and a limit fits when
  * the capacities add up to the layers. With several kinds and banks of one chunk, which counts of layers the first
  * stages can hold is tabled stage by stage, exactly. A stage that is fixed takes its number or nothing fits.
- * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. */
+ * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. So it is where time ended
+ * before the rest was tried (base/watch.h). */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -113,6 +114,8 @@ static double layers_in(const knapsack *k, int l, double weight)
 static void pack(knapsack *k, int i, int sum)
 {
     assert(i >= 0 && i <= k->n && sum >= i * k->least && sum <= k->most);
+    if (ek__watch_spent(0.5 * k->n_live * (k->n - i)))
+        k->nodes = MAX_NODES + 1;
     if (k->nodes++ > MAX_NODES || k->best_sum >= k->most)
         return;
     if (i == k->n) {
@@ -165,6 +168,7 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
     const ek__chunk *one = ek__chunk_get(problem, 0, 1);
     double parameter = one ? one->parameter_mb : 0;
     assert(v >= 1 && v <= EK_MAX_CHUNKS && n_live <= problem->most_live);
+    ek__watch_spent(0.1 * n_live * v * v);
     for (int i = 0; i < v; i++) { /* insertion by the sum over live vectors */
         int at = i;
         for (; at > 0 && live_sum(live, n_live, v, chunk[at - 1]) > live_sum(live, n_live, v, i); at--)
@@ -398,13 +402,14 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
     bool uniform = problem->layers->n_body == 1;
     double low = 0;
     assert(high > problem->limit_mb); /* which does not fit */
-    for (int i = 0; i < 60 && high - low > 1e-9 * high; i++) {
+    for (int i = 0; i < 60 && high - low > 1e-9 * high && !ek__watch_spent(0); i++) {
         double middle = low + (high - low) / 2;
         if (uniform ? fill_uniform(problem, middle, r, state, exact) : fill_in_order(problem, middle, r, state))
             high = middle;
         else
             low = middle;
     }
+    *exact &= !ek__watch_spent(0);
     if (uniform)
         fill_uniform(problem, high, r, state, exact);
     else
@@ -412,7 +417,7 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
     return fullest(problem, state, NULL);
 }
 
-/* Lower the fullest peak by moving single layers, until it is within the limit or the steps are used up. */
+/* Lower the fullest peak by moving single layers, until it is within the limit or steps or time are used up. */
 static bool descend(const ek__problem *problem, room_scratch *r, ek__state *state)
 {
     ek__random random = ek__random_seed(1);
@@ -421,7 +426,12 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
     double now = fullest(problem, state, NULL), lowest = now;
     assert(n_steps >= 1 && lowest > problem->limit_mb);
     memcpy(best, r->layers, (size_t)n * sizeof *best);
+    double work = 0; /* of a step: every stage's live vectors */
+    for (int b = 0; b < problem->n_banks; b++)
+        work += 0.2 * problem->bank[b].n_live * problem->n_held;
     for (int step = 0; step < n_steps && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
+        if (ek__watch_spent(work))
+            break;
         double temperature = 0.05 * lowest * (1.0 - (double)step / n_steps);
         int q = ek__random_below(&random, n), to_q = ek__random_below(&random, n), a = cell_at[q], b = cell_at[to_q];
         if (a == b || r->layers[a] <= problem->min_layers || !ek__may_exchange(problem, a, b))

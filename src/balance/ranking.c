@@ -12,6 +12,7 @@
 
 #include "balance/search.h"
 #include "base/error.h"
+#include "base/watch.h"
 
 enum { MAX_SCHEDULES = 32 };
 
@@ -31,13 +32,6 @@ typedef struct ranker {
     double start;
     ek_choice choice;
 } ranker;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static ek_status skip(ranker *r, const char *name, const char *reason, ek_error *err)
 {
@@ -224,7 +218,7 @@ static ek_status try_one(ranker *r, int i, ek_error *err)
     snprintf(name, sizeof name, "%.40s -i %d", one->schedule->name, one->n_chunks);
     if (ek_interrupted(in->options.interrupt))
         return skip(r, name, "interrupted before it was tried", err);
-    double seconds = fmax(in->options.time_limit - (now() - r->start), 0.001) / (r->n - i);
+    double seconds = fmax(in->options.time_limit - (ek__now() - r->start), 0.001) / (r->n - i);
     if (in->next) {
         const ek_ranking_candidate shown = {one->schedule, one->n_chunks, i, r->n, seconds};
         in->next(in->user, &shown);
@@ -296,10 +290,11 @@ ek_status ek_rank_schedules(const ek_ranking_input *input, ek_choice *out, ek_er
     if (!r)
         return ek__no_memory(err);
     r->input = input;
-    r->start = now();
+    r->start = ek__now();
     status = list_candidates(r, err);
     if (status == EK_OK)
         status = try_all(r, err);
+    r->choice.result.seconds = ek__now() - r->start;
     if (status == EK_OK)
         *out = r->choice;
     else

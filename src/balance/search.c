@@ -8,13 +8,6 @@
 /* Relative: what a bound and a step, sums of the same terms in other orders, may differ by. For assertions alone. */
 #define BOUND_TOLERANCE 1e-6
 
-double ek__now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank)
 {
     assert(step_time >= 0 && rank >= 0);

@@ -3,12 +3,13 @@
 #define EK_BALANCE_SEARCH_H
 
 #include "balance/problem.h"
+#include "base/watch.h"
 
 typedef struct ek__search {
     const ek__problem *problem;
     const ek_balance_options *options;
     int n_threads;
-    double start;            /**< ek__now() when the search began */
+    double start;            /**< ek__now() when the time limit began */
     EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers look at it often and return */
     EK__ATOMIC(double) work; /**< blocks simulated so far, of work_total */
     EK__ATOMIC(double) work_total;
@@ -23,9 +24,6 @@ typedef struct ek__search {
     double best_at; /**< seconds after start */
     bool proved;    /**< best is optimal; set by a solver that ran to its end */
 } ek__search;
-
-/** Seconds of a monotonic clock. */
-double ek__now(void);
 
 /**
  * Offer a feasible state as the answer. Kept when shorter; between equals the lower rank wins, so that the answer does

@@ -19,6 +19,7 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "base/watch.h"
 
 const ek_swept_quantity ek_swept_quantities[EK_N_SWEPT] = {
     {{"mem", "memory limit of a stage, MB"}, NULL, 1, 1e9, false},
@@ -40,13 +41,6 @@ typedef struct sweeper {
     atomic_int next, done;
     atomic_bool no_memory; /* for the search of some value */
 } sweeper;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- one value ---- */
 
@@ -120,7 +114,7 @@ static void run_value(sweeper *s, int i)
     if (in->swept == EK_SWEPT_MEMORY)
         options.memory_limit_mb = row->value;
     /* A fair share of what is left: what the values before did not need is divided too. */
-    double left = fmax(in->options.time_limit - (now() - s->start), 0.001);
+    double left = fmax(in->options.time_limit - (ek__now() - s->start), 0.001);
     options.time_limit = fmin(left, left * s->workers / (s->n - i));
     ek_status status = in->lists ? in->lists->fill(in->lists->user, &shape, &options, &own, &err) : EK_OK;
     bool filled = in->lists && status == EK_OK;
@@ -348,7 +342,7 @@ ek_status ek_sweep_run(const ek_sweep_input *input, ek_sweep *out, ek_error *err
         return ek__no_memory(err);
     }
     s->input = input;
-    s->start = now();
+    s->start = ek__now();
     s->n = sweep.n = input->n;
     s->row = sweep.row;
     describe(input, sweep.pipeline, PIPELINE);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "memory/allocator.h"
 #include "memory/period.h"
+#include "memory/pieces.h"
 #include "memory/program.h"
 #include "memory/start.h"
 
@@ -641,6 +642,28 @@ static ek_status take_phase(placer *p, ek__start_phase phase, int32_t *taken)
     return status;
 }
 
+/* Requests that are played of a step whose blocks do not repeat, over all stages some 5 s (perf stat, one core of a
+ * virtual machine: 20 ns each), and of a stage at least; a piece that is looked at for one counts a quarter. A count,
+ * not a clock, so that the same job always has the same answer. */
+#define MOST_PLAYED          2.5e8
+#define MOST_PLAYED_OF_STAGE 4e6
+
+/* Goes the step on for longer than anyone waits? Rounds that are left out count once. */
+static ek_status check_played(const placer *p)
+{
+    int n_stages = p->job->plan.n_stages;
+    double most = MOST_PLAYED / n_stages > MOST_PLAYED_OF_STAGE ? MOST_PLAYED / n_stages : MOST_PLAYED_OF_STAGE;
+    double looked = p->kind->pieces ? (double)p->kind->pieces(p->allocator)->looked : 0;
+    return (double)p->n_requests + looked / 4 <= most
+               ? EK_OK
+               : ek__fail(
+                     p->err, EK_ERR_INPUT, EK__NOWHERE,
+                     "where the tensors of stage %d come to lie takes too long to find: %.3g million were taken and "
+                     "given back in a step without an end to it; choose another allocation (whole), fewer "
+                     "micro-batches, or fewer copies of one",
+                     p->stage, (double)p->n_requests / 1e6);
+}
+
 /* @param first  what the first backward pass asks for; NULL: that has been */
 static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, const ek__start_phase *first)
 {
@@ -658,6 +681,8 @@ static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, co
         }
         if (!status)
             status = run_block(p, &blocks[b]);
+        if (!status)
+            status = check_played(p);
     }
     assert(status || p->stopped || is_beyond(p) || p->n_begun == 0); /* what a step takes it gives back */
     return status;

@@ -71,6 +71,7 @@ static void set_mapped(ek__allocator *a, int64_t first, int64_t last, bool mappe
         int changed = __builtin_popcountll(old ^ a->mapped[word]);
         a->n_mapped += mapped ? changed : -changed;
         at = end;
+        a->pieces.looked++;
     }
     assert(a->n_mapped >= 0);
     a->most_mapped = a->n_mapped > a->most_mapped ? a->n_mapped : a->most_mapped;

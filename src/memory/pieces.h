@@ -43,6 +43,7 @@ typedef struct ek__pieces {
     size_t capacity;
     int32_t n;      /* of `at` that have been in use */
     int32_t unused; /* first of those that are no piece now, linked by `next`; -1 */
+    size_t looked;  /* pieces gone through to find one, or a place in a list */
     ek__free_set set[EK__N_FREE_SETS];
 } ek__pieces;
 
@@ -91,6 +92,7 @@ static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
         while (ek__piece_is_before(&all[higher], piece) && !ek__piece_is_before(&all[lower], piece)) {
             higher = all[higher].higher;
             lower = all[lower].lower;
+            pieces->looked++;
         }
         if (ek__piece_is_before(&all[higher], piece))
             higher = all[lower].higher;
@@ -137,13 +139,13 @@ static inline void ek__pieces_unlist(ek__pieces *pieces, int32_t index)
 }
 
 /* The smallest free piece of the set with at least `bytes`, the lowest among equals; -1: none. */
-static inline int32_t ek__pieces_best(const ek__pieces *pieces, int set, int64_t bytes)
+static inline int32_t ek__pieces_best(ek__pieces *pieces, int set, int64_t bytes)
 {
     const ek__free_set *s = &pieces->set[set];
     int bin = ek__bin_of(bytes), word = bin / 64;
     uint64_t bits = s->filled[word] & ~UINT64_C(0) << bin % 64;
     if (bits >> bin % 64 & 1) {
-        for (int32_t i = s->first[bin]; i >= 0; i = pieces->at[i].higher)
+        for (int32_t i = s->first[bin]; i >= 0; i = pieces->at[i].higher, pieces->looked++)
             if (pieces->at[i].bytes >= bytes)
                 return i;
         bits &= bits - 1;

@@ -8,8 +8,8 @@
  * backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
  * up and back, repeated, best where it is scarce; and such a way on a grid of equal slots, squeezed at both ends
  * (schedule/building_block.c), which also says when W run. Many patterns and targets are tried, then the best is
- * improved by small changes of its pattern. Everything is counted in passes, nothing looks at a clock, so answers
- * repeat.
+ * improved by small changes of its pattern. Everything is counted in passes, so answers repeat unless a watch
+ * (base/watch.h) ends the search: then the best so far is the order.
  *
  * Why laying out stage by stage from fixed patterns, and not event by event: when a block is placed the arrival of the
  * next one is known exactly, so that W never delays it unless that was decided. */
@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/watch.h"
 #include "schedule/building_block.h"
 
 #include <assert.h>
@@ -110,7 +111,9 @@ typedef struct search {
     lane *lanes;         /* [p] */
     double *end;         /* [2][n_positions][m], of F and B; negative before they are placed */
     int *ready;          /* [p], a stack */
+    uint8_t *bytes;      /* what the arrays of classes lie in */
     uint8_t *laid;       /* [p][n_blocks], classes */
+    uint8_t *best_laid;  /* [p][n_blocks], of the best */
     int *warm_up;        /* [p] */
     double *way;         /* [2][n_positions], when one micro-batch's blocks begin, along its way */
     slots *taken;        /* [p] */
@@ -122,6 +125,12 @@ typedef struct search {
     policy best_policy;
     score best_score;
 } search;
+
+/* Is it time to end, after so much work? The first pattern has to be whole, since without it there is no order. */
+static bool is_over(const search *z, double work)
+{
+    return z->best_score.aim == DBL_MAX ? ek__watch_late(work) : ek__watch_spent(work);
+}
 
 /* ---- Laying out one pattern ---- */
 
@@ -214,6 +223,7 @@ static int choose(const search *z, int s)
         if (kind_of(class) == EK_BACKWARD ? l->next[class] < l->next[class_of(EK_FORWARD, chunk)]
                                           : chunk > chunk_of(first) && admits(x, l, s, chunk))
             return class;
+        is_over(z, 0.25);
     }
     return -1;
 }
@@ -281,14 +291,15 @@ static bool fits_ahead(const search *z, int s, double until, const policy *how)
     return arrival >= 0 && fmax(arrival, l->time) + x->time[EK_FORWARD][position(x, 0, s)] <= until * (1 + EXACT);
 }
 
-/* Place the stage's blocks until one has to wait for a block not placed yet. @return false when the pattern is none. */
+/* Place the stage's blocks until one has to wait for a block not placed yet. @return false when the pattern is none, or
+ * time is over. */
 static bool lay_out_stage(search *z, int s, int *n_ready, const policy *how)
 {
     const pipeline *x = &z->x;
     lane *l = &z->lanes[s];
     while (skip_early(z, s)) {
         int class = choose(z, s);
-        if (class < 0)
+        if (class < 0 || is_over(z, 2))
             return false;
         if (kind_of(class) == EK_BACKWARD && l->next[class] >= l->next[class_of(EK_FORWARD, chunk_of(class))])
             return false;
@@ -334,11 +345,13 @@ static bool lay_out_stage(search *z, int s, int *n_ready, const policy *how)
     return true;
 }
 
-/* Lay out z->pattern. @return false when it is none: blocks would wait for one another. O(p v m). */
+/* Lay out z->pattern. @return false when it is none, blocks would wait for one another, or time is over. O(p v m). */
 static bool lay_out(search *z, const policy *how, score *out)
 {
     const pipeline *x = &z->x;
     size_t n_ends = 2 * (size_t)x->n_positions * (size_t)x->m;
+    if (is_over(z, x->p))
+        return false;
     for (size_t k = 0; k < n_ends; k++)
         z->end[k] = -1;
     int n_ready = 0;
@@ -376,9 +389,10 @@ static bool meets_bound(const search *z, score a)
     return a.aim <= z->x.bound * (1 + EXACT);
 }
 
-static bool is_bound_met(const search *z)
+/* Is the best as good as can be, or time over? */
+static bool is_done(const search *z)
 {
-    return meets_bound(z, z->best_score);
+    return meets_bound(z, z->best_score) || ek__watch_spent(0);
 }
 
 static void copy_pattern(const pipeline *x, uint8_t *to, uint16_t *owed_to, const uint8_t *from,
@@ -400,6 +414,9 @@ static void try_policy(search *z, policy how, bool sideways)
     z->best_score = got;
     z->best_policy = how;
     copy_pattern(&z->x, z->best, z->best_owed, z->pattern, z->owed);
+    uint8_t *laid = z->laid;
+    z->laid = z->best_laid;
+    z->best_laid = laid;
 }
 
 static void try_policies(search *z, double target, int ahead)
@@ -480,7 +497,7 @@ static void try_warm_ups(search *z)
                     do {
                         write_warm_ups(z);
                         try_policies(z, target, 0);
-                        if (is_bound_met(z))
+                        if (is_done(z))
                             return;
                     } while (stagger_warm_ups(z));
                 }
@@ -540,7 +557,7 @@ static void append_warm_up(search *z, bool may_delay)
         const lane *l = &z->lanes[s];
         ptrdiff_t before;
         double latest = arrival_of(z, s, second, &before) * (1 + EXACT) - (may_delay ? 0 : x->time[EK_FORWARD][s]);
-        while (l->time <= latest && l->next[first] < x->m && has_room_ahead(z, s))
+        while (l->time <= latest && l->next[first] < x->m && has_room_ahead(z, s) && !ek__watch_spent(s))
             for (int t = 0; t <= s; t++)
                 append(z, t, first);
         append(z, s, second);
@@ -553,6 +570,8 @@ static void append_warm_up(search *z, bool may_delay)
             if (!behind && l->at >= above->at)
                 break;
             n_idle++;
+            if (ek__watch_spent(x->p - s))
+                return;
             for (int t = x->p - 1; t >= s; t--)
                 if (may_forward(z, t, chunk)) {
                     append(z, t, class_of(EK_FORWARD, chunk));
@@ -565,7 +584,7 @@ static void append_warm_up(search *z, bool may_delay)
 /* After the warm-up each round goes through the stages from the first to the last, so that what moves down them passes
  * all and what moves up passes one: a backward each, of chunk 0 where it has arrived, for it has been held longest;
  * then a forward each, of chunk 1 where it has arrived, for its memory is free again soonest. @return false when memory
- * keeps every stage from going on. O(p v m). */
+ * keeps every stage from going on, or time is over. O(p v m). */
 static bool write_rounds(search *z, bool may_delay)
 {
     const pipeline *x = &z->x;
@@ -593,7 +612,7 @@ static bool write_rounds(search *z, bool may_delay)
                     left--;
                     break;
                 }
-        if (left == before)
+        if (left == before || ek__watch_spent(x->p))
             return false;
     }
     return true;
@@ -613,7 +632,7 @@ static void try_rounds(search *z)
         for (int may_delay = 0; may_delay <= 1; may_delay++) {
             if (!write_rounds(z, may_delay))
                 continue;
-            for (int k = 1; k <= N_TARGETS && !is_bound_met(z); k++)
+            for (int k = 1; k <= N_TARGETS && !is_done(z); k++)
                 for (int share = 0; share < N_SHARES; share++)
                     try_policy(z, (policy){worst - k * step, shares[share], INT_MAX, 0}, false);
         }
@@ -783,7 +802,10 @@ static void try_ways(search *z)
         for (double period = least; period < longest * least && period < spread * best && fitting < N_FITTING;
              period *= step) {
             make_way(z, period);
-            if (!way_fits(z, period))
+            bool fits = way_fits(z, period);
+            if (ek__watch_spent(4.0 * z->x.n_positions))
+                return;
+            if (!fits)
                 continue;
             fitting++;
             best = fmin(best, period);
@@ -791,7 +813,7 @@ static void try_ways(search *z)
             double target = z->x.bound + (z->best_score.aim - z->x.bound) / 2;
             try_policies(z, target, 0);
             try_policies(z, target, z->x.p / 2);
-            if (is_bound_met(z))
+            if (is_done(z))
                 return;
         }
     }
@@ -885,12 +907,17 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
            left = fmin(BLOCK_ORDERS, BLOCK_SLOTS / size);
     for (c.block = 0; c.block < N_BUILDING_BLOCKS && left > 0 && !meets_bound(z, kept[0].score); c.block++) {
         ek__building_block block = building_block(c.block);
-        if (!ek__slot_grid_fits(grid, &block))
+        bool fits = ek__slot_grid_fits(grid, &block);
+        if (ek__watch_spent(EK__N_PASSES * x->p))
+            break;
+        if (!fits)
             continue;
         n_fitting++;
         for (int first = 0; first <= 1; first++) {
             c.weights_first = first;
             ek__slot_grid_repeat(grid, first);
+            if (ek__watch_spent(0)) /* what ended early is no order */
+                break;
             write_grid(z, grid);
             left--;
             if (lay_out(z, &as_written, &c.score))
@@ -909,8 +936,10 @@ static bool try_candidate(search *z, const double *limit, const candidate *c)
     ek__building_block block = building_block(c->block);
     if (!grid)
         return false;
-    if (ek__slot_grid_fits(grid, &block)) {
+    bool fits = ek__slot_grid_fits(grid, &block);
+    if (fits)
         ek__slot_grid_repeat(grid, c->weights_first);
+    if (fits && !ek__watch_spent(0)) {
         write_grid(z, grid);
         double target = x->bound + (z->best_score.aim - x->bound) / 2;
         try_policy(z, as_written, false);
@@ -935,14 +964,14 @@ static ek_status try_blocks(search *z, ek_error *err)
         kept[k] = (candidate){.score = {DBL_MAX, DBL_MAX}};
     if (limit)
         limits_in_chunks(x, limit);
-    for (int period = EK__LEAST_PERIOD, n = 0; period <= MOST_PERIOD && n == 0 && has_memory; period++)
+    for (int period = EK__LEAST_PERIOD, n = 0; period <= MOST_PERIOD && n == 0 && has_memory && !is_done(z); period++)
         for (int freed = 0; freed < (x->weight_share < 1 ? 2 : 1) && has_memory; freed++) {
             candidate c = {.period = period, .share = freed ? x->weight_share : 1};
             int n_fitting = rank_blocks(z, kept, limit, c);
             has_memory = n_fitting >= 0;
             n += n_fitting;
         }
-    for (int k = 0; k < N_KEPT && has_memory && kept[k].period && !is_bound_met(z); k++)
+    for (int k = 0; k < N_KEPT && has_memory && kept[k].period && !is_done(z); k++)
         has_memory = try_candidate(z, limit, &kept[k]);
     free(limit);
     return has_memory ? EK_OK : ek__no_memory(err);
@@ -997,7 +1026,7 @@ static void improve(search *z)
     const pipeline *x = &z->x;
     ek__random r = ek__random_seed(1);
     int n = (int)fmin(IMPROVE_PASSES, IMPROVE_BLOCKS / ((double)x->n_blocks * x->p));
-    for (int k = 0; k < n && !is_bound_met(z); k++) {
+    for (int k = 0; k < n && !is_done(z); k++) {
         copy_pattern(x, z->pattern, z->owed, z->best, z->best_owed);
         policy how = z->best_policy;
         int change = ek__random_below(&r, 4);
@@ -1103,7 +1132,7 @@ static void search_free(search *z)
     free(z->end);
     free(z->taken);
     free(z->ready);
-    free(z->laid);
+    free(z->bytes);
     free(z->owed);
 }
 
@@ -1125,9 +1154,9 @@ static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *s
     z->end = ek__alloc(2 * n * m, sizeof *z->end);
     z->taken = ek__alloc(p, sizeof *z->taken);
     z->ready = ek__alloc(n + 2 * p, sizeof *z->ready);
-    z->laid = ek__alloc(p * (z->x.n_blocks + 2 * z->x.n_pattern), sizeof *z->laid);
+    z->bytes = ek__alloc(2 * p * (z->x.n_blocks + z->x.n_pattern), sizeof *z->bytes);
     z->owed = ek__alloc(2 * p * z->x.n_pattern, sizeof *z->owed);
-    if (!z->numbers || !z->lanes || !z->end || !z->taken || !z->ready || !z->laid || !z->owed) {
+    if (!z->numbers || !z->lanes || !z->end || !z->taken || !z->ready || !z->bytes || !z->owed) {
         search_free(z);
         return ek__no_memory(err);
     }
@@ -1144,7 +1173,9 @@ static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *s
     z->x.turn = of_stages + 3 * p;
     z->warm_up = z->ready + p;
     z->x.stage = z->ready + 2 * p;
-    z->pattern = z->laid + p * z->x.n_blocks;
+    z->laid = z->bytes;
+    z->best_laid = z->laid + p * z->x.n_blocks;
+    z->pattern = z->best_laid + p * z->x.n_blocks;
     z->best = z->pattern + p * z->x.n_pattern;
     z->best_owed = z->owed + p * z->x.n_pattern;
     memset(z->owed, 0, 2 * p * z->x.n_pattern * sizeof *z->owed);
@@ -1169,23 +1200,43 @@ static ek_status check_limit(const pipeline *x, const ek_profile *profile, ek_er
     return EK_OK;
 }
 
-/* Lay out the best once more, and number its blocks. */
-static void write_best(search *z, ek_block *blocks)
+/* Number the best's blocks. */
+static void write_best(const search *z, ek_block *blocks)
 {
     const pipeline *x = &z->x;
-    copy_pattern(x, z->pattern, z->owed, z->best, z->best_owed);
-    score again;
-    bool done = lay_out(z, &z->best_policy, &again);
-    assert(done);
-    (void)done;
     for (size_t s = 0; s < (size_t)x->p; s++) {
         uint32_t next[N_CLASSES] = {0};
         for (size_t k = 0; k < x->n_blocks; k++) {
-            int class = z->laid[s * x->n_blocks + k];
+            int class = z->best_laid[s * x->n_blocks + k];
             *blocks++ = (ek_block){next[class]++, (uint16_t)chunk_of(class), (uint16_t)kind_of(class)};
         }
     }
 }
+
+/* Try what there is for the shape, the best first. */
+static ek_status search_patterns(search *z, ek_error *err)
+{
+    ek_status status = EK_OK;
+    write_one_by_one(z);
+    try_policy(z, at_once, false);
+    if (z->best_score.aim == DBL_MAX) /* a limit that is accepted admits it, given the time */
+        return ek__watch_fail(err, "an order");
+    if (z->x.v == 1) {
+        try_warm_ups(z);
+    } else {
+        try_rounds(z);
+        if (!is_done(z))
+            status = try_blocks(z, err);
+        try_ways(z);
+    }
+    if (!status)
+        improve(z);
+    return status;
+}
+
+/* Work of a search: 10 to 20 s (time evenkeel simulate --schedule v-min -s 512 -mb 512 --uniform ..., one core of a
+ * virtual machine). 64 stages and 256 micro-batches need a third; much larger pipelines are not searched to the end. */
+#define MOST_WORK 1e9
 
 ek_status ek__automatic_arrange_for(ek__automatic_aim aim, const ek_shape *shape, const ek_profile *profile,
                                     ek_block *blocks, ek_error *err)
@@ -1197,21 +1248,13 @@ ek_status ek__automatic_arrange_for(ek__automatic_aim aim, const ek_shape *shape
         return status;
     status = check_limit(&z.x, profile, err);
     if (!status) {
-        write_one_by_one(&z);
-        try_policy(&z, at_once, false);
-        if (z.x.v == 1) {
-            try_warm_ups(&z);
-        } else {
-            try_rounds(&z);
-            if (!is_bound_met(&z))
-                status = try_blocks(&z, err);
-            try_ways(&z);
-        }
+        ek__watch watch;
+        ek__watch_begin_work(&watch, MOST_WORK);
+        status = search_patterns(&z, err);
+        ek__watch_end(&watch);
     }
-    if (!status) {
-        improve(&z);
+    if (!status)
         write_best(&z, blocks);
-    }
     search_free(&z);
     return status;
 }

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 
 /* What stands in a slot: nothing, 1 + pass, or a W. */
 enum { EMPTY, WEIGHT = 1 + EK__N_PASSES };
@@ -151,7 +152,7 @@ bool ek__slot_grid_fits(ek__slot_grid *g, const ek__building_block *block)
 
 static void fill_holdings(const ek__slot_grid *g)
 {
-    for (int s = 0; s < g->p; s++) {
+    for (int s = 0; s < g->p && !ek__watch_spent(0.2 * g->n_slots); s++) {
         holding h = {0}, *before = before_of(g, s);
         for (int t = 0; t < g->n_slots; t++) {
             before[t] = h;
@@ -167,7 +168,7 @@ static void repeat(ek__slot_grid *g)
     assert(g->n_slots <= g->most_slots);
     memset(g->cells, EMPTY, (size_t)g->p * (size_t)g->most_slots);
     for (int pass = 0; pass < EK__N_PASSES; pass++)
-        for (int s = 0; s < g->p; s++)
+        for (int s = 0; s < g->p && !ek__watch_spent(0.2 * g->m); s++)
             for (int i = 0; i < g->m; i++) {
                 int t = g->way[pass * g->p + s] + i * g->period;
                 *when_of(g, pass, s, i) = t;
@@ -237,6 +238,7 @@ static bool run_moved(ek__slot_grid *g, int s, int from, int to, bool keep)
 static bool move(ek__slot_grid *g, int s, int from, int to)
 {
     uint8_t *cells = cells_of(g, s);
+    ek__watch_spent(0.1 * (from - to));
     cells[to] = cells[from];
     cells[from] = EMPTY;
     if (run_moved(g, s, from, to, false)) {
@@ -254,6 +256,7 @@ static void pull_weight(ek__slot_grid *g, int s, int t)
     for (int u = t - 1; u >= 0 && before_of(g, s)[u].owed > 0; u--)
         if (cells_of(g, s)[u] == EMPTY)
             to = u;
+    ek__watch_spent(0.1 * (t - to));
     if (to < t)
         move(g, s, t, to);
 }
@@ -261,7 +264,7 @@ static void pull_weight(ek__slot_grid *g, int s, int t)
 static void pull_pass(ek__slot_grid *g, int pass, int s, int i)
 {
     int *when = when_of(g, pass, s, i);
-    for (int to = earliest(g, pass, s, i); to < *when; to++)
+    for (int to = earliest(g, pass, s, i); to < *when && !ek__watch_spent(0.1); to++)
         if (cells_of(g, s)[to] == EMPTY && move(g, s, *when, to)) {
             *when = to;
             return;
@@ -269,13 +272,13 @@ static void pull_pass(ek__slot_grid *g, int pass, int s, int i)
 }
 
 /* Move what stands before the first micro-batch is through stage 0 (unless W are lazy) and after the last one has begun
- * to the earliest slots. */
+ * to the earliest slots. Ends early, between two moves, when time is over. */
 static void pull(ek__slot_grid *g)
 {
     enum { START, MIDDLE, END } part = START;
     bool all_begun = false;
     memset(g->n_seen, 0, (size_t)g->p * EK__N_PASSES * sizeof *g->n_seen);
-    for (int t = 0; t < g->n_slots; t++)
+    for (int t = 0; t < g->n_slots && !ek__watch_spent(g->p); t++)
         for (int s = 0; s < g->p; s++) {
             int cell = cells_of(g, s)[t], pass = cell - 1;
             bool stays = part == MIDDLE || (part == START && g->lazy);

@@ -35,7 +35,7 @@ void ek__slot_grid_free(ek__slot_grid *grid);
 bool ek__slot_grid_fits(ek__slot_grid *grid, const ek__building_block *block);
 
 /**
- * Repeat the block that ek__slot_grid_fits laid out, and squeeze.
+ * Repeat the block that ek__slot_grid_fits laid out, and squeeze. What is left when a watch ends it is no order.
  * @param weights_first  W keep slots of their own while the start and the end are squeezed for the first time
  * O(p m + p^2 (p + m')) with m' micro-batches in flight.
  */

@@ -254,6 +254,7 @@ static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connect
     case EK_ERR_INPUT:
         return send_line(server, connection, MHD_HTTP_BAD_REQUEST, err.message);
     case EK_ERR_SYSTEM:
+    case EK_ERR_STOPPED:
         return send_line(server, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, err.message);
     case EK_ERR_MEMORY:
         break;

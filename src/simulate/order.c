@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/random.h"
+#include "base/watch.h"
 #include "evenkeel/layers.h"
 
 enum { MAX_SLOTS = 1 << 16, MAX_BLOCKS = 1 << 27 };
@@ -218,6 +220,8 @@ static ek_status check_lists(const ek_order *order, ek_error *err)
     ek_status status = EK_OK;
     for (size_t s = 0; s < p && !status; s++) {
         memset(run, 0, n_chunks * m);
+        if (ek__watch_late((double)per_stage))
+            status = ek__watch_fail(err, "an order");
         for (size_t k = 0; k < per_stage && !status; k++) {
             const ek_block *b = &order->blocks[s * per_stage + k];
             const char *wrong = NULL;
@@ -308,8 +312,10 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
     size_t n_todo = 0;
     for (int s = p - 1; s >= 0; s--)
         todo[n_todo++] = s;
-    while (n_todo > 0) {
+    while (n_todo > 0 && !status) {
         int s = todo[--n_todo];
+        if (ek__watch_late(1))
+            status = ek__watch_fail(err, "an order");
         while (next[s] < per_stage) {
             const ek_block *b = &order->blocks[(size_t)s * per_stage + next[s]];
             bool in_chain = b->kind != EK_BACKWARD_WEIGHT;
@@ -333,7 +339,7 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
             }
         }
     }
-    if (n_steps < order->n_blocks)
+    if (!status && n_steps < order->n_blocks)
         status = deadlock(order, next, place, err);
 done:
     free(todo);
@@ -364,6 +370,7 @@ static ek_status sort_by_level(ek_order *order, const uint32_t *level, ek_error 
     for (uint32_t l = 0; l < n_levels; l++)
         at[l + 1] += at[l];
     assert(at[n_levels] == n);
+    ek__watch_spent((double)n);
     for (size_t k = 0; k < n; k++)
         sorted[at[level[k]]++] = order->steps[k];
     free(order->steps);
@@ -392,55 +399,121 @@ static bool all_freed(const ek_order *order, const double *alive)
 }
 #endif
 
+/* What the vectors of a stage are compared by before their columns are. */
+typedef struct weights {
+    double sum, mixed; /* of the columns; with factors from 1 to 2 */
+} weights;
+
+/* The stage's vectors while they are collected. */
+typedef struct collecting {
+    int n;                /* columns */
+    const double *factor; /* [n] of weights.mixed */
+    ek__live *live;
+    int capacity;
+    weights *weight; /* [live->n] */
+    int last;        /* that dominated: in the steady part it or a neighbour does so again */
+} collecting;
+
+static weights weigh(const collecting *c, const double *vector)
+{
+    weights w = {0, 0};
+    for (int i = 0; i < c->n; i++) {
+        w.sum += vector[i];
+        w.mixed += c->factor[i] * vector[i];
+    }
+    return w;
+}
+
+/* May a vector of weights a dominate one of weights b? Then all columns of their difference are 0 or more. In the
+ * steady part of a schedule the sums are equal, so that the mixed sums differ unless the vectors are. */
+static bool may_dominate(const collecting *c, weights a, weights b)
+{
+    double more = a.sum - b.sum, mixed = a.mixed - b.mixed, rounding = 4e-9 * c->n;
+    return more >= -rounding && mixed >= more - rounding && mixed <= 2 * more + rounding;
+}
+
+static bool has_room(collecting *c)
+{
+    if (c->live->n < c->capacity)
+        return true;
+    int capacity = c->capacity ? 2 * c->capacity : 4;
+    double *vectors = realloc(c->live->vectors, (size_t)capacity * (size_t)c->n * sizeof *vectors);
+    c->live->vectors = vectors ? vectors : c->live->vectors;
+    weights *weight = realloc(c->weight, (size_t)capacity * sizeof *weight);
+    c->weight = weight ? weight : c->weight;
+    if (vectors && weight)
+        c->capacity = capacity;
+    return vectors && weight;
+}
+
+/* Add a vector unless one there dominates it; those that it dominates go. */
+static ek_status add_live(collecting *c, const double *vector, ek_error *err)
+{
+    ek__live *live = c->live;
+    weights own = weigh(c, vector);
+    size_t row = (size_t)c->n;
+    int kept = 0;
+    for (int i = 0; i < live->n; i++) { /* from the last one outward */
+        int j = (c->last + (i % 2 ? i / 2 + 1 : live->n - i / 2)) % live->n;
+        if (may_dominate(c, c->weight[j], own) && dominates(live->vectors + (size_t)j * row, vector, c->n)) {
+            c->last = j;
+            return EK_OK;
+        }
+    }
+    for (int j = 0; j < live->n; j++) {
+        double *other = live->vectors + (size_t)j * row;
+        if (may_dominate(c, own, c->weight[j]) && dominates(vector, other, c->n))
+            continue;
+        c->weight[kept] = c->weight[j];
+        if (kept < j)
+            memcpy(live->vectors + (size_t)kept * row, other, row * sizeof *other);
+        kept++;
+    }
+    live->n = c->last = kept;
+    if (ek__watch_late(c->n + 0.4 * live->n))
+        return ek__watch_fail(err, "an order");
+    if (!has_room(c))
+        return ek__no_memory(err);
+    c->weight[live->n] = own;
+    memcpy(live->vectors + (size_t)live->n++ * row, vector, row * sizeof *vector);
+    return EK_OK;
+}
+
 /* Collect the undominated vectors of live micro-batches: only a forward that no forward follows can be a maximum. There
  * is at least one, and at the end of the step no micro-batch is live. */
-static ek_status collect_live(const ek_order *order, int stage, ek__live *live, ek_error *err)
+static ek_status collect_live(const ek_order *order, int stage, const double *factor, ek__live *live, ek_error *err)
 {
-    int n = order->n_held, capacity = 0;
-    size_t per_stage = order->n_blocks / (size_t)order->shape.n_stages, row = (size_t)n;
+    size_t per_stage = order->n_blocks / (size_t)order->shape.n_stages;
     const ek_block *blocks = order->blocks + (size_t)stage * per_stage;
     const double held_from[EK_N_BLOCK_KINDS] = {1, order->weight_share, 0}; /* the share held once each kind has run */
+    collecting c = {.n = order->n_held, .factor = factor, .live = live};
     double alive[EK_MAX_CHUNKS] = {0};
-    for (size_t k = 0; k < per_stage; k++) {
+    ek_status status = EK_OK;
+    for (size_t k = 0; k < per_stage && !status; k++) {
         const ek_block *b = &blocks[k];
         double change = held_from[b->kind] - (b->kind == EK_FORWARD ? 0 : held_from[b->kind - 1]);
         alive[order->column[ek__order_cell(order, stage, b)]] +=
             order->scale ? change * order->scale[b->micro_batch] : change;
-        if (b->kind != EK_FORWARD || (k + 1 < per_stage && blocks[k + 1].kind == EK_FORWARD))
-            continue;
-        bool dominated = false;
-        int kept = 0;
-        for (int j = 0; j < live->n && !dominated; j++)
-            dominated = dominates(live->vectors + (size_t)j * row, alive, n);
-        if (dominated)
-            continue;
-        for (int j = 0; j < live->n; j++) {
-            double *vector = live->vectors + (size_t)j * row;
-            if (!dominates(alive, vector, n))
-                memmove(live->vectors + (size_t)kept++ * row, vector, row * sizeof *vector);
-        }
-        live->n = kept;
-        if (live->n == capacity) {
-            capacity = capacity ? 2 * capacity : 4;
-            double *grown = realloc(live->vectors, (size_t)capacity * row * sizeof *grown);
-            if (!grown)
-                return ek__no_memory(err);
-            live->vectors = grown;
-        }
-        memcpy(live->vectors + (size_t)live->n++ * row, alive, row * sizeof *alive);
+        if (b->kind == EK_FORWARD && (k + 1 == per_stage || blocks[k + 1].kind != EK_FORWARD))
+            status = add_live(&c, alive, err);
     }
-    assert(live->n >= 1);
-    assert(all_freed(order, alive));
-    return EK_OK;
+    free(c.weight);
+    assert(status || live->n >= 1);
+    assert(status || all_freed(order, alive));
+    return status;
 }
 
 static ek_status make_live(ek_order *order, ek_error *err)
 {
     int p = order->shape.n_stages;
+    double factor[EK_MAX_CHUNKS];
+    ek__random random = ek__random_seed(1);
+    for (int i = 0; i < order->n_held; i++)
+        factor[i] = 1 + ek__random_unit(&random);
     ek__live *live = ek__alloc((size_t)p, sizeof *live);
     ek_status status = live ? EK_OK : ek__no_memory(err);
     for (int s = 0; s < p && !status; s++)
-        status = collect_live(order, s, &live[s], err);
+        status = collect_live(order, s, factor, &live[s], err);
     if (status) {
         live_free(live, p);
         return status;
@@ -535,8 +608,11 @@ static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error
     size_t p = (size_t)shape->n_stages, n = (size_t)order->n_cells;
     assert(schedule->arrange || schedule->stage_order);
     if (!schedule->arrange) {
-        for (size_t s = 0; s < p; s++)
+        for (size_t s = 0; s < p; s++) {
             schedule->stage_order(shape, (int)s, order->blocks + s * (order->n_blocks / p));
+            if (ek__watch_late((double)(order->n_blocks / p)))
+                return ek__watch_fail(err, "an order");
+        }
         return EK_OK;
     }
     if (profile)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/plan.h"
 #include "simulate/order.h"
@@ -33,7 +34,9 @@ double ek_timeline_peak(const ek_timeline *timeline, int *stage)
     return timeline->peak_mb[fullest];
 }
 
-/* Starts and ends of all blocks, in each stage's own order. Returns the step time. */
+enum { BETWEEN_LOOKS = 4096 }; /* blocks, of some 50 ns each */
+
+/* Starts and ends of all blocks, in each stage's own order. Returns the step time; NAN when a watch ends it. */
 static double run_blocks(const ek_order *order, const double *duration, const ek__delays *delays, double *clock,
                          size_t *next, ek_interval *block)
 {
@@ -42,6 +45,8 @@ static double run_blocks(const ek_order *order, const double *duration, const ek
     double *stage = clock, *chain = clock + p;
     double last = 0;
     for (size_t k = 0; k < order->n_blocks; k++) {
+        if (k % BETWEEN_LOOKS == 0 && ek__watch_late(5.0 * BETWEEN_LOOKS))
+            return NAN;
         size_t c = ek__step_chain(order->steps[k]), s = ek__step_stage(order->steps[k]);
         size_t slot = ek__step_slot(order->steps[k]), at = s * per_stage + next[s]++;
         const ek_block *b = &order->blocks[at];
@@ -158,6 +163,8 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
         for (size_t s = 0; s <= p; s++)
             t.first[s] = s * (order->n_blocks / p);
         assert(t.first[p] == t.n_blocks); /* every stage runs as many */
+        if (isnan(t.step_time))
+            status = ek__watch_fail(err, "a simulation");
     }
     free(next);
     free(delay_tables);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "assert_close.h"
 #include "described.h"
@@ -132,6 +133,83 @@ static void a_limit_without_an_order_is_refused(void **state)
     assert_null(order);
 }
 
+/* ---- time ---- */
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Searching for the order alone takes 4 s, and ten times as long with sanitizers. */
+static void the_time_limit_covers_the_order(void **state)
+{
+    (void)state;
+    ek_layers layers = model();
+    const ek_shape shape = {.n_stages = 64, .n_chunks = 2, .n_micro_batches = 256};
+    ek_balance_options o = options(100000);
+    ek_balance_result result;
+    ek_order *order;
+    ek_error err;
+    double begin = processor_seconds();
+    o.min_layers = 0;
+    o.time_limit = 1.5;
+    if (ek_balance_arranged(&layers, ek_schedule_find("v-min"), &shape, &o, &order, &result, &err))
+        fail_msg("%s", err.message);
+    assert_true(processor_seconds() - begin < 3);
+    assert_int_equal(result.status, EK_BALANCE_TIME_LIMIT);
+    assert_true(result.seconds > 0.5); /* all of it, not only the search for the plan */
+    check_answer(&layers, order, &o, &result);
+    ek_balance_result_clear(&result);
+    ek_order_free(order);
+}
+
+static void an_interrupt_ends_the_search_for_the_order(void **state)
+{
+    (void)state;
+    ek_layers layers = model();
+    const ek_shape shape = {.n_stages = 64, .n_chunks = 2, .n_micro_batches = 256};
+    const volatile int interrupt = 1;
+    ek_balance_options o = options(100000);
+    ek_balance_result result;
+    ek_order *order;
+    ek_error err;
+    double begin = processor_seconds();
+    o.min_layers = 0;
+    o.time_limit = 1000;
+    o.interrupt = &interrupt;
+    ek_status status = ek_balance_arranged(&layers, ek_schedule_find("v-min"), &shape, &o, &order, &result, &err);
+    assert_true(processor_seconds() - begin < 1);
+    assert_true(status == EK_OK || status == EK_ERR_STOPPED); /* what has to be whole may have been in time */
+    if (status == EK_OK) {
+        check_answer(&layers, order, &o, &result);
+        ek_balance_result_clear(&result);
+        ek_order_free(order);
+    } else {
+        assert_non_null(strstr(err.message, "interrupted before"));
+    }
+}
+
+/* 500 live vectors of 64 chunks a stage, which the steady part repeats: comparing each with all of them took 4 s, and
+ * three times as long with sanitizers. */
+static void an_order_of_many_chunks_is_made_at_once(void **state)
+{
+    (void)state;
+    const ek_shape shape = {.n_stages = 16, .n_chunks = 64, .n_micro_batches = 1024};
+    ek_order *order;
+    ek_error err;
+    const double *vectors;
+    double begin = processor_seconds();
+    assert_int_equal(ek_order_new(ek_schedule_find("interleaved"), &shape, &order, &err), EK_OK);
+    double spent = processor_seconds() - begin;
+    print_message("# %.2f s\n", spent);
+    assert_true(spent < 3);
+    assert_int_equal(ek_order_live_vectors(order, 0, &vectors), 498); /* as comparing each with all found */
+    assert_int_equal(ek_order_live_vectors(order, 8, &vectors), 512);
+    ek_order_free(order);
+}
+
 /* ---- equal stages ---- */
 
 static ek_uniform_run run_uniform(const char *schedule, int p, int v, int m, const char *text, double p2p, double limit)
@@ -234,9 +312,15 @@ static void times_are_parsed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_holds_under_its_order),       cmocka_unit_test(a_plan_alone_gets_the_same_order),
-        cmocka_unit_test(a_limit_without_an_order_is_refused),   cmocka_unit_test(equal_stages_take_the_closed_form),
-        cmocka_unit_test(a_limit_is_kept_by_orders_made_for_it), cmocka_unit_test(times_are_parsed),
+        cmocka_unit_test(an_answer_holds_under_its_order),
+        cmocka_unit_test(a_plan_alone_gets_the_same_order),
+        cmocka_unit_test(a_limit_without_an_order_is_refused),
+        cmocka_unit_test(the_time_limit_covers_the_order),
+        cmocka_unit_test(an_interrupt_ends_the_search_for_the_order),
+        cmocka_unit_test(an_order_of_many_chunks_is_made_at_once),
+        cmocka_unit_test(equal_stages_take_the_closed_form),
+        cmocka_unit_test(a_limit_is_kept_by_orders_made_for_it),
+        cmocka_unit_test(times_are_parsed),
     };
     return cmocka_run_group_tests_name("arranged", tests, NULL, NULL);
 }

@@ -102,6 +102,20 @@ static size_t decode(const char *text, size_t size, char *out)
     return n;
 }
 
+/* Longer texts are cut: what reads them compares every byte with many words, and no profiler writes such names. */
+enum { MOST_TEXT = 1 << 16 };
+
+/* Bytes that are kept of a text, whole characters of UTF-8. */
+static size_t kept_bytes(const char *text, size_t size)
+{
+    if (size <= MOST_TEXT)
+        return size;
+    size_t n = MOST_TEXT;
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
 uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
 {
     uint32_t number;
@@ -112,9 +126,9 @@ uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
             return 0;
         }
         part->scratch = room;
-        number = ek__texts_intern(texts, room, decode(span->at, span->size, room));
+        number = ek__texts_intern(texts, room, kept_bytes(room, decode(span->at, span->size, room)));
     } else
-        number = ek__texts_intern(texts, span->at ? span->at : "", span->at ? span->size : 0);
+        number = ek__texts_intern(texts, span->at ? span->at : "", span->at ? kept_bytes(span->at, span->size) : 0);
     if (number != UINT32_MAX)
         return number;
     part->out_of_memory = true;

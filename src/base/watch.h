@@ -1,0 +1,58 @@
+/* base/watch.h - when the work of a thread is to end: at a time, or when a flag is set from outside.
+ *
+ * Who has a time limit or a flag begins a watch; loops below, however deep, count their work and return early, so that
+ * no function on the way passes the two on. A search asks ek__watch_spent() and returns the best so far. What has to be
+ * whole to be of any use goes on for a moment, until ek__watch_late(), and then fails by ek__watch_fail().
+ * A watch is the calling thread's alone: threads that it starts have flags of their own, which it sets. */
+#ifndef EK_BASE_WATCH_H
+#define EK_BASE_WATCH_H
+
+#include <stdbool.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/interrupt.h"
+
+typedef struct ek__watch {
+    const ek_interrupt *interrupt; /**< NULL: none */
+    double end;                    /**< of ek__now(); INFINITY: none */
+    double over_at;                /**< of ek__now(), when it was seen to be over; INFINITY: not yet */
+    double work, all_work;         /**< counted since the last look, and before it */
+    double most_work;              /**< INFINITY: any */
+    bool is_share;                 /**< nothing is late by it */
+    bool over, late;               /**< by this one or an outer one; stay so */
+    struct ek__watch *outer;       /**< begun before on this thread */
+} ek__watch;
+
+/** Seconds of a clock that only runs forward. */
+double ek__now(void);
+
+/**
+ * Watch the calling thread's work from here on.
+ * @param watch      lives until ek__watch_end()
+ * @param interrupt  set from outside to end the work; NULL: none
+ * @param end        of ek__now(); INFINITY: none
+ */
+void ek__watch_begin(ek__watch *watch, const ek_interrupt *interrupt, double end);
+/** The same for a part of the work that is to end earlier: what has to be whole still has until the outer watch's end.
+ */
+void ek__watch_begin_share(ek__watch *watch, double end);
+/** The same for a part of the work that is to end after so much of it, in the units of ek__watch_spent(), whatever the
+ *  clock says: what it finds is the same every time. */
+void ek__watch_begin_work(ek__watch *watch, double most_work);
+/** The watch begun last ends: the one before it goes on. */
+void ek__watch_end(ek__watch *watch);
+
+/** Is the work to end? Looks at flag and clock, some 30 ns. Never without a watch. */
+bool ek__watch_over(void);
+
+/** The same for inner loops: counts `work`, in steps of some 10 ns, and looks about once a millisecond. 0 only asks. */
+bool ek__watch_spent(double work);
+
+/** The same for what has to be whole: is the end past for so long (a tenth of a second) that it is to be given up? */
+bool ek__watch_late(double work);
+
+/** Fail with EK_ERR_STOPPED: the time or an interrupt came before there was `what` ("an order"). For a watch that is
+ *  over. */
+ek_status ek__watch_fail(ek_error *err, const char *what);
+
+#endif

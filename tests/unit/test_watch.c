@@ -1,0 +1,128 @@
+/* When work is to end: by a flag, a time, or a count, and what that means for an outer watch and for what has to be
+ * whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/watch.h"
+#include "evenkeel/plan.h"
+#include "evenkeel/simulate.h"
+
+static void without_a_watch_nothing_ends(void **state)
+{
+    (void)state;
+    assert_false(ek__watch_over());
+    assert_false(ek__watch_spent(1e12));
+    assert_false(ek__watch_late(1e12));
+}
+
+static void a_flag_ends_the_work(void **state)
+{
+    (void)state;
+    volatile int flag = 0;
+    ek_error err;
+    ek__watch watch;
+    ek__watch_begin(&watch, &flag, INFINITY);
+    assert_false(ek__watch_spent(1e12));
+    flag = 1;
+    assert_false(ek__watch_spent(1)); /* it looks now and then */
+    assert_true(ek__watch_spent(1e6));
+    assert_true(ek__watch_spent(0));
+    assert_false(ek__watch_late(1e6)); /* what has to be whole goes on for a moment */
+    assert_int_equal(ek__watch_fail(&err, "an order"), EK_ERR_STOPPED);
+    assert_string_equal(err.message, "interrupted before there was an order");
+    ek__watch_end(&watch);
+    assert_false(ek__watch_over());
+}
+
+static void the_end_of_an_outer_watch_is_that_of_an_inner_one(void **state)
+{
+    (void)state;
+    ek_error err;
+    ek__watch outer, inner;
+    ek__watch_begin(&outer, NULL, ek__now() - 1);
+    ek__watch_begin(&inner, NULL, INFINITY);
+    assert_true(ek__watch_over());
+    for (double until = ek__now() + 0.15; ek__now() < until;)
+        continue;
+    assert_true(ek__watch_late(1e6));
+    assert_int_equal(ek__watch_fail(&err, "an order"), EK_ERR_STOPPED);
+    assert_non_null(strstr(err.message, "the time limit ended before there was an order"));
+    ek__watch_end(&inner);
+    assert_true(ek__watch_over());
+    ek__watch_end(&outer);
+}
+
+static void nothing_is_late_by_a_share(void **state)
+{
+    (void)state;
+    ek__watch share;
+    ek__watch_begin_share(&share, ek__now() - 10);
+    assert_true(ek__watch_over());
+    assert_false(ek__watch_late(1e6));
+    ek__watch_end(&share);
+}
+
+static void a_count_ends_at_the_same_place_each_time(void **state)
+{
+    (void)state;
+    int n[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        ek__watch watch;
+        ek__watch_begin_work(&watch, 1e6);
+        while (!ek__watch_spent(10))
+            n[i]++;
+        ek__watch_end(&watch);
+    }
+    assert_true(n[0] > 90000 && n[0] < 110000);
+    assert_int_equal(n[0], n[1]);
+}
+
+/* The search for an order gives the best it has, and the same one each time. */
+static void an_order_is_made_of_what_was_found(void **state)
+{
+    (void)state;
+    enum { P = 32, M = 64, CELLS = 2 * P };
+    const ek_shape shape = {.n_stages = P, .n_chunks = 2, .n_micro_batches = M};
+    ek_chunk_cost cost[CELLS];
+    double step[2];
+    for (int c = 0; c < CELLS; c++)
+        cost[c] = (ek_chunk_cost){.forward_time = 1, .backward_time = 2, .weight_time = 1};
+    for (int i = 0; i < 2; i++) {
+        ek_order *order;
+        ek_error err;
+        ek__watch watch;
+        ek__watch_begin_work(&watch, 4e6); /* the whole search takes 1e8 or so */
+        if (ek_order_new(ek_schedule_find("v-min"), &shape, &order, &err))
+            fail_msg("%s", err.message);
+        assert_true(ek__watch_over());
+        ek__watch_end(&watch);
+        double *scratch = calloc(ek_order_scratch_size(order), sizeof *scratch);
+        assert_non_null(scratch);
+        step[i] = ek_order_step_time(order, cost, NULL, scratch);
+        free(scratch);
+        ek_order_free(order);
+    }
+    assert_true(step[0] >= 6 * M); /* F, B and W of both chunks */
+    assert_true(step[0] == step[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_watch_nothing_ends),
+        cmocka_unit_test(a_flag_ends_the_work),
+        cmocka_unit_test(the_end_of_an_outer_watch_is_that_of_an_inner_one),
+        cmocka_unit_test(nothing_is_late_by_a_share),
+        cmocka_unit_test(a_count_ends_at_the_same_place_each_time),
+        cmocka_unit_test(an_order_is_made_of_what_was_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
