@@ -231,13 +231,14 @@ static int print_usage(const command *c, const ek_collection *logs, int gaps)
 {
     ek_error err;
     ek_memory_usage usage;
-    if (ek_memory_usage_make(logs, c->which, &usage, &err) == EK_OK) {
+    ek_status status = ek_memory_usage_make(logs, c->which, &usage, &err);
+    if (status == EK_OK) {
         int code = print(c, logs, &usage);
         ek_memory_usage_clear(&usage);
         return code;
     }
     /* Peaks of two stages are worth a look, but nothing that an init file takes. */
-    if (gaps == 0 && strcmp(c->format, "yaml") != 0) {
+    if (status != EK_ERR_MEMORY && gaps == 0 && strcmp(c->format, "yaml") != 0) {
         cli_note("no memory_usage: %s", err.message);
         return print(c, logs, NULL);
     }

@@ -262,7 +262,7 @@ static bool write_out(const command *c)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     ek_status status = out ? ek_dryrun_script_write(&c->script, out, &err) : EK_ERR_MEMORY;
-    if (out && fclose(out) != 0 && status == EK_OK)
+    if (out && (fclose(out) != 0 || !text) && status == EK_OK)
         status = EK_ERR_MEMORY;
     bool fine = status == EK_OK;
     if (!fine)

@@ -30,7 +30,7 @@ bool cli_emit(const ek_emitter *emitter, const ek_emission *emission, const char
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     ek_status status = memory ? emitter->write(emission, memory, told, &err) : EK_ERR_MEMORY;
-    bool fine = memory && fclose(memory) == 0 && status == EK_OK;
+    bool fine = memory && fclose(memory) == 0 && text && status == EK_OK;
     if (!fine)
         cli_error(NULL, "plan '%s': %s", emission->name, status && err.message[0] ? err.message : "out of memory");
     else

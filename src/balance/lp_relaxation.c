@@ -10,13 +10,13 @@
  * the schedule makes its order for the times, the paths are those of every order, and no live vector is known. */
 #include "balance/lp_relaxation.h"
 
-#include <Clp_C_Interface.h>
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "balance/bound.h"
+#include "base/clp.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
 
@@ -84,15 +84,14 @@ static double room_of(const ek__problem *problem, int b, int live)
 /* Add the row whose n terms are in g->index and g->value. */
 static void add_row(program *g, int n, double low, double high, added row)
 {
-    CoinBigIndex start[2] = {0, n};
     assert(n >= 1 && n <= n_columns(g) && low <= high);
     if (g->n_added == MOST_ADDED) {
         free(row.count);
         return;
     }
-    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    ek__clp_add_row(g->model, low, high, n, g->index, g->value, &g->no_memory);
     g->row[g->n_added++] = row;
-    assert(Clp_numberRows(g->model) == g->fixed_rows + g->n_added);
+    assert(g->no_memory || Clp_numberRows(g->model) == g->fixed_rows + g->n_added);
 }
 
 static void add_path(program *g, const double *count, double transfers)
@@ -200,14 +199,14 @@ static bool load(program *g)
                 }
         start[n] = at;
         assert((size_t)at <= most);
-        Clp_setLogLevel(g->model, 0);
-        Clp_loadProblem(g->model, n, g->fixed_rows, start, row, value, column_low, column_high, cost, low, high);
+        ek__clp_load(g->model, n, g->fixed_rows, start, row, value, column_low, column_high, cost, low, high,
+                     &g->no_memory);
     }
     free(bounds);
     free(start);
     free(row);
     free(value);
-    return fine;
+    return fine && !g->no_memory;
 }
 
 static bool program_init(program *g, const ek__problem *problem, double scale)
@@ -228,7 +227,7 @@ static bool program_init(program *g, const ek__problem *problem, double scale)
     g->duration = ek__alloc(2 * slots + 2 * cells, sizeof(double));
     g->index = ek__alloc(columns, sizeof *g->index);
     g->value = ek__alloc(columns, sizeof *g->value);
-    g->model = Clp_newModel();
+    g->model = ek__clp_new(true);
     if (!g->duration || !g->index || !g->value || !g->model)
         return false;
     g->weight = g->duration + slots;
@@ -239,8 +238,7 @@ static bool program_init(program *g, const ek__problem *problem, double scale)
 
 static void program_clear(program *g)
 {
-    if (g->model)
-        Clp_deleteModel(g->model);
+    ek__clp_free(g->model);
     for (int r = 0; r < g->n_added; r++)
         free(g->row[r].count);
     free(g->duration);
@@ -450,10 +448,10 @@ ek_status ek__bound_lp_relaxation(ek__search *search, ek_error *err)
     bool more = true;
     while (more && !g->no_memory && g->n_added < MOST_ADDED && !ek__proof_over(search)) {
         Clp_setMaximumSeconds(g->model, seconds_left(search));
-        Clp_dual(g->model, 0);
-        if (Clp_status(g->model) != 0 && !ek__proof_over(search))
-            Clp_primal(g->model, 0);
-        if (Clp_status(g->model) != 0)
+        int end = ek__clp_dual(g->model, &g->no_memory);
+        if (end != 0 && !ek__proof_over(search))
+            end = ek__clp_primal(g->model, &g->no_memory);
+        if (end != 0)
             break;
         double bound = lagrangian(g);
         ek__search_bound(search, fmin(bound, atomic_load(&search->best_time)));

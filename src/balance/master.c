@@ -7,12 +7,12 @@
  * mix, and what the planner answers to it bounds every plan of the box, whatever the accuracy of the program. */
 #include "balance/master.h"
 
-#include <Clp_C_Interface.h>
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clp.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
 
@@ -66,7 +66,7 @@ ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choice
     m->cut_transfers = ek__alloc(MOST_CUTS, sizeof(double));
     m->idle = ek__alloc(MOST_CUTS, sizeof(int));
     m->share = ek__alloc((size_t)p, sizeof(double));
-    m->model = Clp_newModel();
+    m->model = ek__clp_new(false); /* all of it is about 1 already */
     double *low = ek__alloc((size_t)m->fixed_rows + (size_t)m->fixed_columns, sizeof(double));
     double *high = ek__alloc((size_t)m->fixed_rows + (size_t)m->fixed_columns, sizeof(double));
     double *cost = ek__alloc((size_t)m->fixed_columns, sizeof(double));
@@ -90,10 +90,8 @@ ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choice
             row[k] = p + 1 + k;
             one[k] = -1;
         }
-        Clp_setLogLevel(m->model, 0);
-        Clp_scaling(m->model, 0); /* all of it is about 1 already */
-        Clp_loadProblem(m->model, m->fixed_columns, m->fixed_rows, start, row, one, column_low, column_high, cost, low,
-                        high);
+        ek__clp_load(m->model, m->fixed_columns, m->fixed_rows, start, row, one, column_low, column_high, cost, low,
+                     high, &m->failed);
     }
     free(low);
     free(high);
@@ -112,8 +110,7 @@ void ek__master_free(ek__master *m)
 {
     if (!m)
         return;
-    if (m->model)
-        Clp_deleteModel(m->model);
+    ek__clp_free(m->model);
     free(m->offset);
     free(m->column_of);
     free(m->cut);
@@ -151,7 +148,7 @@ static bool add_choice(ek__master *m, int s, int k)
 {
     const ek__choices *all = m->choices;
     int p = m->problem->n_stages, v = m->problem->n_chunks, n = 2, row[2 + EK_N_BLOCK_KINDS * EK_MAX_CHUNKS];
-    double value[2 + EK_N_BLOCK_KINDS * EK_MAX_CHUNKS], layers = 0, zero = 0, high = INFINITY;
+    double value[2 + EK_N_BLOCK_KINDS * EK_MAX_CHUNKS], layers = 0;
     assert(s >= 0 && s < p && k >= 0 && k < all->n[s]);
     int *at = &m->column_of[m->offset[s] + k];
     if (*at || m->failed)
@@ -174,12 +171,11 @@ static bool add_choice(ek__master *m, int s, int k)
     value[0] = 1;
     row[1] = p;
     value[1] = layers;
-    CoinBigIndex start[2] = {0, n};
-    Clp_addColumns(m->model, 1, &zero, &high, &zero, start, row, value);
+    ek__clp_add_column(m->model, INFINITY, n, row, value, &m->failed);
     m->column_stage[m->n_columns] = s;
     m->column_choice[m->n_columns] = k;
     *at = m->fixed_columns + m->n_columns++;
-    assert(Clp_numberColumns(m->model) == m->fixed_columns + m->n_columns);
+    assert(m->failed || Clp_numberColumns(m->model) == m->fixed_columns + m->n_columns);
     return true;
 }
 
@@ -207,7 +203,7 @@ static void drop_cuts(ek__master *m)
         m->idle[kept++] = m->idle[r];
     }
     assert(dropped > 0 && dropped + kept == m->n_cuts); /* the idlest is always dropped */
-    Clp_deleteRows(m->model, dropped, which);
+    ek__clp_delete_rows(m->model, dropped, which, &m->failed);
     m->n_cuts = kept;
 }
 
@@ -238,13 +234,12 @@ void ek__master_add_path(ek__master *m, const ek__pricing *g, double transfers)
             column[n] = 1 + k;
             value[n++] = -g->path[k];
         }
-    CoinBigIndex start[2] = {0, n};
-    double low = transfers / m->scale, high = INFINITY;
-    Clp_addRows(m->model, 1, &low, &high, start, column, value);
+    ek__clp_add_row(m->model, transfers / m->scale, INFINITY, n, column, value, &m->failed);
     memcpy(m->cut + (size_t)m->n_cuts * (size_t)m->n_slots, g->path, (size_t)m->n_slots * sizeof(double));
     m->cut_transfers[m->n_cuts] = transfers;
     m->idle[m->n_cuts++] = 0;
-    assert(m->n_cuts <= MOST_CUTS && Clp_numberRows(m->model) == m->fixed_rows + m->n_cuts);
+    assert(m->n_cuts <= MOST_CUTS);
+    assert(m->failed || Clp_numberRows(m->model) == m->fixed_rows + m->n_cuts);
     free(column);
     free(value);
 }
@@ -351,11 +346,11 @@ ek__verdict ek__master_solve(ek__master *m, ek__pricing *g, const ek__search *se
         if (m->failed)
             return EK__NO_MEMORY;
         fit_box(m, g);
-        Clp_dual(m->model, 0);
-        if (Clp_status(m->model) != 0) /* small programs now and then seem infeasible to the dual simplex */
-            Clp_primal(m->model, 0);
-        if (Clp_status(m->model) != 0)
-            return EK__LOST;
+        int end = ek__clp_dual(m->model, &m->failed);
+        if (end != 0) /* small programs now and then seem infeasible to the dual simplex */
+            end = ek__clp_primal(m->model, &m->failed);
+        if (end != 0)
+            return m->failed ? EK__NO_MEMORY : EK__LOST;
         read_plan(m, g);
         double transfers, before = g->best, z = Clp_primalColumnSolution(m->model)[0] * m->scale;
         g->longest = ek__longest_path(m->problem, g->duration, g->path, &transfers);

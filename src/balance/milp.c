@@ -40,6 +40,7 @@
 #include "balance/search.h"
 #include "balance/solvers.h"
 #include "base/c_locale.h"
+#include "base/clp.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
 
@@ -268,6 +269,39 @@ static ek_status check(const ek__problem *problem, ek_error *err)
     return EK_OK;
 }
 
+/* What CBC is asked, and where its answer goes. */
+typedef struct solving {
+    model *m;
+    double seconds;
+    ek__state *state;
+    ek__milp_end *out;
+    ek_status status;
+    ek_error *err;
+} solving;
+
+static void run_cbc(void *user)
+{
+    solving *s = user;
+    model *m = s->m;
+    char limit[32];
+    m->cbc = Cbc_newModel();
+    ek__snprintf(limit, sizeof limit, "%.3f", s->seconds);
+    Cbc_setParameter(m->cbc, "logLevel", "0");  /* of CBC, */
+    Cbc_setParameter(m->cbc, "slogLevel", "0"); /* and of the linear programs within */
+    Cbc_setParameter(m->cbc, "zeroHalfCuts", "off"); /* whose generator ends the process when memory is out */
+    Cbc_setParameter(m->cbc, "timeMode", "elapsed");
+    Cbc_setParameter(m->cbc, "seconds", limit);
+    build(m);
+    Cbc_solve(m->cbc); /* returns 0 whatever came of it */
+    const double *solution = Cbc_isProvenInfeasible(m->cbc) ? NULL : Cbc_bestSolution(m->cbc);
+    *s->out = (ek__milp_end){.ended = Cbc_isProvenOptimal(m->cbc) || Cbc_isProvenInfeasible(m->cbc)};
+    if (solution) {
+        s->out->stand_in = Cbc_getObjValue(m->cbc);
+        s->status = read_solution(m, solution, s->state, &s->out->found, s->err);
+    }
+    Cbc_deleteModel(m->cbc);
+}
+
 ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__state *state, ek__milp_end *out,
                             ek_error *err)
 {
@@ -289,22 +323,12 @@ ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__stat
         status = ek__no_memory(err);
         goto done;
     }
-    m.cbc = Cbc_newModel();
-    char limit[32];
-    ek__snprintf(limit, sizeof limit, "%.3f", seconds);
-    Cbc_setParameter(m.cbc, "logLevel", "0");  /* of CBC, */
-    Cbc_setParameter(m.cbc, "slogLevel", "0"); /* and of the linear programs within */
-    Cbc_setParameter(m.cbc, "timeMode", "elapsed");
-    Cbc_setParameter(m.cbc, "seconds", limit);
-    build(&m);
-    Cbc_solve(m.cbc); /* returns 0 whatever came of it */
-    const double *solution = Cbc_isProvenInfeasible(m.cbc) ? NULL : Cbc_bestSolution(m.cbc);
-    *out = (ek__milp_end){.ended = Cbc_isProvenOptimal(m.cbc) || Cbc_isProvenInfeasible(m.cbc)};
-    if (solution) {
-        out->stand_in = Cbc_getObjValue(m.cbc);
-        status = read_solution(&m, solution, state, &out->found, err);
-    }
-    Cbc_deleteModel(m.cbc);
+    solving s = {&m, seconds, state, out, EK_OK, err};
+    locale_t before = ek__c_locale_enter(); /* CBC reads the limit as a text */
+    if (!ek__coin_run(run_cbc, &s))
+        s.status = ek__no_memory(err);
+    ek__c_locale_leave(before);
+    status = s.status;
 done:
     free(m.weight);
     free(m.column);

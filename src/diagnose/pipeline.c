@@ -906,7 +906,7 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
     if (!out)
         return NULL;
     ek_status status = write_settings(p, plan, wish, framework, out, &why);
-    if (fclose(out) != 0)
+    if (fclose(out) != 0 || !text)
         status = EK_ERR_MEMORY;
     if (status == EK_ERR_INPUT)
         kept = plain_settings(plan, pool);
@@ -914,7 +914,7 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
     if (all) {
         keep_settings(text, p->memory_known);
         add_as_in_file(p->job, text, all);
-        if (fclose(all) == 0)
+        if (fclose(all) == 0 && named)
             kept = ek__pool_format(pool, "%s", named);
     }
     free(named);

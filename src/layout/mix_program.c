@@ -8,11 +8,11 @@
  * over x, layers in fractions, by group, cell and way to recompute. Paths are added as they are violated, the longest
  * one of the blocks' times that a solution stands for; and moments, as they are too full. The prices of their rows are
  * the mix, which is judged by ek__mix_bound(), whatever the accuracy of the program. */
-#include <Clp_C_Interface.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clp.h"
 #include "base/error.h"
 #include "layout/mix_program.h"
 
@@ -128,21 +128,19 @@ static double fixed_part(const program *g, const ek__mix *path)
 
 static void add_path(program *g, ek__mix *path)
 {
-    const CoinBigIndex start[2] = {0, g->n_columns};
-    double low = fixed_part(g, path) / g->scale, high = INFINITY;
     for (int i = 0; i < g->n_columns; i++) {
         const column *at = &g->column[i];
         g->index[i] = i;
         g->value[i] = i == 0 ? 1 : -ek__mix_cost(g->layout, path, at->kind, at->way, at->cell) / g->scale;
     }
-    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    ek__clp_add_row(g->model, fixed_part(g, path) / g->scale, INFINITY, g->n_columns, g->index, g->value,
+                    &g->no_memory);
     g->row[g->n_added++] = (added){.path = path, .used = g->n_solved};
 }
 
 static void add_row(program *g, int n, double low, double high)
 {
-    const CoinBigIndex start[2] = {0, n};
-    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    ek__clp_add_row(g->model, low, high, n, g->index, g->value, &g->no_memory);
     g->n_rows++;
 }
 
@@ -229,15 +227,13 @@ static double room_of(const program *g, const added *row)
 static void add_moment(program *g, added row)
 {
     const double limit = g->layout->limit;
-    double low = -INFINITY, high = room_of(g, &row) / limit;
     int n = 0;
     for (int i = 1; i < g->n_columns; i++)
         if (g->column[i].cell % g->mixes->p == row.stage) {
             g->index[n] = i;
             g->value[n++] = bytes_of(g, &g->column[i], &row) / limit;
         }
-    const CoinBigIndex start[2] = {0, n};
-    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    ek__clp_add_row(g->model, -INFINITY, room_of(g, &row) / limit, n, g->index, g->value, &g->no_memory);
     row.used = g->n_solved;
     g->row[g->n_added++] = row;
 }
@@ -298,7 +294,7 @@ static bool make_room(program *g)
     g->index = ek__alloc((size_t)g->n_columns, sizeof *g->index);
     g->value = ek__alloc(2 * (size_t)g->n_columns, sizeof *g->value);
     g->mean = ek__mix_new(g->mixes);
-    g->model = Clp_newModel();
+    g->model = ek__clp_new(false); /* rows are of like size, and scaled ones lose the prices */
     if (!g->duration || !g->index || !g->value || !g->mean || !g->model)
         return false;
     g->solution = g->value + g->n_columns;
@@ -322,9 +318,7 @@ static bool load(program *g)
         for (size_t i = 0; i < n; i++)
             high[i] = INFINITY;
         cost[0] = 1;
-        Clp_setLogLevel(g->model, 0);
-        Clp_scaling(g->model, 0); /* rows are of like size, and scaled ones lose the prices */
-        Clp_loadProblem(g->model, g->n_columns, 0, start, NULL, NULL, low, high, cost, NULL, NULL);
+        ek__clp_load(g->model, g->n_columns, 0, start, NULL, NULL, low, high, cost, NULL, NULL, &g->no_memory);
         add_counts(g);
         add_totals(g);
         add_forced(g);
@@ -333,7 +327,7 @@ static bool load(program *g)
     }
     free(low);
     free(start);
-    return fine;
+    return fine && !g->no_memory;
 }
 
 static bool load_rows(program *g)
@@ -355,8 +349,7 @@ static bool load_rows(program *g)
 
 void ek__mix_program_clear(program *g)
 {
-    if (g->model)
-        Clp_deleteModel(g->model);
+    ek__clp_free(g->model);
     for (int i = 0; i < g->n_added; i++)
         ek__mix_free(g->row[i].path);
     ek__mix_free(g->mean);
@@ -533,7 +526,7 @@ bool ek__mix_program_begin(program *g, const ek__mix_layout *layout, double too_
 {
     *g = (program){
         .layout = layout, .mixes = layout->mixes, .too_long = too_long, .most_kept = keeps_rows(layout->mixes, 0)};
-    return load_rows(g) && add_known(g) && add_first_paths(g);
+    return load_rows(g) && add_known(g) && add_first_paths(g) && !g->no_memory;
 }
 
 /* What the last solution violates. */
@@ -541,6 +534,8 @@ static ek__mix_end cut(program *g)
 {
     bool any = add_full_moments(g, g->solution);
     if (g->n_added < EK__MOST_MIX_ROWS && !add_longest(g, &any))
+        g->no_memory = true;
+    if (g->no_memory)
         return EK__MIX_OUT_OF_MEMORY;
     return any && g->n_added < EK__MOST_MIX_ROWS ? EK__MIX_CUT : EK__MIX_DONE;
 }
@@ -600,16 +595,15 @@ static void drop_unused(program *g)
         }
     }
     if (n > 0)
-        Clp_deleteRows(g->model, n, which);
+        ek__clp_delete_rows(g->model, n, which, &g->no_memory);
     g->n_added = kept;
     g->most_kept = keeps_rows(g->mixes, 2 * kept);
 }
 
 ek__mix_end ek__mix_program_solve(program *g, double most, double *bound)
 {
-    Clp_dual(g->model, 0);
-    if (Clp_status(g->model) != 0)
-        return EK__MIX_INFEASIBLE;
+    if (ek__clp_dual(g->model, &g->no_memory) != 0)
+        return g->no_memory ? EK__MIX_OUT_OF_MEMORY : EK__MIX_INFEASIBLE;
     *bound = g->scale * dual_bound(g, most / g->scale);
     memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
     g->n_solved++;
@@ -623,9 +617,8 @@ static bool solve(program *g, double enough, bool (*over)(void *user), void *use
     ek__mix_end end = EK__MIX_CUT;
     double before = 0;
     for (int i = 1; end == EK__MIX_CUT; i++) {
-        Clp_dual(g->model, 0);
-        if (Clp_status(g->model) != 0)
-            return judge_memory(g);
+        if (ek__clp_dual(g->model, &g->no_memory) != 0)
+            return !g->no_memory && judge_memory(g);
         if (!judge(g))
             return false;
         if (g->bound >= enough || over(user) || (i % WINDOW == 0 && g->bound < before * (1 + PROGRESS)))

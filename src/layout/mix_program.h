@@ -27,6 +27,7 @@ typedef struct ek__mix_program {
     const ek__mix_layout *layout;
     const ek__mixes *mixes;
     void *model;                    /* Clp_Simplex */
+    bool no_memory;                 /* for it; it is good for nothing then */
     double scale;                   /* seconds */
     double too_long;                /* of the step: what a path may be longer than the solution says */
     int n_columns, n_rows, n_added; /* rows before those that were added */

@@ -17,7 +17,7 @@ ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err)
 ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *err)
 {
     bool failed = ferror(json->s.out) != 0;
-    failed = fclose(json->s.out) != 0 || failed;
+    failed = fclose(json->s.out) != 0 || !json->text || failed;
     if (failed || json->status != EK_OK) {
         free(json->text);
         if (failed)

@@ -407,7 +407,7 @@ static ek_status write_timeline(const ek_server *server, const char *note, char 
     if (!out)
         return ek__no_memory(err);
     ek_status status = ek_write(ek_output_of_page(&view), "json", out, err);
-    bool failed = fclose(out) != 0;
+    bool failed = fclose(out) != 0 || !*text;
     return status == EK_OK && failed ? ek__no_memory(err) : status;
 }
 

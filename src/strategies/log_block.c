@@ -153,7 +153,7 @@ ek_status ek__balancer_log_lists(const char *name, const char *text, size_t size
         return ek__no_memory(err);
     int wrong = write_lists(text, size, stream);
     bool failed = ferror(stream) != 0;
-    failed |= fclose(stream) != 0;
+    failed |= fclose(stream) != 0 || !made;
     if (!failed && wrong == 0) {
         *out = made;
         return EK_OK;

@@ -170,7 +170,7 @@ static void an_interrupt_ends_the_search_for_the_order(void **state)
     (void)state;
     ek_layers layers = model();
     const ek_shape shape = {.n_stages = 64, .n_chunks = 2, .n_micro_batches = 256};
-    const volatile int interrupt = 1;
+    const ek_interrupt interrupt = {1};
     ek_balance_options o = options(100000);
     ek_balance_result result;
     ek_order *order;

@@ -26,12 +26,12 @@ static void without_a_watch_nothing_ends(void **state)
 static void a_flag_ends_the_work(void **state)
 {
     (void)state;
-    volatile int flag = 0;
+    ek_interrupt flag = {0};
     ek_error err;
     ek__watch watch;
     ek__watch_begin(&watch, &flag, INFINITY);
     assert_false(ek__watch_spent(1e12));
-    flag = 1;
+    ek_interrupt_set(&flag);
     assert_false(ek__watch_spent(1)); /* it looks now and then */
     assert_true(ek__watch_spent(1e6));
     assert_true(ek__watch_spent(0));

@@ -347,7 +347,7 @@ ek_status ek_trace_to_layers(const ek_trace_run *run, ek_layers *out, char **not
     ek_status status = all.notes && collect(run, &all) ? EK_OK : ek__no_memory(err);
     if (status == EK_OK)
         status = make_layers(&all, &layers, err);
-    if (all.notes && fclose(all.notes) != 0 && status == EK_OK)
+    if (all.notes && (fclose(all.notes) != 0 || !text) && status == EK_OK)
         status = ek__no_memory(err);
     if (status == EK_OK) {
         *out = layers;
