@@ -61,7 +61,7 @@ static double bound_seconds(const ek_job *job, const search_case *c)
 {
     ek_error err;
     ek__layout_search s = {.job = job, .device = ek_device_find(c->device), .options = options_of(c), .err = &err};
-    s.options.n_threads = 1;
+    s.n_threads = 1;
     s.options.schedule[s.options.n_schedules++] = ek_schedule_default(1, 0);
     s.options.schedule[s.options.n_schedules++] = ek_schedule_default(2, 0);
     s.start = ek__clock();

@@ -10,6 +10,7 @@
  * the schedule makes its order for the times, the paths are those of every order, and no live vector is known. */
 #include "balance/lp_relaxation.h"
 
+#include <Clp_C_Interface.h>
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -161,7 +162,7 @@ static bool load(program *g)
     int n = n_columns(g), kinds = problem->order->n_kinds, at = 0;
     size_t most = (size_t)(1 + g->n_slots) + (size_t)(n - 1 - g->n_slots) * (size_t)(kinds + 3);
     double *bounds = ek__alloc(2 * ((size_t)n + (size_t)g->fixed_rows) + (size_t)n, sizeof *bounds);
-    CoinBigIndex *start = ek__alloc((size_t)n + 1, sizeof *start);
+    int *start = ek__alloc((size_t)n + 1, sizeof *start);
     int *row = ek__alloc(most, sizeof *row);
     double *value = ek__alloc(most, sizeof *value);
     bool fine = bounds && start && row && value;

@@ -7,6 +7,7 @@
  * mix, and what the planner answers to it bounds every plan of the box, whatever the accuracy of the program. */
 #include "balance/master.h"
 
+#include <Clp_C_Interface.h>
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choice
     double *low = ek__alloc((size_t)m->fixed_rows + (size_t)m->fixed_columns, sizeof(double));
     double *high = ek__alloc((size_t)m->fixed_rows + (size_t)m->fixed_columns, sizeof(double));
     double *cost = ek__alloc((size_t)m->fixed_columns, sizeof(double));
-    CoinBigIndex *start = ek__alloc((size_t)m->fixed_columns + 1, sizeof *start);
+    int *start = ek__alloc((size_t)m->fixed_columns + 1, sizeof *start);
     int *row = ek__alloc((size_t)m->n_slots, sizeof *row);
     double *one = ek__alloc((size_t)m->n_slots, sizeof *one);
     m->failed = !m->offset || !m->column_of || !m->cut || !m->cut_transfers || !m->idle || !m->share || !m->model ||

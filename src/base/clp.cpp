@@ -1,8 +1,12 @@
 /* The only door between C and what CLP and CBC throw. Everything thrown counts as memory that is out: they throw
  * nothing else for programs that are well formed. */
+#include <Clp_C_Interface.h>
+
 extern "C" {
 #include "base/clp.h"
 }
+
+static_assert(sizeof(CoinBigIndex) == sizeof(int), "places in a program are ints");
 
 namespace
 {
@@ -25,9 +29,9 @@ template <typename Work> void run(bool *no_memory, const Work &work)
 
 } // namespace
 
-Clp_Simplex *ek__clp_new(bool scales)
+void *ek__clp_new(bool scales)
 {
-    Clp_Simplex *model = nullptr;
+    void *model = nullptr;
     run([&] {
         model = Clp_newModel();
         Clp_setLogLevel(model, 0);
@@ -37,15 +41,15 @@ Clp_Simplex *ek__clp_new(bool scales)
     return model;
 }
 
-void ek__clp_free(Clp_Simplex *model)
+void ek__clp_free(void *model)
 {
     if (model)
         run([=] { Clp_deleteModel(model); });
 }
 
-void ek__clp_load(Clp_Simplex *model, int n_columns, int n_rows, const CoinBigIndex *start, const int *index,
-                  const double *value, const double *column_low, const double *column_high, const double *cost,
-                  const double *row_low, const double *row_high, bool *no_memory)
+void ek__clp_load(void *model, int n_columns, int n_rows, const int *start, const int *index, const double *value,
+                  const double *column_low, const double *column_high, const double *cost, const double *row_low,
+                  const double *row_high, bool *no_memory)
 {
     run(no_memory, [=] {
         Clp_loadProblem(model, n_columns, n_rows, start, index, value, column_low, column_high, cost, row_low,
@@ -53,32 +57,32 @@ void ek__clp_load(Clp_Simplex *model, int n_columns, int n_rows, const CoinBigIn
     });
 }
 
-void ek__clp_add_row(Clp_Simplex *model, double low, double high, int n, const int *column, const double *value,
+void ek__clp_add_row(void *model, double low, double high, int n, const int *column, const double *value,
                      bool *no_memory)
 {
     const CoinBigIndex start[2] = {0, n};
     run(no_memory, [&] { Clp_addRows(model, 1, &low, &high, start, column, value); });
 }
 
-void ek__clp_add_column(Clp_Simplex *model, double high, int n, const int *row, const double *value, bool *no_memory)
+void ek__clp_add_column(void *model, double high, int n, const int *row, const double *value, bool *no_memory)
 {
     const CoinBigIndex start[2] = {0, n};
     const double zero = 0;
     run(no_memory, [&] { Clp_addColumns(model, 1, &zero, &high, &zero, start, row, value); });
 }
 
-void ek__clp_delete_rows(Clp_Simplex *model, int n, const int *which, bool *no_memory)
+void ek__clp_delete_rows(void *model, int n, const int *which, bool *no_memory)
 {
     run(no_memory, [=] { Clp_deleteRows(model, n, which); });
 }
 
-int ek__clp_dual(Clp_Simplex *model, bool *no_memory)
+int ek__clp_dual(void *model, bool *no_memory)
 {
     run(no_memory, [=] { Clp_dual(model, 0); });
     return *no_memory ? -1 : Clp_status(model);
 }
 
-int ek__clp_primal(Clp_Simplex *model, bool *no_memory)
+int ek__clp_primal(void *model, bool *no_memory)
 {
     run(no_memory, [=] { Clp_primal(model, 0); });
     return *no_memory ? -1 : Clp_status(model);

@@ -2,21 +2,20 @@
 #include "base/regex.h"
 
 #include <assert.h>
-#include <stdint.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-enum { ALIGNMENT = 16, MOST_STEPS = 100000 };
+enum { ALIGNMENT = sizeof(uint64_t), MOST_STEPS = 100000 };
 
 static void *take_room(size_t size, void *data)
 {
     ek__regex_room *room = data;
     size_t at = room->used;
-    if (size > sizeof room->bytes - at - ALIGNMENT)
+    if (size > sizeof room->words - at - ALIGNMENT)
         return NULL;
     room->used = (at + size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return room->bytes + at;
+    return (unsigned char *)room->words + at;
 }
 
 static void leave_room(void *memory, void *data)

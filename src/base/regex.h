@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Room for a handful of short expressions and for matching names with them. Lies on the stack. */
 enum { EK__REGEX_ROOM = 192 << 10 };
@@ -12,7 +13,7 @@ enum { EK__REGEX_ROOM = 192 << 10 };
 typedef struct ek__regex_room {
     size_t used;
     void *general, *match, *limits; /**< PCRE2's contexts, and what a match is written into */
-    _Alignas(16) unsigned char bytes[EK__REGEX_ROOM];
+    uint64_t words[EK__REGEX_ROOM / 8];
 } ek__regex_room;
 
 /** Empty the room; expressions in it are gone. O(1). */

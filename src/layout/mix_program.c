@@ -8,6 +8,7 @@
  * over x, layers in fractions, by group, cell and way to recompute. Paths are added as they are violated, the longest
  * one of the blocks' times that a solution stands for; and moments, as they are too full. The prices of their rows are
  * the mix, which is judged by ek__mix_bound(), whatever the accuracy of the program. */
+#include <Clp_C_Interface.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,7 +313,7 @@ static bool load(program *g)
 {
     size_t n = (size_t)g->n_columns;
     double *low = ek__alloc(3 * n, sizeof *low), *high = low + n, *cost = high + n;
-    CoinBigIndex *start = ek__alloc(n + 1, sizeof *start);
+    int *start = ek__alloc(n + 1, sizeof *start);
     bool fine = low && start;
     if (fine) {
         for (size_t i = 0; i < n; i++)
@@ -555,7 +556,7 @@ static double dual_bound(const program *g, double most)
     const double *price = Clp_dualRowSolution(g->model);
     const double *low = Clp_rowLower(g->model), *high = Clp_rowUpper(g->model);
     const double *least = Clp_columnLower(g->model), *largest = Clp_columnUpper(g->model);
-    const CoinBigIndex *start = Clp_getVectorStarts(g->model);
+    const int *start = Clp_getVectorStarts(g->model);
     const int *length = Clp_getVectorLengths(g->model), *row = Clp_getIndices(g->model);
     const double *element = Clp_getElements(g->model), unbounded = 1e30;
     double sum = 0;

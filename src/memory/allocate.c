@@ -653,7 +653,9 @@ static ek_status check_played(const placer *p)
 {
     int n_stages = p->job->plan.n_stages;
     double most = MOST_PLAYED / n_stages > MOST_PLAYED_OF_STAGE ? MOST_PLAYED / n_stages : MOST_PLAYED_OF_STAGE;
-    double looked = p->kind->pieces ? (double)p->kind->pieces(p->allocator)->looked : 0;
+    const ek__pieces *pieces =
+        p->allocator && p->kind->pieces ? p->kind->pieces(p->allocator) : NULL; /* planned: none */
+    double looked = pieces ? (double)pieces->looked : 0;
     return (double)p->n_requests + looked / 4 <= most
                ? EK_OK
                : ek__fail(

@@ -109,8 +109,8 @@ ek_status ek__clients_start(ek__clients *clients, int64_t deadline, int most, ek
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&clients->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int why = pthread_create(&clients->thread, NULL, watch, clients);
-    if (why == 0)
+    int why;
+    if (ek__threads_start(&clients->thread, 1, watch, clients, 0, &why) == 1)
         return EK_OK;
     ek__clients_clear(clients);
     return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the server cannot start a thread: %s", strerror(why));
@@ -122,7 +122,7 @@ void ek__clients_stop(ek__clients *clients)
     clients->stop = true;
     pthread_cond_signal(&clients->changed);
     pthread_mutex_unlock(&clients->lock);
-    pthread_join(clients->thread, NULL);
+    ek__threads_join(&clients->thread);
 }
 
 void ek__clients_clear(ek__clients *clients)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/threads.h"
 #include "evenkeel/error.h"
 
 /** A connection; within what its owner keeps of it. */
@@ -25,8 +26,8 @@ typedef struct ek__client {
 typedef struct ek__clients {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    pthread_t thread; /**< closes those that are late */
-    int64_t deadline; /**< milliseconds */
+    ek__threads thread; /**< closes those that are late */
+    int64_t deadline;   /**< milliseconds */
     int most, n;
     ek__client *first, *last;
     bool stop;

@@ -658,7 +658,7 @@ static ek__first first_of(const ek_job *job, int n_devices, int n_threads)
     ek__layout_search s = {.job = job, .device = ek_device_find("A100-80"), .start = ek__clock()};
     ek_layout_options_init(&s.options);
     s.options.n_devices = n_devices;
-    s.options.n_threads = n_threads;
+    s.n_threads = n_threads;
     s.options.schedule[s.options.n_schedules++] = ek_schedule_find("1f1b");
     assert_int_equal(ek__space_new(job, &s.options, &s.space, NULL), EK_OK);
     assert_int_equal(ek__layout_bound_all(&s, true), EK_OK);
