@@ -358,6 +358,7 @@ typedef struct odd_case {
 } odd_case;
 
 #define KERNEL "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":1,\"tid\":2,\"ts\":5,\"dur\":2}"
+#define NEXT   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":1,\"tid\":2,\"ts\":8,\"dur\":2}"
 
 static void odd_files_are_told_apart(void **state)
 {
@@ -373,12 +374,13 @@ static void odd_files_are_told_apart(void **state)
         {"{\"traceEvents\":[", EK_OK, 0, 0, 0, "without the ']'"},
         {"[" KERNEL "]", EK_OK, 1, 0, 1, NULL},
         {"[" KERNEL ",{}]", EK_OK, 2, 1, 1, NULL},
-        {"[" KERNEL "," KERNEL "]", EK_OK, 2, 0, 2, NULL},
+        {"[" KERNEL "," NEXT "]", EK_OK, 2, 0, 2, NULL},
+        {"[" KERNEL "," KERNEL "]", EK_OK, 2, 0, 1, NULL}, /* a copy */
         {"[" KERNEL "]," KERNEL "]", EK_OK, 1, 0, 1,
          "something follows the end of the JSON text and is not read, at byte 69"},
         {"{\"traceEvents\":[" KERNEL "],\"a\":[1]} {}", EK_OK, 1, 0, 1, "something follows"},
         {"[" KERNEL " 7]", EK_OK, 1, 0, 1, "no valid JSON at byte"},
-        {"[null,\"x\",[{\"ph\":\"X\"},2]," KERNEL ",-1.5e3 , " KERNEL ",true]", EK_OK, 7, 5, 2, NULL},
+        {"[null,\"x\",[{\"ph\":\"X\"},2]," KERNEL ",-1.5e3 , " NEXT ",true]", EK_OK, 7, 5, 2, NULL},
         {"[" KERNEL ",nul," KERNEL "]", EK_OK, 1, 0, 1, "no valid JSON at byte 69"},
         {"[" KERNEL ",\"a\" 7]", EK_OK, 2, 1, 1, "no valid JSON at byte"},
         {"{\"schemaVersion\":1,\"traceEvents\":[" KERNEL
