@@ -47,17 +47,19 @@ double ek__guide_random_condition(const ek__guide_shape *shape)
     double found[N_DRAWS];
     int n_found = 0, n_cells = shape->n_rounds * shape->n_stages;
     ek__guide_cell *cell = ek__alloc((size_t)n_cells, sizeof *cell);
-    for (int tries = 0; cell && n_found < N_DRAWS && tries < MAX_TRIES; tries++) {
+    bool no_memory = !cell;
+    for (int tries = 0; !no_memory && n_found < N_DRAWS && tries < MAX_TRIES; tries++) {
         for (int r = 0; r < shape->n_rounds; r++)
             draw_layers(shape, cell + (size_t)r * (size_t)shape->n_stages, &random);
         for (int i = 0; i < n_cells; i++)
             draw_kinds(shape, &cell[i], &random);
         double condition = ek__guide_condition(shape, cell, ek__unknowns_count(&shape->unknowns));
+        no_memory = isnan(condition);
         if (isfinite(condition))
             found[n_found++] = condition;
     }
     free(cell);
-    if (!cell)
+    if (no_memory)
         return NAN;
     ek__sort_numbers(found, (size_t)n_found);
     return n_found ? found[n_found / 2] : INFINITY;

@@ -20,14 +20,11 @@ for locale in de_DE.ISO-8859-1 tr_TR.ISO-8859-9 tr_TR.UTF-8 zh_CN.UTF-8; do
 done
 export LOCPATH="$work"
 
-# They reach nearly every call of base/c_locale.h that any case reaches, chosen by coverage and run time.
-figures='balance-from-kinds calibrate-kernels calibrate-log calibrate-profile calibrate-profile-ascend
-    calibrate-profile-wrong cluster-lists-refused collect-allow-missing collect-missing collect-used-listing
-    convert-apply convert-plan diagnose-graph diagnose-page diagnose-tracker dryrun-script-kinds
-    guide-apply-script html-balance html-estimate html-memory html-sweep ir-damaged layer-folder lint
-    lint-folder-odd lint-sarif memory-calibrate memory-layers memory-stdin metrics-log metrics-numbers one-step
-    original-newest-yaml plan-explain plan-pictures profiling-traces quick-pictures seq-train-kinds sweep-keys'
-words='balance-from lint memory-layers metrics-log trace-files view-trace'
+# They reach most calls of base/c_locale.h that any case reaches, chosen by coverage and run time.
+figures='calibrate-kernels calibrate-profile calibrate-profile-ascend collect-allow-missing collect-missing
+    convert-apply convert-plan diagnose-page diagnose-tracker html-balance html-estimate html-sweep ir-damaged
+    lint lint-sarif memory-layers metrics-log metrics-numbers one-step profiling-traces quick-pictures'
+words='lint metrics-log trace-files'
 # shellcheck disable=SC2086 # words
 cases_of() { # LOCALE
     if [ "${EK_ALL_CASES:-}" = 1 ]; then
