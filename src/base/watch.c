@@ -72,24 +72,25 @@ bool ek__watch_over(void)
     return current && current->over;
 }
 
-bool ek__watch_spent(double work)
+/* Counts the work and looks now and then; over once *ended. */
+static bool spend(double work, const bool *ended)
 {
-    if (!current || current->over)
-        return current;
+    if (*ended)
+        return true;
     current->work += work;
     if (current->work >= WORK)
         look();
-    return current->over;
+    return *ended;
+}
+
+bool ek__watch_spent(double work)
+{
+    return current && spend(work, &current->over);
 }
 
 bool ek__watch_late(double work)
 {
-    if (!current || current->late)
-        return current;
-    current->work += work;
-    if (current->work >= WORK)
-        look();
-    return current->late;
+    return current && spend(work, &current->late);
 }
 
 ek_status ek__watch_fail(ek_error *err, const char *what)

@@ -288,7 +288,7 @@ ek_status ek__layout_take_plan(ek__layout_search *s, size_t at, ek__split *split
     c->seconds = split->seconds;
     c->plan_mb = split->peak_mb;
     if (s->first_at == 0)
-        s->first_at = ek__clock();
+        s->first_at = ek__now();
     return keep(s, at, split);
 }
 
@@ -322,7 +322,7 @@ static void report(const ek__layout_search *s)
     double upper = ek__layout_upper(s);
     if (!o->progress)
         return;
-    const ek_layout_progress progress = {.seconds = ek__clock() - s->start,
+    const ek_layout_progress progress = {.seconds = ek__now() - s->start,
                                          .n_bounded = s->counts.bounded,
                                          .n_left = n_left(s),
                                          .n_balanced = s->counts.balanced,

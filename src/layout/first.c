@@ -110,7 +110,7 @@ static ek_status try_layout(ek__layout_search *s, size_t group, const ek_layout 
         return status;
     }
     s->first = (ek__first){.group = group, .layout = *layout, .whole = whole, .split = split};
-    s->first_at = ek__clock();
+    s->first_at = ek__now();
     return EK_OK;
 }
 

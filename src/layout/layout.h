@@ -2,10 +2,9 @@
 #ifndef EK_LAYOUT_LAYOUT_H
 #define EK_LAYOUT_LAYOUT_H
 
+#include "base/watch.h"
 #include "evenkeel/layout.h"
 
-/* Seconds of a monotonic clock. */
-double ek__clock(void);
 /* ek_layout_job(). Where the file has every device read the whole batch and it is known how fast a device reads, inputs
  * are cut over the data-parallel ranks: by the model that never takes longer. */
 ek_status ek__layout_job_on(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_job *out,

@@ -178,7 +178,7 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     out->today.estimate.job = out->file;
     out->counts = s->counts;
     out->ended_early = s->ended_early;
-    out->seconds = ek__clock() - s->start;
+    out->seconds = ek__now() - s->start;
     out->first_seconds = s->first_at > 0 ? s->first_at - s->start : NAN;
     return status;
 }
@@ -219,7 +219,7 @@ static ek_status prepare(ek__layout_search *s)
 ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                            ek_layout_result *out, ek_error *err)
 {
-    ek__layout_search s = {.job = job, .device = device, .options = *options, .start = ek__clock(), .err = err};
+    ek__layout_search s = {.job = job, .device = device, .options = *options, .start = ek__now(), .err = err};
     ek_layout_result result = {0};
     ek_status status = prepare(&s);
     if (!status)

@@ -2,7 +2,6 @@
  * since items do not depend on one another. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "layout/search.h"
@@ -19,17 +18,10 @@ typedef struct crew {
     ek_status status;
 } crew;
 
-double ek__clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 bool ek__layout_over(const ek__layout_search *search)
 {
     const ek_layout_options *o = &search->options;
-    return ek_interrupted(o->interrupt) || ek__clock() - search->start >= o->time_limit;
+    return ek_interrupted(o->interrupt) || ek__now() - search->start >= o->time_limit;
 }
 
 static void fail(crew *c, ek_status status, const ek_error *err)

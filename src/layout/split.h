@@ -34,7 +34,7 @@ typedef enum ek__effort {
 /* How a split is looked for. */
 typedef struct ek__split_options {
     double upper;    /* plans that take as long as this do not matter: `bound` is then at least that, or exact */
-    double deadline; /* by ek__clock(), which ends it; INFINITY: none */
+    double deadline; /* by ek__now(), which ends it; INFINITY: none */
     const ek_interrupt *interrupt;
     const int *fixed_layers; /* [n_stages] layers that each stage keeps; NULL: as the search finds best */
     ek__effort effort;

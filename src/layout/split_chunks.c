@@ -95,7 +95,7 @@ static ek_balance_options balance_options(const chunks *c)
     ek_balance_options_init(&options);
     options.memory_limit_mb = LARGE_MB;
     options.stage_memory_mb = c->limit_mb;
-    options.time_limit = fmax(1e-3, fmin(LONGEST, c->options->deadline - ek__clock()));
+    options.time_limit = fmax(1e-3, fmin(LONGEST, c->options->deadline - ek__now()));
     options.proof_limit = 0;
     options.solver = "anneal";
     int cells = c->job.plan.n_stages * c->job.plan.n_chunks;

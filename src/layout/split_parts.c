@@ -10,7 +10,7 @@
 
 bool ek__split_over(const ek__split_options *options)
 {
-    return ek_interrupted(options->interrupt) || ek__clock() >= options->deadline;
+    return ek_interrupted(options->interrupt) || ek__now() >= options->deadline;
 }
 
 static bool is_over(void *user)

@@ -24,7 +24,7 @@ typedef struct sweeper {
     const ek_device *device;
     const ek_layout_sweep_input *input;
     int64_t global_batch; /* for options.n_devices */
-    double end;           /* by ek__clock() */
+    double end;           /* by ek__now() */
     ek_layout_sweep *out;
     ek_error *err;
 } sweeper;
@@ -82,7 +82,7 @@ static ek_status search(const sweeper *s, double value, int n_left, ek_layout_sw
     ek_layout_result found;
     ek_error why = {0};
     set_value(s, value, &job, &options);
-    options.time_limit = fmax(LEAST_SECONDS, (s->end - ek__clock()) / n_left);
+    options.time_limit = fmax(LEAST_SECONDS, (s->end - ek__now()) / n_left);
     to->value = value;
     to->n_devices = options.n_devices;
     to->global_batch = options.global_batch;
@@ -146,7 +146,7 @@ ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const 
                  .device = device,
                  .input = input,
                  .global_batch = batch_of(job, input->options.global_batch),
-                 .end = ek__clock() + input->options.time_limit,
+                 .end = ek__now() + input->options.time_limit,
                  .out = &made,
                  .err = err};
     made.point = ek__alloc((size_t)input->n, sizeof *made.point);

@@ -399,7 +399,7 @@ ek_status ek_layout_find_way(const ek_layout_result *result, const ek_layout_pla
     walker w = {
         .result = result,
         .to = to,
-        .options = {.upper = INFINITY, .deadline = ek__clock() + time_limit, .interrupt = result->options.interrupt},
+        .options = {.upper = INFINITY, .deadline = ek__now() + time_limit, .interrupt = result->options.interrupt},
         .err = err};
     ek_layout_way way = {0};
     ek_job even;

@@ -49,7 +49,7 @@ static ek_status find_among(const asking *ask, const ek_job *job, const ek_layou
     ek_layout_options own = *options;
     ek_layout_result found;
     own.n_best = 1;
-    own.time_limit = fmin(SEARCH_SECONDS, ask->end - ek__clock());
+    own.time_limit = fmin(SEARCH_SECONDS, ask->end - ek__now());
     own.progress = stop_at_first;
     own.user = &a;
     own.interrupt = &a.stop;
@@ -159,7 +159,7 @@ static ek_status try_memory(const asking *ask, ek_layout_fits *to, ek_error *err
 
 ek_status ek_layout_would_fit(const ek_layout_result *result, ek_layout_fits *out, ek_error *err)
 {
-    const asking ask = {result, ek__clock() + ALL_SECONDS};
+    const asking ask = {result, ek__now() + ALL_SECONDS};
     ek_layout_fits fits = {0};
     ek_status status = try_free(&ask, &fits, err);
     if (!status)

@@ -500,10 +500,10 @@ static void drop_copies(ek__trace_store *store, int kind)
         const ek__event e = event[i];
         if (n == 0 || e.start != event[n - 1].start || e.duration != event[n - 1].duration)
             first = n;
-        size_t at = n;
-        while (at > first && n - at < LAST && !is_same(&event[at - 1], &e))
+        size_t last = e.duration > 0 ? n : first, at = last;
+        while (at > first && last - at < LAST && !is_same(&event[at - 1], &e))
             at--;
-        if (e.duration > 0 && at > first && n - at < LAST)
+        if (at > first && last - at < LAST)
             store->n_doubled++;
         else
             event[n++] = e;
