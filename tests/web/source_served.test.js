@@ -7,6 +7,7 @@ import { deflateSync } from "node:zlib";
 
 import { Gone, makeClient, makeServed } from "../../web/source_served.js";
 import { inList } from "../../web/rows.js";
+import { makeClock } from "./clock.js";
 import { randomOf, randomTimeline } from "./random.js";
 
 const { timeline, events } = randomTimeline(4, [6000, 0, 900, 50]);
@@ -71,7 +72,6 @@ function server() {
     };
 }
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, 60));
 const failed = (error) => assert.fail(error.message);
 
 /** Indices of all events in the boxes of a row that can be seen. */
@@ -88,7 +88,8 @@ function covered(source, row, begin, end, resolution) {
     return out;
 }
 
-test("one request brings all rows of a frame, and boxes cover what can be seen", async () => {
+test("one request brings all rows of a frame, and boxes cover what can be seen", async (t) => {
+    const clock = makeClock(t);
     const { asked, get } = server();
     const source = makeServed(timeline, get, failed);
     const random = randomOf(8);
@@ -99,7 +100,7 @@ test("one request brings all rows of a frame, and boxes cover what can be seen",
         asked.length = 0;
         source.frame(rows, begin, begin + span, resolution);
         assert.ok(asked.length <= 1);
-        await settle();
+        await clock.pass(60);
         for (const row of rows) {
             const seen = ofRow[row].filter((event) => event.end > begin && event.begin < begin + span);
             if (ofRow[row].length === 0) {
@@ -112,11 +113,12 @@ test("one request brings all rows of a frame, and boxes cover what can be seen",
     }
 });
 
-test("what was shown comes again without a request, and so does a screen on each side", async () => {
+test("what was shown comes again without a request, and so does a screen on each side", async (t) => {
+    const clock = makeClock(t);
     const { asked, get } = server();
     const source = makeServed(timeline, get, failed);
     source.frame(rows, 20000, 30000, 10);
-    await settle();
+    await clock.pass(60);
     asked.length = 0;
     for (const begin of [20000, 12000, 28000]) {
         source.frame(rows, begin, begin + 10000, 10);
@@ -125,12 +127,13 @@ test("what was shown comes again without a request, and so does a screen on each
     assert.ok(asked.every((one) => Number(one.end) <= 20000 || Number(one.begin) >= 30000), "only what lies beyond is asked for");
 });
 
-test("coarser boxes stand in for finer ones until these have come", async () => {
+test("coarser boxes stand in for finer ones until these have come", async (t) => {
+    const clock = makeClock(t);
     const { get, wait, go } = server();
     const source = makeServed(timeline, get, failed);
     source.frame(rows, 0, 64000, 64);
     assert.equal(source.boxes(0, 0, 64000, 64), null);
-    await settle();
+    await clock.pass(60);
     const coarse = source.boxes(0, 10000, 14000, 64);
     assert.ok(coarse.to > coarse.from);
     wait();
@@ -138,12 +141,13 @@ test("coarser boxes stand in for finer ones until these have come", async () => 
     const meanwhile = source.boxes(0, 10000, 14000, 4);
     assert.equal(meanwhile.to - meanwhile.from, coarse.to - coarse.from);
     go();
-    await settle();
+    await clock.pass(60);
     const fine = source.boxes(0, 10000, 14000, 4);
     assert.ok(fine.to - fine.from > coarse.to - coarse.from);
 });
 
-test("a request that nobody waits for any more is ended", async () => {
+test("a request that nobody waits for any more is ended", async (t) => {
+    const clock = makeClock(t);
     const { asked, get, wait, go } = server();
     const source = makeServed(timeline, get, failed);
     wait();
@@ -152,7 +156,7 @@ test("a request that nobody waits for any more is ended", async () => {
     assert.equal(asked.length, 2);
     assert.ok(asked[0].signal.aborted && !asked[1].signal.aborted);
     go();
-    await settle();
+    await clock.pass(60);
     assert.ok(source.boxes(0, 1000, 1400, 0.4) !== null);
 });
 
@@ -166,19 +170,21 @@ test("for no rows nothing is asked", async () => {
     assert.equal(asked.length, 0);
 });
 
-test("names are asked for together, once", async () => {
+test("names are asked for together, once", async (t) => {
+    const clock = makeClock(t);
     const { asked, get } = server();
     const source = makeServed(timeline, get, failed);
     let changed = 0;
     source.changed = () => changed++;
     for (const name of [3, 1, 2, 7, 3]) assert.equal(source.name(name), "");
-    await settle();
+    await clock.pass(60);
     assert.deepEqual(asked.map((one) => one.names), ["1-3,7"]);
     for (const name of [1, 2, 3, 7]) assert.equal(source.name(name), timeline.names.text[name]);
     assert.equal(changed, 1);
 });
 
-test("an answer that is damaged is told, and asked for no more at once", async () => {
+test("an answer that is damaged is told, and asked for no more at once", async (t) => {
+    const clock = makeClock(t);
     const told = [];
     let n = 0;
     const { get: good } = server();
@@ -186,11 +192,11 @@ test("an answer that is damaged is told, and asked for no more at once", async (
     const source = makeServed(timeline, get, (error) => told.push(error.message));
     for (let i = 0; i < 20; i++) {
         source.frame(rows, 0, 1000, 1);
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await clock.pass(1);
     }
     assert.deepEqual(told, ["The server's answer is damaged."]);
     assert.equal(n, 1);
-    await new Promise((resolve) => setTimeout(resolve, 2300));
+    await clock.pass(2300);
     assert.ok(n > 1 && source.boxes(0, 0, 1000, 1) !== null, "later it is asked for again");
 });
 
@@ -281,7 +287,8 @@ test("searches and sums of more rows than a request may have are those of all ro
     assert.equal(most, 4096);
 });
 
-test("what the document has comes into the timeline that is shown, and counters keep their curves", async () => {
+test("what the document has comes into the timeline that is shown, and counters keep their curves", async (t) => {
+    const clock = makeClock(t);
     const plain = (values) => Buffer.from(Float64Array.from(values).buffer);
     const transposed = (values) => {
         const bytes_ = plain(values);
@@ -304,7 +311,7 @@ test("what the document has comes into the timeline that is shown, and counters 
     const get = async (path, query) => (asked.push({ path, ...query }), new Response(JSON.stringify(answers[path](query))));
     const source = makeServed(early, get, failed);
     assert.equal(source.curve(0, 0, 100, 1), null);
-    await settle();
+    await clock.pass(60);
     assert.equal(source.curve(0, 0, 100, 1).most[0], 5, "the counter");
     const all = { ...early, steps: [{ name: "1", group: 0, begin: 0, end: 50 }], n_held: 1, n_points: 3, data,
         curves: [{ name: "memory", group: 1, unit: "MB", limit: 9, steps: true, n: 3 }], held_names: { text: ["block"], type: [2] },
@@ -319,12 +326,12 @@ test("what the document has comes into the timeline that is shown, and counters 
     assert.deepEqual(source.held(1, 90), []);
 
     source.arrows([0, 2, 3], 0, 100, 10);
-    await settle();
+    await clock.pass(60);
     const seen = source.arrows([0, 2, 3], 0, 100, 10);
     assert.deepEqual([seen.all, seen.from_row, seen.to_row, seen.name], [true, [3, 0], [3, 2], ["launch", "transfer"]]);
     assert.deepEqual(source.arrows([0, 2, 3], 0, 100, 10).name.length, 2, "asking again adds nothing");
     assert.deepEqual(source.arrows([0, 2, 3], 0, 100, 1).all, false, "the limit holds for both");
-    await settle();
+    await clock.pass(60);
     assert.deepEqual((await source.details({ row: 2, index: 4 })).flows,
         [{ outgoing: false, name: "transfer", row: 0, index: 7, begin: 15, end: 30, event: "send" }]);
     assert.deepEqual((await source.details({ row: 0, index: 7 })).flows,

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { decodeView, encodeView, firstView, makeState } from "../../web/state.js";
+import { makeClock } from "./clock.js";
 import { randomOf, randomTimeline } from "./random.js";
 
 const { timeline } = randomTimeline(1, [500, 30, 8]);
@@ -84,7 +85,8 @@ test("a run without a timeline has a view too", () => {
     assert.ok(view.begin < view.end);
 });
 
-test("listeners hear what changed, once, and not what stayed the same", async () => {
+test("listeners hear what changed, once, and not what stayed the same", async (t) => {
+    const clock = makeClock(t);
     const written = [];
     const state = makeState(doc, "", (hash) => written.push(hash));
     const heard = [];
@@ -97,7 +99,7 @@ test("listeners hear what changed, once, and not what stayed the same", async ()
     end();
     state.set({ begin: 1.5 });
     assert.deepEqual(heard, ["begin,end", "paint"]);
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await clock.pass(400);
     assert.ok(written.length >= 1 && written.length <= 2, "the address is written rarely");
     assert.deepEqual(decodeView(written[written.length - 1], doc), state.view);
 });
