@@ -427,11 +427,9 @@ static void add_first_memory(program *g, const ek__search *search)
     }
 }
 
-/* For the simplex, which does not look at the search. */
-static double seconds_left(const ek__search *search)
+static bool over(void *search)
 {
-    double now = ek__now(), end = search->start + search->options->time_limit;
-    return fmax(0.01, fmin(end, search->proof_end) - now);
+    return ek__proof_over(search);
 }
 
 ek_status ek__bound_lp_relaxation(ek__search *search, ek_error *err)
@@ -446,9 +444,9 @@ ek_status ek__bound_lp_relaxation(ek__search *search, ek_error *err)
     add_first_paths(g, search);
     if (!g->any_order)
         add_first_memory(g, search);
+    ek__clp_stop_when(g->model, over, search, &g->no_memory);
     bool more = true;
     while (more && !g->no_memory && g->n_added < MOST_ADDED && !ek__proof_over(search)) {
-        Clp_setMaximumSeconds(g->model, seconds_left(search));
         int end = ek__clp_dual(g->model, &g->no_memory);
         if (end != 0 && !ek__proof_over(search))
             end = ek__clp_primal(g->model, &g->no_memory);

@@ -35,11 +35,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "balance/search.h"
 #include "balance/solvers.h"
 #include "base/c_locale.h"
+#include "base/child.h"
 #include "base/clp.h"
 #include "base/error.h"
 #include "evenkeel/layers.h"
@@ -269,41 +269,94 @@ static ek_status check(const ek__problem *problem, ek_error *err)
     return EK_OK;
 }
 
-/* What CBC is asked, and where its answer goes. */
+/* What CBC is asked. */
 typedef struct solving {
     model *m;
     double seconds;
-    ek__state *state;
-    ek__milp_end *out;
-    ek_status status;
-    ek_error *err;
+    bool (*over)(void *user);
+    void *user;
 } solving;
+
+/* What it answers. */
+typedef struct answer {
+    bool no_memory, ended, has_solution;
+    double objective;
+    double layers[]; /* [n_layer_columns()] of the solution */
+} answer;
+
+typedef struct work {
+    const solving *asked;
+    answer *out;
+} work;
+
+static int n_layer_columns(const model *m)
+{
+    return m->problem->n_cells * m->n_kinds;
+}
 
 static void run_cbc(void *user)
 {
-    solving *s = user;
-    model *m = s->m;
+    const work *w = user;
+    model *m = w->asked->m;
+    answer *out = w->out;
     char limit[32];
     m->cbc = Cbc_newModel();
-    ek__snprintf(limit, sizeof limit, "%.3f", s->seconds);
-    Cbc_setParameter(m->cbc, "logLevel", "0");  /* of CBC, */
-    Cbc_setParameter(m->cbc, "slogLevel", "0"); /* and of the linear programs within */
-    Cbc_setParameter(m->cbc, "zeroHalfCuts", "off"); /* whose generator ends the process when memory is out */
+    ek__snprintf(limit, sizeof limit, "%.3f", w->asked->seconds);
+    Cbc_setParameter(m->cbc, "logLevel", "0");
+    Cbc_setParameter(m->cbc, "zeroHalfCuts", "off"); /* their generator ends the process when memory is out */
     Cbc_setParameter(m->cbc, "timeMode", "elapsed");
     Cbc_setParameter(m->cbc, "seconds", limit);
     build(m);
     Cbc_solve(m->cbc); /* returns 0 whatever came of it */
     const double *solution = Cbc_isProvenInfeasible(m->cbc) ? NULL : Cbc_bestSolution(m->cbc);
-    *s->out = (ek__milp_end){.ended = Cbc_isProvenOptimal(m->cbc) || Cbc_isProvenInfeasible(m->cbc)};
+    out->ended = Cbc_isProvenOptimal(m->cbc) || Cbc_isProvenInfeasible(m->cbc);
+    out->has_solution = solution != NULL;
     if (solution) {
-        s->out->stand_in = Cbc_getObjValue(m->cbc);
-        s->status = read_solution(m, solution, s->state, &s->out->found, s->err);
+        out->objective = Cbc_getObjValue(m->cbc);
+        memcpy(out->layers, solution, (size_t)n_layer_columns(m) * sizeof *solution);
     }
-    Cbc_deleteModel(m->cbc);
 }
 
-ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__state *state, ek__milp_end *out,
-                            ek_error *err)
+/* In the child: nothing is freed, the process ends. */
+static bool run_child(void *user, void *out)
+{
+    work w = {user, out};
+    ek__c_locale_enter(); /* CBC reads the limit as a text */
+    w.out->no_memory = !ek__coin_run(run_cbc, &w);
+    return true;
+}
+
+static bool child_over(void *user)
+{
+    const solving *s = user;
+    return s->over && s->over(s->user);
+}
+
+/* CBC keeps settings of a solve in variables of the process, takes its SIGINT, prints, looks at nothing but its own
+ * clock and may crash when memory is out: it gets a process of its own. */
+static ek_status ask_cbc(const solving *s, answer *out, size_t size, ek__state *state, ek__milp_end *end, ek_error *err)
+{
+    ek__child_end how;
+    solving asked = *s;
+    ek_status status = ek__child_run(run_child, child_over, &asked, out, size, &how, err);
+    if (status)
+        return status;
+    if (how == EK__CHILD_CRASHED)
+        return ek__fail(
+            err, EK_ERR_SYSTEM, EK__NOWHERE,
+            "CBC, the program behind solver 'milp', crashed; is memory short? The other solvers do without it");
+    if (how == EK__CHILD_STOPPED) {
+        *end = (ek__milp_end){0};
+        return EK_OK;
+    }
+    if (out->no_memory)
+        return ek__no_memory(err);
+    *end = (ek__milp_end){.ended = out->ended, .stand_in = out->objective};
+    return out->has_solution ? read_solution(s->m, out->layers, state, &end->found, err) : EK_OK;
+}
+
+ek_status ek__milp_minimise(const ek__problem *problem, double seconds, bool (*over)(void *user), void *user,
+                            ek__state *state, ek__milp_end *out, ek_error *err)
 {
     assert(seconds > 0);
     ek_status status = check(problem, err);
@@ -314,56 +367,31 @@ ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__stat
         if (problem->layers->modelled[k])
             m.kind[m.n_kinds++] = (ek_recompute)k;
     /* The longest row is that of all layers; the maxima add a column of their own to a cell's. */
-    size_t longest = (size_t)(problem->n_cells * m.n_kinds) + 2;
+    size_t longest = (size_t)n_layer_columns(&m) + 2, size = sizeof(answer) + longest * sizeof(double);
     assert(m.n_kinds >= 1 && m.most >= problem->min_layers);
     m.longest = (int)longest;
     m.column = ek__alloc(longest, sizeof *m.column);
     m.weight = ek__alloc(longest, sizeof *m.weight);
-    if (!m.column || !m.weight) {
-        status = ek__no_memory(err);
-        goto done;
-    }
-    solving s = {&m, seconds, state, out, EK_OK, err};
-    locale_t before = ek__c_locale_enter(); /* CBC reads the limit as a text */
-    if (!ek__coin_run(run_cbc, &s))
-        s.status = ek__no_memory(err);
-    ek__c_locale_leave(before);
-    status = s.status;
-done:
+    answer *answered = ek__alloc(1, size);
+    solving s = {&m, seconds, over, user};
+    status = m.column && m.weight && answered ? ask_cbc(&s, answered, size, state, out, err) : ek__no_memory(err);
+    free(answered);
     free(m.weight);
     free(m.column);
     return status;
 }
 
-/* CBC keeps the settings of a solve, its log level too, in variables of the process. Two at a time give wrong answers,
- * and print. So one search after the other has it; the clock and an interrupt end the waiting. */
-static pthread_mutex_t cbc_turn = PTHREAD_MUTEX_INITIALIZER;
-
-static bool wait_for_turn(const ek__search *search)
+static bool search_over(void *user)
 {
-    enum { TICK_NS = 20 * 1000 * 1000 };
-    while (!ek__search_stopped(search)) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += TICK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        if (pthread_mutex_timedlock(&cbc_turn, &until) == 0)
-            return true;
-    }
-    return false;
+    return ek__search_stopped(user);
 }
 
-static ek_status solve_in_turn(ek__search *search, ek__state *state, ek__milp_end *end, ek_error *err)
+static ek_status solve_in_time(ek__search *search, ek__state *state, ek__milp_end *end, ek_error *err)
 {
-    if (!wait_for_turn(search))
-        return check(search->problem, err);
-    /* CBC looks at its clock between steps of its own and cannot be told to stop: leave it a little less. */
+    /* CBC looks at its clock between steps of its own: with a little less it has its best so far before it is ended. */
     double left = fmin(search->start + search->options->time_limit - ek__now(), MOST_SECONDS);
     double seconds = left - fmin(0.1, 0.05 * left);
-    ek_status status = ek__milp_minimise(search->problem, fmax(seconds, 0.001), state, end, err);
-    pthread_mutex_unlock(&cbc_turn);
-    return status;
+    return ek__milp_minimise(search->problem, fmax(seconds, 0.001), search_over, search, state, end, err);
 }
 
 static ek_status solve(ek__search *search, ek_error *err)
@@ -375,7 +403,7 @@ static ek_status solve(ek__search *search, ek_error *err)
         return status;
     ek__milp_end end = {0};
     double *scratch = ek__alloc(ek__state_scratch_size(problem), sizeof *scratch);
-    status = scratch ? solve_in_turn(search, &state, &end, err) : ek__no_memory(err);
+    status = scratch ? solve_in_time(search, &state, &end, err) : ek__no_memory(err);
     if (!status && end.found)
         ek__search_offer(search, &state, ek__state_step_time(problem, &state, scratch), 0);
     if (!status && !end.ended)

@@ -5,7 +5,7 @@
 
 #include "balance/problem.h"
 
-/** How CBC ended. */
+/** How CBC ended; all false: it was ended by over(). */
 typedef struct ek__milp_end {
     bool ended;      /**< by its own criterion: its solution is optimal for the stand-in, or there is none */
     bool found;      /**< there is a plan */
@@ -16,13 +16,15 @@ typedef struct ek__milp_end {
  * Minimise the linear stand-in of the step time (milp.c has the formulas) within the memory limit.
  *
  * @param seconds     of wall clock for CBC, > 0; it may overrun by the length of one of its own steps
+ * @param over        ends CBC within 10 ms once it says true, with what it has found lost; NULL: it has until its end
  * @param[out] state  when out->found: the plan of CBC's best solution, every chunk recomputed in the quickest way that
  *                    the lists can express and that needs no more memory than the solution's own
- * One call at a time in a process, since CBC is not made for more; the solver waits for its turn.
+ * CBC runs in a process of its own.
  * @return EK_OK; EK_ERR_INPUT for several kinds of body layer, or a schedule that splits the backward pass or runs
- *         micro-batches both ways; EK_ERR_MEMORY.
+ *         micro-batches both ways; EK_ERR_MEMORY; EK_ERR_SYSTEM when CBC crashed or
+ *         there could be no process.
  */
-ek_status ek__milp_minimise(const ek__problem *problem, double seconds, ek__state *state, ek__milp_end *out,
-                            ek_error *err);
+ek_status ek__milp_minimise(const ek__problem *problem, double seconds, bool (*over)(void *user), void *user,
+                            ek__state *state, ek__milp_end *out, ek_error *err);
 
 #endif

@@ -1,5 +1,9 @@
 /* The only door between C and what CLP and CBC throw. Everything thrown counts as memory that is out: they throw
  * nothing else for programs that are well formed. */
+#define CLP_EXTERN_C /* what a Clp_Simplex is */
+#include <ClpEventHandler.hpp>
+#include <ClpSimplex.hpp>
+
 #include <Clp_C_Interface.h>
 
 extern "C" {
@@ -27,6 +31,31 @@ template <typename Work> void run(bool *no_memory, const Work &work)
         *no_memory = !run(work);
 }
 
+Clp_Simplex *of(void *model)
+{
+    return static_cast<Clp_Simplex *>(model);
+}
+
+class Stop : public ClpEventHandler
+{
+  public:
+    Stop(bool (*over)(void *user), void *user) : over_(over), user_(user)
+    {
+    }
+    int event(Event which) override
+    {
+        return which == endOfIteration && over_(user_) ? 0 : -1;
+    }
+    ClpEventHandler *clone() const override
+    {
+        return new Stop(*this);
+    }
+
+  private:
+    bool (*over_)(void *user);
+    void *user_;
+};
+
 } // namespace
 
 void *ek__clp_new(bool scales)
@@ -34,9 +63,9 @@ void *ek__clp_new(bool scales)
     void *model = nullptr;
     run([&] {
         model = Clp_newModel();
-        Clp_setLogLevel(model, 0);
+        Clp_setLogLevel(of(model), 0);
         if (!scales)
-            Clp_scaling(model, 0);
+            Clp_scaling(of(model), 0);
     });
     return model;
 }
@@ -44,7 +73,15 @@ void *ek__clp_new(bool scales)
 void ek__clp_free(void *model)
 {
     if (model)
-        run([=] { Clp_deleteModel(model); });
+        run([=] { Clp_deleteModel(of(model)); });
+}
+
+void ek__clp_stop_when(void *model, bool (*over)(void *user), void *user, bool *no_memory)
+{
+    run(no_memory, [=] {
+        const Stop stop(over, user);
+        of(model)->model_->passInEventHandler(&stop);
+    });
 }
 
 void ek__clp_load(void *model, int n_columns, int n_rows, const int *start, const int *index, const double *value,
@@ -52,7 +89,7 @@ void ek__clp_load(void *model, int n_columns, int n_rows, const int *start, cons
                   const double *row_high, bool *no_memory)
 {
     run(no_memory, [=] {
-        Clp_loadProblem(model, n_columns, n_rows, start, index, value, column_low, column_high, cost, row_low,
+        Clp_loadProblem(of(model), n_columns, n_rows, start, index, value, column_low, column_high, cost, row_low,
                         row_high);
     });
 }
@@ -61,31 +98,31 @@ void ek__clp_add_row(void *model, double low, double high, int n, const int *col
                      bool *no_memory)
 {
     const CoinBigIndex start[2] = {0, n};
-    run(no_memory, [&] { Clp_addRows(model, 1, &low, &high, start, column, value); });
+    run(no_memory, [&] { Clp_addRows(of(model), 1, &low, &high, start, column, value); });
 }
 
 void ek__clp_add_column(void *model, double high, int n, const int *row, const double *value, bool *no_memory)
 {
     const CoinBigIndex start[2] = {0, n};
     const double zero = 0;
-    run(no_memory, [&] { Clp_addColumns(model, 1, &zero, &high, &zero, start, row, value); });
+    run(no_memory, [&] { Clp_addColumns(of(model), 1, &zero, &high, &zero, start, row, value); });
 }
 
 void ek__clp_delete_rows(void *model, int n, const int *which, bool *no_memory)
 {
-    run(no_memory, [=] { Clp_deleteRows(model, n, which); });
+    run(no_memory, [=] { Clp_deleteRows(of(model), n, which); });
 }
 
 int ek__clp_dual(void *model, bool *no_memory)
 {
-    run(no_memory, [=] { Clp_dual(model, 0); });
-    return *no_memory ? -1 : Clp_status(model);
+    run(no_memory, [=] { Clp_dual(of(model), 0); });
+    return *no_memory ? -1 : Clp_status(of(model));
 }
 
 int ek__clp_primal(void *model, bool *no_memory)
 {
-    run(no_memory, [=] { Clp_primal(model, 0); });
-    return *no_memory ? -1 : Clp_status(model);
+    run(no_memory, [=] { Clp_primal(of(model), 0); });
+    return *no_memory ? -1 : Clp_status(of(model));
 }
 
 bool ek__coin_run(void (*work)(void *user), void *user)

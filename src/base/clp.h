@@ -8,6 +8,8 @@
 /** A program without output and, unless `scales`, without scaling of its own; NULL when memory is out. */
 void *ek__clp_new(bool scales);
 void ek__clp_free(void *model);
+/** End a simplex under way once over(user), asked in every iteration, says true: its status is 5 then. */
+void ek__clp_stop_when(void *model, bool (*over)(void *user), void *user, bool *no_memory);
 
 /* As the functions of CLP that they are called after. Nothing is done once *no_memory is set; they set it. */
 void ek__clp_load(void *model, int n_columns, int n_rows, const int *start, const int *index, const double *value,

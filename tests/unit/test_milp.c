@@ -191,7 +191,7 @@ static void its_optimum_is_that_of_the_formula(void **state)
         walk_run(&w, &x);
         assert_int_equal(ek__problem_init(&problem, &x.layers, x.order, &x.options, &err), EK_OK);
         assert_int_equal(ek__state_init(&answer, &problem, &err), EK_OK);
-        if (ek__milp_minimise(&problem, 60, &answer, &end, &err))
+        if (ek__milp_minimise(&problem, 60, NULL, NULL, &answer, &end, &err))
             fail_msg("%s", err.message);
         if (!end.ended || end.found != isfinite(w.best))
             fail_msg("seed %d, instance %d: ended %d, found %d, best %g", SEED, number, end.ended, end.found, w.best);

@@ -1,0 +1,30 @@
+/* base/child.h - work of other people's code in a process of its own: it can be ended at any moment, may crash, print
+ * and take the process's signals, and none of it reaches the caller's process. */
+#ifndef EK_BASE_CHILD_H
+#define EK_BASE_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "evenkeel/error.h"
+
+typedef enum ek__child_end {
+    EK__CHILD_ANSWERED,
+    EK__CHILD_STOPPED, /**< over() said so */
+    EK__CHILD_CRASHED,
+} ek__child_end;
+
+/**
+ * Run work(user, answer) in a copy of this process, and wait. The child's standard output and error go nowhere; it ends
+ * with this process, and sees memory as it is now. The caller may have other threads.
+ *
+ * @param work    fills `answer`; false: it crashed, as far as the caller is concerned
+ * @param answer  of `size` bytes, zeros at first; left alone unless the end is EK__CHILD_ANSWERED
+ * @param over    asked every few milliseconds; when true, the child is killed
+ * @return EK_OK; EK_ERR_MEMORY, EK_ERR_SYSTEM when there could be no process. Costs a fork(), some milliseconds for
+ * each GB that this process uses.
+ */
+ek_status ek__child_run(bool (*work)(void *user, void *answer), bool (*over)(void *user), void *user, void *answer,
+                        size_t size, ek__child_end *end, ek_error *err);
+
+#endif
