@@ -16,6 +16,7 @@
 #include "../../bench/cases.h"
 #include "assert_close.h"
 #include "base/random.h"
+#include "effort.h"
 #include "evenkeel/balance.h"
 
 /* A random small problem. */
@@ -257,7 +258,7 @@ static void compare_with_exhaustive_search(const ek_schedule *schedule, int n, i
 static void exhaustive_search_agrees(void **state)
 {
     (void)state;
-    compare_with_exhaustive_search(NULL, 256, 150);
+    compare_with_exhaustive_search(NULL, effort(256, 48), effort(150, 24));
 }
 
 /* With the backward split, chunks placed as a V, and cells that two stages hold. */
@@ -266,7 +267,7 @@ static void exhaustive_search_agrees_on_other_placements(void **state)
     (void)state;
     static const char *const names[] = {"zb-h1", "dualpipe", "dualpipev"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        compare_with_exhaustive_search(ek_schedule_find(names[i]), 64, 8);
+        compare_with_exhaustive_search(ek_schedule_find(names[i]), effort(64, 12), effort(8, 1));
 }
 
 static void annealing_alone_finds_the_same(void **state)
@@ -274,7 +275,7 @@ static void annealing_alone_finds_the_same(void **state)
     (void)state;
     ek__random r = ek__random_seed(5);
     int n = 0;
-    for (int number = 0; number < 32; number++) {
+    for (int number = 0; number < effort(32, 8); number++) {
         instance x;
         ek_error err;
         ek_balance_result proof, annealed;
@@ -292,7 +293,7 @@ static void annealing_alone_finds_the_same(void **state)
         ek_balance_result_clear(&annealed);
         ek_order_free(x.order);
     }
-    assert_true(n >= 15);
+    assert_true(n >= effort(15, 2));
 }
 
 /* Micro-batches that are counted by the slowest stage's work, and a rule of what every chunk recomputes: annealing
@@ -303,7 +304,7 @@ static void annealing_keeps_to_what_all_chunks_share(void **state)
     enum { MOST_LAYERS = 64 };
     ek__random r = ek__random_seed(9);
     int n_found = 0, n_infeasible = 0, n_more = 0, n_ruled = 0;
-    for (int number = 0; number < 96; number++) {
+    for (int number = 0; number < effort(96, 24); number++) {
         int full[MOST_LAYERS + 1], every = 1 + ek__random_below(&r, 3), first = ek__random_below(&r, 3);
         instance x;
         exhaust e;
@@ -335,7 +336,8 @@ static void annealing_keeps_to_what_all_chunks_share(void **state)
     }
     print_message("# %d found, %d of them with more micro-batches and %d under a rule; %d infeasible\n", n_found,
                   n_more, n_ruled, n_infeasible);
-    assert_true(n_found >= 40 && n_infeasible >= 10 && n_more >= 15 && n_ruled >= 15);
+    assert_true(n_found >= effort(40, 8) && n_infeasible >= effort(10, 1));
+    assert_true(n_more >= effort(15, 2) && n_ruled >= effort(15, 2));
 }
 
 /* --- the published models --- */
@@ -355,17 +357,10 @@ static void open_case(const balance_case *c, case_model *model, instance *x)
     x->options.min_layers = c->min_layers;
 }
 
-/* ThreadSanitizer slows the search fifty times over: there one case shows what it is to show. */
-#if defined(__SANITIZE_THREAD__)
-enum { N_CASES_TESTED = 1 };
-#else
-enum { N_CASES_TESTED = N_BALANCE_CASES };
-#endif
-
 static void published_cases_are_beaten_within_the_limit(void **state)
 {
     (void)state;
-    for (int i = 0; i < N_CASES_TESTED; i++) {
+    for (int i = 0; i < effort(N_BALANCE_CASES, 1); i++) {
         case_model model;
         instance x;
         ek_error err;
@@ -400,7 +395,7 @@ static void threads_do_not_change_the_plan(void **state)
     ek_balance_result first = {0}, other;
     open_case(&small, &model, &x);
     x.options.time_limit = 3600; /* nothing may depend on the clock, on a slow machine neither */
-    for (int threads = 1; threads <= 3; threads++) {
+    for (int threads = 1; threads <= effort(3, 2); threads++) {
         x.options.n_threads = threads;
         assert_int_equal(ek_balance(&x.layers, x.order, &x.options, &other, &err), EK_OK);
         assert_int_not_equal(other.status, EK_BALANCE_TIME_LIMIT);

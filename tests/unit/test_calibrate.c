@@ -1,6 +1,7 @@
 /* Fits: constants that made runs are found again within their standard errors, those that no run tells are named,
  * leaving out agrees with refitting, the design with trying every run. The model here is a formula with the shape of a
  * step, so that what is right is known. */
+#include "effort.h"
 #include "input.h"
 
 #include <math.h>
@@ -1187,7 +1188,8 @@ static void proposed_runs_tell_more_than_random_ones(void **state)
         job[i] = &table.run[i * table.n / FIRST].job;
     assert_int_equal(ek__candidates_make(job, FIRST, start, c, &err), EK_OK);
     assert_true(c->n > 20);
-    for (int draw = 0; draw < DRAWS; draw++) {
+    const int draws = effort(DRAWS, 1);
+    for (int draw = 0; draw < draws; draw++) {
         const ek_device device = hidden_device(start, &random);
         const ek_job *others[EK__MAX_CANDIDATES];
         for (int i = 0; i < c->n; i++)
@@ -1203,13 +1205,15 @@ static void proposed_runs_tell_more_than_random_ones(void **state)
         for (int i = 0; i < MORE; i++)
             chosen[i] = (int)(ek__random_unit(&random) * c->n / MORE) + i * (c->n / MORE);
         double chance = error_with(start, job, logarithm, c, truth, chosen, &random);
-        by_design += design / DRAWS;
-        by_chance += chance / DRAWS;
+        by_design += design / draws;
+        by_chance += chance / draws;
         better += design < chance;
     }
     print_message("# %d candidates: root mean square error %.1f %% by design, %.1f %% at random; better in %d of %d\n",
-                  c->n, 100 * sqrt(by_design), 100 * sqrt(by_chance), better, DRAWS);
-    assert_true(by_design < by_chance && better > DRAWS / 2);
+                  c->n, 100 * sqrt(by_design), 100 * sqrt(by_chance), better, draws);
+    assert_true(isfinite(by_design) && isfinite(by_chance));
+    if (draws == DRAWS) /* one device says nothing */
+        assert_true(by_design < by_chance && better > DRAWS / 2);
     ek__candidates_clear(c);
     free(c);
     ek_measured_runs_clear(&table);

@@ -15,6 +15,7 @@
 
 #include "assert_close.h"
 #include "base/random.h"
+#include "effort.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/layers.h"
 
@@ -267,7 +268,7 @@ static void check_instances(const ek_schedule *schedule, int n)
 static void every_solver_keeps_to_an_uneven_cluster(void **state)
 {
     (void)state;
-    check_instances(NULL, 96);
+    check_instances(NULL, effort(96, 16));
 }
 
 static void so_they_do_with_other_placements(void **state)
@@ -275,7 +276,7 @@ static void so_they_do_with_other_placements(void **state)
     (void)state;
     static const char *const names[] = {"zb-h1", "dualpipe", "dualpipev"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check_instances(ek_schedule_find(names[i]), 16);
+        check_instances(ek_schedule_find(names[i]), effort(16, 8));
 }
 
 /* One body kind a stage, its times multiplied, on equal stages. */
@@ -393,7 +394,8 @@ static void recomputation_brings_activations_back(void **state)
         ek_balance_options_init(&options);
         options.proof_limit = 0.05; /* the bounds have a test of their own */
         options.time_limit = 0.5;
-        for (options.memory_limit_mb = 3000; options.memory_limit_mb > 100; options.memory_limit_mb *= 0.8) {
+        for (options.memory_limit_mb = 3000; options.memory_limit_mb > 100;
+             options.memory_limit_mb *= effort(80, 50) / 100.0) {
             ek_balance_result result;
             ek_timeline t;
             ek_chunk_cost costs[8];

@@ -2,6 +2,7 @@
  * must be what the other commands say of the same file. A setting is put into the file as `convert --apply` does it,
  * and as somebody pastes it; the peak beside it must be the one that is predicted of that file. Recomputation and
  * balance together bring no less than the balancer finds, and what costs a step is told. */
+#include "effort.h"
 #include "input.h"
 
 #include <dirent.h>
@@ -47,6 +48,10 @@ static int list_configs(void **state)
     if (n_configs == n_shipped)
         print_message("# no configurations of others here\n");
     qsort(config, (size_t)n_configs, sizeof config[0], by_name);
+    int nth = effort(1, 6), kept = 0;
+    for (int i = 0; i < n_configs; i += nth)
+        memmove(config[kept++], config[i], sizeof config[i]);
+    n_configs = kept;
     return make_top(state);
 }
 
@@ -266,7 +271,7 @@ static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
     char path[4096];
     int n_checked = 0;
     snprintf(path, sizeof path, "%s", source_path("examples/megatron_13b.sh"));
-    for (int k = 0; k < 7; k++) {
+    for (int k = 0; k < 7; k += effort(1, 6)) {
         double limit_mb = 20000 + 3000 * k;
         ek_job job, with;
         if (!read_config(path, limit_mb, &job))
@@ -295,7 +300,7 @@ static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
         ek_job_clear(&job);
     }
     print_message("# %d peaks of a script\n", n_checked);
-    assert_true(n_checked > 5);
+    assert_true(n_checked > effort(5, 0));
 }
 
 /* ---- the balancer ---- */

@@ -1,6 +1,7 @@
 /* The guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small errors
  * (by random errors and least squares), keep their promises, and give the memory of random models back. */
 #include "described.h"
+#include "effort.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/plan.h"
@@ -145,7 +146,7 @@ static void the_condition_numbers_are_those_of_the_lists(void **state)
 {
     (void)state;
     static const int stages[] = {4, 8, 16, 32};
-    for (size_t i = 0; i < 4; i++) {
+    for (int i = 0; i < effort(4, 1); i++) {
         double median[EK_N_RECOMPUTE + 1] = {0};
         for (int kinds = 0; kinds < 16; kinds++) {
             double matrix[MAX_ROWS][MAX_COLUMNS];
@@ -297,7 +298,7 @@ static void peaks_of_balanced_plans_are_predicted_better_than_after_the_best_con
 static void lists_add_up_and_can_be_said(void **state)
 {
     (void)state;
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < effort(30, 6); i++) {
         int p = 1 + random_below(24), n_layers = p + random_below(4 * p);
         const ek_guide_options options = options_for(p, n_layers, random_below(16));
         ek_guide guide;
@@ -425,10 +426,11 @@ static void decompose(const ek_guide *guide, const truth *t, double scale, ek_la
 static void memory_made_by_the_equation_comes_back(void **state)
 {
     (void)state;
-    enum { N_SHAPES = 40, N_MODELS = 25 }; /* of each shape */
+    enum { N_MODELS = 25 }; /* of each shape */
+    const int n_shapes = effort(40, 6);
     int n_values = 0, n_near = 0;
     ek_guide guide = {0};
-    for (int i = 0; i < N_SHAPES * N_MODELS; i++) {
+    for (int i = 0; i < n_shapes * N_MODELS; i++) {
         if (i % N_MODELS == 0) {
             static const int stages[] = {4, 5, 6, 8, 12, 16, 24, 32};
             int p = stages[random_below(8)], n_layers = p * (1 + random_below(8)) + 1 + random_below(p);

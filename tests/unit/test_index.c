@@ -407,7 +407,8 @@ static void details_are_the_bytes_of_the_trace(void **state)
         shape.compressed = compressed > 0;
         shape.n_events = compressed == 2 ? 40000 : 4000;
         open_world(&w, &shape, compressed ? 1 : 2);
-        for (int i = 0; i < 60; i++) {
+        /* without spots each is read from the trace's start */
+        for (int i = 0; i < (compressed == 2 ? 12 : 60); i++) {
             const seen_event *e = &w.event[model_random(&w.random, w.n)];
             ek__index_details d;
             if (ek__index_event_details(w.index, e->row, e->index, &d, &err) != EK_OK)

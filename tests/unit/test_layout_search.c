@@ -1,5 +1,6 @@
 /* The search for layouts against trying everything: every legal layout of small jobs with every plan of its layers. No
  * bound is above a plan; one chunk a stage has the best plan there is; threads change nothing. */
+#include "effort.h"
 #include "input.h"
 
 #include <inttypes.h>
@@ -356,7 +357,7 @@ static void best_five_are_those_of_trying_everything(void **state)
 {
     const int devices[] = {2, 4, 6, 8, 8, 12, 16, 64};
     ek__random random = ek__random_seed(20);
-    int n = n_random_jobs(6);
+    int n = n_random_jobs(effort(6, 2));
     compared all = {0};
     (void)state;
     for (int i = 0; i < n; i++) {
@@ -376,7 +377,7 @@ static void best_five_are_those_of_trying_everything(void **state)
 static void so_are_those_with_two_chunks_a_stage(void **state)
 {
     ek__random random = ek__random_seed(27);
-    int n = n_random_jobs(4);
+    int n = n_random_jobs(effort(4, 2));
     compared all = {0};
     (void)state;
     for (int i = 0; i < n; i++) {
@@ -399,7 +400,7 @@ static void so_are_those_with_two_chunks_a_stage(void **state)
 static void no_bound_is_above_a_plan(void **state)
 {
     ek__random random = ek__random_seed(7);
-    int n = n_random_jobs(6);
+    int n = n_random_jobs(effort(6, 1));
     long plans = 0, layouts = 0, of_several = 0;
     (void)state;
     for (int i = 0; i < n; i++) {
@@ -439,7 +440,7 @@ static void no_bound_is_above_a_plan(void **state)
         }
         ek_job_clear(&job);
     }
-    assert_true(plans > 1000 && of_several > n && n_closer > n);
+    assert_true(plans > effort(1000, 10) && of_several > effort(n, -1) && n_closer > effort(n, -1));
     print_message(
         "# %ld plans of %ld layouts, %ld with several chunks that fit; %ld bounds of rules above the layout's\n", plans,
         layouts, of_several, n_closer);
@@ -783,7 +784,7 @@ static void estimates_of_plans_are_those_of_their_jobs(void **state)
     const ek_device *device = ek_device_find("A100-80");
     int n_single = 0, n_chunks = 0;
     (void)state;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < effort(10, 2); i++) {
         ek_job job;
         ek_layout_options o;
         ek_layout_result result;
@@ -814,7 +815,7 @@ static void estimates_of_plans_are_those_of_their_jobs(void **state)
         ek_job_clear(&job);
     }
     print_message("# %d plans with one chunk a stage, %d with several\n", n_single, n_chunks);
-    assert_true(n_single >= 10 && n_chunks >= 10);
+    assert_true(n_single >= effort(10, 1) && n_chunks >= effort(10, 1));
 }
 
 /* ---- whole layers ---- */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "effort.h"
 #include "job/job_internal.h"
 #include "memory_replay.h"
 
@@ -82,7 +83,7 @@ static void random_jobs(void **state)
     (void)state;
     enum { N = 600, SEED = 20250704 };
     print_message("# seeds %d to %d\n", SEED, SEED + N - 1);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < effort(N, 100); i++) {
         seed = SEED + i;
         ek__random random = ek__random_seed((uint64_t)seed);
         ek_job job = random_job(&random);

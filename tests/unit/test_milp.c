@@ -177,7 +177,7 @@ static bool select_beside_comm_is_possible(const instance *x)
 static void its_optimum_is_that_of_the_formula(void **state)
 {
     (void)state;
-    enum { SEED = 7, N = 128 };
+    enum { SEED = 7, N = 64 };
     ek__random r = ek__random_seed(SEED);
     int n_found = 0;
     for (int number = 0; number < N; number++) {
@@ -217,7 +217,7 @@ static void its_optimum_is_that_of_the_formula(void **state)
         ek_order_free(x.order);
     }
     print_message("# seed %d: %d instances, %d with a plan\n", SEED, N, n_found);
-    assert_true(n_found >= 60 && n_found <= N - 10);
+    assert_true(n_found >= 30 && n_found <= N - 5);
 }
 
 /* A plan's array from a list of lists, or a list where there is one chunk; `base` is added. */
@@ -290,7 +290,7 @@ static void balance_with(const instance *x, const char *solver, ek_balance_resul
 static void exhaustive_agrees_with_branch_and_judges_milp(void **state)
 {
     (void)state;
-    enum { SEED = 11, N = 192 };
+    enum { SEED = 11, N = 96 };
     ek__random r = ek__random_seed(SEED);
     int n_feasible = 0, n_longer = 0;
     for (int number = 0; number < N; number++) {
@@ -324,7 +324,7 @@ static void exhaustive_agrees_with_branch_and_judges_milp(void **state)
     }
     print_message("# seed %d: %d instances, %d feasible, milp longer than the optimum on %d\n", SEED, N, n_feasible,
                   n_longer);
-    assert_true(n_feasible >= 100 && n_longer > 0);
+    assert_true(n_feasible >= 50 && n_longer > 0);
 }
 
 static void exhaustive_agrees_with_branch_on_every_schedule(void **state)

@@ -3,6 +3,7 @@
 
 #include "assert_close.h"
 #include "described.h"
+#include "effort.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/simulate.h"
@@ -195,11 +196,12 @@ static void trying_every_plan_finds_no_better(void **unused)
     (void)unused;
     tally seen = {0};
     state = 88172645463325252;
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < effort(120, 24); i++) {
         int p = draw(2, 4);
         try_case(p, draw(p, p == 4 ? 9 : 12), &seen);
     }
-    assert_true(seen.feasible > 40 && seen.infeasible > 10 && seen.moved > 20); /* the cases are worth something */
+    assert_true(seen.feasible > effort(40, 5) && seen.infeasible > effort(10, 1) &&
+                seen.moved > effort(20, 2)); /* the cases are worth something */
 }
 
 /* Equal differences with different longest stages are rare: they take a layer that changes two recomputations. */
@@ -208,11 +210,11 @@ static void of_equal_differences_the_shorter_longest_stage_wins(void **unused)
     (void)unused;
     tally seen = {0};
     state = 521288629;
-    for (int i = 0; i < 1500; i++)
+    for (int i = 0; i < effort(1500, 250); i++)
         try_case(2, draw(4, 12), &seen);
-    for (int i = 0; i < 150; i++)
+    for (int i = 0; i < effort(150, 25); i++)
         try_case(3, draw(6, 9), &seen);
-    assert_true(seen.feasible > 500);
+    assert_true(seen.feasible > effort(500, 60));
 }
 
 /* ---- more stages, by a table of what fits ---- */

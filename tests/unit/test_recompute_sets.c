@@ -1,6 +1,7 @@
 /* Sets of operators to recompute: the front against every subset of random choices, worked out by the forward walks of
  * graph and price; figures against jobs that have the patterns, read from a file too, and against the step; what is
  * offered against every chain. */
+#include "effort.h"
 #include "paste.h"
 
 #include <math.h>
@@ -176,7 +177,7 @@ static void the_sweep_finds_what_every_subset_gives(void **state)
     (void)state;
     ek__random random = ek__random_seed(7);
     list_reference();
-    for (int i = 0; i < N_OWN + n_configs; i++) {
+    for (int i = effort(0, 1); i < N_OWN + n_configs; i += effort(1, 3)) {
         ek_job job;
         ek_error err;
         const char *path = i < N_OWN ? source_path(own[i]) : config[i - N_OWN];
@@ -188,7 +189,7 @@ static void the_sweep_finds_what_every_subset_gives(void **state)
         ek_job_clear(&job);
     }
     print_message("# %d fronts, %d sets on them\n", n_fronts, n_points);
-    assert_true(n_fronts >= 4 * N_OWN && n_points > 3 * n_fronts);
+    assert_true(n_fronts >= effort(4, 1) * N_OWN && n_points > 3 * n_fronts);
 }
 
 /* Communication that hides and a host that is late make time no sum over operators. */
@@ -202,7 +203,7 @@ static void so_it_does_where_times_do_not_add_up(void **state)
                  {false, false, true, false, 0.8}, {false, false, false, true, 0},   {true, false, false, true, 1}};
     ek__random random = ek__random_seed(8);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        for (int i = 0; i < N_OWN; i++) {
+        for (int i = effort(0, 1); i < N_OWN; i += effort(1, 3)) {
             ek_job job = job_of(source_path(own[i]), NULL);
             ek_device device = *ascend();
             job.run.overlap_tensor = cases[c].tensor;
@@ -317,7 +318,7 @@ static void figures_are_those_of_jobs_with_the_patterns(void **state)
     (void)state;
     static const char *const others[] = {"examples/megatron_13b.sh", "tests/data/job/moe.args",
                                          "tests/data/job/mindspeed.yaml"};
-    for (size_t i = 0; i < N_OWN + sizeof others / sizeof *others; i++) {
+    for (size_t i = (size_t)effort(0, 1); i < N_OWN + sizeof others / sizeof *others; i += (size_t)effort(1, 3)) {
         const char *path = source_path(i < N_OWN ? own[i] : others[i - N_OWN]);
         ek_job job = job_of(path, NULL);
         ek_recompute_set_list list = sets_of(&job, ascend(), 2);
@@ -334,7 +335,7 @@ static void figures_are_those_of_jobs_with_the_patterns(void **state)
         check_times(source_path(i < N_OWN ? own[i] : others[i - N_OWN]), ascend());
     }
     print_message("# %d steps\n", n_parts);
-    assert_true(n_parts > 30);
+    assert_true(n_parts > effort(30, 5));
 }
 
 /* ---- two sets in a plan's kinds, and in a file ---- */
@@ -369,7 +370,7 @@ static void spread_kinds(ek_job *job)
 static void two_sets_are_a_plans_kinds(void **state)
 {
     (void)state;
-    for (int i = 0; i < N_OWN; i++) {
+    for (int i = effort(0, 1); i < N_OWN; i += effort(1, 3)) {
         ek_job job = job_of(source_path(own[i]), NULL);
         ek_recompute_set_list list = sets_of(&job, ascend(), 2);
         const ek_recompute_set *small = offered(&list, 0), *large = offered(&list, 1);
@@ -412,7 +413,7 @@ static void a_file_with_two_sets_reads_as_the_job(void **state)
 {
     (void)state;
     int n_full = 0;
-    for (int i = 0; i < N_OWN; i++) {
+    for (int i = effort(0, 1); i < N_OWN; i += effort(1, 3)) {
         const char *path = source_path(own[i]);
         ek_job job = job_of(path, NULL), pasted;
         char setting[32768];
@@ -518,7 +519,7 @@ static double area_of(const ek_recompute_set_list *list, const int *at, int n)
 static void what_is_offered_leaves_the_least(void **state)
 {
     (void)state;
-    for (int i = 0; i < N_OWN; i++) {
+    for (int i = effort(0, 1); i < N_OWN; i += effort(1, 3)) {
         ek_job job = job_of(source_path(own[i]), NULL);
         for (int n_offered = 0; n_offered <= 3; n_offered++) {
             ek_recompute_set_list list = sets_of(&job, ascend(), n_offered);

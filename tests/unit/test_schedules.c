@@ -17,6 +17,7 @@
 #include "../../bench/cases.h"
 #include "assert_close.h"
 #include "base/random.h"
+#include "effort.h"
 #include "schedule/frameworks.h"
 #include "simulate/order.h"
 
@@ -204,7 +205,7 @@ static void every_schedule_takes_as_long_as_the_slow_simulation_says(void **stat
     ek__random r = ek__random_seed(11);
     for (const ek_schedule *const *schedule = ek_schedules; *schedule; schedule++) {
         int n = 0;
-        for (int round = 0; round < 120; round++) {
+        for (int round = 0; round < effort(120, 20); round++) {
             ek_order *order = random_order(&r, *schedule);
             if (!order)
                 continue;
@@ -258,7 +259,7 @@ static void every_schedule_takes_as_long_as_the_slow_simulation_says(void **stat
             n++;
         }
         print_message("# %s: %d pipelines, seed 11\n", (*schedule)->name, n);
-        assert_true(n >= 20);
+        assert_true(n >= effort(20, 3));
     }
 }
 
@@ -270,7 +271,7 @@ static void memory_follows_from_replaying_the_blocks(void **state)
     case_model_init(&model, CASE_LLAMA_175B, 90, 90, 180);
     model.layers.head.activation_mb[0] = 50; /* an embedding that keeps something too */
     for (const ek_schedule *const *schedule = ek_schedules; *schedule; schedule++)
-        for (int round = 0; round < 40; round++) {
+        for (int round = 0; round < effort(40, 10); round++) {
             ek_order *order = random_order(&r, *schedule);
             if (!order)
                 continue;

@@ -1,0 +1,26 @@
+/* tests/unit/effort.h - how many cases of an oracle a test goes through. Tests that calculate for long are built twice
+ * (tests/meson.build): without sanitizers they do all, and with them, which takes several times as long, a few. */
+#ifndef EK_TESTS_EFFORT_H
+#define EK_TESTS_EFFORT_H
+
+#include <stdlib.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define EK_TEST_IS_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define EK_TEST_IS_SANITIZED 1
+#endif
+#ifndef EK_TEST_IS_SANITIZED
+#define EK_TEST_IS_SANITIZED 0
+#endif
+
+/** `all`; `few` where a sanitizer looks on, unless EK_SLOW is set. */
+static inline int effort(int all, int few)
+{
+    return EK_TEST_IS_SANITIZED && !getenv("EK_SLOW") ? few : all;
+}
+
+#endif
