@@ -1,6 +1,7 @@
 /* The reader of programs: tokens by hand-made tables (tests/python/tokens.py compares thousands of programs with
  * Python's own tokenize), blocks, calls, assignments and the environment as the language's reference has them, refusals
  * with their places, and time that grows with the text and no faster. */
+#include "effort.h"
 #include "input.h"
 
 #include <time.h>
@@ -436,7 +437,7 @@ static void time_grows_with_the_text(void **state)
                                          "'\xe8\xae\xad';x;",
                                          "for i in x: f(i)\n",
                                          "import os; os.environ['a'] = 'b'; os.environ.pop('a')\n"};
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i += (size_t)effort(1, 4)) {
         char text[128];
         snprintf(text, sizeof text, "%s", pieces[i]);
         int n = (int)(EK__PYTHON_MAX_BYTES / strlen(text)) - 16;
