@@ -1,7 +1,10 @@
 #!/bin/sh
 # Runs the command-line cases and prints TAP.
 #
-#   tests/cli/run_cases.sh EVENKEEL [CASE...]
+#   tests/cli/run_cases.sh [--part K/N] [--plain PROGRAM] EVENKEEL [CASE...]
+#
+# --part K/N runs every Nth of the cases, from the Kth on: parts run side by side. --plain is the program without
+# sanitizers, for cases that calculate for long.
 #
 # A case is a folder cases/NAME. Its `cmd` is a shell script whose first line is a comment, the sentence that the case
 # claims; it runs in an empty folder with `evenkeel` on the PATH and links `examples` and `data` (tests/data). Beside it,
@@ -11,26 +14,46 @@
 #   stdout.grep   extended regular expressions: each must match a line, one after '! ' must match none; stderr.grep
 #                 likewise
 #   files         paths (with wildcards) that must be there afterwards, those after '! ' must not
+#   plain         empty: the case calculates for long
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-[ $# -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
 # Below nohup signals are ignored, by programs that cases start as well, and a shell cannot undo that: env can.
 if [ "${EK_SIGNALS:-}" != default ] && env --default-signal=HUP true 2>/dev/null; then
     EK_SIGNALS=default exec env --default-signal=HUP,INT,QUIT,PIPE,TERM sh "$0" "$@"
 fi
 unset EK_SIGNALS
+part=1
+parts=1
+plain=
+while :; do
+    case $1 in
+    --part) part=${2%/*} parts=${2#*/} ;;
+    --plain) plain=$(readlink -f "$2") ;;
+    *) break ;;
+    esac
+    shift 2
+done
 evenkeel=$(readlink -f "$1")
 shift
-[ -x "$evenkeel" ] || { echo "Bail out! $evenkeel is not there"; exit 2; }
+[ -n "$plain" ] || plain=$evenkeel
+for program in "$evenkeel" "$plain"; do
+    [ -x "$program" ] || { echo "Bail out! $program is not there"; exit 2; }
+done
 [ $# -gt 0 ] || set -- "$here"/cases/*/
+at=0
+for case; do
+    at=$((at + 1))
+    [ $(((at - part) % parts)) != 0 ] || set -- "$@" "$case"
+    shift
+done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 mkdir "$work/bin"
-ln -s "$evenkeel" "$work/bin/evenkeel"
 PATH=$work/bin:$PATH
 LC_ALL=C
 TERM=dumb
@@ -86,6 +109,8 @@ for case; do
     rm -rf "$work/dir"
     mkdir "$work/dir"
     ln -s "$root/examples" "$root/tests/data" "$work/dir/"
+    if [ -f "$case/plain" ]; then program=$plain; else program=$evenkeel; fi
+    ln -sf "$program" "$work/bin/evenkeel"
     sentence=$(sed -n '1s/^# *//p' "$case/cmd" 2>/dev/null)
     [ -n "$sentence" ] || complain 'cmd does not begin with a sentence in a comment'
     want=$(cat "$case/status" 2>/dev/null || echo 0)
