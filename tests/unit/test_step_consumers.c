@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "diagnose/predicted.h"
+#include "effort.h"
 #include "evenkeel/estimate.h"
 
 static char path[] = "/tmp/evenkeel-consumers-XXXXXX";
@@ -99,11 +100,11 @@ static void every_command_has_the_same_step(void **state)
     static const char *const devices[] = {"910B", "A100"};
     int tried = 0;
     (void)state;
-    for (int c = 0; c < n_configs; c++) {
+    for (int c = 0; c < n_configs; c += effort(1, 3)) {
         ek_job job;
         if (ek_job_read(config[c], NULL, NULL, &job, NULL))
             continue;
-        for (int d = 0; d < 2; d++) {
+        for (int d = c % effort(1, 2); d < 2; d += effort(1, 2)) {
             const ek_device *device = ek_device_find(devices[d]);
             double seconds = step_of(&job, device), told = diagnosed(&job, device);
             if (!(told == seconds) && !(isnan(told) && isnan(seconds)))
@@ -117,7 +118,7 @@ static void every_command_has_the_same_step(void **state)
         ek_job_clear(&job);
     }
     print_message("# %d jobs and devices\n", tried);
-    assert_true(tried >= 16);
+    assert_true(tried >= effort(16, 3));
 }
 
 /* ---- remedies ---- */
