@@ -19,6 +19,7 @@
 #include "evenkeel/simulate.h"
 #include "schedule/automatic.h"
 #include "schedule/building_block.h"
+#include "skip.h"
 
 enum { MAX_CELLS = 128 };
 
@@ -360,17 +361,6 @@ static int split(char *line, char **fields, int most)
     return n;
 }
 
-static FILE *open_shared(const char *name)
-{
-    const char *shared = getenv("EK_SHARED");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/reference/schedules/%s", shared ? shared : ".", name);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        print_message("# %s is absent\n", path);
-    return file;
-}
-
 static double span_of(const int shape[3], const double times[4], double limit, double weight_share)
 {
     instance x;
@@ -383,9 +373,8 @@ static double span_of(const int shape[3], const double times[4], double limit, d
 static void small_published_cases_are_met(void **state)
 {
     (void)state;
-    FILE *file = open_shared("theory_cases.csv");
-    if (!file)
-        skip();
+    FILE *file = fopen(need_shared("reference/schedules/theory_cases.csv"), "r");
+    assert_non_null(file);
     char line[1024], *f[16];
     int n = 0;
     while (fgets(line, sizeof line, file)) {
@@ -411,12 +400,11 @@ typedef struct published {
     double span, most; /* as recorded, and the most that the digits of what was recorded admit */
 } published;
 
-/* @return the rows that `chunks` and the start of the schedule's name choose, or -1 without the file. */
+/* @return the rows that `chunks` and the start of the schedule's name choose */
 static int visit_published(const char *chunks, const char *name, void (*visit)(const published *row, int at))
 {
-    FILE *file = open_shared("zb_schedule_cases.csv");
-    if (!file)
-        return -1;
+    FILE *file = fopen(need_shared("reference/schedules/zb_schedule_cases.csv"), "r");
+    assert_non_null(file);
     enum {
         P = 1,
         M = 2,
@@ -475,10 +463,7 @@ static void expect_met_by_one_chunk(const published *row, int at)
 static void published_cases_of_one_chunk_are_met(void **state)
 {
     (void)state;
-    int n = visit_published("1", "ZB-", expect_met_by_one_chunk);
-    if (n < 0)
-        skip();
-    assert_int_equal(n, 44);
+    assert_int_equal(visit_published("1", "ZB-", expect_met_by_one_chunk), 44);
 }
 
 static void expect_met_by_two_chunks(const published *row, int at)
@@ -490,10 +475,7 @@ static void expect_met_by_two_chunks(const published *row, int at)
 static void published_cases_of_two_chunks_are_met(void **state)
 {
     (void)state;
-    int n = visit_published("2", "ZB-V", expect_met_by_two_chunks);
-    if (n < 0)
-        skip();
-    assert_int_equal(n, 11);
+    assert_int_equal(visit_published("2", "ZB-V", expect_met_by_two_chunks), 11);
 }
 
 /* Activations of a chunk that the orders of V-Min and V-Half hold as published (arXiv 2405.15362, sections 3 and 4). */
@@ -523,10 +505,7 @@ static void expect_met_by_v_half(const published *row, int at)
 static void published_cases_of_less_memory_are_met(void **state)
 {
     (void)state;
-    int n = visit_published("2", "min", expect_met_by_v_min);
-    if (n < 0)
-        skip();
-    assert_int_equal(n, 11);
+    assert_int_equal(visit_published("2", "min", expect_met_by_v_min), 11);
     assert_int_equal(visit_published("2", "half", expect_met_by_v_half), 11);
 }
 

@@ -14,6 +14,7 @@
 #include "figures/results.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
+#include "skip.h"
 
 static char top[64];
 
@@ -434,13 +435,10 @@ static char *between(const char *text, const char *from)
 static void the_documented_listing_gives_the_documented_init_file(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
     char path[2048];
     size_t size;
-    snprintf(path, sizeof path, "%s/seeds/002_c4df0f04fb8203ab.txt", shared ? shared : "");
-    char *text = slurp(path, &size);
-    if (!text)
-        skip();
+    char *text = slurp(need_shared("seeds/002_c4df0f04fb8203ab.txt"), &size);
+    assert_non_null(text);
     char *listing = between(text, "stage_0_rank_0/mindformer.log:"), *file = between(text, "# pipeline_config");
     ek_collection all;
     ek_error err = {0};

@@ -2,6 +2,7 @@
  * files, and whole steps against the measured ones of Korthikanti et al. (arXiv 2205.05198, table 5), with the shares
  * of the peak that are shipped. */
 #include "input.h"
+#include "skip.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -429,14 +430,8 @@ static double predict(const row *r, const ek_device *device)
 static void measured_steps_are_met_loosely(void **state)
 {
     (void)state;
-    char path[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(path, sizeof path, "%s/reference/measured/korthikanti_tab5.csv", shared ? shared : ".");
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        print_message("# skipped: no %s\n", path);
-        skip();
-    }
+    FILE *file = fopen(need_shared("reference/measured/korthikanti_tab5.csv"), "r");
+    assert_non_null(file);
     char line[2048];
     double sum = 0, worst = 0;
     int n = 0;

@@ -1,6 +1,7 @@
 /* Placement against every rank laid out and counted; collectives against every message of a ring and of an all-to-all
  * sent by itself over cards that send one after another; and closed forms, limits and measured links. */
 #include "input.h"
+#include "skip.h"
 
 #include <math.h>
 
@@ -759,16 +760,12 @@ static void links_of_measured_devices_are_a_case_of_it(void **state)
 {
     (void)state;
     static const char *const files[] = {"a100_pcie_rates.csv", "b200_rates.csv"};
-    const char *shared = getenv("EK_SHARED");
     int n_rows = 0;
     for (int f = 0; f < 2; f++) {
-        char path[4096], row[512];
-        snprintf(path, sizeof path, "%s/reference/kernels/%s", shared ? shared : "../shared", files[f]);
-        FILE *file = fopen(path, "r");
-        if (!file) {
-            print_message("no measured links here: skipped\n");
-            skip();
-        }
+        char name[64], row[512];
+        snprintf(name, sizeof name, "reference/kernels/%s", files[f]);
+        FILE *file = fopen(need_shared(name), "r");
+        assert_non_null(file);
         for (; fgets(row, sizeof row, file); n_rows++)
             compare_link(row);
         fclose(file);

@@ -1,6 +1,7 @@
 /* Times of kernels: curves against closed forms, tables against an interpolation that looks at every row, fits against
  * curves that made the rows, and both measured tables with a fifth of their shapes kept back. */
 #include "input.h"
+#include "skip.h"
 
 #include <math.h>
 #include <time.h>
@@ -353,16 +354,6 @@ static void a_fit_finds_the_curve_that_made_the_rows(void **state)
 
 /* ---- measured tables ---- */
 
-static bool shared_path(const char *name, char *out, size_t size)
-{
-    const char *shared = getenv("EK_SHARED");
-    snprintf(out, size, "%s/reference/kernels/%s", shared ? shared : ".", name);
-    if (access(out, R_OK) == 0)
-        return true;
-    print_message("# skipped: no %s\n", out);
-    return false;
-}
-
 /* The shape alone decides, so that all rows of it are on one side. */
 static bool kept_back(const ek_kernel *k, uint64_t split)
 {
@@ -408,14 +399,13 @@ static void judge_split(const ek_device *start, const ek_kernel_row *row, int n,
 
 static void judge_table(const char *name, ek_device *start, double bound)
 {
-    char path[4096];
+    char path[64];
     static errors e;
     ek_kernel_table *table;
     ek_error err;
     int n;
-    if (!shared_path(name, path, sizeof path))
-        skip();
-    if (ek_kernel_table_read(path, NULL, &table, &err))
+    snprintf(path, sizeof path, "reference/kernels/%s", name);
+    if (ek_kernel_table_read(need_shared(path), NULL, &table, &err))
         fail_msg("%s: %d: %s", name, err.line, err.message);
     const ek_kernel_row *row = ek_kernel_table_rows(table, &n);
     e.n = 0;

@@ -6,6 +6,7 @@
 
 #include "base/edit.h"
 #include "edit_oracle.h"
+#include "skip.h"
 
 /* A path is written with '/' between its keys. */
 typedef struct setting {
@@ -1028,14 +1029,10 @@ static void check_training_file(const char *path, const char *name)
 static void training_files_change_only_in_their_settings(void **state)
 {
     (void)state;
-    char folder[2048], path[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
+    char path[4096];
+    const char *folder = need_shared("reference/configs");
     DIR *files = opendir(folder);
-    if (!files) {
-        print_message("# %s is absent\n", folder);
-        skip();
-    }
+    assert_non_null(files);
     int n = 0;
     for (struct dirent *entry; (entry = readdir(files));) {
         const char *dot = strrchr(entry->d_name, '.');

@@ -2,6 +2,7 @@
  * micro-batches a pipeline takes, who shares the optimizer's states. Each is checked against the rule written down a
  * second time here, from the framework's source, or against another job that must hold the same. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -214,14 +215,10 @@ static int ring_of_published(const char *text)
 static void ring_attention_of_published_files(void **state)
 {
     (void)state;
-    char folder[4096], path[4400];
-    const char *root = getenv("EK_SHARED");
-    snprintf(folder, sizeof folder, "%s/reference/configs", root ? root : "");
+    char path[4400];
+    const char *folder = need_shared("reference/configs");
     DIR *dir = opendir(folder);
-    if (!dir) {
-        print_message("skipped: no published files beside the sources\n");
-        skip();
-    }
+    assert_non_null(dir);
     int n = 0;
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name), size;

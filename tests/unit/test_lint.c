@@ -14,6 +14,7 @@
 #include "lint/rules.h"
 #include "no_memory.h"
 #include "report/writers.h"
+#include "skip.h"
 
 /* ---- memory that runs out ---- */
 
@@ -888,15 +889,10 @@ static void the_document_says_what_the_table_says(void **state)
 static void shipped_training_files_have_no_errors(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char configs[2048], path[4096];
-    snprintf(configs, sizeof configs, "%s/reference/configs", shared ? shared : "");
-    DIR *dir = shared ? opendir(configs) : NULL;
-    if (!dir) {
-        print_message("skipped: no shared files\n");
-        skip();
-        return;
-    }
+    char path[4096];
+    const char *configs = need_shared("reference/configs");
+    DIR *dir = opendir(configs);
+    assert_non_null(dir);
     int n_read = 0;
     for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (!strstr(e->d_name, ".yaml"))

@@ -3,6 +3,7 @@
  */
 #include "evenkeel/memory.h"
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -141,15 +142,8 @@ static void examples_tell_what_brute_force_finds(void **state)
 static void reference_files_tell_what_brute_force_finds(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char folder[4096];
     int told = 0;
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
-    if (!shared || access(folder, R_OK) != 0) {
-        print_message("EK_SHARED names no folder: skipped\n");
-        skip();
-    }
-    assert_true(compare_folder(folder, &told) >= 25);
+    assert_true(compare_folder(need_shared("reference/configs"), &told) >= 25);
     assert_true(told > 25);
 }
 

@@ -7,6 +7,7 @@
 
 #include "assert_close.h"
 #include "base/random.h"
+#include "skip.h"
 
 /* ---- the walk ---- */
 
@@ -542,15 +543,9 @@ static const char *column(char *line, int index)
 static void the_collected_shares_are_met(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char path[4096], line[1024];
-    snprintf(path, sizeof path, "%s/reference/measured/korthikanti_memory_analytic.csv", shared ? shared : "");
-    FILE *file = shared ? fopen(path, "r") : NULL;
-    if (!file) {
-        print_message("skipped: no shared files\n");
-        skip();
-        return;
-    }
+    char line[1024];
+    FILE *file = fopen(need_shared("reference/measured/korthikanti_memory_analytic.csv"), "r");
+    assert_non_null(file);
     int n = 0;
     while (fgets(line, sizeof line, file)) {
         char mode[16];

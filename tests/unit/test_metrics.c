@@ -18,6 +18,7 @@
 #include "metrics/flops.h"
 #include "no_memory.h"
 #include "report/writers.h"
+#include "skip.h"
 
 FAILING_ALLOC
 FAILING_WITH_ROOM
@@ -123,14 +124,9 @@ static void megatrons_138_tflops_count_recomputation(void **state)
 static void the_tables_of_2021_are_hardware_flops(void **state)
 {
     (void)state;
-    char path[4096], line[1024];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(path, sizeof path, "%s/reference/measured/megatron_sc21_table1_from_memory.csv", shared ? shared : "");
-    FILE *file = shared ? fopen(path, "r") : NULL;
-    if (!file) {
-        print_message("EK_SHARED names no folder with the table: skipped\n");
-        skip();
-    }
+    char line[1024];
+    FILE *file = fopen(need_shared("reference/measured/megatron_sc21_table1_from_memory.csv"), "r");
+    assert_non_null(file);
     int n = 0;
     while (fgets(line, sizeof line, file)) {
         double parameters, published, aggregate, seconds;
@@ -605,14 +601,9 @@ static void published_models_have_their_parameters(void **state)
         {"finetune_qwen2.5_72B_32K.yaml", 72706203648}, {"pretrain_qwen3_32b_4k.yaml", 32762123264},
         {"pretrain_mixtral-8x7b.yaml", 46702792704},    {"finetune_glm4_9b.yaml", 9399951360},
     };
-    const char *shared = getenv("EK_SHARED");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         char path[4096];
-        snprintf(path, sizeof path, "%s/reference/configs/%s", shared ? shared : "", models[i].file);
-        if (!shared || access(path, R_OK) != 0) {
-            print_message("EK_SHARED names no folder with the files: skipped\n");
-            skip();
-        }
+        snprintf(path, sizeof path, "%s/%s", need_shared("reference/configs"), models[i].file);
         ek_job job;
         ek_error err = {0};
         double all = 0, active = 0;
@@ -631,15 +622,9 @@ static void published_throughputs_are_possible(void **state)
 {
     (void)state;
     enum { FIELDS = 48 };
-    const char *shared = getenv("EK_SHARED");
     char path[4096], line[4096], *field[FIELDS];
-    snprintf(path, sizeof path, "%s/reference/measured/mindformers_throughput.csv", shared ? shared : "");
-    FILE *file = shared ? fopen(path, "r") : NULL;
-    if (!file || !fgets(line, sizeof line, file)) {
-        print_message("EK_SHARED names no folder with the table: skipped\n");
-        skip();
-        return;
-    }
+    FILE *file = fopen(need_shared("reference/measured/mindformers_throughput.csv"), "r");
+    assert_true(file && fgets(line, sizeof line, file));
     int columns = split(line, field, FIELDS), n = 0;
     int yaml = column_of(field, columns, "yaml"), phase = column_of(field, columns, "phase"),
         tokens = column_of(field, columns, "tokens_per_s_per_device"), suspect = column_of(field, columns, "suspect");
@@ -648,7 +633,7 @@ static void published_throughputs_are_possible(void **state)
             strcmp(field[phase], "LoRA") == 0)
             continue;
         const char *name = strrchr(field[yaml], '/');
-        snprintf(path, sizeof path, "%s/reference/configs/%s", shared, name ? name + 1 : field[yaml]);
+        snprintf(path, sizeof path, "%s/%s", shared_path("reference/configs"), name ? name + 1 : field[yaml]);
         ek_job job;
         ek_metrics m;
         ek_error err = {0};

@@ -18,6 +18,7 @@
 #include "assert_close.h"
 #include "balance/milp.h"
 #include "base/random.h"
+#include "skip.h"
 
 typedef struct instance {
     ek_layer body[2];
@@ -235,14 +236,7 @@ static void take_lists(const json_t *lists, int n_chunks, int n_stages, int base
 static void the_formula_gives_what_the_original_reported(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/reference/balance/sapp_runs.json", shared ? shared : "");
-    json_t *runs = json_load_file(path, 0, NULL);
-    if (!runs) {
-        print_message("# no %s\n", path);
-        skip();
-    }
+    json_t *runs = json_load_file(need_shared("reference/balance/sapp_runs.json"), 0, NULL);
     assert_true(json_array_size(runs) > 0);
     size_t number;
     const json_t *run;

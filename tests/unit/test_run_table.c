@@ -2,6 +2,7 @@
  * place, shapes of public models against their published parameters, and the published tables, whose parameters and
  * devices must be those of the jobs that are made of them. */
 #include "input.h"
+#include "skip.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -544,16 +545,11 @@ static void published_tables_are_read(void **state)
 {
     (void)state;
     char path[1024];
-    const char *shared = getenv("EK_SHARED");
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         ek_measured_runs runs;
         ek_error err = {0};
         int jobs = 0, counted = 0;
-        snprintf(path, sizeof path, "%s/reference/measured/%s", shared ? shared : "", published[i].file);
-        if (access(path, R_OK) != 0) {
-            print_message("skipped: %s is not there\n", path);
-            skip();
-        }
+        snprintf(path, sizeof path, "%s/%s", need_shared("reference/measured"), published[i].file);
         if (ek_run_table_read(path, NULL, &runs, &err) != EK_OK)
             fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
         for (int k = 0; k < runs.n; k++) {

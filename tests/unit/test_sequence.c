@@ -2,6 +2,7 @@
  * order of the pieces, replayed here by the words of the specification. What is refused of a training file stands in
  * tests/data/bad/train. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -123,14 +124,9 @@ static void outputs_stay_untouched_on_failure(void **state)
 static void published_training_files_are_read(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char folder[1024];
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
+    const char *folder = need_shared("reference/configs");
     DIR *files = opendir(folder);
-    if (!files) {
-        print_message("# skipped: no %s\n", folder);
-        skip();
-    }
+    assert_non_null(files);
     int n_read = 0, n_refused = 0;
     for (struct dirent *entry; (entry = readdir(files));) {
         const char *end = strrchr(entry->d_name, '.');

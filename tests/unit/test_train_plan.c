@@ -1,5 +1,6 @@
 /* The pipeline of a training YAML: what is read, what is refused where, and what applying a plan changes. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -256,14 +257,9 @@ static void random_plan(ek_plan *plan, int p, int v, int n_layers)
 static void real_files_take_random_plans(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char folder[1024];
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
+    const char *folder = need_shared("reference/configs");
     DIR *files = opendir(folder);
-    if (!files) {
-        print_message("# no training YAMLs of others here\n");
-        skip();
-    }
+    assert_non_null(files);
     int n_applied = 0;
     for (struct dirent *entry; (entry = readdir(files));) {
         if (!strstr(entry->d_name, ".yaml"))
