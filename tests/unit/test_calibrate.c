@@ -2,7 +2,6 @@
  * leaving out agrees with refitting, the design with trying every run. The model here is a formula with the shape of a
  * step, so that what is right is known. */
 #include "input.h"
-#include "skip.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -1351,7 +1350,7 @@ static void runs_tell_how_much_longer_kernels_take_in_steps(void **state)
 static void measured_runs_are_met_when_left_out(void **state)
 {
     (void)state;
-    const char *const paths[] = {need_shared("reference/measured/simumax_b200.csv")};
+    const char *const paths[] = {source_path("tests/data/published/reference/measured/simumax_b200.csv")};
     const ek_calibrate_input input = {.path = paths, .n_paths = 1, .holdout = 0.2};
     ek_calibration c;
     ek_error err = {0};

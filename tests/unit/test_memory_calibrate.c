@@ -1,7 +1,6 @@
 /* Calibration: knobs that made peaks are found again as far as the widths allow, errors are those of a refit, and the
  * published peaks of a 175B run are met from four of its stages. */
 #include "memory_model.h"
-#include "skip.h"
 
 #include <math.h>
 
@@ -235,7 +234,8 @@ static void four_stages_of_the_175b_run_tell_the_others(void **state)
     static const int named[][4] = {{0, 5, 10, 15}, {0, 4, 8, 12}, {0, 1, 2, 3}, {12, 13, 14, 15}, {1, 6, 11, 14}};
     ek_job job;
     ek_error err = {0};
-    if (ek_job_read(need_shared("reference/configs/llama_175b_dryrun.yaml"), NULL, NULL, &job, &err))
+    if (ek_job_read(source_path("tests/data/published/reference/configs/llama_175b_dryrun.yaml"), NULL, NULL, &job,
+                    &err))
         fail_msg("%s", err.message);
     double fitted;
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {

@@ -1,5 +1,5 @@
-/* Predictions against published figures and shipped training files, all of them read from ../shared; without it
- * these tests are skipped. */
+/* Predictions against published figures, in tables of tests/data/published that name their sources, and against the
+ * limits of training files that others ship. */
 #include "input.h"
 #include "skip.h"
 
@@ -16,7 +16,7 @@ static int read_rows(void **state)
 {
     (void)state;
     ek_error err;
-    if (measured_read(shared_path(""), &rows, &err))
+    if (measured_read(source_path("tests/data/published"), &rows, &err))
         fail_msg("%s:%d: %s", err.file, err.line, err.message);
     return 0;
 }
@@ -42,7 +42,6 @@ static double predict(const measured_row *row)
 static void the_published_dry_run_is_predicted_stage_by_stage(void **state)
 {
     (void)state;
-    need_shared("reference/measured");
     double sum = 0;
     int n = 0;
     for (int i = 0; i < rows.n; i++) {
@@ -62,7 +61,6 @@ static void the_published_dry_run_is_predicted_stage_by_stage(void **state)
 static void dry_runs_and_real_runs_are_within_five_percent(void **state)
 {
     (void)state;
-    need_shared("reference/measured");
     int n = 0;
     for (int i = 0; i < rows.n; i++) {
         if (rows.row[i].table != MEASURED_PAIRS)
@@ -80,7 +78,6 @@ static void dry_runs_and_real_runs_are_within_five_percent(void **state)
 static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 {
     (void)state;
-    need_shared("reference/measured");
     double sum[2] = {0}, worst[2] = {0};
     int n[2] = {0};
     for (int i = 0; i < rows.n; i++) {
@@ -103,7 +100,6 @@ static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 static void dense_models_are_within_five_percent_in_the_mean(void **state)
 {
     (void)state;
-    need_shared("reference/measured");
     double sum = 0;
     int n = 0;
     for (int i = 0; i < rows.n; i++)
@@ -119,7 +115,6 @@ static void dense_models_are_within_five_percent_in_the_mean(void **state)
 static void four_stages_calibrate_the_other_twelve(void **state)
 {
     (void)state;
-    need_shared("reference/measured");
     ek_memory_peak fitted[4], others[12];
     int n_fitted = 0, n_others = 0;
     const ek_job *published = NULL;

@@ -1,7 +1,6 @@
 /* Memory of fully sharded data parallelism: closed forms of what each setting adds, and a published table of runs with
- * PyTorch's FSDP, which is read from ../shared; without it that test is skipped. */
+ * PyTorch's FSDP. */
 #include "input.h"
-#include "skip.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -332,7 +331,9 @@ static void published_runs_with_fsdp_are_predicted(void **state)
     (void)state;
     ek__csv *csv = NULL;
     ek_error err;
-    assert_int_equal(ek__csv_open(need_shared("reference/measured/torchtitan_h100_h200.csv"), &csv, &err), EK_OK);
+    assert_int_equal(
+        ek__csv_open(source_path("tests/data/published/reference/measured/torchtitan_h100_h200.csv"), &csv, &err),
+        EK_OK);
     double sum = 0;
     int n = 0, n_staged = 0;
     for (bool more = true;;) {
