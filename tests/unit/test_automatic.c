@@ -19,7 +19,6 @@
 #include "evenkeel/simulate.h"
 #include "schedule/automatic.h"
 #include "schedule/building_block.h"
-#include "skip.h"
 
 enum { MAX_CELLS = 128 };
 
@@ -361,6 +360,17 @@ static int split(char *line, char **fields, int most)
     return n;
 }
 
+/* What the published planner answered (sail-sg/zero-bubble-pipeline-parallelism). */
+static FILE *open_published(const char *name)
+{
+    const char *root = getenv("EK_SOURCE_ROOT");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/data/published/reference/schedules/%s", root ? root : ".", name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    return file;
+}
+
 static double span_of(const int shape[3], const double times[4], double limit, double weight_share)
 {
     instance x;
@@ -373,14 +383,13 @@ static double span_of(const int shape[3], const double times[4], double limit, d
 static void small_published_cases_are_met(void **state)
 {
     (void)state;
-    FILE *file = fopen(need_shared("reference/schedules/theory_cases.csv"), "r");
-    assert_non_null(file);
+    FILE *file = open_published("theory_cases.csv");
     char line[1024], *f[16];
     int n = 0;
     while (fgets(line, sizeof line, file)) {
         if (strncmp(line, "ZB-heuristic limit=", 19) != 0 || split(line, f, 16) < 10)
             continue;
-        if (n++ % every(7))
+        if (n++ % every(4))
             continue;
         int p = atoi(f[1]), k = f[0][19] - '0';
         double recorded = atof(f[9]);
@@ -390,7 +399,7 @@ static void small_published_cases_are_met(void **state)
             fail_msg("%s p %d m %s: %g, published %g", f[0], p, f[2], got, recorded);
     }
     fclose(file);
-    assert_int_equal(n, 120);
+    assert_int_equal(n, 60);
 }
 
 /* A row of zb_schedule_cases.csv; the limit in activations of a chunk. */
@@ -403,8 +412,7 @@ typedef struct published {
 /* @return the rows that `chunks` and the start of the schedule's name choose */
 static int visit_published(const char *chunks, const char *name, void (*visit)(const published *row, int at))
 {
-    FILE *file = fopen(need_shared("reference/schedules/zb_schedule_cases.csv"), "r");
-    assert_non_null(file);
+    FILE *file = open_published("zb_schedule_cases.csv");
     enum {
         P = 1,
         M = 2,

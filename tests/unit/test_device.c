@@ -427,12 +427,12 @@ static void shipped_curves_meet_the_kernels_they_were_fitted_to(void **state)
         double most;
     } cases[] = {{"A100-PCIe", "a100_pcie.csv", 0.03}, {"B200", "b200.csv", 0.09}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char name[64];
+        char name[128];
         ek_kernel_table *table;
         ek_error err;
         int n, below = 0;
-        snprintf(name, sizeof name, "reference/kernels/%s", cases[i].table);
-        assert_int_equal(ek_kernel_table_read(need_shared(name), NULL, &table, &err), EK_OK);
+        snprintf(name, sizeof name, "tests/data/published/reference/kernels/%s", cases[i].table);
+        assert_int_equal(ek_kernel_table_read(source_path(name), NULL, &table, &err), EK_OK);
         const ek_kernel_row *row = ek_kernel_table_rows(table, &n);
         for (int k = 0; k < n; k++)
             below += fabs(ek__kernel_curve(ek_device_find(cases[i].device), &row[k].kernel) / row[k].seconds - 1) <=

@@ -271,6 +271,7 @@ static void training_files_are_told_for_what_they_are(void **state)
 {
     (void)state;
     assert_true(check_training_files(source_path("examples"), "llama2_13b") >= 6);
+    assert_true(check_training_files(source_path("tests/data/published/reference/configs"), "") >= 11);
 }
 
 /* Many of them have aliases. */
