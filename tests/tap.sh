@@ -1,8 +1,18 @@
 #!/bin/sh
 # Runs a cmocka test and prints its TAP with skipped cases as TAP has them. cmocka 1.1 prints 'not ok N # SKIP name',
-# which a reader of TAP counts as a failure. The exit status is the test's.
+# which a reader of TAP counts as a failure, and no reason; skip_because of unit/skip.h prints the reason on the line
+# before, '# skipped: reason'. Both become 'ok N - name # SKIP reason'. The exit status is the test's.
 #
 #   tests/tap.sh TEST [ARGUMENT...]
 set -u
-status=$({ { "$@"; echo $? >&3; } | sed 's/^not ok \([0-9]*\) # SKIP/ok \1 # SKIP/' >&4; } 3>&1) 4>&1
+join='/^# skipped: /{h;d;}
+/^not ok [0-9]* # SKIP /{
+s/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP/
+G
+s/\n\(# skipped:\)\{0,1\}//
+x
+s/.*//
+x
+}'
+status=$({ { "$@"; echo $? >&3; } | sed "$join" >&4; } 3>&1) 4>&1
 exit "$status"

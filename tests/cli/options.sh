@@ -57,7 +57,7 @@ check 'evenkeel --help lists commands' "$([ -n "$commands" ] || echo 'any comman
 for shell in bash fish zsh; do
     if ! command -v $shell >/dev/null; then
         number=$((number + 1))
-        echo "ok $number # SKIP completion: no $shell here"
+        echo "ok $number - $shell completes # SKIP no $shell here"
         continue
     fi
     check "$shell completes commands" "$(missing_of "$commands" "$("${shell}_completes" '')")"
@@ -118,7 +118,7 @@ if command -v mandoc >/dev/null; then
     fi
 else
     number=$((number + 1))
-    echo "ok $number # SKIP man page: no mandoc here"
+    echo "ok $number - man page: mandoc finds nothing # SKIP no mandoc here"
 fi
 echo "1..$number"
 [ $failed = 0 ]

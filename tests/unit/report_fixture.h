@@ -17,6 +17,7 @@
 #include "evenkeel/cases.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/report.h"
+#include "skip.h"
 
 typedef struct fixture {
     ek_layers layers;
@@ -120,9 +121,7 @@ static inline char *written(const ek_report *report, report_writer whole, case_w
 /** A writer to a full disk says so. */
 static inline void assert_full_disk_reported(const ek_report *report, report_writer whole, case_writer one)
 {
-    FILE *out = fopen("/dev/full", "w");
-    if (!out)
-        skip();
+    FILE *out = need_full_disk();
     ek_error err = {0};
     ek_status status = whole ? whole(report, out, &err) : one(report, 0, out, &err);
     fclose(out);

@@ -1354,17 +1354,7 @@ static void runs_tell_how_much_longer_kernels_take_in_steps(void **state)
 static void measured_runs_are_met_when_left_out(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/reference/measured/korthikanti_tab5.csv", shared ? shared : "");
-    FILE *there = shared ? fopen(path, "r") : NULL;
-    if (!there) {
-        print_message("# skipped: no reference data\n");
-        skip();
-    }
-    fclose(there);
-    snprintf(path, sizeof path, "%s/reference/measured/simumax_b200.csv", shared);
-    const char *const paths[] = {path};
+    const char *const paths[] = {source_path("tests/data/published/reference/measured/simumax_b200.csv")};
     const ek_calibrate_input input = {.path = paths, .n_paths = 1, .holdout = 0.2};
     ek_calibration c;
     ek_error err = {0};

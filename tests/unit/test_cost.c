@@ -9,6 +9,7 @@
 #include "cost/cost_internal.h"
 #include "evenkeel/cost.h"
 #include "model/layer.h"
+#include "trace/text/csv.h"
 
 /* ---- jobs and devices ---- */
 
@@ -366,16 +367,24 @@ typedef struct row {
     double seconds;
 } row;
 
-static bool parse_row(const char *line, row *r)
+static const char *cell(const ek__csv *csv, const char *column)
 {
-    double m;
-    char recompute[32];
-    int n = sscanf(
-        line, "%31[^,],%d,%d,%d,%*d,%*d,%*d,%*d,%*d,%*d,%*d,%d,%d,%*d,%*d,%d,%lf,%*d,%31[^,],%*[^,],%*[^,],%*[^,],%lf",
-        r->model, &r->layers, &r->hidden, &r->heads, &r->p, &r->v, &r->batch, &m, recompute, &r->seconds);
-    r->m = (int)m;
-    r->full = strcmp(recompute, "full") == 0;
-    return n == 10;
+    return ek__csv_cell(csv, ek__csv_column(csv, column, NULL));
+}
+
+static row parse_row(const ek__csv *csv)
+{
+    row r = {.layers = atoi(cell(csv, "layers")),
+             .hidden = atoi(cell(csv, "hidden")),
+             .heads = atoi(cell(csv, "heads")),
+             .p = atoi(cell(csv, "pp")),
+             .v = atoi(cell(csv, "vpp")),
+             .batch = atoi(cell(csv, "micro_batch")),
+             .m = atoi(cell(csv, "num_microbatches")),
+             .full = strcmp(cell(csv, "recompute"), "full") == 0,
+             .seconds = strtod(cell(csv, "step_time_s"), NULL)};
+    snprintf(r.model, sizeof r.model, "%s", cell(csv, "model"));
+    return r;
 }
 
 /* Chunks of equal size, the embedding and the head on the first and the last, through the interleaved schedule; and the
@@ -429,22 +438,18 @@ static double predict(const row *r, const ek_device *device)
 static void measured_steps_are_met_loosely(void **state)
 {
     (void)state;
-    char path[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(path, sizeof path, "%s/reference/measured/korthikanti_tab5.csv", shared ? shared : ".");
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        print_message("# skipped: no %s\n", path);
-        skip();
-    }
-    char line[2048];
+    ek__csv *csv;
+    ek_error err;
     double sum = 0, worst = 0;
     int n = 0;
     const ek_device *device = ek_device_find("A100-80");
-    while (fgets(line, sizeof line, file)) {
-        row r;
-        if (!parse_row(line, &r))
-            continue;
+    assert_int_equal(
+        ek__csv_open(source_path("tests/data/published/reference/measured/korthikanti_tab5.csv"), &csv, &err), EK_OK);
+    for (bool more = true;;) {
+        assert_int_equal(ek__csv_next(csv, &more, &err), EK_OK);
+        if (!more)
+            break;
+        const row r = parse_row(csv);
         double found = predict(&r, device), error = found / r.seconds - 1;
         print_message("# %s, %s: %.2f s, measured %.2f, %+.1f %%\n", r.model, r.full ? "full" : "selective", found,
                       r.seconds, 100 * error);
@@ -452,7 +457,7 @@ static void measured_steps_are_met_loosely(void **state)
         worst = fmax(worst, fabs(error));
         n++;
     }
-    fclose(file);
+    ek__csv_close(csv);
     assert_int_equal(n, 8);
     print_message("# mean %.1f %%, worst %.1f %%\n", 100 * sum / n, 100 * worst);
     assert_true(sum / n < 0.075);

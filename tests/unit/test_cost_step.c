@@ -2,6 +2,7 @@
  * pipeline is the one that the simulator runs; without a pipeline or communication it is a closed form; layers that
  * were priced before give the same figures. */
 #include "configs.h"
+#include "skip.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -230,7 +231,7 @@ static void padding_is_of_no_account(void **state)
     ek_cost_cache_free(cache);
     ek_job_clear(&job);
 #else
-    skip();
+    skip_because("the compiler does not fill padding");
 #endif
 }
 
@@ -737,6 +738,7 @@ int main(void)
         cmocka_unit_test(products_share_casts_and_ranks_cast_parts),
         cmocka_unit_test(norms_without_a_compiler_are_many_operators),
         cmocka_unit_test(asynchronous_products_are_cut),
+        cmocka_unit_test(configurations_of_others_are_among_them),
     };
     return cmocka_run_group_tests(tests, list_configs, NULL);
 }

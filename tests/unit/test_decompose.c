@@ -1,5 +1,6 @@
 /* Decomposition of dry-run peaks: the published figures, a property over random models, and the fit's own report. */
 #include "input.h"
+#include "skip.h"
 
 #include <math.h>
 #include <time.h>
@@ -50,30 +51,6 @@ static void the_published_decompositions_come_out_exactly(void **state)
         assert_true(layers.fit.const_modelled);
         assert_true(layers.fit.condition > 1 && layers.fit.condition < 1000);
         ek_layers_clear(&layers);
-    }
-}
-
-static void the_reference_files_give_the_same_as_the_own_ones(void **state)
-{
-    (void)state;
-    const char *shared = getenv("EK_SHARED");
-    static const char *const pairs[][2] = {{"llama175b_init.yaml", "tests/data/llama175b_init.yaml"},
-                                           {"demo_init.yaml", "tests/data/demo96_init.yaml"}};
-    for (size_t i = 0; i < 2; i++) {
-        char path[2048];
-        size_t size;
-        snprintf(path, sizeof path, "%s/reference/balance/%s", shared ? shared : "", pairs[i][0]);
-        char *text = slurp(path, &size);
-        if (!text)
-            skip();
-        free(text);
-        ek_layers theirs, ours;
-        read_and_decompose(path, &some_times, true, &theirs);
-        read_and_decompose(source_path(pairs[i][1]), &some_times, true, &ours);
-        assert_memory_equal(theirs.body, ours.body, sizeof *ours.body);
-        assert_true(theirs.head.parameter_mb == ours.head.parameter_mb && theirs.const_mb == ours.const_mb);
-        ek_layers_clear(&theirs);
-        ek_layers_clear(&ours);
     }
 }
 
@@ -279,32 +256,44 @@ static void peaks_made_from_random_memory_decompose_back_to_it(void **state)
     assert_true(solved > TRIALS * 9 / 10);
 }
 
-/* Every init file that is shipped, and those of the reference. */
+static void give_back_own_peaks(const char *path)
+{
+    ek_dryrun init;
+    ek_layers layers;
+    ek_error err = {0};
+    if (ek_dryrun_read(path, NULL, &init, &err) ||
+        ek_dryrun_decompose(&init, "model", &some_times, false, &layers, &err))
+        fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
+    check_peaks(&init, &layers);
+    ek_layers_clear(&layers);
+    ek_dryrun_clear(&init);
+}
+
 static void shipped_files_give_their_own_peaks_back(void **state)
 {
     (void)state;
     static const char *const own[] = {"tests/data/llama175b_init.yaml", "tests/data/demo96_init.yaml",
                                       "tests/data/small_init.yaml", "examples/llama175b_init.yaml"};
-    static const char *const theirs[] = {"llama175b_init.yaml", "demo_init.yaml"};
-    const char *shared = getenv("EK_SHARED");
-    for (size_t i = 0; i < 6; i++) {
-        char path[8192];
-        ek_dryrun init;
-        ek_layers layers;
-        ek_error err = {0};
-        snprintf(path, sizeof path, "%s", i < 4 ? source_path(own[i]) : "");
-        if (i >= 4)
-            snprintf(path, sizeof path, "%s/reference/balance/%s", shared ? shared : "", theirs[i - 4]);
-        if (i >= 4 && access(path, R_OK) != 0) {
-            print_message("# %s is not there\n", theirs[i - 4]);
-            continue;
-        }
-        if (ek_dryrun_read(path, NULL, &init, &err) ||
-            ek_dryrun_decompose(&init, "model", &some_times, false, &layers, &err))
-            fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
-        check_peaks(&init, &layers);
-        ek_layers_clear(&layers);
-        ek_dryrun_clear(&init);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        give_back_own_peaks(source_path(own[i]));
+}
+
+static void the_reference_files_give_the_same_as_the_own_ones(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"llama175b_init.yaml", "tests/data/llama175b_init.yaml"},
+                                           {"demo_init.yaml", "tests/data/demo96_init.yaml"}};
+    for (size_t i = 0; i < 2; i++) {
+        char path[2048];
+        snprintf(path, sizeof path, "%s/%s", need_shared("reference/balance"), pairs[i][0]);
+        ek_layers theirs, ours;
+        read_and_decompose(path, &some_times, true, &theirs);
+        read_and_decompose(source_path(pairs[i][1]), &some_times, true, &ours);
+        assert_memory_equal(theirs.body, ours.body, sizeof *ours.body);
+        assert_true(theirs.head.parameter_mb == ours.head.parameter_mb && theirs.const_mb == ours.const_mb);
+        ek_layers_clear(&theirs);
+        ek_layers_clear(&ours);
+        give_back_own_peaks(path);
     }
 }
 

@@ -16,10 +16,11 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/strategies.h"
 #include "paste.h"
+#include "skip.h"
 
 enum { MOST_CONFIGS = 128 };
 static char config[MOST_CONFIGS][1024];
-static int n_configs;
+static int n_configs, n_of_others;
 
 static void list_folder(const char *folder)
 {
@@ -39,20 +40,24 @@ static int by_name(const void *a, const void *b)
 
 static int list_configs(void **state)
 {
-    const char *shared = getenv("EK_SHARED");
-    char folder[1000];
     list_folder(source_path("examples"));
     int n_shipped = n_configs;
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
-    list_folder(folder);
-    if (n_configs == n_shipped)
-        print_message("# no configurations of others here\n");
+    list_folder(shared_path("reference/configs"));
+    n_of_others = n_configs - n_shipped;
     qsort(config, (size_t)n_configs, sizeof config[0], by_name);
     int nth = effort(1, 6), kept = 0;
     for (int i = 0; i < n_configs; i += nth)
         memmove(config[kept++], config[i], sizeof config[i]);
     n_configs = kept;
     return make_top(state);
+}
+
+/* Skipped where they are not there, so that the summary counts it. */
+static void configurations_of_others_are_among_them(void **state)
+{
+    (void)state;
+    need_shared("reference/configs");
+    assert_true(n_of_others >= 29);
 }
 
 static const ek_device *device(void)
@@ -505,6 +510,7 @@ int main(void)
         cmocka_unit_test(recomputation_and_balance_bring_what_the_balancer_finds),
         cmocka_unit_test(what_costs_a_step_is_told),
         cmocka_unit_test(a_job_over_its_limit_is_offered_cheap_measures_first),
+        cmocka_unit_test(configurations_of_others_are_among_them),
     };
     return cmocka_run_group_tests_name("diagnoses of configurations", tests, list_configs, remove_top);
 }

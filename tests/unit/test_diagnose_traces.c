@@ -11,6 +11,7 @@
 
 #include "evenkeel/diagnose.h"
 #include "evenkeel/job.h"
+#include "skip.h"
 #include "trace/rank.h"
 #include "trace_generator.h"
 
@@ -181,14 +182,7 @@ static void no_shipped_trace_that_loses_much_is_called_sound(void **state)
 static void no_reference_trace_that_loses_much_is_called_sound(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char root[4096];
-    snprintf(root, sizeof root, "%s/reference/traces", shared ? shared : "../shared");
-    int n = check_all_below(root);
-    if (n == 0) {
-        print_message("skipped: no reference traces\n");
-        skip();
-    }
+    int n = check_all_below(need_shared("reference/traces"));
     assert_true(n > 20);
 }
 

@@ -6,6 +6,7 @@
 #include "evenkeel/dryrun.h"
 #include "evenkeel/job.h"
 #include "input.h"
+#include "skip.h"
 
 static ek_dryrun_script plain(const char *const *words, int n)
 {
@@ -119,9 +120,7 @@ static void a_full_disk_is_an_error(void **unused)
     (void)unused;
     const char *const words[] = {"train", "x"};
     const ek_dryrun_script script = plain(words, 2);
-    FILE *out = fopen("/dev/full", "w");
-    if (!out)
-        skip();
+    FILE *out = need_full_disk();
     ek_error err;
     assert_int_equal(ek_dryrun_script_write(&script, out, &err), EK_ERR_SYSTEM);
     assert_non_null(strstr(err.message, "cannot be written"));

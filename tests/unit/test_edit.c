@@ -6,6 +6,7 @@
 
 #include "base/edit.h"
 #include "edit_oracle.h"
+#include "skip.h"
 
 /* A path is written with '/' between its keys. */
 typedef struct setting {
@@ -1025,17 +1026,11 @@ static void check_training_file(const char *path, const char *name)
     free(old);
 }
 
-static void training_files_change_only_in_their_settings(void **state)
+static void check_training_files(const char *folder, int least)
 {
-    (void)state;
-    char folder[2048], path[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
+    char path[4096];
     DIR *files = opendir(folder);
-    if (!files) {
-        print_message("# %s is absent\n", folder);
-        skip();
-    }
+    assert_non_null(files);
     int n = 0;
     for (struct dirent *entry; (entry = readdir(files));) {
         const char *dot = strrchr(entry->d_name, '.');
@@ -1047,7 +1042,21 @@ static void training_files_change_only_in_their_settings(void **state)
     }
     closedir(files);
     print_message("# %d training files\n", n);
-    assert_true(n >= 30);
+    assert_true(n >= least);
+}
+
+static void training_files_change_only_in_their_settings(void **state)
+{
+    (void)state;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", source_path("tests/data/published/reference/configs"));
+    check_training_files(folder, 11);
+}
+
+static void training_files_of_others_change_only_in_their_settings(void **state)
+{
+    (void)state;
+    check_training_files(need_shared("reference/configs"), 30);
 }
 
 int main(void)
@@ -1063,6 +1072,7 @@ int main(void)
         cmocka_unit_test(a_file_is_opened_by_its_path),
         cmocka_unit_test(random_files_change_only_where_they_should),
         cmocka_unit_test(training_files_change_only_in_their_settings),
+        cmocka_unit_test(training_files_of_others_change_only_in_their_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

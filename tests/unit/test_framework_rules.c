@@ -2,6 +2,7 @@
  * micro-batches a pipeline takes, who shares the optimizer's states. Each is checked against the rule written down a
  * second time here, from the framework's source, or against another job that must hold the same. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -211,17 +212,11 @@ static int ring_of_published(const char *text)
     return fit;
 }
 
-static void ring_attention_of_published_files(void **state)
+static void check_rings(const char *folder, int least)
 {
-    (void)state;
-    char folder[4096], path[4400];
-    const char *root = getenv("EK_SHARED");
-    snprintf(folder, sizeof folder, "%s/reference/configs", root ? root : "");
+    char path[4400];
     DIR *dir = opendir(folder);
-    if (!dir) {
-        print_message("skipped: no published files beside the sources\n");
-        skip();
-    }
+    assert_non_null(dir);
     int n = 0;
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name), size;
@@ -234,7 +229,21 @@ static void ring_attention_of_published_files(void **state)
     }
     closedir(dir);
     print_message("%d files\n", n);
-    assert_true(n >= 15);
+    assert_true(n >= least);
+}
+
+static void ring_attention_of_public_models(void **state)
+{
+    (void)state;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", source_path("tests/data/published/reference/configs"));
+    check_rings(folder, 8);
+}
+
+static void ring_attention_of_published_files(void **state)
+{
+    (void)state;
+    check_rings(need_shared("reference/configs"), 15);
 }
 
 /* ---- lengths of sequences ---- */
@@ -591,6 +600,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_are_those_the_model_builds),
         cmocka_unit_test(ring_attention_takes_off_the_masks_bytes),
+        cmocka_unit_test(ring_attention_of_public_models),
         cmocka_unit_test(ring_attention_of_published_files),
         cmocka_unit_test(a_missing_length_is_supplied),
         cmocka_unit_test(fewer_micro_batches_than_stages_are_run),

@@ -1,6 +1,7 @@
 /* The init file: every shorthand of its lists, rounds, times and profiling, and what it leaves unset. What is refused
  * stands in tests/data/bad/init. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -265,16 +266,19 @@ static int check_training_files(const char *folder, const char *beginning)
     return n;
 }
 
-/* All that are shipped, and those of the reference, many of which have aliases. */
+/* All that are shipped. */
 static void training_files_are_told_for_what_they_are(void **state)
 {
     (void)state;
-    char folder[4200];
-    const char *shared = getenv("EK_SHARED");
     assert_true(check_training_files(source_path("examples"), "llama2_13b") >= 6);
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
-    int n = check_training_files(folder, "");
-    print_message("# %d of the reference\n", n);
+    assert_true(check_training_files(source_path("tests/data/published/reference/configs"), "") >= 11);
+}
+
+/* Many of them have aliases. */
+static void training_files_of_others_are_told_for_what_they_are(void **state)
+{
+    (void)state;
+    assert_true(check_training_files(need_shared("reference/configs"), "") >= 29);
 }
 
 int main(void)
@@ -286,6 +290,7 @@ int main(void)
         cmocka_unit_test(missing_times_stay_nan_and_profiling_is_remembered),
         cmocka_unit_test(the_newest_form_says_the_pipeline_too),
         cmocka_unit_test(training_files_are_told_for_what_they_are),
+        cmocka_unit_test(training_files_of_others_are_told_for_what_they_are),
         cmocka_unit_test(json_will_do_for_an_init_file),
         cmocka_unit_test(outputs_stay_untouched_on_failure_and_clear_takes_zeros),
     };

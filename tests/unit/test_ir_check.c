@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "evenkeel/ir.h"
 #include "ir_generator.h"
+#include "skip.h"
 
 static void read_graph(const char *path, ek_ir **ir)
 {
@@ -378,14 +379,9 @@ static void ring_traffic_is_that_of_a_ring_played(void **state)
 
 static void read_published(const char *name, ek_ir **ir, ek_ir_report *report)
 {
-    char path[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(path, sizeof path, "%s/reference/ir/%s", shared ? shared : "", name);
-    if (!shared || access(path, R_OK) != 0) {
-        print_message("EK_SHARED names no folder with %s: skipped\n", name);
-        skip();
-    }
-    read_graph(path, ir);
+    char path[256];
+    snprintf(path, sizeof path, "reference/ir/%s", name);
+    read_graph(need_shared(path), ir);
     check_graph(*ir, NULL, report);
 }
 

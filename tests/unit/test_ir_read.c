@@ -3,6 +3,7 @@
  * several releases; a slow count of lines that begin a node; a node's own bytes read again; the generator. */
 #include "input.h"
 #include "ir_generator.h"
+#include "skip.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -654,13 +655,12 @@ static void check_sources(const ek_ir *ir)
 
 /* ---- samples ---- */
 
-static const char *shared_path(const char *file)
+/* The sample's path, good until the next one. */
+static const char *need_sample(const char *file)
 {
-    static char path[4096];
-    const char *shared = getenv("EK_SHARED");
-    if (shared)
-        snprintf(path, sizeof path, "%s/reference/ir/%s", shared, file);
-    return shared && access(path, R_OK) == 0 ? path : NULL;
+    char name[512];
+    snprintf(name, sizeof name, "reference/ir/%s", file);
+    return need_shared(name);
 }
 
 static void no_node_of_the_samples_is_lost(void **state)
@@ -668,11 +668,8 @@ static void no_node_of_the_samples_is_lost(void **state)
     (void)state;
     size_t size;
     int n_files = 0;
-    char *manifest = shared_path("MANIFEST.csv") ? slurp(shared_path("MANIFEST.csv"), &size) : NULL;
-    if (!manifest) {
-        print_message("# skipped: there is no shared/reference/ir\n");
-        skip();
-    }
+    char *manifest = slurp(need_sample("MANIFEST.csv"), &size);
+    assert_non_null(manifest);
     for (char *line = strchr(manifest, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
         char file[256];
         int nodes = -1;
@@ -687,11 +684,11 @@ static void no_node_of_the_samples_is_lost(void **state)
         /* its count leaves out "%1 : Tensor(F32)[3, 8] = ..." */
         if (strcmp(file, "r1_9__mindir__13.ir") == 0)
             nodes++;
-        ek_ir *ir = read_file(shared_path(file), &s);
+        ek_ir *ir = read_file(need_sample(file), &s);
         if (ir->n_operators != (uint32_t)nodes)
             fail_msg("%s: %u operators, %d expected", file, ir->n_operators, nodes);
         size_t n_text = 0;
-        char *text = slurp(shared_path(file), &n_text);
+        char *text = slurp(need_sample(file), &n_text);
         assert_non_null(text);
         assert_int_equal(ir->n_nodes, count_starts(text, n_text));
         check_sources(ir);
@@ -715,11 +712,7 @@ static void near_duplicates_give_the_same_graph(void **state)
     for (size_t i = 0; i < 3; i++)
         for (int k = 0; k < 2; k++) {
             said s = {0};
-            if (!shared_path(pairs[i][k])) {
-                print_message("# skipped: there is no shared/reference/ir\n");
-                skip();
-            }
-            ek_ir *ir = read_file(shared_path(pairs[i][k]), &s);
+            ek_ir *ir = read_file(need_sample(pairs[i][k]), &s);
             /* in 2.6 a bracket is missing, which is told */
             for (uint32_t n = 0; n < ir->n_nodes; n++)
                 ir->node[n].flags &= ~(uint32_t)EK_IR_DAMAGED;
@@ -738,12 +731,7 @@ static void the_damaged_sample_is_told_in_detail(void **state)
         "5:165: warning: 'hcel_world_group'",        "5:192: warning: '164(0)' of 'fusion'",
         "5:271: warning: '164(0)' of 'index'",       "'{' is missing behind 'cnode_attrs:'"};
     said s = {0};
-    const char *path = shared_path("perf_guide_2_4__llama_wo_allreduce.ir");
-    if (!path) {
-        print_message("# skipped: there is no shared/reference/ir\n");
-        skip();
-    }
-    ek_ir *ir = read_file(path, &s);
+    ek_ir *ir = read_file(need_sample("perf_guide_2_4__llama_wo_allreduce.ir"), &s);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         assert_non_null(strstr(s.text, told[i]));
     assert_int_equal(ir->n_nodes, 2);

@@ -1048,6 +1048,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
         cmocka_unit_test(the_written_file_has_the_ending_of_its_kind),
         cmocka_unit_test(a_file_is_written_to_a_stream),
+        cmocka_unit_test(configurations_of_others_are_among_them),
     };
     return cmocka_run_group_tests_name("job write", tests, list_more, remove_top);
 }

@@ -14,6 +14,7 @@
 #include "lint/rules.h"
 #include "no_memory.h"
 #include "report/writers.h"
+#include "skip.h"
 
 /* ---- memory that runs out ---- */
 
@@ -885,18 +886,11 @@ static void the_document_says_what_the_table_says(void **state)
     free(text);
 }
 
-static void shipped_training_files_have_no_errors(void **state)
+static void expect_no_errors(const char *configs, int least)
 {
-    (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char configs[2048], path[4096];
-    snprintf(configs, sizeof configs, "%s/reference/configs", shared ? shared : "");
-    DIR *dir = shared ? opendir(configs) : NULL;
-    if (!dir) {
-        print_message("skipped: no shared files\n");
-        skip();
-        return;
-    }
+    char path[4096];
+    DIR *dir = opendir(configs);
+    assert_non_null(dir);
     int n_read = 0;
     for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (!strstr(e->d_name, ".yaml"))
@@ -911,7 +905,21 @@ static void shipped_training_files_have_no_errors(void **state)
         n_read++;
     }
     closedir(dir);
-    assert_true(n_read >= 29);
+    assert_true(n_read >= least);
+}
+
+static void training_files_of_public_models_have_no_errors(void **state)
+{
+    (void)state;
+    char configs[4096];
+    snprintf(configs, sizeof configs, "%s", source_path("tests/data/published/reference/configs"));
+    expect_no_errors(configs, 11);
+}
+
+static void training_files_of_others_have_no_errors(void **state)
+{
+    (void)state;
+    expect_no_errors(need_shared("reference/configs"), 29);
 }
 
 int main(void)
@@ -935,7 +943,8 @@ int main(void)
         cmocka_unit_test(figures_are_those_of_the_other_commands),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(the_document_says_what_the_table_says),
-        cmocka_unit_test(shipped_training_files_have_no_errors),
+        cmocka_unit_test(training_files_of_public_models_have_no_errors),
+        cmocka_unit_test(training_files_of_others_have_no_errors),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -3,6 +3,7 @@
  */
 #include "evenkeel/memory.h"
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -138,18 +139,21 @@ static void examples_tell_what_brute_force_finds(void **state)
     assert_true(told > 10);
 }
 
+static void files_of_public_models_tell_what_brute_force_finds(void **state)
+{
+    (void)state;
+    int told = 0;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", source_path("tests/data/published/reference/configs"));
+    assert_true(compare_folder(folder, &told) >= 11);
+    assert_true(told > 5);
+}
+
 static void reference_files_tell_what_brute_force_finds(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char folder[4096];
     int told = 0;
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
-    if (!shared || access(folder, R_OK) != 0) {
-        print_message("EK_SHARED names no folder: skipped\n");
-        skip();
-    }
-    assert_true(compare_folder(folder, &told) >= 25);
+    assert_true(compare_folder(need_shared("reference/configs"), &told) >= 25);
     assert_true(told > 25);
 }
 
@@ -222,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_the_user_set_is_assumed_no_more),
         cmocka_unit_test(without_a_limit_there_is_no_verdict_to_change),
         cmocka_unit_test(examples_tell_what_brute_force_finds),
+        cmocka_unit_test(files_of_public_models_tell_what_brute_force_finds),
         cmocka_unit_test(reference_files_tell_what_brute_force_finds),
     };
     return cmocka_run_group_tests_name("memory assumptions", tests, NULL, NULL);

@@ -487,39 +487,14 @@ static void make_measured(ek_job *job, bool v3, int *lists)
     job->schedule = ek_schedule_find("1f1b");
 }
 
-/* Allocated bytes of the first and the last stage: MiB of the rank with the least and the most. */
-static bool parse_measured(const char *line, const char *model, double peaks[2])
-{
-    if (strncmp(line, model, strlen(model)) != 0)
-        return false;
-    for (int column = 0; column < 28 && line; column++)
-        line = strchr(line, ',') ? strchr(line, ',') + 1 : NULL;
-    return line && sscanf(line, "%lf,%lf", &peaks[0], &peaks[1]) == 2;
-}
-
-static bool find_measured(const char *model, double peaks[2])
-{
-    char path[4096], line[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(path, sizeof path, "%s/reference/measured/simumax_b200.csv", shared ? shared : ".");
-    FILE *file = fopen(path, "r");
-    bool found = false;
-    while (file && !found && fgets(line, sizeof line, file))
-        found = parse_measured(line, model, peaks);
-    if (file)
-        fclose(file);
-    return found;
-}
-
+/* SimuMax 1.2, docs/b200: 4 layers of each on 8 devices, d4 p2 e4, sequences of 4096. MiB allocated by the ranks with
+ * the least, which are those of the first stage, and with the most. */
 static void measured_peaks_are_met(void **state)
 {
     (void)state;
+    static const double measured[2][2] = {{32342.3, 45775.8}, {72948.1, 116737.9}};
     for (int v3 = 0; v3 < 2; v3++) {
-        double peaks[2] = {1, 1};
-        if (!find_measured(v3 ? "deepseekv3" : "deepseekv2", peaks)) {
-            print_message("# skipped: no measured peaks\n");
-            skip();
-        }
+        const double *peaks = measured[v3];
         ek_job job;
         int lists[8] = {0};
         make_measured(&job, v3, lists);

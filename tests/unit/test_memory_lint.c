@@ -2,6 +2,7 @@
  * files as they are shipped raise them only where they are true. */
 #include "evenkeel/memory.h"
 #include "memory_job.h"
+#include "skip.h"
 
 #include <dirent.h>
 
@@ -238,15 +239,10 @@ static void shipped_files_are_warned_of_only_what_is_true(void **state)
 {
     (void)state;
     static heard h;
-    const char *shared = getenv("EK_SHARED");
-    char folder[2048], path[4096];
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
-    DIR *dir = shared ? opendir(folder) : NULL;
-    if (!dir) {
-        print_message("skipped: no shared files\n");
-        skip();
-        return;
-    }
+    char path[4096];
+    const char *folder = need_shared("reference/configs");
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
     int n_read = 0;
     for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (!strstr(e->d_name, ".yaml"))

@@ -1,6 +1,7 @@
-/* Predictions against published figures and shipped training files, all of them read from the folder that EK_SHARED
- * names; without it these tests are skipped. */
+/* Predictions against published figures, in tables of tests/data/published that name their sources, and against the
+ * limits of training files that others ship. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -10,16 +11,12 @@
 #include "evenkeel/memory.h"
 
 static measured_rows rows;
-static const char *shared;
 
 static int read_rows(void **state)
 {
     (void)state;
     ek_error err;
-    shared = getenv("EK_SHARED");
-    if (shared && access(shared, R_OK) != 0)
-        shared = NULL;
-    if (measured_read(shared, &rows, &err))
+    if (measured_read(source_path("tests/data/published"), &rows, &err))
         fail_msg("%s:%d: %s", err.file, err.line, err.message);
     return 0;
 }
@@ -29,14 +26,6 @@ static int clear_rows(void **state)
     (void)state;
     measured_clear(&rows);
     return 0;
-}
-
-static void need_shared(void)
-{
-    if (!shared) {
-        print_message("EK_SHARED names no folder: skipped\n");
-        skip();
-    }
 }
 
 static double predict(const measured_row *row)
@@ -53,7 +42,6 @@ static double predict(const measured_row *row)
 static void the_published_dry_run_is_predicted_stage_by_stage(void **state)
 {
     (void)state;
-    need_shared();
     double sum = 0;
     int n = 0;
     for (int i = 0; i < rows.n; i++) {
@@ -73,7 +61,6 @@ static void the_published_dry_run_is_predicted_stage_by_stage(void **state)
 static void dry_runs_and_real_runs_are_within_five_percent(void **state)
 {
     (void)state;
-    need_shared();
     int n = 0;
     for (int i = 0; i < rows.n; i++) {
         if (rows.row[i].table != MEASURED_PAIRS)
@@ -91,7 +78,6 @@ static void dry_runs_and_real_runs_are_within_five_percent(void **state)
 static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 {
     (void)state;
-    need_shared();
     double sum[2] = {0}, worst[2] = {0};
     int n[2] = {0};
     for (int i = 0; i < rows.n; i++) {
@@ -114,7 +100,6 @@ static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 static void dense_models_are_within_five_percent_in_the_mean(void **state)
 {
     (void)state;
-    need_shared();
     double sum = 0;
     int n = 0;
     for (int i = 0; i < rows.n; i++)
@@ -130,7 +115,6 @@ static void dense_models_are_within_five_percent_in_the_mean(void **state)
 static void four_stages_calibrate_the_other_twelve(void **state)
 {
     (void)state;
-    need_shared();
     ek_memory_peak fitted[4], others[12];
     int n_fitted = 0, n_others = 0;
     const ek_job *published = NULL;
@@ -166,9 +150,8 @@ static void four_stages_calibrate_the_other_twelve(void **state)
 static void every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key(void **state)
 {
     (void)state;
-    need_shared();
-    char folder[1024], path[2048];
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared);
+    char path[2048];
+    const char *folder = need_shared("reference/configs");
     DIR *dir = opendir(folder);
     assert_non_null(dir);
     int n_read = 0, n_refused = 0, n_over = 0;

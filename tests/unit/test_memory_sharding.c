@@ -1,5 +1,5 @@
 /* Memory of fully sharded data parallelism: closed forms of what each setting adds, and a published table of runs with
- * PyTorch's FSDP, which is read from the folder that EK_SHARED names; without it that test is skipped. */
+ * PyTorch's FSDP. */
 #include "input.h"
 
 #include <math.h>
@@ -329,16 +329,11 @@ static ek_job run_of(const ek__csv *csv)
 static void published_runs_with_fsdp_are_predicted(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char path[1024];
     ek__csv *csv = NULL;
     ek_error err;
-    snprintf(path, sizeof path, "%s/reference/measured/torchtitan_h100_h200.csv", shared ? shared : "");
-    if (!shared || access(path, R_OK) != 0) {
-        print_message("EK_SHARED names no folder with the table: skipped\n");
-        skip();
-    }
-    assert_int_equal(ek__csv_open(path, &csv, &err), EK_OK);
+    assert_int_equal(
+        ek__csv_open(source_path("tests/data/published/reference/measured/torchtitan_h100_h200.csv"), &csv, &err),
+        EK_OK);
     double sum = 0;
     int n = 0, n_staged = 0;
     for (bool more = true;;) {

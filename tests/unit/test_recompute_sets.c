@@ -577,6 +577,7 @@ int main(void)
         {"other frameworks are told, too", other_frameworks_are_told_too, NULL, NULL, NULL},
         {"what is offered leaves the least area", what_is_offered_leaves_the_least, NULL, NULL, NULL},
         {"modules and policies are choices", modules_and_policies_are_choices, NULL, NULL, NULL},
+        cmocka_unit_test(configurations_of_others_are_among_them),
     };
     return cmocka_run_group_tests_name("recompute sets", tests, make_top, remove_top);
 }

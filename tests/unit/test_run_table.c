@@ -2,6 +2,7 @@
  * place, shapes of public models against their published parameters, and the published tables, whose parameters and
  * devices must be those of the jobs that are made of them. */
 #include "input.h"
+#include "skip.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -513,10 +514,21 @@ static void public_models_have_their_parameters(void **state)
 
 /* ---- the published tables ---- */
 
-static const struct {
+typedef struct table {
     const char *file;
     int rows, jobs, counted; /* rows; with a job; of these measured and not suspect */
-} published[] = {
+} table;
+
+/* tests/data/published */
+static const table published[] = {
+    {"korthikanti_tab5.csv", 8, 8, 8},
+    {"megatron_sc21_table1.csv", 10, 10, 10},
+    {"simumax_b200.csv", 22, 22, 22},
+    {"torchtitan_h100_h200.csv", 16, 16, 16},
+};
+
+/* ../shared */
+static const table others[] = {
     {"korthikanti_tab5.csv", 8, 8, 8},
     {"vtrain_a100_sample150.csv", 150, 150, 150},
     {"vtrain_a100_multi33.csv", 33, 33, 33},
@@ -540,20 +552,14 @@ static void check_parameters(const char *file, const ek_measured_run *run)
         fail_msg("%s:%d: the job has %g parameters, the table says %g", file, run->origin.line, all, run->parameters);
 }
 
-static void published_tables_are_read(void **state)
+static void check_tables(const char *folder, const table *tables, size_t n)
 {
-    (void)state;
-    char path[1024];
-    const char *shared = getenv("EK_SHARED");
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+    for (size_t i = 0; i < n; i++) {
+        char path[4096];
         ek_measured_runs runs;
         ek_error err = {0};
         int jobs = 0, counted = 0;
-        snprintf(path, sizeof path, "%s/reference/measured/%s", shared ? shared : "", published[i].file);
-        if (access(path, R_OK) != 0) {
-            print_message("skipped: %s is not there\n", path);
-            skip();
-        }
+        snprintf(path, sizeof path, "%s/%s", folder, tables[i].file);
         if (ek_run_table_read(path, NULL, &runs, &err) != EK_OK)
             fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
         for (int k = 0; k < runs.n; k++) {
@@ -565,12 +571,25 @@ static void published_tables_are_read(void **state)
                 continue;
             assert_int_equal(run->n_devices, p->data * p->tensor * p->pipeline * p->context);
             assert_non_null(run->group);
-            check_parameters(published[i].file, run);
+            check_parameters(tables[i].file, run);
         }
-        if (runs.n != published[i].rows || jobs != published[i].jobs || counted != published[i].counted)
-            fail_msg("%s: %d rows, %d with a job, %d that count", published[i].file, runs.n, jobs, counted);
+        if (runs.n != tables[i].rows || jobs != tables[i].jobs || counted != tables[i].counted)
+            fail_msg("%s: %d rows, %d with a job, %d that count", tables[i].file, runs.n, jobs, counted);
         ek_measured_runs_clear(&runs);
     }
+}
+
+static void published_tables_are_read(void **state)
+{
+    (void)state;
+    check_tables(source_path("tests/data/published/reference/measured"), published,
+                 sizeof published / sizeof *published);
+}
+
+static void collected_tables_are_read(void **state)
+{
+    (void)state;
+    check_tables(need_shared("reference/measured"), others, sizeof others / sizeof *others);
 }
 
 int main(void)
@@ -594,6 +613,7 @@ int main(void)
         cmocka_unit_test(hardware_is_found_by_words),
         cmocka_unit_test(public_models_have_their_parameters),
         cmocka_unit_test(published_tables_are_read),
+        cmocka_unit_test(collected_tables_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

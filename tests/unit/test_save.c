@@ -1,6 +1,7 @@
 /* Files that appear whole or not at all: what is on the disk when, what a failure leaves, what a signal handler
  * removes. tests/cli/outputs.sh tries the same through the commands. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -198,7 +199,7 @@ static void bits_of_a_group_that_is_lost_are_lost(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip(); /* only root can make such a file */
+        skip_because("only root can make a file of another user");
     assert_int_equal(chmod(top, 0777), 0);
     assert_int_equal(chown(target, 12345, 23456), 0);
     assert_int_equal(chmod(target, 0666 & ~0002), 0); /* the others may read */

@@ -183,6 +183,7 @@ int main(void)
         cmocka_unit_test(a_measure_is_what_its_setting_is),
         cmocka_unit_test(measures_that_make_a_job_fit_are_what_their_settings_are),
         cmocka_unit_test(a_remedy_is_what_its_setting_is),
+        cmocka_unit_test(configurations_of_others_are_among_them),
     };
     return cmocka_run_group_tests_name("settings pasted", tests, list_all, remove_top);
 }

@@ -450,6 +450,7 @@ int main(void)
         cmocka_unit_test(large_parts_of_the_step_are_named),
         cmocka_unit_test(degrees_are_compared_with_their_traffic),
         cmocka_unit_test(measures_are_what_their_arguments_are),
+        cmocka_unit_test(configurations_of_others_are_among_them),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

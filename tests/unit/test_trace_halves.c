@@ -1,5 +1,6 @@
 /* Events that are written as two, a beginning and an end ("ph" B and E). Oracle: the reference traces, whose complete
  * events are rewritten as halves and must give the same figures, all of them. */
+#include "skip.h"
 #include "tree.h"
 
 #include <ftw.h>
@@ -311,13 +312,7 @@ static int visit(const char *path, const struct stat *about, int type, struct FT
 static void reference_traces_say_the_same_as_halves(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/reference/traces", shared ? shared : "../shared");
-    if (access(path, R_OK) != 0) {
-        print_message("skipped: no reference traces\n");
-        skip();
-    }
+    const char *path = need_shared("reference/traces");
     assert_int_equal(nftw(path, visit, 16, FTW_PHYS), 0);
     print_message("# %zu events of %zu traces as halves\n", n_halved, n_files);
     assert_true(n_files > 0 && n_halved > 1000);

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "evenkeel/layers.h"
+#include "skip.h"
 #include "trace/analyse/analysis.h"
 #include "trace_generator.h"
 
@@ -545,22 +546,17 @@ static void damaged_names_and_times_do_no_harm(void **state)
 
 /* ---- published traces with known truth ---- */
 
-static const char *shared_path(const char *name)
+static const char *need_trace(const char *name)
 {
-    static char path[4096];
-    const char *shared = getenv("EK_SHARED");
-    snprintf(path, sizeof path, "%s/reference/traces/%s", shared ? shared : "../shared", name);
-    if (access(path, R_OK) != 0) {
-        print_message("# %s is absent, so this is skipped\n", path);
-        skip();
-    }
-    return path;
+    char path[512];
+    snprintf(path, sizeof path, "reference/traces/%s", name);
+    return need_shared(path);
 }
 
 static json_t *load_expected(void)
 {
     json_error_t error;
-    json_t *root = json_load_file(shared_path("expected.json"), 0, &error);
+    json_t *root = json_load_file(need_trace("expected.json"), 0, &error);
     if (!root)
         fail_msg("%s:%d: %s", error.source, error.line, error.text);
     return root;
@@ -670,7 +666,7 @@ static void published_stages_give_their_truth(void **state)
             char name[128];
             one_rank r;
             snprintf(name, sizeof name, "synthetic/pp_recompute/trace_view_stage%d.json", s);
-            read_marked(shared_path(name), found ? NULL : &named, 1, &r);
+            read_marked(need_trace(name), found ? NULL : &named, 1, &r);
             snprintf(name, sizeof name, "synthetic.pp_recompute.stage%d.layer_times", s);
             check_published_stage(&r.rank.layers, json_object_get(find_case(root, name), "expected"));
             ek__pool_free(r.rank.pool);
@@ -682,7 +678,7 @@ static void published_scopes_give_the_backward_pass(void **state)
 {
     (void)state;
     one_rank r;
-    read_marked(shared_path("synthetic/scope_pp/trace_view0.json"), NULL, 0, &r);
+    read_marked(need_trace("synthetic/scope_pp/trace_view0.json"), NULL, 0, &r);
     assert_string_equal(r.rank.layers.source, "scope_layer");
     const ek_trace_layer *l = find_layer(&r.rank.layers, "0-LLamaDecodeLayer");
     assert_non_null(l);
@@ -712,7 +708,7 @@ static void check_sapp(json_t *root, const char *name, json_t *expected, const c
     (void)root;
     run.pool = ek__pool_new();
     for (int i = 0; i < 2; i++)
-        source[i].path = ek__pool_format(run.pool, "%s", shared_path(file[i]));
+        source[i].path = ek__pool_format(run.pool, "%s", need_trace(file[i]));
     if (ek__trace_sapp(options, &run, &err))
         fail_msg("%s: %s", name, err.message);
     assert_int_equal(run.sapp.counted_steps, json_integer_value(json_object_get(expected, "counted_steps")));

@@ -7,6 +7,7 @@
 #include "evenkeel/view.h"
 #include "input.h"
 #include "report/writers.h"
+#include "skip.h"
 #include "view/view.h"
 
 #include <dirent.h>
@@ -322,20 +323,10 @@ static void check_waits(const ek_trace_run *run)
 
 /* ---- the tests ---- */
 
-static void every_run_has_one_step_and_one_unknown(void **state)
+/* All that were found. */
+static void check_found(int least_steps)
 {
-    (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char folder[4096];
     int n_read = 0, n_steps = 0, n_figures = 0;
-    snprintf(folder, sizeof folder, "%s/reference/traces", shared ? shared : "../shared");
-    find_runs(folder, 0);
-    if (n_found == 0)
-        print_message("# no reference/traces in $EK_SHARED: only the examples are looked at\n");
-    find_runs(source_path("examples/trace"), 0);
-    find_runs(source_path("examples/run"), 0);
-    keep(source_path("examples/trace"));
-    keep(source_path("examples/run/profile"));
     for (int i = 0; i < n_found; i++) {
         static const ek_trace_options options = {.n_threads = 1};
         const char *paths[] = {path = found[i]};
@@ -353,8 +344,26 @@ static void every_run_has_one_step_and_one_unknown(void **state)
         }
         free(found[i]);
     }
+    n_found = 0;
     print_message("# %d runs, %d with a step, %d figures compared\n", n_read, n_steps, n_figures);
-    assert_true(n_steps >= 4);
+    assert_true(n_steps >= least_steps);
+}
+
+static void every_run_has_one_step_and_one_unknown(void **state)
+{
+    (void)state;
+    find_runs(source_path("examples/trace"), 0);
+    find_runs(source_path("examples/run"), 0);
+    keep(source_path("examples/trace"));
+    keep(source_path("examples/run/profile"));
+    check_found(4);
+}
+
+static void every_run_of_others_has_one_step_and_one_unknown(void **state)
+{
+    (void)state;
+    find_runs(need_shared("reference/traces"), 0);
+    check_found(20);
 }
 
 static void a_step_lasts_until_the_next_one_begins(void **state)
@@ -437,6 +446,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_lasts_until_the_next_one_begins),
         cmocka_unit_test(every_run_has_one_step_and_one_unknown),
+        cmocka_unit_test(every_run_of_others_has_one_step_and_one_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Receives and sends of steps that only tables tell. Oracles: occupancy of a grid of microseconds for random lists, and
  * the reference traces with a pipeline, whose events are written as tables and must give the trace's own figures. */
+#include "skip.h"
 #include "tree.h"
 
 #include <inttypes.h>
@@ -404,10 +405,7 @@ static void compare_with_trace(const char *path, bool split)
     char *text = slurp(path, &size);
     json_t *events = text ? json_loadb(text, size, 0, NULL) : NULL;
     free(text);
-    if (!events) {
-        print_message("skipped: %s is not there\n", path);
-        return;
-    }
+    assert_non_null(events);
     read_run(path);
     write_events(events, split);
     json_decref(events);
@@ -435,16 +433,13 @@ static void compare_with_trace(const char *path, bool split)
 static void reference_pipelines_say_the_same_as_tables(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
     static const char *const traces[] = {"trace_view_stage0.json", "trace_view_stage1.json"};
-    for (size_t i = 0; shared && i < sizeof traces / sizeof *traces; i++)
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
         for (int split = 0; split < 2; split++) {
             char path[4096];
-            snprintf(path, sizeof path, "%s/reference/traces/synthetic/pp_recompute/%s", shared, traces[i]);
+            snprintf(path, sizeof path, "%s/%s", need_shared("reference/traces/synthetic/pp_recompute"), traces[i]);
             compare_with_trace(path, split);
         }
-    if (!shared)
-        skip();
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_top, remove_top)

@@ -3,6 +3,7 @@
  * producers, from other public tools, from exact arithmetic or from the generators of the synthetic files. Skips where
  * the folder is not there. */
 #include "input.h"
+#include "skip.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -415,8 +416,8 @@ static void a_kind_agrees_with_the_reference(void **state)
     size_t i;
     json_t *spec;
     if (!reference) {
-        print_message("# no reference/traces in $EK_SHARED: %s is not compared\n", kind);
-        skip();
+        need_shared("reference/traces/expected.json");
+        fail_msg("%s/expected.json is no JSON", folder);
     }
     json_array_foreach(member(reference, "cases"), i,
                        spec) if (strcmp(json_string_value(member(spec, "command_kind")), kind) == 0)
@@ -435,7 +436,7 @@ static void no_kind_is_unknown(void **state)
     size_t i;
     json_t *spec;
     if (!reference)
-        skip();
+        need_shared("reference/traces/expected.json");
     json_array_foreach(member(reference, "cases"), i, spec)
     {
         const char *kind = json_string_value(member(spec, "command_kind"));
@@ -451,9 +452,8 @@ static void no_kind_is_unknown(void **state)
 int main(void)
 {
     char path[5000];
-    const char *shared = getenv("EK_SHARED");
     struct CMUnitTest tests[N_KINDS + 1];
-    snprintf(folder, sizeof folder, "%s/reference/traces", shared ? shared : "../shared");
+    snprintf(folder, sizeof folder, "%s", shared_path("reference/traces"));
     snprintf(path, sizeof path, "%s/expected.json", folder);
     reference = json_load_file(path, 0, NULL);
     for (int i = 0; i < N_KINDS; i++)

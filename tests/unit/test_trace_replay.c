@@ -2,6 +2,7 @@
  * trace alone decides, with the names and tolerances that stand there. The reference is not part of the project; the
  * test skips, saying so, where it is absent. */
 #include "input.h"
+#include "skip.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -426,8 +427,8 @@ static int run_cases(const char *kind, checker *run)
 
 static void run_kind(const char *kind, checker *run, int least)
 {
-    if (!reference)
-        skip();
+    need_shared("reference/traces/expected.json");
+    assert_non_null(reference);
     n_wrong = 0;
     int n = run_cases(kind, run);
     assert_true(n >= least);
@@ -452,14 +453,11 @@ KIND(data_loading, check_data, 10)
 
 int main(void)
 {
-    const char *shared = getenv("EK_SHARED");
-    snprintf(folder, sizeof folder, "%s/reference/traces", shared ? shared : "../shared");
+    snprintf(folder, sizeof folder, "%s", shared_path("reference/traces"));
     char path[8192];
     snprintf(path, sizeof path, "%s/expected.json", folder);
     if (access(path, R_OK) == 0)
         reference = json_load_file(path, 0, NULL);
-    else
-        print_message("# SKIP: %s is not there\n", path);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(event_counts_is_as_expected),     cmocka_unit_test(step_breakdown_is_as_expected),
         cmocka_unit_test(device_breakdown_is_as_expected), cmocka_unit_test(idle_attribution_is_as_expected),

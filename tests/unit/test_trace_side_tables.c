@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "assert_close.h"
+#include "skip.h"
 #include "trace/analyse/analysis.h"
 #include "trace/events/largest.h"
 #include "trace/events/memory_curve.h"
@@ -1131,7 +1132,7 @@ static void check_case(const char *kind, reading *r, size_t n, json_t *expected)
 }
 
 /* Read the files of a case: into one rank, but hccl_raw's into one each. False when they are not of these kinds. */
-static bool replay(const char *shared, const json_t *one)
+static bool replay(const json_t *one)
 {
     const char *kind = json_string_value(json_object_get(one, "command_kind"));
     const json_t *files = json_object_get(one, "files");
@@ -1147,7 +1148,7 @@ static bool replay(const char *shared, const json_t *one)
     for (size_t i = 0; i < n_files; i++) {
         const char *file = json_string_value(json_array_get(files, i));
         char path[4096];
-        snprintf(path, sizeof path, "%s/reference/traces/%s", shared, file);
+        snprintf(path, sizeof path, "%s/%s", shared_path("reference/traces"), file);
         if (n == 0 || reader_of(file) == ek__table_hccl_raw)
             start(&r[n++]);
         read_well(&r[n - 1], reader_of(file), path);
@@ -1162,18 +1163,12 @@ static bool replay(const char *shared, const json_t *one)
 static void the_reference_traces_have_the_published_values(void **state)
 {
     (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/reference/traces/expected.json", shared ? shared : ".");
-    json_t *root = json_load_file(path, 0, NULL);
-    if (!root) {
-        print_message("# no reference traces in %s: skipped\n", path);
-        skip();
-    }
+    json_t *root = json_load_file(need_shared("reference/traces/expected.json"), 0, NULL);
+    assert_non_null(root);
     const json_t *cases = json_is_array(root) ? root : json_object_get(root, "cases");
     int n_replayed = 0;
     for (size_t i = 0; i < json_array_size(cases); i++)
-        n_replayed += replay(shared, json_array_get(cases, i));
+        n_replayed += replay(json_array_get(cases, i));
     print_message("# %d cases\n", n_replayed);
     assert_true(n_replayed >= 11);
     json_decref(root);

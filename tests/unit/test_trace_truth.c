@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "evenkeel/trace.h"
+#include "skip.h"
 #include "trace_generator.h"
 
 enum { MAX_STAGES = 8, MAX_STEPS = 64 };
@@ -403,8 +404,7 @@ static void a_run_of_200_megabytes_gives_its_truth(void **state)
 {
     (void)state;
     if (!getenv("EK_LONG")) {
-        print_message("# EK_LONG is not set, so this is skipped\n");
-        skip();
+        skip_because("EK_LONG is not set");
     }
     static trace_rerun rerun[64];
     for (int i = 0; i < 64; i++)

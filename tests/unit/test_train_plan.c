@@ -1,5 +1,6 @@
 /* The pipeline of a training YAML: what is read, what is refused where, and what applying a plan changes. */
 #include "input.h"
+#include "skip.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -253,17 +254,10 @@ static void random_plan(ek_plan *plan, int p, int v, int n_layers)
 
 /* Every training YAML of the reference data: what is applied is what is read back, and only the lines of the settings
  * differ. */
-static void real_files_take_random_plans(void **state)
+static void apply_random_plans(const char *folder, int least)
 {
-    (void)state;
-    const char *shared = getenv("EK_SHARED");
-    char folder[1024];
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
     DIR *files = opendir(folder);
-    if (!files) {
-        print_message("# no training YAMLs of others here\n");
-        skip();
-    }
+    assert_non_null(files);
     int n_applied = 0;
     for (struct dirent *entry; (entry = readdir(files));) {
         if (!strstr(entry->d_name, ".yaml"))
@@ -313,7 +307,21 @@ static void real_files_take_random_plans(void **state)
     }
     closedir(files);
     print_message("# %d plans applied\n", n_applied);
-    assert_true(n_applied >= 6 * 25);
+    assert_true(n_applied >= 6 * least);
+}
+
+static void files_of_public_models_take_random_plans(void **state)
+{
+    (void)state;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", source_path("tests/data/published/reference/configs"));
+    apply_random_plans(folder, 11);
+}
+
+static void files_of_others_take_random_plans(void **state)
+{
+    (void)state;
+    apply_random_plans(need_shared("reference/configs"), 25);
 }
 
 int main(void)
@@ -323,7 +331,8 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(applying_changes_what_it_must_and_nothing_else),
         cmocka_unit_test(a_plan_of_another_model_is_not_applied),
-        cmocka_unit_test(real_files_take_random_plans),
+        cmocka_unit_test(files_of_public_models_take_random_plans),
+        cmocka_unit_test(files_of_others_take_random_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

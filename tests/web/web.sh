@@ -38,7 +38,7 @@ awk '/^(not )?ok / { print; failed = /^not /; next }
 
 n=$((n + 1))
 if ! npm_packages "$here" "$packages" typescript; then
-    echo "ok $n # SKIP types of the page: $why"
+    echo "ok $n - the page's modules have the types of types.d.ts # SKIP $why"
 elif "$packages/node_modules/.bin/tsc" -p "$here/tsconfig.json" >"$packages/types.log" 2>&1; then
     echo "ok $n - the page's modules have the types of types.d.ts"
 else
