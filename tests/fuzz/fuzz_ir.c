@@ -95,24 +95,28 @@ static void check_report(const ek_ir_report *report)
     }
 }
 
+/* Writing takes longer than reading: one view and half of the writers an input, by its size. */
 static void write_report(const ek_ir_report *report, const ek_ir_difference *difference)
 {
     static const ek_ir_view views[] = {{.layer = -1}, {.layer = 0}, {.layer = -1, .operators = "^[A-M]", .top = 2}};
+    const size_t n_views = sizeof views / sizeof *views, choice = (size_t)report->ir->bytes % (2 * n_views);
+    const ek_ir_view *view = &views[choice / 2];
     ek_error err;
     char *text = NULL;
     size_t size = 0;
-    for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
-        FILE *out = open_memstream(&text, &size);
-        assert(out);
-        assert(ek__ir_write_text(report, &views[v], out, &err) == EK_OK);
-        assert(ek__ir_write_json(&report, 1, &views[v], out, &err) == EK_OK);
-        ek_status status = ek__ir_write_dot(report, &views[v], out, &err);
+    FILE *out = open_memstream(&text, &size);
+    assert(out);
+    if (choice % 2 == 0) {
+        assert(ek__ir_write_text(report, view, out, &err) == EK_OK);
+        assert(ek__ir_write_difference_json(report, report, difference, view, out, &err) == EK_OK);
+    } else {
+        assert(ek__ir_write_json(&report, 1, view, out, &err) == EK_OK);
+        assert(ek__ir_write_difference_text(report, report, difference, view, out, &err) == EK_OK);
+        ek_status status = ek__ir_write_dot(report, view, out, &err);
         assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
-        assert(ek__ir_write_difference_text(report, report, difference, &views[v], out, &err) == EK_OK);
-        assert(ek__ir_write_difference_json(report, report, difference, &views[v], out, &err) == EK_OK);
-        fclose(out);
-        free(text);
     }
+    fclose(out);
+    free(text);
 }
 
 static void check_checks(const ek_ir *ir)

@@ -65,6 +65,9 @@ typedef struct ek__walk {
 ek_status ek__feed_open(const char *path, ek__feed **out, ek_error *err);
 /** The same over bytes in memory, borrowed until ek__feed_close(). Never compressed. */
 ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, ek__feed **out, ek_error *err);
+/** Blocks of about so many bytes at most, 1 or more, instead of a megabyte: for tests of what lies at their borders.
+ *  Before the first block. */
+void ek__feed_limit_blocks(ek__feed *feed, size_t bytes);
 void ek__feed_close(ek__feed *feed);
 /** The next block; false at the end, or when reading stopped (ek__feed_problem, ek__feed_out_of_memory). Not
  * thread-safe: callers hold a lock. O(bytes). */
