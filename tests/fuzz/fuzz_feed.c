@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ek__feed *whole, *parts;
     if (size == 0)
         return 0;
-    size_t block_bytes = data[0] ? data[0] : 256;
+    size_t block_bytes = (size_t)data[0] + 4;
     assert(ek__feed_open_buffer("whole", (const char *)data + 1, size - 1, &whole, NULL) == EK_OK);
     if (size % 2 == 0)
         assert(ek__feed_open_buffer("parts", (const char *)data + 1, size - 1, &parts, NULL) == EK_OK);

@@ -128,7 +128,7 @@ ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, 
 
 void ek__feed_limit_blocks(ek__feed *feed, size_t bytes)
 {
-    assert(bytes > 0 && feed->bytes == 0);
+    assert(bytes >= 4 && feed->bytes == 0); /* the first has a byte-order mark in one piece */
     feed->block_bytes = bytes;
 }
 
@@ -267,7 +267,9 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
-    block->stop[word] = stop | close;
+    /* A quote or an opening bracket within a number is damage: were the number to go on behind it, the walker would
+     * find other texts and ends of events than the framing. */
+    block->stop[word] = stop | open | close | quote;
 }
 
 /* '[' and '{' differ in the bit 0x20 only, ']' and '}' too. */
