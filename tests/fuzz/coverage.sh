@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 tree=build-fuzz-coverage
 if [ ! -f $tree/build.ninja ]; then
-    CC=${CC:-clang} CXX=${CXX:-clang++} meson setup $tree --buildtype=debugoptimized -Doptimization=1 -Dfuzz=true \
+    CC=${CC:-clang} CXX=${CXX:-clang++} meson setup $tree --buildtype=debugoptimized -Doptimization=0 -Dfuzz=true \
         -Db_lundef=false -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \
         -Dcpp_args='-fprofile-instr-generate -fcoverage-mapping' -Dc_link_args=-fprofile-instr-generate \
         -Dcpp_link_args=-fprofile-instr-generate >/dev/null
