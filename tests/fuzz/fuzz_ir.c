@@ -139,11 +139,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ek_error err = {0};
     ek_ir *file = NULL, *memory = NULL;
     ek_status status = ek_ir_read(fuzz_file(data, size), NULL, NULL, &file, &err);
-    assert(ek_ir_parse("memory", (const char *)data, size, NULL, &memory, NULL) == status);
+    bool twice = size % 2 == 0; /* half of the inputs from memory, too */
+    if (twice)
+        assert(ek_ir_parse("memory", (const char *)data, size, NULL, &memory, NULL) == status);
     assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0] && !file && !memory));
     if (status == EK_OK) {
-        assert(file->n_nodes == memory->n_nodes && file->n_inputs == memory->n_inputs &&
-               file->n_texts == memory->n_texts && file->n_diagnostics == memory->n_diagnostics);
+        assert(!twice || (file->n_nodes == memory->n_nodes && file->n_inputs == memory->n_inputs &&
+                          file->n_texts == memory->n_texts && file->n_diagnostics == memory->n_diagnostics));
         check_inputs(file);
         check_types(file);
         check_nodes(file);
