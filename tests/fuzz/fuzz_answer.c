@@ -38,20 +38,29 @@ static void print_trace(FILE *out)
     fprintf(out, ",\n{\"ph\": \"i\", \"name\": \"a\\xff\\u0001\", \"pid\": 1, \"tid\": 0, \"ts\": 40}]}\n");
 }
 
-/* Made once: what is asked is the input. */
+static ek__serving s;
+static char trace_path[64];
+
+static void remove_files(void)
+{
+    ek_trace_index_close(s.index);
+    ek__searches_free(s.searches);
+    ek__summings_free(s.summings);
+    unlink(trace_path);
+}
+
+/* Made once: what is asked is the input. The trace is there as long, since details of events are read from it. */
 static const ek__serving *serving(void)
 {
-    static ek__serving s;
     static const ek_serve_options serve_options = {.title = "title", .name = "name"};
     static const char timeline[] = "{}";
     if (s.index)
         return &s;
-    static char path[64];
-    const char *given = path;
+    const char *given = trace_path;
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     const ek_trace_index_options options = {.folder = folder, .temporary = true, .n_threads = 1};
-    snprintf(path, sizeof path, "%s/fuzz_answer_%d.json", folder, (int)getpid());
-    FILE *out = fopen(path, "w");
+    snprintf(trace_path, sizeof trace_path, "%s/fuzz_answer_%d.json", folder, (int)getpid());
+    FILE *out = fopen(trace_path, "w");
     assert(out);
     print_trace(out);
     assert(fclose(out) == 0);
@@ -61,7 +70,7 @@ static const ek__serving *serving(void)
     s.timeline_size = s.unfinished_size = sizeof timeline - 1;
     s.searches = ek__searches_new();
     s.summings = ek__summings_new();
-    assert(s.searches && s.summings);
+    assert(s.searches && s.summings && atexit(remove_files) == 0);
     return &s;
 }
 
