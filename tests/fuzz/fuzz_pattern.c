@@ -10,14 +10,15 @@
 #include "model/graph.h"
 #include "model/pattern.h"
 
-/* A graph of two operators: that of the input, and one that is always there. */
+/* A graph of the input's operator, one that is always there, and communication behind that. */
 static void make_graph(ek__graph *graph, const char *path)
 {
     memset(graph, 0, sizeof *graph);
     graph->output = -1;
-    graph->n_ops = 2;
+    graph->n_ops = 3;
     graph->op[0] = (ek__op){.path = path};
     graph->op[1] = (ek__op){.path = "feed_forward.w1.matmul"};
+    graph->op[2] = (ek__op){.path = "feed_forward.w1.reduce", .kind = EK__OP_COMM, .comm_after = 1};
 }
 
 static void check_regex(const char *text, size_t size, const char *name)
@@ -49,11 +50,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         path = pattern + strlen(pattern);
     check_regex(pattern, strlen(pattern), path);
     make_graph(&graph, path);
-    for (ek_pattern_kind kind = 0; kind < EK_N_PATTERN_KINDS; kind++) {
-        int n = ek__pattern_match(&graph, pattern, kind, matched);
+    for (int kind = 0; kind < EK_N_PATTERN_KINDS; kind++) {
+        int n = ek__pattern_match(&graph, pattern, (ek_pattern_kind)kind, matched);
         assert(n >= 0 && (ek__pattern_compiles(pattern) || n == 0));
-        assert(ek__pattern_match(&graph, pattern, kind, again) == n && memcmp(matched, again, sizeof matched) == 0);
+        assert(ek__pattern_match(&graph, pattern, (ek_pattern_kind)kind, again) == n &&
+               memcmp(matched, again, sizeof matched) == 0);
     }
+    const ek__pattern_names names = ek__pattern_names_in(&graph, pattern);
+    assert(ek__pattern_compiles(pattern) || (!names.primitive && !names.cell));
     ek__pattern_of_path(path, own, sizeof own);
     assert(strlen(own) <= 2 * strlen(path));
     free(pattern);
