@@ -137,6 +137,15 @@ check "folders of src that assert their contracts do so $least_asserts times in 
 # What builds are released without, others run with.
 check 'release builds are without assertions, others with them' \
     "$(grep -q "b_ndebug=if-release" meson.build || echo 'meson.build does not say b_ndebug=if-release')"
+# A target without inputs replays nothing, one without a reader has no words and no coverage.
+check 'every fuzz target has a source, a folder of inputs, and files of a reader that are there' \
+    "$(sed -n "/^fuzz_targets/,/^]/s/^ *'\(.*\)',/\1/p" tests/fuzz/meson.build | while read -r name; do
+        [ -f "tests/fuzz/fuzz_$name.c" ] || echo "tests/fuzz/fuzz_$name.c is missing"
+        [ -n "$(ls "tests/fuzz/corpus/$name" 2>/dev/null)" ] || echo "tests/fuzz/corpus/$name has no file"
+        files=$(sed -n "s/^$name: //p" tests/fuzz/readers)
+        [ -n "$files" ] || echo "tests/fuzz/readers has no line for $name"
+        for file in $files; do [ -f "$file" ] || echo "tests/fuzz/readers: $name: $file is not there"; done
+    done)"
 
 echo "1..$number"
 [ $failed = 0 ]

@@ -169,10 +169,37 @@ static bool copy_value(reading *r, int depth)
     }
 }
 
+/* The character of an escape behind a backslash; -1 for one beyond ASCII. */
+static int escaped(const char *at)
+{
+    static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
+    const char *letter = strchr(letters, *at);
+    if (*at != 'u')
+        return letter ? meanings[letter - letters] : *at;
+    char digit[5] = {at[1], at[2], at[3], at[4], '\0'};
+    long code = strtol(digit, NULL, 16);
+    return code < 0x80 ? (int)code : -1;
+}
+
+/* Is a sound text between its quotes the member's name, however it is written? */
+static bool is_name(const char *text, size_t size, const char *name)
+{
+    for (size_t i = 0; i < size; i++, name++) {
+        int c = text[i];
+        if (c == '\\') {
+            c = escaped(text + i + 1);
+            i += text[i + 1] == 'u' ? 5 : 1;
+        }
+        if (*name == '\0' || c != *name)
+            return false;
+    }
+    return *name == '\0';
+}
+
 /* The members of the outermost object; only the value of the wanted one stays in `out`, from `begin` on. */
 static bool pick(reading *r, const char *member, size_t begin, bool *found)
 {
-    size_t size = strlen(member), kept = begin;
+    size_t kept = begin;
     if (!parse(r, '{'))
         return false;
     r->out->n = begin;
@@ -185,8 +212,7 @@ static bool pick(reading *r, const char *member, size_t begin, bool *found)
         size_t key = r->out->n;
         if (!copy_text(r))
             return false;
-        bool wanted =
-            !r->out->out_of_memory && r->out->n - key == size + 2 && memcmp(r->out->at + key + 1, member, size) == 0;
+        bool wanted = !r->out->out_of_memory && is_name(r->out->at + key + 1, r->out->n - key - 2, member);
         r->out->n = wanted ? begin : kept;
         if (!parse(r, ':'))
             return false;

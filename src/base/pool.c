@@ -1,5 +1,6 @@
-/* A pool is a chain of blocks, each at least as large as what is first asked of it; nothing is given back before the
- * whole is. Growing an array therefore leaves its old copies behind: at most as much again as the array itself. */
+/* A pool is a chain of blocks, each twice as large as the one before up to a bound, and at least as large as what is
+ * first asked of it; nothing is given back before the whole is. Growing an array therefore leaves its old copies
+ * behind: at most as much again as the array itself. */
 #include "base/pool.h"
 
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 
 #include "base/c_locale.h"
 
-enum { BLOCK_BYTES = 64 << 10, ALIGNMENT = 16 };
+enum { FIRST_BYTES = 4 << 10, BLOCK_BYTES = 64 << 10, ALIGNMENT = 16 };
 
 typedef struct block {
     struct block *next;
@@ -20,11 +21,15 @@ typedef struct block {
 
 struct ek__pool {
     block *first;
+    size_t next_bytes; /* of the next block */
 };
 
 ek__pool *ek__pool_new(void)
 {
-    return calloc(1, sizeof(ek__pool));
+    ek__pool *pool = calloc(1, sizeof *pool);
+    if (pool)
+        pool->next_bytes = FIRST_BYTES;
+    return pool;
 }
 
 void ek__pool_free(ek__pool *pool)
@@ -40,19 +45,20 @@ void ek__pool_free(ek__pool *pool)
 
 static block *add_block(ek__pool *pool, size_t bytes)
 {
-    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    size_t usual = pool->next_bytes, size = bytes > usual ? bytes : usual;
     block *b = calloc(1, sizeof *b + size);
     if (!b)
         return NULL;
     b->size = size;
     /* A block for one large item goes behind the current one, whose rest is still good for small ones. */
-    if (pool->first && bytes > BLOCK_BYTES / 2) {
+    if (pool->first && bytes > usual / 2) {
         b->next = pool->first->next;
         pool->first->next = b;
     } else {
         b->next = pool->first;
         pool->first = b;
     }
+    pool->next_bytes = usual < BLOCK_BYTES ? 2 * usual : usual;
     return b;
 }
 

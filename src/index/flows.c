@@ -67,13 +67,15 @@ static ek_status pair(const ek__index_file *file, ek__sort_stream *stream, ek__a
 
 ek_status ek__pair_flows(const ek__index_file *file, size_t bound, ek__arrows *out, ek_error *err)
 {
-    gathered *g = ek__alloc(1, sizeof *g);
+    gathered *g = malloc(sizeof *g);
     ek__sort_stream stream = {0};
     out->n = 0;
     ek__sorter_init(&out->from, ARROW_WORDS, ARROW_WORDS, bound / 2, file->folder);
     ek__sorter_init(&out->to, ARROW_WORDS, ARROW_WORDS, bound / 2, file->folder);
     if (!g)
         return ek__no_memory(err);
+    g->n = 0;
+    memset(g->bucket, 0, sizeof g->bucket); /* all of them in one */
     ek_status status = pair(file, &stream, out, g, err);
     if (status == EK_OK)
         status = ek__sorter_finish(&out->from, err);

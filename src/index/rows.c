@@ -96,16 +96,23 @@ static ek_status write_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_
 
 /* ---- depths ---- */
 
-static bool begin_depth(ek__row_writer *writer)
+static void begin_depth(ek__row_writer *writer)
 {
     assert(writer->n_depths < EK__INDEX_MAX_DEPTH);
     ek__index_depth *depth = &writer->depth[writer->n_depths];
-    if (!depth->event)
-        depth->event = malloc(EK__CHUNK_EVENTS * sizeof *depth->event);
     depth->n = depth->n_chunks = 0;
     depth->row = (ek__index_row){0};
-    writer->n_depths += depth->event != NULL;
-    return depth->event != NULL;
+    writer->n_depths++;
+}
+
+/* Most depths hold a few events only, and there may be 64 of them a thread. */
+static bool make_room(ek__index_depth *depth)
+{
+    assert(depth->n < EK__CHUNK_EVENTS);
+    ek__index_event *room = ek__with_room(depth->event, &depth->capacity, depth->n + 1, sizeof *room);
+    if (room)
+        depth->event = room;
+    return room != NULL;
 }
 
 /* The first depth that has ended, or one more; the number of depths there can be when all are taken. */
@@ -120,9 +127,11 @@ static int find_depth(const ek__row_writer *writer, int64_t begin)
 static ek_status write_event(ek__row_writer *writer, const ek__index_event *event, ek_error *err)
 {
     int d = find_depth(writer, event->begin);
-    if (d == writer->n_depths && !begin_depth(writer))
-        return ek__no_memory(err);
+    if (d == writer->n_depths)
+        begin_depth(writer);
     ek__index_depth *depth = &writer->depth[d];
+    if (!make_room(depth))
+        return ek__no_memory(err);
     assert(event->duration >= 0 && depth->n < EK__CHUNK_EVENTS);
     assert(depth->n + depth->row.n_events == 0 || event->begin >= depth->end);
     depth->end = event->begin + event->duration;

@@ -35,9 +35,10 @@ typedef struct ek__track_rows {
 
 /** A depth of the track at hand. */
 typedef struct ek__index_depth {
-    int64_t end;            /**< of its last event */
-    size_t n;               /**< events of the chunk at hand */
-    ek__index_event *event; /**< [EK__CHUNK_EVENTS] */
+    int64_t end; /**< of its last event */
+    size_t n;    /**< events of the chunk at hand, up to EK__CHUNK_EVENTS */
+    size_t capacity;
+    ek__index_event *event; /**< [capacity] */
     ek__index_row row;
     size_t n_chunks, chunks_capacity;
     ek__index_chunk *chunk;

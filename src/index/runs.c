@@ -260,16 +260,30 @@ static bool is_heap(const ek__sort_stream *stream)
 }
 #endif
 
-static bool make_sources(ek__sort_stream *stream, int n)
+/* Runs that stayed in memory need no buffer. */
+static int count_spilled(const ek__sorter *sorter)
 {
-    ek__sort_source *source = ek__with_room(stream->source, &stream->sources_capacity, (size_t)n + 1, sizeof *source);
+    int n = 0;
+    for (int r = 0; r < sorter->n_runs; r++)
+        n += !sorter->run[r].words;
+    return n;
+}
+
+static bool make_sources(ek__sort_stream *stream, const ek__sorter *sorter)
+{
+    size_t n = (size_t)sorter->n_runs, n_spilled = (size_t)count_spilled(sorter);
+    ek__sort_source *source = ek__with_room(stream->source, &stream->sources_capacity, n + 1, sizeof *source);
     if (!source)
         return false;
     stream->source = source;
-    uint64_t *buffers = ek__with_room(stream->buffers, &stream->buffers_capacity, (size_t)n + 1, BUFFER_BYTES);
-    if (!buffers)
-        return false;
-    stream->buffers = buffers;
+    if (n_spilled > stream->n_buffers) {
+        free(stream->buffers);
+        stream->n_buffers = 0;
+        stream->buffers = malloc(n_spilled * BUFFER_BYTES);
+        if (!stream->buffers)
+            return false;
+        stream->n_buffers = n_spilled;
+    }
     return true;
 }
 
@@ -279,8 +293,9 @@ ek_status ek__sort_stream_open(ek__sort_stream *stream, const ek__sorter *sorter
     stream->sorter = sorter;
     stream->n_sources = 0;
     stream->given = false;
-    if (!make_sources(stream, sorter->n_runs))
+    if (!make_sources(stream, sorter))
         return ek__no_memory(err);
+    size_t n_buffers = 0;
     for (int r = 0; r < sorter->n_runs; r++) {
         const ek__sort_run *run = &sorter->run[r];
         uint32_t first = bucket < run->n_buckets ? run->first[bucket] : 0;
@@ -293,7 +308,7 @@ ek_status ek__sort_stream_open(ek__sort_stream *stream, const ek__sorter *sorter
             source->record = run->words + (size_t)sorter->n_words * first;
             source->end = source->record + (size_t)sorter->n_words * n;
         } else {
-            source->buffer = stream->buffers + (size_t)stream->n_sources * (BUFFER_BYTES / sizeof(uint64_t));
+            source->buffer = stream->buffers + n_buffers++ * (BUFFER_BYTES / sizeof(uint64_t));
             source->at = run->at + first * record_bytes(sorter);
             source->n_left = n;
             ek_status status = refill(stream, source, err);

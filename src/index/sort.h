@@ -82,7 +82,7 @@ typedef struct ek__sort_source {
 typedef struct ek__sort_stream {
     const ek__sorter *sorter;
     int n_sources; /**< that are not at their end */
-    size_t sources_capacity, buffers_capacity;
+    size_t sources_capacity, n_buffers;
     ek__sort_source *source; /**< a heap: the next record is the first one's */
     uint64_t *buffers;
     bool given; /**< the first one's record was given */

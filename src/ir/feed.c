@@ -14,14 +14,22 @@
 /* Fits a second-level cache with what the reader itself needs; larger blocks were slower. */
 enum { BLOCK_BYTES = 512 << 10 };
 
+/* Two blocks, or a small file as a whole and one byte by which its end is seen. */
+static size_t first_capacity(int64_t size)
+{
+    const int64_t least = 4096, most = 2 * (int64_t)BLOCK_BYTES;
+    int64_t wanted = size < least ? least : size + 1;
+    return (size_t)(size >= 0 && wanted < most ? wanted : most);
+}
+
 ek_status ek__ir_feed_open(ek__ir_feed *feed, const char *path, ek_error *err)
 {
     bool standard = strcmp(path, "-") == 0;
     *feed = (ek__ir_feed){.file = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)};
     if (feed->file < 0)
         return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot be opened: %s", strerror(errno));
-    feed->capacity = 2 * (size_t)BLOCK_BYTES;
-    feed->buffer = ek__alloc(feed->capacity, 1);
+    feed->capacity = first_capacity(ek__ir_feed_size(feed));
+    feed->buffer = malloc(feed->capacity);
     feed->text = feed->buffer;
     if (!feed->buffer) {
         ek__ir_feed_close(feed);
@@ -58,7 +66,7 @@ static ek_status fill(ek__ir_feed *feed)
     }
     if (feed->filled > EK__IR_MAX_NODE_BYTES)
         return EK_ERR_INPUT;
-    if (feed->capacity - feed->filled < BLOCK_BYTES) {
+    if (feed->filled == feed->capacity) {
         char *more = realloc(feed->buffer, 2 * feed->capacity);
         if (!more)
             return EK_ERR_MEMORY;
@@ -66,9 +74,10 @@ static ek_status fill(ek__ir_feed *feed)
         feed->capacity *= 2;
     }
     feed->text = feed->buffer;
+    size_t room = feed->capacity - feed->filled;
     ssize_t n;
     do
-        n = read(feed->file, feed->buffer + feed->filled, BLOCK_BYTES);
+        n = read(feed->file, feed->buffer + feed->filled, room < BLOCK_BYTES ? room : BLOCK_BYTES);
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return EK_ERR_SYSTEM;

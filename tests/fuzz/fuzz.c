@@ -1,8 +1,9 @@
-/* A file in memory that is filled anew for every input. */
+/* A file in memory that is filled anew for every input, and the input as text. */
 #include "fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <sys/mman.h>
@@ -18,4 +19,15 @@ const char *fuzz_file(const uint8_t *data, size_t size)
     if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
     return path;
+}
+
+char *fuzz_text(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    if (!text)
+        abort();
+    if (size > 0)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    return text;
 }

@@ -11,5 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /** Put `data` into a file in memory and return its path, the same for every call; the readers take paths. */
 const char *fuzz_file(const uint8_t *data, size_t size);
+/** A copy of `data` as text with a NUL behind it, in memory of exactly this size so that reading beyond is noticed.
+ * free() it. */
+char *fuzz_text(const uint8_t *data, size_t size);
 
 #endif

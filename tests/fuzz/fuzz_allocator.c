@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "memory/allocator.h"
 
-enum { MAX_TAKEN = 256, SETTINGS = 4 };
+enum { MAX_TAKEN = 256, SETTINGS = 4, MOST_PAGES = 1 << 14 };
 
 typedef struct tensor {
     int64_t offset, bytes;
@@ -19,6 +19,13 @@ static const ek_allocation allocations[] = {EK_ALLOCATION_BLOCKS, EK_ALLOCATION_
 static int64_t bytes_of(uint8_t code)
 {
     return (INT64_C(1) + code % 16) << (code / 16 * 2 + 2);
+}
+
+/* Pages have a bit each: a tensor of a hundred million of them would be nothing but bits to clear. */
+static int64_t bytes_within(uint8_t code, const ek_rules *rules)
+{
+    const int64_t bytes = bytes_of(code), most = rules->page_bytes * MOST_PAGES;
+    return rules->allocation == EK_ALLOCATION_PAGES && bytes > most ? most : bytes;
 }
 
 static void check_apart(const tensor *t, int n)
@@ -48,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             t[which] = t[--n];
             continue;
         }
-        int64_t bytes = bytes_of(data[i + 1]);
+        int64_t bytes = bytes_within(data[i + 1], &rules);
         int32_t taken = kind->take(allocator, bytes, data[i] % 8 == 2);
         if (taken < 0)
             break; /* address space has an end */

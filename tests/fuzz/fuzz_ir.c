@@ -95,24 +95,28 @@ static void check_report(const ek_ir_report *report)
     }
 }
 
+/* Writing takes longer than reading: one view and half of the writers an input, by its size. */
 static void write_report(const ek_ir_report *report, const ek_ir_difference *difference)
 {
     static const ek_ir_view views[] = {{.layer = -1}, {.layer = 0}, {.layer = -1, .operators = "^[A-M]", .top = 2}};
+    const size_t n_views = sizeof views / sizeof *views, choice = (size_t)report->ir->bytes % (2 * n_views);
+    const ek_ir_view *view = &views[choice / 2];
     ek_error err;
     char *text = NULL;
     size_t size = 0;
-    for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
-        FILE *out = open_memstream(&text, &size);
-        assert(out);
-        assert(ek__ir_write_text(report, &views[v], out, &err) == EK_OK);
-        assert(ek__ir_write_json(&report, 1, &views[v], out, &err) == EK_OK);
-        ek_status status = ek__ir_write_dot(report, &views[v], out, &err);
+    FILE *out = open_memstream(&text, &size);
+    assert(out);
+    if (choice % 2 == 0) {
+        assert(ek__ir_write_text(report, view, out, &err) == EK_OK);
+        assert(ek__ir_write_difference_json(report, report, difference, view, out, &err) == EK_OK);
+    } else {
+        assert(ek__ir_write_json(&report, 1, view, out, &err) == EK_OK);
+        assert(ek__ir_write_difference_text(report, report, difference, view, out, &err) == EK_OK);
+        ek_status status = ek__ir_write_dot(report, view, out, &err);
         assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
-        assert(ek__ir_write_difference_text(report, report, difference, &views[v], out, &err) == EK_OK);
-        assert(ek__ir_write_difference_json(report, report, difference, &views[v], out, &err) == EK_OK);
-        fclose(out);
-        free(text);
     }
+    fclose(out);
+    free(text);
 }
 
 static void check_checks(const ek_ir *ir)
@@ -135,11 +139,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ek_error err = {0};
     ek_ir *file = NULL, *memory = NULL;
     ek_status status = ek_ir_read(fuzz_file(data, size), NULL, NULL, &file, &err);
-    assert(ek_ir_parse("memory", (const char *)data, size, NULL, &memory, NULL) == status);
+    bool twice = size % 2 == 0; /* half of the inputs from memory, too */
+    if (twice)
+        assert(ek_ir_parse("memory", (const char *)data, size, NULL, &memory, NULL) == status);
     assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0] && !file && !memory));
     if (status == EK_OK) {
-        assert(file->n_nodes == memory->n_nodes && file->n_inputs == memory->n_inputs &&
-               file->n_texts == memory->n_texts && file->n_diagnostics == memory->n_diagnostics);
+        assert(!twice || (file->n_nodes == memory->n_nodes && file->n_inputs == memory->n_inputs &&
+                          file->n_texts == memory->n_texts && file->n_diagnostics == memory->n_diagnostics));
         check_inputs(file);
         check_types(file);
         check_nodes(file);

@@ -1,57 +1,9 @@
-/* Training YAMLs under all rules, and what the writers make of the findings: whatever the bytes, there is an error, or
- * findings whose places are in the text, in order, and JSON and SARIF that can be read again. */
-#include <assert.h>
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "evenkeel/lint.h"
+/* Training YAMLs under all rules: lint_files.c says what must hold. */
 #include "fuzz.h"
-#include "report/writers.h"
-
-static void check_places(const ek_lint *lint, int lines)
-{
-    for (int i = 0; i < lint->n_findings; i++) {
-        const ek_lint_finding *f = &lint->finding[i];
-        assert(f->line >= 1 && f->line <= lines && f->column >= 1 && f->message[0] && f->excerpt);
-        assert(f->end_column == 0 || f->end_column > f->column);
-        assert(i == 0 || lint->finding[i - 1].line <= f->line);
-    }
-}
-
-static void check_writer(const ek_lint *lint, ek_status (*write)(const ek_lint *, FILE *, ek_error *))
-{
-    char *text = NULL;
-    size_t size = 0;
-    ek_error err;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return;
-    assert(write(lint, out, &err) == EK_OK);
-    fclose(out);
-    json_t *root = json_loadb(text, size, 0, NULL);
-    assert(root);
-    json_decref(root);
-    free(text);
-}
+#include "lint_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ek_lint_options options = ek_lint_options_default();
-    ek_lint lint = {0};
-    ek_error err = {0};
-    const char *path = fuzz_file(data, size);
-    int lines = 1;
-    for (size_t i = 0; i < size; i++)
-        lines += data[i] == '\n' || data[i] == '\r';
-    options.kind = EK_LINT_YAML;
-    if (ek_lint_run(&path, 1, &options, NULL, &lint, &err)) {
-        assert(err.message[0]);
-        return 0;
-    }
-    check_places(&lint, lines);
-    check_writer(&lint, ek__lint_write_json);
-    check_writer(&lint, ek__lint_write_sarif);
-    ek_lint_clear(&lint);
+    fuzz_lint_file(EK_LINT_YAML, data, size);
     return 0;
 }

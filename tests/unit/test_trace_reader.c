@@ -584,7 +584,7 @@ static void structure_bits_agree_with_bytes(void **state)
             if (quote)
                 in_string = !in_string;
             else if (!in_string) {
-                bool stop = c <= 0x20 || c == ',' || close;
+                bool stop = c <= 0x20 || c == ',' || open || close; /* quotes are in_string */
                 assert_int_equal(!!(block.open[i / 64] & bit), open);
                 assert_int_equal(!!(block.close[i / 64] & bit), close);
                 assert_int_equal(!!(block.stop[i / 64] & bit), stop);

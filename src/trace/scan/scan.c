@@ -22,7 +22,7 @@
 #define HAVE_AVX2 1
 #endif
 
-enum { BLOCK_BYTES = 1 << 20, PADDING = 64, KEY_BYTES = 32 };
+enum { BLOCK_BYTES = 1 << 20, FIRST_BYTES = 16 << 10, PADDING = 64, KEY_BYTES = 32 };
 
 typedef enum mode { HEAD, EVENTS, TAIL, ENDED } mode;
 
@@ -40,6 +40,7 @@ struct ek__feed {
     ek__gunzip *gz; /* NULL unless compressed */
     const char *memory;
     size_t memory_left;
+    size_t block_bytes;           /* at most, but for longer events */
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
     mode mode;
     bool end_of_file, array_form, has_events, out_of_memory;
@@ -68,6 +69,7 @@ static ek__feed *feed_new(const char *name)
         return NULL;
     feed->name = name;
     feed->fd = -1;
+    feed->block_bytes = BLOCK_BYTES;
     feed->problem_offset = -1;
     return feed;
 }
@@ -122,6 +124,12 @@ ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, 
     feed->total = (int64_t)size;
     *out = feed;
     return EK_OK;
+}
+
+void ek__feed_limit_blocks(ek__feed *feed, size_t bytes)
+{
+    assert(bytes >= 4 && feed->bytes == 0); /* the first has a byte-order mark in one piece */
+    feed->block_bytes = bytes;
 }
 
 void ek__feed_close(ek__feed *feed)
@@ -199,6 +207,19 @@ static size_t read_full(ek__feed *feed, char *to, size_t size)
     return n;
 }
 
+/* How much to read for the next block. Most runs have many small files, which must not pay for a large block: what a
+ * plain file has left, and one byte by which its end is seen. Of a file whose size is not known, as much again as was
+ * read so far. An event that is longer than a block doubles what is read. */
+static size_t next_bytes(const ek__feed *feed)
+{
+    const size_t most = feed->n_carry > feed->block_bytes ? feed->n_carry : feed->block_bytes;
+    bool known = !feed->gz && feed->total > feed->bytes;
+    int64_t wanted = known ? feed->total - feed->bytes + 1 : feed->offset < FIRST_BYTES ? FIRST_BYTES : feed->offset;
+    if (feed->end_of_file)
+        return 0;
+    return wanted < (int64_t)most ? (size_t)wanted : most;
+}
+
 /* ---- structure bits ---- */
 
 static uint64_t prefix_xor(uint64_t bits)
@@ -246,7 +267,9 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
-    block->stop[word] = stop | close;
+    /* A quote or an opening bracket within a number is damage: were the number to go on behind it, the walker would
+     * find other texts and ends of events than the framing. */
+    block->stop[word] = stop | open | close | quote;
 }
 
 /* '[' and '{' differ in the bit 0x20 only, ']' and '}' too. */
@@ -510,10 +533,11 @@ static void read_head(ek__feed *feed, ek__block *block)
 {
     bool opened = false;
     while (!opened && !feed->end_of_file && !feed->out_of_memory) {
-        if (!make_room(feed, block, BLOCK_BYTES))
+        const size_t wanted = next_bytes(feed);
+        if (!make_room(feed, block, wanted))
             return;
         bool first = feed->offset == 0;
-        size_t n = read_full(feed, block->data, BLOCK_BYTES), start = 0;
+        size_t n = read_full(feed, block->data, wanted), start = 0;
         if (first && n >= 3 && memcmp(block->data, "\xef\xbb\xbf", 3) == 0)
             start = 3;
         start += parse_head(feed, block->data + start, n - start, feed->offset - (int64_t)(n - start), &opened);
@@ -561,7 +585,7 @@ static void read_tail(ek__feed *feed)
 /* Carry and more bytes become a block that ends between events. @return false when there is nothing to give */
 static bool frame_block(ek__feed *feed, ek__block *block)
 {
-    size_t carried = feed->n_carry, wanted = carried > BLOCK_BYTES ? carried : BLOCK_BYTES;
+    size_t carried = feed->n_carry, wanted = next_bytes(feed);
     if (!make_room(feed, block, carried + wanted))
         return false;
     int64_t begin = feed->offset - (int64_t)carried;

@@ -32,7 +32,7 @@ typedef struct ek__block {
     size_t size;
     int64_t offset; /**< of data[0] in the (decompressed) file */
     int64_t sequence;
-    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, closing brackets, wherever they stand. The two words
+    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, quotes, brackets, wherever they stand. The two words
      * behind the last are all ones in quote and stop, zero in the others. */
     uint64_t *quote, *open, *close, *stop;
     size_t capacity; /**< bytes; a multiple of 64 */
@@ -65,6 +65,9 @@ typedef struct ek__walk {
 ek_status ek__feed_open(const char *path, ek__feed **out, ek_error *err);
 /** The same over bytes in memory, borrowed until ek__feed_close(). Never compressed. */
 ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, ek__feed **out, ek_error *err);
+/** Blocks of about so many bytes at most, 4 or more, instead of a megabyte: for tests of what lies at their borders.
+ *  Before the first block. */
+void ek__feed_limit_blocks(ek__feed *feed, size_t bytes);
 void ek__feed_close(ek__feed *feed);
 /** The next block; false at the end, or when reading stopped (ek__feed_problem, ek__feed_out_of_memory). Not
  * thread-safe: callers hold a lock. O(bytes). */

@@ -1,0 +1,9 @@
+/* Launch scripts under all rules: lint_files.c says what must hold. */
+#include "fuzz.h"
+#include "lint_files.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_lint_file(EK_LINT_SHELL, data, size);
+    return 0;
+}

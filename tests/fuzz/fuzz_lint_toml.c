@@ -1,0 +1,9 @@
+/* TOML of torchtitan under all rules: lint_files.c says what must hold. */
+#include "fuzz.h"
+#include "lint_files.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_lint_file(EK_LINT_TOML, data, size);
+    return 0;
+}
