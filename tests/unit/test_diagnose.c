@@ -303,6 +303,120 @@ static void reductions_too_few_for_layers_are_of_gradients(void **state)
     }
 }
 
+/* What a collective is for follows from its kind and from the part of the step that it takes: gradients begin after 0.3
+ * of it, gathers of weights end before 0.6. */
+static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state)
+{
+    static const struct {
+        const char *name;
+        double from_ms, to_ms; /* in a step of 100: starts of the first call and of the last */
+        int n;
+        const char *title;
+    } cases[] = {
+        {"hcom_allGather__7", 0, 20, 5, "Gathering weights"},
+        {"hcom_allGather__7", 0, 59, 5, "Gathering weights"},
+        {"hcom_allGather__7", 40, 59, 5, "Gathering weights"},
+        {"hcom_allGather__7", 0, 60, 5, "Communication inside layers"},
+        {"hcom_allGather__7", 30, 80, 5, "Communication inside layers"},
+        {"hcom_allGather__7", 31, 80, 5, "Reducing gradients"},
+        {"hcom_reduceScatter__7", 0, 20, 5, "Communication inside layers"},
+        {"hcom_reduceScatter__7", 30, 80, 5, "Communication inside layers"},
+        {"hcom_reduceScatter__7", 31, 80, 5, "Reducing gradients"},
+        {"hcom_allReduce__7", 31, 80, 5, "Reducing gradients"},
+        {"hcom_broadcast__7", 31, 80, 5, "Communication inside layers"},
+        {"hcom_broadcast__7", 0, 20, 1, "Communication inside layers"},
+        {"hcom_alltoall__7", 31, 80, 5, "Exchanging tokens between experts"},
+        {"ALL_TO_ALL", 0, 20, 5, "Exchanging tokens between experts"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make_run(&m, 1);
+        for (int s = 0; s < N_STEPS; s++)
+            for (int k = 0; k < cases[i].n; k++)
+                add_collective(&m, 0, cases[i].name, s,
+                               cases[i].n > 1 ? cases[i].from_ms + (cases[i].to_ms - cases[i].from_ms) * k / 4
+                                              : cases[i].from_ms,
+                               3, 2);
+        ek_diagnosis d = diagnose(&m);
+        const ek_bottleneck *b = find(&d, "exposed-communication");
+        assert_non_null(b);
+        if (strncmp(b->title, cases[i].title, strlen(cases[i].title)) != 0)
+            fail_msg("case %zu is '%s', not '%s'", i, b->title, cases[i].title);
+        assert_close_to(b->cost_seconds * 1e3, 2 * cases[i].n, 1e-9);
+        ek_diagnosis_clear(&d);
+    }
+}
+
+/* Weights hide behind the forward passes, but for one bucket of as many as there are layers, or as there are calls;
+ * within layers one half hides behind the other. */
+static void weights_hide_behind_forward_passes_and_layers_behind_a_half(void **state)
+{
+    ek_trace_layer layer[4];
+    made m;
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        layer[i] = (ek_trace_layer){.role = EK_TRACE_BODY,
+                                    .forward = {.n = 1, .busy_median = 3 * MS},
+                                    .backward = {.n = 1, .busy_median = 10 * MS}};
+    make_run(&m, 1);
+    m.rank[0].layers = (ek_trace_layers){.n = 4, .layer = layer};
+    for (int s = 0; s < N_STEPS; s++)
+        add_collective(&m, 0, "hcom_allGather__7", s, 10, 24, 20);
+    check_gain(&m, "exposed-communication", 12); /* of 20 - 24 / 4 = 14 the four forward passes hide 4 * 3 */
+    for (int i = 0; i < 4; i++)
+        layer[i].forward.busy_median = 4 * MS;
+    check_gain(&m, "exposed-communication", 14);
+    layer[3].role = EK_TRACE_HEAD; /* three layers, three buckets; the head computes as well */
+    check_gain(&m, "exposed-communication", 12);
+    for (int s = 0; s < N_STEPS; s++)
+        for (int k = 0; k < 5; k++) /* now six calls a step, so as many buckets */
+            add_collective(&m, 0, "hcom_allGather__7", s, 40, 0, 0);
+    check_gain(&m, "exposed-communication", 16);
+
+    make_run(&m, 1); /* no layers are known: a third of the computing is forward, of one micro-batch */
+    m.rank[0].mean.computing = 24 * MS;
+    for (int s = 0; s < N_STEPS; s++)
+        for (int k = 0; k < 2; k++)
+            add_collective(&m, 0, "hcom_allGather__7", s, 10 + 20 * k, 10, 10);
+    check_gain(&m, "exposed-communication", 8);
+    m.rank[0].mean.computing = 36 * MS; /* of two calls one stays */
+    check_gain(&m, "exposed-communication", 10);
+
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++)
+        for (int k = 0; k < 5; k++)
+            add_collective(&m, 0, "hcom_broadcast__7", s, 10 + 10 * k, 4, 4);
+    check_gain(&m, "exposed-communication", 10);
+    m.rank[0].mean.computing = 12 * MS; /* no more than there is to compute beside it */
+    check_gain(&m, "exposed-communication", 6);
+}
+
+/* The cost of recomputation is that of the rank which recomputes most; without a job nobody knows whether it is needed.
+ */
+static void recomputation_costs_what_the_rank_with_most_of_it_does(void **state)
+{
+    made m;
+    (void)state;
+    make_run(&m, 3);
+    for (int r = 0; r < 3; r++)
+        m.rank[r].recompute =
+            (ek_trace_recompute){.n_regions = 1, .recompute = {.busy = (r == 1 ? 9 : 5 + r) * N_STEPS * MS}};
+    ek_diagnosis d = diagnose(&m);
+    const ek_bottleneck *b = find(&d, "recompute");
+    assert_non_null(b);
+    assert_close_to(b->cost_seconds * 1e3, 9, 1e-9);
+    assert_true(isnan(b->gain_seconds));
+    assert_int_equal(b->n_evidence, 1);
+    assert_int_equal(b->evidence[0].rank, 1);
+    ek_diagnosis_clear(&d);
+    m.rank[1].recompute.recompute.busy = 0.999 * N_STEPS * MS; /* below one per cent of the step, on every rank */
+    m.rank[0].recompute = m.rank[2].recompute = m.rank[1].recompute;
+    d = diagnose(&m);
+    assert_null(find(&d, "recompute"));
+    ek_diagnosis_clear(&d);
+}
+
 /* Gaps before a step's first kernel lie in no step that is measured on the device. */
 static void nothing_costs_more_than_a_step_is_idle(void **state)
 {
@@ -506,6 +620,9 @@ int main(void)
         cmocka_unit_test(a_wait_counts_in_one_step_where_windows_overlap),
         cmocka_unit_test(steps_of_tables_do_not_thin_out_what_events_show),
         cmocka_unit_test(reductions_too_few_for_layers_are_of_gradients),
+        cmocka_unit_test(the_use_of_a_collective_follows_from_its_kind_and_place),
+        cmocka_unit_test(weights_hide_behind_forward_passes_and_layers_behind_a_half),
+        cmocka_unit_test(recomputation_costs_what_the_rank_with_most_of_it_does),
         cmocka_unit_test(nothing_costs_more_than_a_step_is_idle),
         cmocka_unit_test(settings_are_those_of_the_device),
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
