@@ -7,6 +7,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -197,6 +198,8 @@ def main():
     parser.add_argument("--list")
     parser.add_argument("places", nargs="*")
     arguments = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, reach.end_all)
     began = time.monotonic()
     work = os.path.realpath(arguments.work)
     tree, plain = os.path.join(work, "tree"), os.path.join(work, "plain")

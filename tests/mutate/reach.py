@@ -28,10 +28,24 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+running = set()  # process groups
+
+
+def end_all(signal_number, frame):
+    """When this program is stopped, so is what it has started."""
+    for group in list(running):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    os._exit(128 + signal_number)
+
+
 def run(command, folder, environment, timeout):
     """Exit status, or None after the timeout; whatever the command started ends with it."""
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits)
+    running.add(process.pid)
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -42,6 +56,7 @@ def run(command, folder, environment, timeout):
         except ProcessLookupError:
             pass
         process.wait()
+        running.discard(process.pid)
 
 
 class Test:
@@ -63,15 +78,17 @@ def tests_of(build, tree):
     for test in described:
         name = test["name"]
         command = [part.replace(build, "{build}") for part in test["cmd"]]
+        program = "".join(command[1:2])
+        if os.path.exists(os.path.join(build, program)):
+            program = os.path.join("{build}", program)
         if command[0].endswith("/tap.sh"):
-            program = command[1]
             tests.append(Test(name, [program], [program], []))
         elif name == "cli":
             cases = os.path.join(tree, "tests", "cli", "cases")
             for case in sorted(os.listdir(cases)):
-                tests.append(Test("cli:" + case, ["sh"] + command + [case], [command[1]], [os.path.join(cases, case)]))
+                tests.append(Test("cli:" + case, ["sh", command[0], program, case], [program], [os.path.join(cases, case)]))
         elif name in WHOLE:
-            tests.append(Test("cli:" + name, ["sh"] + command, [command[1]], command[:1] + command[2:]))
+            tests.append(Test("cli:" + name, ["sh", command[0], program] + command[2:], [program], command[:1] + command[2:]))
     return tests
 
 
@@ -177,13 +194,15 @@ class Reach:
     def measure(self, jobs):
         """Runs every test once in each build; what is known of an unchanged test is taken from the folder.
         @return names of the tests that fail, and of those that take too long"""
-        known_path = os.path.join(self.work, "reach.json")
+        known_path = os.path.join(self.work, "reach.jsonl")
         known = {}
         if os.path.exists(known_path):
             with open(known_path, encoding="utf-8") as file:
-                known = json.load(file)
+                known = dict(json.loads(line) for line in file if line.endswith("\n"))
         keys = [test.name + " " + fingerprint(test, (self.plain, self.lines)) for test in self.tests]
-        missing = iter([i for i, key in enumerate(keys) if key not in known])
+        # What took too long may do now.
+        missing = iter([i for i, key in enumerate(keys)
+                        if key not in known or known[key][1] is None and known[key][0] < self.longest])
         lock = threading.Lock()
 
         def work_on(job):
@@ -195,7 +214,8 @@ class Reach:
                 result = self._measure_one(self.tests[number], os.path.join(self.work, f"reached{job}"))
                 with lock:
                     known[keys[number]] = result
-                    self._store(known_path, known)
+                    with open(known_path, "a", encoding="utf-8") as file:  # a run that is stopped need not begin anew
+                        file.write(json.dumps((keys[number], result)) + "\n")
                     self.say(f"test {number + 1} of {len(self.tests)}: {self.tests[number].name}, {result[0]:.2f} s", True)
 
         threads = [threading.Thread(target=work_on, args=(job,), daemon=True) for job in range(jobs)]
@@ -203,17 +223,17 @@ class Reach:
             thread.start()
         for thread in threads:
             thread.join()
-        self._store(known_path, {key: known[key] for key in keys})
+        with open(known_path + ".new", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps((key, known[key])) + "\n" for key in dict.fromkeys(keys))
+        os.replace(known_path + ".new", known_path)
         failing, slow = [], []
         for number, test in enumerate(self.tests):
             test.seconds, passes, reached = known[keys[number]]
-            test.passes = passes and test.seconds <= self.longest
-            if not passes:
-                (slow if test.seconds > self.longest else failing).append(test.name)
-            elif not test.passes:
-                slow.append(test.name)
-            else:
+            test.passes = passes is True and test.seconds <= self.longest
+            if test.passes:
                 self._add(number, reached)
+            else:
+                (failing if passes is False else slow).append(test.name)
         return failing, slow
 
     def _add(self, number, reached):
@@ -222,15 +242,10 @@ class Reach:
             for line in lines:
                 self.by_line[file][line].add(number)
 
-    @staticmethod
-    def _store(path, known):
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump(known, file)
-        os.replace(path + ".new", path)
-
     def _measure_one(self, test, folder):
         began = time.monotonic()
-        passes = test.run(self.plain, self.environment, self.longest) == 0
+        status = test.run(self.plain, self.environment, self.longest)
+        passes = None if status is None else status == 0
         seconds = time.monotonic() - began
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
