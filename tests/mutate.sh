@@ -1,13 +1,14 @@
 #!/bin/sh
 # Mutation testing: changes one token of the sources at a time and says which changes no test notices.
 #
-#   tests/mutate.sh [-n MUTANTS] [-s SEED] [-j JOBS] [-t SECONDS] [-d DIR] [--list FILE] [FOLDER|FILE...]
+#   tests/mutate.sh [OPTION...] [FOLDER|FILE...]
 #
 #   -n MUTANTS   how many to try, 200 without it
 #   -s SEED      another seed draws other mutants, 1 without it
 #   -j JOBS      how many at a time, 1 without it
-#   -t SECONDS   leave out the tests that take longer than that, 60 without it
+#   -t SECONDS   leave out the tests that take longer than that, 60 without it (of the processor)
 #   -d DIR       work there and keep it: builds, and what tests reach, are used again; a temporary folder without it
+#   --tests PATTERN  use only tests whose name has this regular expression, such as '^(view|cli:view)'
 #   --list FILE  try those of a list (the survivors of an earlier run) instead of drawing them
 #   FOLDER|FILE  where to draw from, such as src/report or cli/ask.c: all of src and cli without it
 #
@@ -21,7 +22,7 @@ set -eu
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
 usage() {
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+    sed -n '2,14s/^# \{0,1\}//p' "$0"
     exit 2
 }
 fail() {
@@ -33,10 +34,10 @@ number() { # OPTION VALUE LEAST
     [ "$2" -ge "$3" ] || fail "$1 needs at least $3, not $2"
 }
 
-mutants=200 seed=1 jobs=1 seconds=60 work='' list=''
+mutants=200 seed=1 jobs=1 seconds=60 work='' list='' tests=''
 while [ $# -gt 0 ]; do
     case $1 in
-    -n | -s | -j | -t | -d | --list) [ $# -gt 1 ] || usage ;;
+    -n | -s | -j | -t | -d | --tests | --list) [ $# -gt 1 ] || usage ;;
     esac
     case $1 in
     -n) mutants=$2; number -n "$2" 1; shift ;;
@@ -44,13 +45,14 @@ while [ $# -gt 0 ]; do
     -j) jobs=$2; number -j "$2" 1; shift ;;
     -t) seconds=$2; number -t "$2" 1; shift ;;
     -d) work=$2; shift ;;
+    --tests) tests=$2; shift ;;
     --list) list=$(readlink -f "$2"); [ -f "$list" ] || fail "no file $2"; shift ;;
     -*) usage ;;
     *) break ;;
     esac
     shift
 done
-for tool in python3 meson ninja objdump ar tar cmp; do
+for tool in python3 meson ninja objdump ar cmp; do
     command -v $tool >/dev/null || fail "needs $tool, which is not here"
 done
 for place; do
@@ -66,11 +68,8 @@ else
     trap 'exit 130' INT TERM HUP
 fi
 
-# Times of files are kept, so that a folder used again builds what has changed.
-rm -rf "$work/tree" "$work"/job*
-mkdir "$work/tree"
-(cd "$root" && tar cf - --exclude=./.git --exclude='./build*' --exclude=./output --exclude=__pycache__ .) |
-    (cd "$work/tree" && tar xpf -)
+rm -rf "$work"/job*
+PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/mutate/copy_tree.py" "$root" "$work/tree"
 if [ -z "${EK_SHARED:-}" ] && [ -d "$root/../shared" ]; then
     EK_SHARED=$(cd "$root/../shared" && pwd)
     export EK_SHARED
@@ -107,7 +106,7 @@ build lines -Ddefault_library=static -Dc_args="$lines" -Dcpp_args="$lines" \
 [ -z "$list" ] || list="--list=$list"
 cd "$work/tree"
 # In the background, since a shell acts on a signal only between commands.
-PYTHONDONTWRITEBYTECODE=1 python3 tests/mutate/mutate.py --work "$work" -n "$mutants" -s "$seed" -j "$jobs" -t "$seconds" \
+PYTHONDONTWRITEBYTECODE=1 python3 tests/mutate/mutate.py --work "$work" -n "$mutants" -s "$seed" -j "$jobs" -t "$seconds" --tests="$tests" \
     ${list:+"$list"} -- "$@" &
 child=$!
 trap 'kill $child 2>/dev/null; wait $child || :; exit 130' INT TERM HUP

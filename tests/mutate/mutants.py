@@ -2,8 +2,8 @@
 
 A file is cut into tokens; no parser is needed, because a change that does not compile is drawn anew. Not changed are:
 comments, strings and preprocessor lines; assertions, which check contracts and have no effect of their own; enumerations and
-the sizes of arrays, where one more is no fault; statements that only release something, which a sanitizer sees and a
-result does not.
+the sizes of arrays, where one more is no fault; statements and functions that only release something, which a sanitizer
+sees and a result does not.
 """
 import bisect
 import re
@@ -98,6 +98,10 @@ def edits(tokens, siblings):
     excluded = set()
     for i, token in enumerate(tokens.text):
         after = i + 1
+        if token == "{" and tokens.at(i - 1) == ")" and tokens.match[i] and not tokens.in_function[i - 1]:
+            name = tokens.match[i - 1] - 1  # of a function
+            if RELEASES.search(tokens.at(name)):
+                excluded.update(range(i, tokens.match[i] + 1))
         if token in CHECKS and tokens.at(after) == "(" and tokens.match[after]:
             excluded.update(range(i, tokens.match[after] + 1))
         if token == "enum":

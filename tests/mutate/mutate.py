@@ -24,25 +24,34 @@ def say(text, progress=False):
     print(text, file=sys.stderr if progress else sys.stdout, flush=True)
 
 
+def link(command, folder):
+    if subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+        raise SystemExit(f"mutate: does not link: {shlex.join(command)[:400]} ...")
+
+
+def wrapped_links(folder, commands, links):
+    """How to link the tests that put functions of their own before the library's, which only a static library lets them.
+    The archive is thin: it has the names of the objects alone."""
+    archive = os.path.join(folder, "wrapped.a")
+    objects = [command["output"] for command in commands.values() if command["library"]]
+    if os.path.exists(archive):
+        os.remove(archive)
+    link(["ar", "crsT", archive] + objects, folder)
+    libraries = [part for part in links["library"] if re.match(r"-l|-pthread|.*\.so(\.|$)", part) and "libevenkeel" not in part]
+    return {name: [part for part in command if "libevenkeel.so" not in part] +
+            ["-Wl,--start-group", archive, "-Wl,--end-group", "-lstdc++"] + libraries
+            for name, command in links["tests"].items() if any("--wrap=" in part for part in command)}
+
+
 class Build:
     """A copy of the plain build in which one object at a time is a mutant's."""
 
-    def __init__(self, folder, plain, tree, commands, links, tests):
-        self.folder, self.tree, self.commands, self.links = folder, tree, commands, links
+    def __init__(self, folder, plain, commands, links):
+        self.folder, self.commands, self.links = folder, commands, links
         if not os.path.isdir(folder):
-            shutil.copytree(plain, folder, symlinks=True, ignore=shutil.ignore_patterns("*.d", ".ninja_*", "meson-*", "*.log"))
+            shutil.copytree(plain, folder, symlinks=True, ignore=shutil.ignore_patterns("*.d", ".ninja_*", "meson-logs", "meson-private", "meson-info"))
         self.originals = {}
-        self.wrapped = {}
-        archive = os.path.join(folder, "wrapped.a")
-        objects = [command["output"] for command in commands.values() if command["library"]]
-        subprocess.run(["ar", "crsT", archive] + objects, cwd=folder, check=True)
-        libraries = [part for part in links["library"] if re.match(r"-l|-pthread|.*\.so(\.|$)", part) and "libevenkeel" not in part]
-        for test in tests:
-            link = links["tests"].get(test.name)
-            if link and any("--wrap=" in part for part in link):
-                # Before the library's functions come the test's: only a static library can do that.
-                self.wrapped[test.name] = [part for part in link if "libevenkeel.so" not in part] + \
-                    ["-Wl,--start-group", archive, "-Wl,--end-group", "-lstdc++"] + libraries
+        self.wrapped = wrapped_links(folder, commands, links)
 
     def compile(self, file, text, output):
         """The source comes from a pipe, so that no mutated file ever exists."""
@@ -66,10 +75,6 @@ class Build:
                 raise SystemExit(f"mutate: {file} does not compile")
         return self.originals[file]
 
-    def link(self, file):
-        command = self.links["library" if self.commands[file]["library"] else "program"]
-        return subprocess.run(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
-
     def judge(self, mutant, text, tests, environment):
         """'same' (no other program), the name of the test that kills, or None for a survivor."""
         changed = text[:mutant.start] + mutant.text + text[mutant.end:]
@@ -79,13 +84,11 @@ class Build:
         output = os.path.join(self.folder, self.commands[mutant.file]["output"])
         shutil.copyfile(os.path.join(self.folder, "mutant.o"), output)
         try:
-            if not self.link(mutant.file):
-                return "same"
+            link(self.links["library" if self.commands[mutant.file]["library"] else "program"], self.folder)
             for test in tests:
-                if test.name in self.wrapped and subprocess.run(self.wrapped[test.name], cwd=self.folder,
-                                                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-                    raise SystemExit(f"mutate: {test.name} does not link")
-                if test.run(self.folder, environment, 3 * test.seconds + 1) != 0:
+                if test.name in self.wrapped:
+                    link(self.wrapped[test.name], self.folder)
+                if test.run(self.folder, environment, 3 * test.seconds + 1)[0] != 0:
                     return test.name
             return None
         finally:
@@ -121,8 +124,8 @@ def link_commands(plain, tests):
     def last(target):
         lines = subprocess.run(["ninja", "-C", plain, "-t", "commands", "-s", target], check=True, capture_output=True,
                                text=True).stdout.splitlines()
-        words = shlex.split(next(line for line in reversed(lines) if " -o " in line))
-        return words
+        return shlex.split(next(line for line in reversed(lines) if " -o " in line)) + fast
+    fast = ["-fuse-ld=lld"] if shutil.which("ld.lld") else ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
     library = next(name for name in os.listdir(os.path.join(plain, "src")) if re.match(r"libevenkeel\.so", name)
                    and not os.path.islink(os.path.join(plain, "src", name)) and not name.endswith((".p", ".symbols")))
     return {"library": last("src/" + library), "program": last("cli/evenkeel"),
@@ -195,6 +198,7 @@ def main():
     parser.add_argument("-s", type=int, default=1)
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("-t", type=int, default=60)
+    parser.add_argument("--tests", default="")
     parser.add_argument("--list")
     parser.add_argument("places", nargs="*")
     arguments = parser.parse_args()
@@ -207,15 +211,18 @@ def main():
     for name in ("EK_UPDATE_GOLDEN", "EK_WRITE_DOCS", "MAKEFLAGS"):
         environment.pop(name, None)
 
-    reached = reach.Reach(work, tree, environment, arguments.t, say)
+    commands = compile_commands(plain, tree)
+    tests = reach.tests_of(plain, tree, arguments.tests)
+    links = link_commands(plain, tests)
+    for name, command in wrapped_links(plain, commands, links).items():
+        link(command, plain)
+    reached = reach.Reach(work, tree, environment, arguments.t, tests, say)
     failing, slow = reached.measure(arguments.j)
     if failing:
         say("not used, they fail without a mutant: " + " ".join(failing))
     if slow:
         say(f"not used, they take more than {arguments.t} s: " + " ".join(slow))
-    commands = compile_commands(plain, tree)
     sources = Sources(tree, commands, arguments.places)
-    links = link_commands(plain, reached.tests)
     known = mutants.read_list(os.path.join(tree, "tests", "mutants.txt"))
     for key, reason in known.items():
         if not reason:
@@ -232,7 +239,7 @@ def main():
     state = {"valid": 0, "error": None}
 
     def work_on(number):
-        build = Build(os.path.join(work, f"job{number}"), plain, tree, commands, links, reached.tests)
+        build = Build(os.path.join(work, f"job{number}"), plain, commands, links)
         while True:
             with lock:
                 if state["valid"] >= most or state["error"]:

@@ -7,6 +7,7 @@ belongs to, the object's line table and the places of those calls say which line
 import bisect
 import hashlib
 import json
+import math
 import os
 import re
 import resource
@@ -14,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections import defaultdict
 
 CALL = "__sanitizer_cov_trace_pc"
@@ -22,10 +22,13 @@ WHOLE = ("docs", "options", "outputs")  # scripts that run as one test; of the o
 MEMORY, FILE = 6 << 30, 1 << 30  # a mutant may allocate or write without end
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def limits(cpu_seconds):
+    def set_limits():
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
+    return set_limits
 
 
 running = set()  # process groups
@@ -41,22 +44,25 @@ def end_all(signal_number, frame):
     os._exit(128 + signal_number)
 
 
-def run(command, folder, environment, timeout):
-    """Exit status, or None after the timeout; whatever the command started ends with it."""
+def run(command, folder, environment, seconds):
+    """Exit status, None when it took longer, and the seconds it took. Seconds are the processor's, so that a busy machine
+    ends nothing early; what hangs without computing ends after ten times as many. Whatever the command started ends with it."""
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits)
+                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits(math.ceil(seconds)))
     running.add(process.pid)
+    late = threading.Timer(10 * seconds, os.killpg, (process.pid, signal.SIGKILL))
+    late.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)  # for the destructor
+    over = not late.is_alive()
+    late.cancel()
+    running.discard(process.pid)
     try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
-        running.discard(process.pid)
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    used = usage.ru_utime + usage.ru_stime
+    return None if over or used >= seconds else process.returncode, used
 
 
 class Test:
@@ -65,14 +71,13 @@ class Test:
     def __init__(self, name, command, programs, data):
         self.name, self.command, self.programs, self.data = name, command, programs, data
         self.seconds = self.passes = None
-        self.wrapped = False
 
-    def run(self, build, environment, timeout, folder=None):
-        return run([part.replace("{build}", build) for part in self.command], folder or build, environment, timeout)
+    def run(self, build, environment, seconds):
+        return run([part.replace("{build}", build) for part in self.command], build, environment, seconds)
 
 
-def tests_of(build, tree):
-    """All tests of a build that judge what the library or the program does."""
+def tests_of(build, tree, pattern):
+    """The tests of a build that judge what the library or the program does, and whose name has the pattern."""
     described = json.loads(subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True).stdout)
     tests = []
     for test in described:
@@ -89,7 +94,7 @@ def tests_of(build, tree):
                 tests.append(Test("cli:" + case, ["sh", command[0], program, case], [program], [os.path.join(cases, case)]))
         elif name in WHOLE:
             tests.append(Test("cli:" + name, ["sh", command[0], program] + command[2:], [program], command[:1] + command[2:]))
-    return tests
+    return [test for test in tests if re.search(pattern, test.name)]
 
 
 def fingerprint(test, builds):
@@ -179,11 +184,11 @@ class Program:
 class Reach:
     """Which tests reach a line, and how long they take."""
 
-    def __init__(self, work, tree, environment, longest, say):
+    def __init__(self, work, tree, environment, longest, tests, say):
         self.work, self.tree, self.longest, self.say = work, tree, longest, say
         self.plain, self.lines = os.path.join(work, "plain"), os.path.join(work, "lines")
         self.environment = environment
-        self.tests = tests_of(self.plain, tree)
+        self.tests = tests
         self.objects = Objects(self.lines, tree)
         for name in self.objects.source:
             self.objects.blocks(name)
@@ -223,8 +228,10 @@ class Reach:
             thread.start()
         for thread in threads:
             thread.join()
+        names = {test.name for test in self.tests}
         with open(known_path + ".new", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps((key, known[key])) + "\n" for key in dict.fromkeys(keys))
+            file.writelines(json.dumps((key, known[key])) + "\n" for key in known
+                            if key in keys or key.split()[0] not in names)
         os.replace(known_path + ".new", known_path)
         failing, slow = [], []
         for number, test in enumerate(self.tests):
@@ -243,10 +250,8 @@ class Reach:
                 self.by_line[file][line].add(number)
 
     def _measure_one(self, test, folder):
-        began = time.monotonic()
-        status = test.run(self.plain, self.environment, self.longest)
+        status, seconds = test.run(self.plain, self.environment, self.longest)
         passes = None if status is None else status == 0
-        seconds = time.monotonic() - began
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
         if passes:

@@ -161,6 +161,35 @@ static void slow_executions_count_from_their_median(void **state)
     check_gain(&m, "slow-operators", 10);
 }
 
+/* Six kinds of operators, each slow once a step: the first four are named, each once. */
+static void of_slow_executions_four_kinds_are_shown(void **state)
+{
+    static const char *const name[] = {"MatMul", "Add", "Mul", "Cast", "Slice", "Gelu"};
+    made m;
+    (void)state;
+    make_run(&m, 1);
+    for (int k = 0; k < 6; k++)
+        for (int s = 0; s < N_STEPS; s++)
+            m.slow[0][m.rank[0].operators.n_slow++] = (ek_trace_outlier){.name = name[k],
+                                                                         .start = (s * 100 + 10) * (int64_t)MS,
+                                                                         .duration = (k + 3) * MS,
+                                                                         .expected = 2 * MS,
+                                                                         .n_kind = 99};
+    ek_diagnosis d = diagnose(&m);
+    const ek_bottleneck *b = find(&d, "slow-operators");
+    assert_non_null(b);
+    assert_close_to(b->cost_seconds * 1e3, 1 + 2 + 3 + 4 + 5 + 6, 1e-9);
+    assert_int_equal(b->n_evidence, 5);
+    assert_non_null(strstr(b->evidence[0].text, "12 executions"));
+    assert_non_null(strstr(b->evidence[0].text, "21.00 ms of a step"));
+    for (int k = 0; k < 4; k++) {
+        char text[96];
+        snprintf(text, sizeof text, "%s: %d.000 ms, the median of 99 is 2.000 ms", name[k], k + 3);
+        assert_string_equal(b->evidence[1 + k].text, text);
+    }
+    ek_diagnosis_clear(&d);
+}
+
 static void a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none(void **state)
 {
     (void)state;
@@ -612,6 +641,7 @@ int main(void)
         cmocka_unit_test(a_run_without_losses_has_no_finding),
         cmocka_unit_test(waits_for_data_count_in_full_and_not_below_one_per_cent),
         cmocka_unit_test(slow_executions_count_from_their_median),
+        cmocka_unit_test(of_slow_executions_four_kinds_are_shown),
         cmocka_unit_test(a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none),
         cmocka_unit_test(gradients_hide_but_for_a_bucket),
         cmocka_unit_test(waiting_is_no_gain),
