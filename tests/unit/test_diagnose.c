@@ -525,6 +525,41 @@ static void a_loss_that_is_waited_out_costs_nothing(void **state)
     ek__replay_free(replay);
 }
 
+/* Three collectives a step, of which the first and the last are alike. At the first one rank 0 waits for rank 1, at the
+ * last one rank 1 for rank 0, 10 ms each: what the late one loses before it the step loses, and no other loss counts.
+ */
+static void alike_collectives_of_a_step_are_told_apart(void **state)
+{
+    (void)state;
+    made m;
+    ek__replay *replay;
+    ek_error err = {0};
+    make_run(&m, 2);
+    for (int r = 0; r < 2; r++)
+        for (int s = 0; s < N_STEPS; s++) {
+            double waits_first = r == 0 ? 10 : 0, waits_last = r == 1 ? 10 : 0;
+            add_collective(&m, r, "hcom_allReduce__7_0_1", s, 20 - waits_first, 2 + waits_first, 2 + waits_first);
+            add_collective(&m, r, "hcom_allGather__7_0_1", s, 40, 2, 2);
+            add_collective(&m, r, "hcom_allReduce__7_0_1", s, 80 - waits_last, 2 + waits_last, 2 + waits_last);
+        }
+    assert_int_equal(ek__replay_new(&m.run, &replay, &err), EK_OK);
+    assert_close_to(ek__replay_error(replay), 0, 1e-12);
+    static const struct {
+        int rank;
+        double at_ms, gain_ms;
+    } cases[] = {{1, 5, 10}, {0, 3, 0}, {0, 60, 10}, {1, 60, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek__loss loss[N_STEPS];
+        for (int s = 0; s < N_STEPS; s++)
+            loss[s] = (ek__loss){cases[i].rank, (int64_t)((s * 100 + cases[i].at_ms) * MS), 10 * MS};
+        ek__change change = {.loss = loss, .n_losses = N_STEPS};
+        double gain = NAN;
+        assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
+        assert_close_to(gain / MS, cases[i].gain_ms, 1e-9);
+    }
+    ek__replay_free(replay);
+}
+
 /* ---- a whole diagnosis ---- */
 
 static void make_mixed(made *m)
@@ -656,6 +691,7 @@ int main(void)
         cmocka_unit_test(nothing_costs_more_than_a_step_is_idle),
         cmocka_unit_test(settings_are_those_of_the_device),
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
+        cmocka_unit_test(alike_collectives_of_a_step_are_told_apart),
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),
