@@ -48,7 +48,7 @@ def run(command, folder, environment, seconds):
     """Exit status, None when it took longer, and the seconds it took. Seconds are the processor's, so that a busy machine
     ends nothing early; what hangs without computing ends after ten times as many. Whatever the command started ends with it."""
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits(math.ceil(seconds)))
+                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limits(math.ceil(seconds) + 1))
     running.add(process.pid)
     late = threading.Timer(10 * seconds, os.killpg, (process.pid, signal.SIGKILL))
     late.start()

@@ -268,6 +268,12 @@ static void a_limit_is_kept_by_orders_made_for_it(void **state)
     }
     ek_uniform_run fixed = run_uniform("1f1b", 4, 1, 8, "forward=3,backward=6", 0.5, 0);
     assert_true(step < fixed.timeline.step_time);
+    FILE *full = fopen("/dev/full", "w");
+    ek_error err = {0};
+    if (full) {
+        assert_int_equal(ek__uniform_write_text(&fixed, full, &err), EK_ERR_SYSTEM);
+        fclose(full);
+    }
     ek_uniform_run_clear(&fixed);
 }
 

@@ -371,6 +371,27 @@ static void a_value_is_described_by_its_kind(void **state)
     }
 }
 
+/* Neither a list, nothing, an empty text, one that is too long nor one with control characters is a text. */
+static void a_text_is_short_and_printable(void **state)
+{
+    static const char *const wrong[] = {"[]", "~", "''", "abcd", "\"a\\t\""};
+    (void)state;
+    for (size_t i = 0; i <= sizeof wrong / sizeof *wrong; i++) {
+        bool right = i == sizeof wrong / sizeof *wrong;
+        ek_error err = {0};
+        char text[64], out[4] = "???";
+        snprintf(text, sizeof text, "a: %s\n", right ? "abc" : wrong[i]);
+        ek__config_tree *doc = parse(text, &err);
+        assert_non_null(doc);
+        const ek__in in = {doc, NULL, &err};
+        ek_status status = ek__string(&in, ek__config_root(doc)->first, sizeof out, "fix it", out);
+        if (status != (right ? EK_OK : EK_ERR_INPUT) || strcmp(out, right ? "abc" : "???") != 0)
+            fail_msg("'%s': %d, '%s'", text, (int)status, out);
+        assert_int_equal(strncmp(err.message, "a is ", 5) == 0, !right);
+        ek__config_free(doc);
+    }
+}
+
 static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
 {
     (void)state;
@@ -459,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_message_shows_no_control_characters_and_cuts_long_text),
         cmocka_unit_test(a_path_fits_its_buffer),
         cmocka_unit_test(a_value_is_described_by_its_kind),
+        cmocka_unit_test(a_text_is_short_and_printable),
         cmocka_unit_test(an_unknown_key_is_told_with_the_nearest_known_one),
         cmocka_unit_test(of_many_known_keys_their_number_is_told),
         cmocka_unit_test(a_file_that_is_not_there_or_a_folder_is_a_system_error),
