@@ -191,6 +191,14 @@ def stale(known, sources):
     return [key for key in known if key[0] not in lines or key[1] not in lines[key[0]] and key[1] not in whole[key[0]]]
 
 
+class Stopped(Exception):
+    pass
+
+
+def stop(number, frame):
+    raise Stopped
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", required=True)
@@ -203,7 +211,7 @@ def main():
     parser.add_argument("places", nargs="*")
     arguments = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, reach.end_all)
+        signal.signal(number, stop)
     began = time.monotonic()
     work = os.path.realpath(arguments.work)
     tree, plain = os.path.join(work, "tree"), os.path.join(work, "plain")
@@ -256,6 +264,9 @@ def main():
             with lock:
                 state["valid"] += 1
                 results[index] = mutant, verdict, equivalent, bool(tests)
+                if state["valid"] % 25 == 0:
+                    say(f"{state['valid']} mutants, {sum(bool(result[1]) for result in results.values())} killed, "
+                        f"{time.monotonic() - began:.0f} s", True)
                 if verdict is None and not equivalent:
                     say(f"{mutant.file}:{mutant.line}: {mutant.old} -> {mutant.new}" + ("" if tests else "  [not reached]"))
                 elif arguments.list:
@@ -272,11 +283,14 @@ def main():
     threads = [threading.Thread(target=guarded, args=(number,), daemon=True) for number in range(arguments.j)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except Stopped:  # what has been tried counts all the same
+        state["error"] = "stopped"
 
     table = defaultdict(lambda: [0, 0, 0, 0])
-    for index in sorted(results)[:most]:
+    for index in sorted(dict(results))[:most]:
         mutant, verdict, equivalent, _ = results[index]
         for row in (table[folder_of(mutant.file)], table["total"]):
             row[0] += 1
@@ -289,6 +303,7 @@ def main():
     count, killed, survived, equivalent = table["total"]
     say(f"{count} mutants, {killed} killed, {survived} survived, {equivalent} equivalent: "
         f"{share(killed, survived)} % of {killed + survived} killed in {time.monotonic() - began:.0f} s")
+    reach.end_all()
     return 2 if state["error"] else 0
 
 
@@ -297,4 +312,10 @@ def share(killed, survived):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+    except Stopped:
+        reach.end_all()
+        status = 2
+    sys.stdout.flush()
+    os._exit(status)  # without waiting for threads

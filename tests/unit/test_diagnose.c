@@ -332,6 +332,39 @@ static void reductions_too_few_for_layers_are_of_gradients(void **state)
     }
 }
 
+/* Where the layers are known, tensor parallelism reduces four times a step in each of the body's. */
+static void reductions_fewer_than_four_a_layer_are_of_gradients(void **state)
+{
+    static const struct {
+        ek_trace_role role[3];
+        int n_layers, n;
+        const char *title;
+    } cases[] = {{{EK_TRACE_BODY}, 1, 3, "Reducing gradients"},
+                 {{EK_TRACE_BODY}, 1, 4, "Communication inside layers"},
+                 {{EK_TRACE_BODY, EK_TRACE_HEAD, EK_TRACE_BODY}, 3, 7, "Reducing gradients"},
+                 {{EK_TRACE_BODY, EK_TRACE_HEAD, EK_TRACE_BODY}, 3, 8, "Communication inside layers"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_trace_layer layer[3] = {{0}};
+        made m;
+        make_run(&m, 1);
+        for (int k = 0; k < cases[i].n_layers; k++)
+            layer[k] = (ek_trace_layer){.role = cases[i].role[k],
+                                        .forward = {.n = 1, .busy_median = 10 * MS},
+                                        .backward = {.n = 1, .busy_median = 20 * MS}};
+        m.rank[0].layers = (ek_trace_layers){.n = cases[i].n_layers, .layer = layer};
+        for (int s = 0; s < N_STEPS; s++)
+            for (int k = 0; k < cases[i].n; k++)
+                add_collective(&m, 0, "hcom_allReduce__7_0_1", s, 10 + 10 * k, 4, 4);
+        ek_diagnosis d = diagnose(&m);
+        const ek_bottleneck *b = find(&d, "exposed-communication");
+        assert_non_null(b);
+        if (strncmp(b->title, cases[i].title, strlen(cases[i].title)) != 0)
+            fail_msg("case %zu is '%s'", i, b->title);
+        ek_diagnosis_clear(&d);
+    }
+}
+
 /* What a collective is for follows from its kind and from the part of the step that it takes: gradients begin after 0.3
  * of it, gathers of weights end before 0.6. */
 static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state)
@@ -345,6 +378,7 @@ static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state
         {"hcom_allGather__7", 0, 20, 5, "Gathering weights"},
         {"hcom_allGather__7", 0, 59, 5, "Gathering weights"},
         {"hcom_allGather__7", 40, 59, 5, "Gathering weights"},
+        {"hcom_allGather__7", 40, 60, 5, "Reducing gradients"},
         {"hcom_allGather__7", 0, 60, 5, "Communication inside layers"},
         {"hcom_allGather__7", 30, 80, 5, "Communication inside layers"},
         {"hcom_allGather__7", 31, 80, 5, "Reducing gradients"},
@@ -685,6 +719,7 @@ int main(void)
         cmocka_unit_test(a_wait_counts_in_one_step_where_windows_overlap),
         cmocka_unit_test(steps_of_tables_do_not_thin_out_what_events_show),
         cmocka_unit_test(reductions_too_few_for_layers_are_of_gradients),
+        cmocka_unit_test(reductions_fewer_than_four_a_layer_are_of_gradients),
         cmocka_unit_test(the_use_of_a_collective_follows_from_its_kind_and_place),
         cmocka_unit_test(weights_hide_behind_forward_passes_and_layers_behind_a_half),
         cmocka_unit_test(recomputation_costs_what_the_rank_with_most_of_it_does),
