@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "evenkeel/strategies.h"
+#include "figures/balance_figures.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 
@@ -108,6 +109,24 @@ static void verdicts_stand_in_words(void **state)
     text = text_of(&fits);
     assert_says(text, "\033[32mevery stage fits");
     free(text);
+    fixture_clear(&f);
+}
+
+/* Each stage in turn has 1 MB less than it needs; all but rounding is over. */
+static void any_stage_may_be_over_its_limit(void **state)
+{
+    (void)state;
+    fixture f;
+    double limits[4];
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
+    ek_report report = fixture_report(&f, 4000, NULL);
+    report.stage_memory_mb = limits;
+    for (int over = 0; over <= 4; over++) {
+        for (int s = 0; s < 4; s++)
+            limits[s] = s == over ? f.timeline[0].peak_mb[s] - 1 : f.timeline[0].peak_mb[s] * (1 - 1e-12);
+        assert_int_equal(ek__any_over_limit(&report, &f.timeline[0]), over < 4);
+    }
     fixture_clear(&f);
 }
 
@@ -370,6 +389,7 @@ int main(void)
         {"a comparison matches its golden text and YAML", comparison_matches_golden, NULL, NULL, NULL},
         {"the original's bubble is printed to the letter", original_bubble_is_printed_to_the_letter, NULL, NULL, NULL},
         {"verdicts stand in words, colour only on request", verdicts_stand_in_words, NULL, NULL, NULL},
+        {"any stage may be over its limit", any_stage_may_be_over_its_limit, NULL, NULL, NULL},
         {"what was asked of a cluster is said", what_was_asked_of_a_cluster_is_said, NULL, NULL, NULL},
         {"a prediction that may be short is doubted", a_prediction_that_may_be_short_is_doubted, NULL, NULL, NULL},
         {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
