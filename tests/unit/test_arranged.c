@@ -268,6 +268,12 @@ static void a_limit_is_kept_by_orders_made_for_it(void **state)
     }
     ek_uniform_run fixed = run_uniform("1f1b", 4, 1, 8, "forward=3,backward=6", 0.5, 0);
     assert_true(step < fixed.timeline.step_time);
+    FILE *full = fopen("/dev/full", "w");
+    ek_error err = {0};
+    if (full) {
+        assert_int_equal(ek__uniform_write_text(&fixed, full, &err), EK_ERR_SYSTEM);
+        fclose(full);
+    }
     ek_uniform_run_clear(&fixed);
 }
 
@@ -286,22 +292,28 @@ static void times_are_parsed(void **state)
     assert_close_to(t.weight_time, 2.5, 0);
     assert_close_to(t.weight_share, 0.25, 0);
     assert_true(!t.split_given && t.share_given);
-    static const char *const wrong[] = {"",
-                                        ",",
-                                        "forward",
-                                        "forward=1",
-                                        "forward=1,",
-                                        "forward=1,backward=",
-                                        "forward=1,backward=-2",
-                                        "forward=1,backward=inf",
-                                        "forward=1,backward=0x10",
-                                        "forward=1,backward=2,backward=3",
-                                        "forward=1,backward=2,backward_weight=3",
-                                        "forward=1,backward_weight=3",
-                                        "forward=0,backward=0",
-                                        "forward=1,backward=2,weight_activation=1.01",
-                                        "forwards=1,backward=2",
-                                        "=1"};
+    assert_int_equal(ek_uniform_parse("forward=0,backward=1e12,weight_activation=1", &t, &err),
+                     EK_OK); /* at the ends */
+    assert_close_to(t.forward_time, 0, 0);
+    assert_close_to(t.backward_time, 1e12, 0);
+    assert_close_to(t.weight_share, 1, 0);
+    assert_int_equal(ek_uniform_parse("forward=1,backward=0,weight_activation=0", &t, &err), EK_OK);
+    assert_close_to(t.weight_share, 0, 0);
+    assert_int_equal(
+        ek_uniform_parse("forward=1,backward=000000000000000000000000000000000000000000000000000000000000002", &t,
+                         &err),
+        EK_OK); /* 63 characters */
+    assert_close_to(t.backward_time, 2, 0);
+    static const char *const wrong[] = {
+        "", ",", "forward", "forward=1", "forward=1,", "forward=1,backward=", "forward=1,backward=-2",
+        "forward=1,backward=inf", "forward=1,backward=0x10", "forward=1,backward=2,backward=3",
+        "forward=1,backward=2,backward_weight=3", "forward=1,backward_weight=3", "forward=0,backward=0",
+        "forward=1,backward=2,weight_activation=1.01", "forward=1,backward=1.01e12",
+        "forward=1,backward=2,backward_input=1", "forward=1,backward_input=1", "backward=2", "=",
+        "forward=1,backward=2e",
+        /* 64 characters */
+        "forward=1,backward=0000000000000000000000000000000000000000000000000000000000000002", "forwards=1,backward=2",
+        "=1"};
     t.forward_time = 77;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (ek_uniform_parse(wrong[i], &t, &err) != EK_ERR_INPUT || !err.message[0])

@@ -255,6 +255,21 @@ static void a_page_has_every_run_and_constant(void **state)
     free(text);
 }
 
+static ek_status write_text(const ek_calibration *c, FILE *out, ek_error *err)
+{
+    return ek__calibration_write_text(c, false, out, err);
+}
+
+static void the_text_matches_its_golden_file(void **state)
+{
+    (void)state;
+    made m;
+    make(&m);
+    char *text = text_of(&m.c, write_text);
+    assert_golden("calibration.txt", text);
+    free(text);
+}
+
 static void the_picture_matches_its_golden_file(void **state)
 {
     (void)state;
@@ -276,6 +291,7 @@ int main(void)
          NULL, NULL, NULL},
         {"without runs there are links and kernels", without_runs_there_are_links_and_kernels, NULL, NULL, NULL},
         {"a page has every run and constant", a_page_has_every_run_and_constant, NULL, NULL, NULL},
+        {"the text matches its golden file", the_text_matches_its_golden_file, NULL, NULL, NULL},
         {"the picture matches its golden file", the_picture_matches_its_golden_file, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

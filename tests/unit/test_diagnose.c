@@ -161,6 +161,35 @@ static void slow_executions_count_from_their_median(void **state)
     check_gain(&m, "slow-operators", 10);
 }
 
+/* Six kinds of operators, each slow once a step: the first four are named, each once. */
+static void of_slow_executions_four_kinds_are_shown(void **state)
+{
+    static const char *const name[] = {"MatMul", "Add", "Mul", "Cast", "Slice", "Gelu"};
+    made m;
+    (void)state;
+    make_run(&m, 1);
+    for (int k = 0; k < 6; k++)
+        for (int s = 0; s < N_STEPS; s++)
+            m.slow[0][m.rank[0].operators.n_slow++] = (ek_trace_outlier){.name = name[k],
+                                                                         .start = (s * 100 + 10) * (int64_t)MS,
+                                                                         .duration = (k + 3) * MS,
+                                                                         .expected = 2 * MS,
+                                                                         .n_kind = 99};
+    ek_diagnosis d = diagnose(&m);
+    const ek_bottleneck *b = find(&d, "slow-operators");
+    assert_non_null(b);
+    assert_close_to(b->cost_seconds * 1e3, 1 + 2 + 3 + 4 + 5 + 6, 1e-9);
+    assert_int_equal(b->n_evidence, 5);
+    assert_non_null(strstr(b->evidence[0].text, "12 executions"));
+    assert_non_null(strstr(b->evidence[0].text, "21.00 ms of a step"));
+    for (int k = 0; k < 4; k++) {
+        char text[96];
+        snprintf(text, sizeof text, "%s: %d.000 ms, the median of 99 is 2.000 ms", name[k], k + 3);
+        assert_string_equal(b->evidence[1 + k].text, text);
+    }
+    ek_diagnosis_clear(&d);
+}
+
 static void a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none(void **state)
 {
     (void)state;
@@ -303,6 +332,162 @@ static void reductions_too_few_for_layers_are_of_gradients(void **state)
     }
 }
 
+/* Where the layers are known, tensor parallelism reduces four times a step in each of the body's. */
+static void reductions_fewer_than_four_a_layer_are_of_gradients(void **state)
+{
+    static const struct {
+        ek_trace_role role[3];
+        int n_layers, n;
+        const char *title;
+    } cases[] = {{{EK_TRACE_BODY}, 1, 3, "Reducing gradients"},
+                 {{EK_TRACE_BODY}, 1, 4, "Communication inside layers"},
+                 {{EK_TRACE_BODY, EK_TRACE_HEAD, EK_TRACE_BODY}, 3, 7, "Reducing gradients"},
+                 {{EK_TRACE_BODY, EK_TRACE_HEAD, EK_TRACE_BODY}, 3, 8, "Communication inside layers"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_trace_layer layer[3] = {{0}};
+        made m;
+        make_run(&m, 1);
+        for (int k = 0; k < cases[i].n_layers; k++)
+            layer[k] = (ek_trace_layer){.role = cases[i].role[k],
+                                        .forward = {.n = 1, .busy_median = 10 * MS},
+                                        .backward = {.n = 1, .busy_median = 20 * MS}};
+        m.rank[0].layers = (ek_trace_layers){.n = cases[i].n_layers, .layer = layer};
+        for (int s = 0; s < N_STEPS; s++)
+            for (int k = 0; k < cases[i].n; k++)
+                add_collective(&m, 0, "hcom_allReduce__7_0_1", s, 10 + 10 * k, 4, 4);
+        ek_diagnosis d = diagnose(&m);
+        const ek_bottleneck *b = find(&d, "exposed-communication");
+        assert_non_null(b);
+        if (strncmp(b->title, cases[i].title, strlen(cases[i].title)) != 0)
+            fail_msg("case %zu is '%s'", i, b->title);
+        ek_diagnosis_clear(&d);
+    }
+}
+
+/* What a collective is for follows from its kind and from the part of the step that it takes: gradients begin after 0.3
+ * of it, gathers of weights end before 0.6. */
+static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state)
+{
+    static const struct {
+        const char *name;
+        double from_ms, to_ms; /* in a step of 100: starts of the first call and of the last */
+        int n;
+        const char *title;
+    } cases[] = {
+        {"hcom_allGather__7", 0, 20, 5, "Gathering weights"},
+        {"hcom_allGather__7", 0, 59, 5, "Gathering weights"},
+        {"hcom_allGather__7", 40, 59, 5, "Gathering weights"},
+        {"hcom_allGather__7", 40, 60, 5, "Reducing gradients"},
+        {"hcom_allGather__7", 0, 60, 5, "Communication inside layers"},
+        {"hcom_allGather__7", 30, 80, 5, "Communication inside layers"},
+        {"hcom_allGather__7", 31, 80, 5, "Reducing gradients"},
+        {"hcom_reduceScatter__7", 0, 20, 5, "Communication inside layers"},
+        {"hcom_reduceScatter__7", 30, 80, 5, "Communication inside layers"},
+        {"hcom_reduceScatter__7", 31, 80, 5, "Reducing gradients"},
+        {"hcom_allReduce__7", 31, 80, 5, "Reducing gradients"},
+        {"hcom_broadcast__7", 31, 80, 5, "Communication inside layers"},
+        {"hcom_broadcast__7", 0, 20, 1, "Communication inside layers"},
+        {"hcom_alltoall__7", 31, 80, 5, "Exchanging tokens between experts"},
+        {"ALL_TO_ALL", 0, 20, 5, "Exchanging tokens between experts"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make_run(&m, 1);
+        for (int s = 0; s < N_STEPS; s++)
+            for (int k = 0; k < cases[i].n; k++)
+                add_collective(&m, 0, cases[i].name, s,
+                               cases[i].n > 1 ? cases[i].from_ms + (cases[i].to_ms - cases[i].from_ms) * k / 4
+                                              : cases[i].from_ms,
+                               3, 2);
+        ek_diagnosis d = diagnose(&m);
+        const ek_bottleneck *b = find(&d, "exposed-communication");
+        assert_non_null(b);
+        if (strncmp(b->title, cases[i].title, strlen(cases[i].title)) != 0)
+            fail_msg("case %zu is '%s', not '%s'", i, b->title, cases[i].title);
+        assert_close_to(b->cost_seconds * 1e3, 2 * cases[i].n, 1e-9);
+        ek_diagnosis_clear(&d);
+    }
+}
+
+/* Weights hide behind the forward passes, but for one bucket of as many as there are layers, or as there are calls;
+ * within layers one half hides behind the other. */
+static void weights_hide_behind_forward_passes_and_layers_behind_a_half(void **state)
+{
+    ek_trace_layer layer[4];
+    made m;
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        layer[i] = (ek_trace_layer){.role = EK_TRACE_BODY,
+                                    .forward = {.n = 1, .busy_median = 3 * MS},
+                                    .backward = {.n = 1, .busy_median = 10 * MS}};
+    make_run(&m, 1);
+    m.rank[0].layers = (ek_trace_layers){.n = 4, .layer = layer};
+    for (int s = 0; s < N_STEPS; s++)
+        add_collective(&m, 0, "hcom_allGather__7", s, 10, 24, 20);
+    check_gain(&m, "exposed-communication", 12); /* of 20 - 24 / 4 = 14 the four forward passes hide 4 * 3 */
+    for (int i = 0; i < 4; i++)
+        layer[i].forward.busy_median = 4 * MS;
+    check_gain(&m, "exposed-communication", 14);
+    layer[3].role = EK_TRACE_HEAD; /* three layers, three buckets; the head computes as well */
+    check_gain(&m, "exposed-communication", 12);
+    for (int s = 0; s < N_STEPS; s++)
+        for (int k = 0; k < 5; k++) /* now six calls a step, so as many buckets */
+            add_collective(&m, 0, "hcom_allGather__7", s, 40, 0, 0);
+    check_gain(&m, "exposed-communication", 16);
+
+    make_run(&m, 1); /* no layers are known: a third of the computing is forward, of one micro-batch */
+    m.rank[0].mean.computing = 24 * MS;
+    for (int s = 0; s < N_STEPS; s++)
+        for (int k = 0; k < 2; k++)
+            add_collective(&m, 0, "hcom_allGather__7", s, 10 + 20 * k, 10, 10);
+    check_gain(&m, "exposed-communication", 8);
+    m.rank[0].mean.computing = 36 * MS; /* of two calls one stays */
+    check_gain(&m, "exposed-communication", 10);
+
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++)
+        for (int k = 0; k < 5; k++)
+            add_collective(&m, 0, "hcom_broadcast__7", s, 10 + 10 * k, 4, 4);
+    check_gain(&m, "exposed-communication", 10);
+    m.rank[0].mean.computing = 12 * MS; /* no more than there is to compute beside it */
+    check_gain(&m, "exposed-communication", 6);
+}
+
+/* The cost of recomputation is that of the rank which recomputes most, the first of those; without a job nobody knows
+ * whether it is needed. What lies behind the last rank is none. */
+static void recomputation_costs_what_the_rank_with_most_of_it_does(void **state)
+{
+    static const struct {
+        int ms[4], rank;
+    } cases[] = {{{5, 9, 7, 20}, 1}, {{9, 5, 7, 20}, 0}, {{5, 7, 9, 20}, 2}, {{5, 9, 9, 20}, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make_run(&m, 3);
+        m.rank[3] = m.rank[2];
+        for (int r = 0; r < 4; r++)
+            m.rank[r].recompute =
+                (ek_trace_recompute){.n_regions = 1, .recompute = {.busy = cases[i].ms[r] * N_STEPS * MS}};
+        ek_diagnosis d = diagnose(&m);
+        const ek_bottleneck *b = find(&d, "recompute");
+        assert_non_null(b);
+        assert_close_to(b->cost_seconds * 1e3, 9, 1e-9);
+        assert_true(isnan(b->gain_seconds));
+        assert_int_equal(b->n_evidence, 1);
+        assert_int_equal(b->evidence[0].rank, cases[i].rank);
+        ek_diagnosis_clear(&d);
+    }
+    made m;
+    make_run(&m, 2);
+    for (int r = 0; r < 2; r++) /* below one per cent of the step */
+        m.rank[r].recompute = (ek_trace_recompute){.n_regions = 1, .recompute = {.busy = 999 * N_STEPS * (MS / 1000)}};
+    ek_diagnosis d = diagnose(&m);
+    assert_null(find(&d, "recompute"));
+    ek_diagnosis_clear(&d);
+}
+
 /* Gaps before a step's first kernel lie in no step that is measured on the device. */
 static void nothing_costs_more_than_a_step_is_idle(void **state)
 {
@@ -379,6 +564,41 @@ static void a_loss_that_is_waited_out_costs_nothing(void **state)
     double gain = NAN;
     assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
     assert_close_to(gain / MS, 10, 1e-9); /* rank 1 gets its input 10 ms earlier, rank 0 ends 15 ms earlier */
+    ek__replay_free(replay);
+}
+
+/* Three collectives a step, of which the first and the last are alike. At the first one rank 0 waits for rank 1, at the
+ * last one rank 1 for rank 0, 10 ms each: what the late one loses before it the step loses, and no other loss counts.
+ */
+static void alike_collectives_of_a_step_are_told_apart(void **state)
+{
+    (void)state;
+    made m;
+    ek__replay *replay;
+    ek_error err = {0};
+    make_run(&m, 2);
+    for (int r = 0; r < 2; r++)
+        for (int s = 0; s < N_STEPS; s++) {
+            double waits_first = r == 0 ? 10 : 0, waits_last = r == 1 ? 10 : 0;
+            add_collective(&m, r, "hcom_allReduce__7_0_1", s, 20 - waits_first, 2 + waits_first, 2 + waits_first);
+            add_collective(&m, r, "hcom_allGather__7_0_1", s, 40, 2, 2);
+            add_collective(&m, r, "hcom_allReduce__7_0_1", s, 80 - waits_last, 2 + waits_last, 2 + waits_last);
+        }
+    assert_int_equal(ek__replay_new(&m.run, &replay, &err), EK_OK);
+    assert_close_to(ek__replay_error(replay), 0, 1e-12);
+    static const struct {
+        int rank;
+        double at_ms, gain_ms;
+    } cases[] = {{1, 5, 10}, {0, 3, 0}, {0, 60, 10}, {1, 60, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek__loss loss[N_STEPS];
+        for (int s = 0; s < N_STEPS; s++)
+            loss[s] = (ek__loss){cases[i].rank, (int64_t)((s * 100 + cases[i].at_ms) * MS), 10 * MS};
+        ek__change change = {.loss = loss, .n_losses = N_STEPS};
+        double gain = NAN;
+        assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
+        assert_close_to(gain / MS, cases[i].gain_ms, 1e-9);
+    }
     ek__replay_free(replay);
 }
 
@@ -498,6 +718,7 @@ int main(void)
         cmocka_unit_test(a_run_without_losses_has_no_finding),
         cmocka_unit_test(waits_for_data_count_in_full_and_not_below_one_per_cent),
         cmocka_unit_test(slow_executions_count_from_their_median),
+        cmocka_unit_test(of_slow_executions_four_kinds_are_shown),
         cmocka_unit_test(a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none),
         cmocka_unit_test(gradients_hide_but_for_a_bucket),
         cmocka_unit_test(waiting_is_no_gain),
@@ -506,9 +727,14 @@ int main(void)
         cmocka_unit_test(a_wait_counts_in_one_step_where_windows_overlap),
         cmocka_unit_test(steps_of_tables_do_not_thin_out_what_events_show),
         cmocka_unit_test(reductions_too_few_for_layers_are_of_gradients),
+        cmocka_unit_test(reductions_fewer_than_four_a_layer_are_of_gradients),
+        cmocka_unit_test(the_use_of_a_collective_follows_from_its_kind_and_place),
+        cmocka_unit_test(weights_hide_behind_forward_passes_and_layers_behind_a_half),
+        cmocka_unit_test(recomputation_costs_what_the_rank_with_most_of_it_does),
         cmocka_unit_test(nothing_costs_more_than_a_step_is_idle),
         cmocka_unit_test(settings_are_those_of_the_device),
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
+        cmocka_unit_test(alike_collectives_of_a_step_are_told_apart),
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),

@@ -299,6 +299,99 @@ static void a_message_shows_no_control_characters_and_cuts_long_text(void **stat
     ek__config_free(doc);
 }
 
+/* A name of more than 40 bytes is cut, and any name where its buffer ends; room for what follows it is left. */
+static void a_path_fits_its_buffer(void **state)
+{
+    static const struct {
+        const char *text;
+        int depth; /* of the node that is named */
+        size_t size;
+        const char *expected;
+    } cases[] = {
+        {"a123456789b123456789c123456789d123456789: 1", 1, 64, "a123456789b123456789c123456789d123456789"},
+        {"a123456789b123456789c123456789d123456789e: 1", 1, 64, "a123456789b123456789c123456789d123456789..."},
+        {"a123456789b123456789c123456789d123456789e: 1", 1, 45, "a123456789b123456789c123456789d123456789..."},
+        {"a123456789b123456789c123456789d123456789e: 1", 1, 44, "a123456789b123456789c123456789d12345678..."},
+        {"abcdefgh: 1", 1, 13, "abcdefgh"},
+        {"abcdefgh: 1", 1, 12, "abcdefg"},
+        {"\"a\\x1f\\x20\\x7e\\x7f\": 1", 1, 64, "a\\x1F ~\\x7F"},
+        {"a: {b: 1}", 2, 10, "a.b"},
+        {"a: {b: 1}", 2, 9, "a"},
+        {"a: [1]", 2, 10, "a[0]"},
+        {"a: [1]", 2, 9, "a"},
+        {"[[1]]", 2, 12, "[0][0]"},
+        {"[[1]]", 2, 11, "[0]"},
+        {"a: 1", 0, 64, "the file"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_error err = {0};
+        ek__config_tree *doc = parse(cases[i].text, &err);
+        if (!doc)
+            fail_msg("%s: %s", cases[i].text, err.message);
+        const ek__node *node = ek__config_root(doc);
+        for (int k = 0; k < cases[i].depth; k++)
+            node = node->first;
+        char path[65];
+        memset(path, '#', sizeof path);
+        ek__node_path(node, path, cases[i].size);
+        if (strcmp(path, cases[i].expected) != 0)
+            fail_msg("%s in %zu bytes: %s", cases[i].text, cases[i].size, path);
+        assert_int_equal(path[cases[i].size], '#');
+        ek__config_free(doc);
+    }
+}
+
+static void a_value_is_described_by_its_kind(void **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"[]", "an empty list"},
+        {"[{}]", "a list of 1"},
+        {"{}", "an empty map"},
+        {"{a: 1, b: 2}", "a map of 2"},
+        {"~", "nothing"},
+        {"7", "7"},
+        {"-7", "-7"},
+        {"true", "true"},
+        {"some", "'some'"},
+        {"'7'", "the text \"7\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_error err = {0};
+        char text[64], found[96];
+        snprintf(text, sizeof text, "a: %s\n", cases[i].text);
+        ek__config_tree *doc = parse(text, &err);
+        assert_non_null(doc);
+        ek__node_describe(ek__config_root(doc)->first, found, sizeof found);
+        assert_string_equal(found, cases[i].expected);
+        ek__config_free(doc);
+    }
+}
+
+/* Neither a list, nothing, an empty text, one that is too long nor one with control characters is a text. */
+static void a_text_is_short_and_printable(void **state)
+{
+    static const char *const wrong[] = {"[]", "~", "''", "abcd", "\"a\\t\""};
+    (void)state;
+    for (size_t i = 0; i <= sizeof wrong / sizeof *wrong; i++) {
+        bool right = i == sizeof wrong / sizeof *wrong;
+        ek_error err = {0};
+        char text[64], out[4] = "???";
+        snprintf(text, sizeof text, "a: %s\n", right ? "abc" : wrong[i]);
+        ek__config_tree *doc = parse(text, &err);
+        assert_non_null(doc);
+        const ek__in in = {doc, NULL, &err};
+        ek_status status = ek__string(&in, ek__config_root(doc)->first, sizeof out, "fix it", out);
+        if (status != (right ? EK_OK : EK_ERR_INPUT) || strcmp(out, right ? "abc" : "???") != 0)
+            fail_msg("'%s': %d, '%s'", text, (int)status, out);
+        assert_int_equal(strncmp(err.message, "a is ", 5) == 0, !right);
+        ek__config_free(doc);
+    }
+}
+
 static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
 {
     (void)state;
@@ -385,6 +478,9 @@ int main(void)
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(scalars_are_typed_as_people_expect),
         cmocka_unit_test(a_message_shows_no_control_characters_and_cuts_long_text),
+        cmocka_unit_test(a_path_fits_its_buffer),
+        cmocka_unit_test(a_value_is_described_by_its_kind),
+        cmocka_unit_test(a_text_is_short_and_printable),
         cmocka_unit_test(an_unknown_key_is_told_with_the_nearest_known_one),
         cmocka_unit_test(of_many_known_keys_their_number_is_told),
         cmocka_unit_test(a_file_that_is_not_there_or_a_folder_is_a_system_error),

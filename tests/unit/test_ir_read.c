@@ -400,6 +400,15 @@ static void every_type_is_read(void **state)
             s.n_warnings > 0)
             fail_msg("%s: %s, %" PRId64 " bytes\n%s", types[i].written, read,
                      type == EK_IR_NONE ? 0 : ir->type[type].bytes, s.text);
+        size_t length = strlen(types[i].read);
+        for (size_t size = 0; size <= length + 2; size++) { /* as much as there is room for */
+            size_t fits = size == 0 ? 0 : size - 1 < length ? size - 1 : length;
+            memset(read, '#', sizeof read);
+            ek_ir_type_text(ir, type, read, size);
+            assert_memory_equal(read, types[i].read, fits);
+            assert_int_equal(read[fits], size == 0 ? '#' : '\0');
+            assert_int_equal(read[size], '#');
+        }
         ek_ir_free(ir);
     }
 }

@@ -120,6 +120,63 @@ static void a_whole_layer_recomputed(void **state)
     ek__program_free(p);
 }
 
+static int count_buffers(const ek__program *p, const char *name, int64_t bytes)
+{
+    int n = 0;
+    for (int b = 0; b < p->n_buffers; b++)
+        if (p->buffer[b].name && strcmp(p->buffer[b].name, name) == 0) {
+            assert_int_equal(p->buffer[b].bytes, bytes);
+            n++;
+        }
+    return n;
+}
+
+/* Both multiplications need their weight in the forward pass and again for the gradient of what they read: gathered
+ * where it is sharded and not there already, and cast unless it was cast before. */
+static void weights_are_gathered_and_cast_where_they_must_be(void **state)
+{
+    (void)state;
+    static const struct {
+        bool shard_weight;
+        int data;
+        ek_gather gather;
+        bool after_cast;
+        int gathered, cast;
+    } cases[] = {
+        {false, 1, EK_GATHER_LAYER, false, 0, 4}, {false, 2, EK_GATHER_LAYER, false, 0, 4},
+        {true, 1, EK_GATHER_LAYER, false, 0, 4},  {true, 2, EK_GATHER_LAYER, false, 4, 4},
+        {true, 2, EK_GATHER_LAYER, true, 4, 0},   {true, 1, EK_GATHER_LAYER, true, 0, 4},
+        {false, 2, EK_GATHER_LAYER, true, 0, 4},  {true, 2, EK_GATHER_STEP, false, 0, 4},
+        {true, 2, EK_GATHER_STEP, true, 0, 0},    {true, 2, EK_GATHER_NONE, true, 0, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek__graph g;
+        ek_job job = bare_job();
+        make_mlp(&g);
+        job.states.shard_weight = cases[i].shard_weight;
+        job.parallel.data = cases[i].data;
+        job.rules.weight_gather = cases[i].gather;
+        job.rules.gather_after_cast = cases[i].after_cast;
+        ek__program *p = compile(&job, &g, NULL, false, false);
+        int gathered = count_buffers(p, "gathered weight", cases[i].after_cast ? CAST : SUMMED);
+        int cast = count_buffers(p, "cast weight", CAST);
+        if (gathered != cases[i].gathered || cast != cases[i].cast)
+            fail_msg("case %zu: %d gathered, %d cast", i, gathered, cast);
+        ek__program_free(p);
+    }
+    /* One weight for both: gathered once a pass. */
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    g.op[2].parameter = g.op[0].parameter;
+    job.states.shard_weight = true;
+    job.parallel.data = 2;
+    job.rules.weight_gather = EK_GATHER_LAYER;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(count_buffers(p, "gathered weight", SUMMED), 2);
+    ek__program_free(p);
+}
+
 static void a_split_backward(void **state)
 {
     (void)state;
@@ -340,6 +397,8 @@ int main(void)
          NULL},
         {"a layer recomputed whole keeps its input and runs forward again first", a_whole_layer_recomputed, NULL, NULL,
          NULL},
+        {"weights are gathered and cast where they must be", weights_are_gathered_and_cast_where_they_must_be, NULL,
+         NULL, NULL},
         {"with a split backward pass what weights' gradients read stays for them", a_split_backward, NULL, NULL, NULL},
         {"a table's gradient is a tensor where matrices' are added in the matmul", a_lookup_has_a_gradient, NULL, NULL,
          NULL},

@@ -13,6 +13,7 @@
 #include "evenkeel/prediction.h"
 #include "evenkeel/recompute_sets.h"
 #include "figures/results.h"
+#include "golden.h"
 #include "job/job_internal.h"
 #include "model/graph.h"
 #include "report/memory_internal.h"
@@ -535,6 +536,20 @@ static void pictures_hold_every_stage(void **state)
         }
 }
 
+/* Stages of 2400 and 4500 MB and a bit: below a limit, and without one. */
+static void pictures_match_golden(void **state)
+{
+    (void)state;
+    for (int limited = 0; limited < 2; limited++) {
+        fixture f;
+        make(&f, 2, 1, limited ? 5000 * MB : 0);
+        char *svg = written(ek__memory_write_svg, &f.report);
+        assert_golden(limited ? "memory_limit.svg" : "memory.svg", svg);
+        free(svg);
+        clear(&f);
+    }
+}
+
 /* The limit stands where a bar as long as it would end. */
 static void a_bar_is_as_long_as_its_peak(void **state)
 {
@@ -690,6 +705,7 @@ int main(void)
         cmocka_unit_test(every_row_of_the_table_is_whole),
         cmocka_unit_test(a_log_is_read_back_to_the_same_peaks),
         cmocka_unit_test(pictures_hold_every_stage),
+        cmocka_unit_test(pictures_match_golden),
         cmocka_unit_test(a_bar_is_as_long_as_its_peak),
         cmocka_unit_test(rules_that_are_changed_are_marked),
         cmocka_unit_test(kept_tensors_add_up_to_the_closed_form),

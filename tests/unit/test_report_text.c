@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "evenkeel/strategies.h"
+#include "figures/balance_figures.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 
@@ -107,6 +108,50 @@ static void verdicts_stand_in_words(void **state)
     fits.color = true;
     text = text_of(&fits);
     assert_says(text, "\033[32mevery stage fits");
+    free(text);
+    fixture_clear(&f);
+}
+
+/* Each stage in turn has 1 MB less than it needs; all but rounding is over. */
+static void any_stage_may_be_over_its_limit(void **state)
+{
+    (void)state;
+    fixture f;
+    double limits[4];
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
+    ek_report report = fixture_report(&f, 4000, NULL);
+    report.stage_memory_mb = limits;
+    for (int over = 0; over <= 4; over++) {
+        for (int s = 0; s < 4; s++)
+            limits[s] = s == over ? f.timeline[0].peak_mb[s] - 1 : f.timeline[0].peak_mb[s] * (1 - 1e-12);
+        assert_int_equal(ek__any_over_limit(&report, &f.timeline[0]), over < 4);
+    }
+    fixture_clear(&f);
+}
+
+static void what_was_asked_of_a_cluster_is_said(void **state)
+{
+    static const int fixed[] = {2, -1, 0, 3};
+    static const double speed[] = {1, 1, 0.5, 1};
+    static const bool forbidden[EK_N_RECOMPUTE] = {[EK_RECOMPUTE_SELECT] = true, [EK_RECOMPUTE_FULL] = true};
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
+    ek_report report = fixture_report(&f, 4000, NULL);
+    char *text = text_of(&report);
+    assert_silent(text, "fixed stages");
+    assert_silent(text, "forbidden");
+    assert_silent(text, "stage speeds");
+    free(text);
+    report.fixed_layers = fixed;
+    report.forbidden = forbidden;
+    report.stage_speed = speed;
+    text = text_of(&report);
+    assert_says(text, "fixed stages: 0:2, 2:0, 3:3 (stage:layers)\n");
+    assert_says(text, "forbidden recomputation: select, full\n");
+    assert_says(text, "stage speeds");
     free(text);
     fixture_clear(&f);
 }
@@ -344,6 +389,8 @@ int main(void)
         {"a comparison matches its golden text and YAML", comparison_matches_golden, NULL, NULL, NULL},
         {"the original's bubble is printed to the letter", original_bubble_is_printed_to_the_letter, NULL, NULL, NULL},
         {"verdicts stand in words, colour only on request", verdicts_stand_in_words, NULL, NULL, NULL},
+        {"any stage may be over its limit", any_stage_may_be_over_its_limit, NULL, NULL, NULL},
+        {"what was asked of a cluster is said", what_was_asked_of_a_cluster_is_said, NULL, NULL, NULL},
         {"a prediction that may be short is doubted", a_prediction_that_may_be_short_is_doubted, NULL, NULL, NULL},
         {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
         {"an infeasible search says why and what would help", infeasible_says_why_and_what_would_help, NULL, NULL,

@@ -1,16 +1,8 @@
 /* What is printed and drawn of a sweep, with bounds and with values that have no plan. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "report_fixture.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "described.h"
 #include "evenkeel/layers.h"
@@ -135,12 +127,49 @@ static void the_picture_marks_bounds_and_gaps(void **state)
     free(memory_text);
 }
 
+static void assert_picture(const ek_sweep *drawn, const char *golden)
+{
+    char *text = NULL;
+    size_t size;
+    ek_error err;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(ek__svg_sweep_write(drawn, out, &err), EK_OK);
+    fclose(out);
+    assert_golden(golden, text);
+    free(text);
+}
+
+/* Steps of about the same length, whose axis begins above 0; and steps that grow tenfold, proved, with values so close
+ * that labels would touch. All are sums of powers of two. */
+static void pictures_match_golden(void **state)
+{
+    enum { MANY = 9 };
+    ek_sweep_row many[MANY];
+    (void)state;
+    assert_picture(&sweep, "sweep_gaps.svg");
+    for (int i = 0; i < MANY; i++)
+        many[i] = (ek_sweep_row){.value = i < MANY - 1 ? 20000 + 512 * i : 32768,
+                                 .status = i == 6 ? EK_BALANCE_INFEASIBLE : EK_BALANCE_OPTIMAL,
+                                 .step_time = i == 6 ? INFINITY : 1 + 1.25 * i,
+                                 .lower_bound = i == 6 ? NAN : 1 + 1.25 * i,
+                                 .smallest_limit_mb = NAN,
+                                 .peak_memory_mb = 12345,
+                                 .peak_stage = i % 4};
+    ek_sweep rising = sweep;
+    rising.n = MANY;
+    rising.row = many;
+    assert_picture(&rising, "sweep_rising.svg");
+    rising.n = 1; /* one value has no span */
+    assert_picture(&rising, "sweep_one.svg");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_table_has_gaps_and_reasons, fill, empty),
         cmocka_unit_test_setup_teardown(json_has_null_for_what_is_not_there, fill, empty),
         cmocka_unit_test_setup_teardown(the_picture_marks_bounds_and_gaps, fill, empty),
+        cmocka_unit_test_setup_teardown(pictures_match_golden, fill, empty),
     };
     return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "evenkeel/layers.h"
+#include "golden.h"
 #include "skip.h"
 #include "trace/analyse/analysis.h"
 #include "trace_generator.h"
@@ -849,6 +850,61 @@ static void layers_go_to_a_file_and_balance(void **state)
     trace_truth_clear(&truth);
 }
 
+/* Milliseconds; NAN: not seen. */
+static ek_trace_layer layer_of(const char *name, const char *kind, int index, ek_trace_role role, double forward,
+                               double backward, double again)
+{
+    return (ek_trace_layer){.name = name,
+                            .kind = kind,
+                            .index = index,
+                            .role = role,
+                            .forward = {.n = 1, .wall_median = forward * 1e6},
+                            .backward = {.n = !isnan(backward), .wall_median = backward * 1e6},
+                            .recompute = {.n = !isnan(again), .wall_median = again * 1e6}};
+}
+
+/* Two ranks with layers 2, 3, 6, 7 and 9 of ten: what lies between is counted, times are medians over the kind, again
+ * running half the forward pass is full recomputation, and layers are unlike above 1.5 times the shortest. */
+static void layers_by_hand_give_these_counts_and_times(void **state)
+{
+    (void)state;
+    for (int unlike = 0; unlike < 2; unlike++) {
+        double slow = unlike ? 30.5 : 30;
+        ek_trace_layer first[] = {
+            layer_of("embed", "Embedding", -1, EK_TRACE_HEAD, 2, 4, NAN),
+            layer_of("2-Dense", "Dense", 2, EK_TRACE_BODY, 10, NAN, NAN),
+            layer_of("3-Dense", "Dense", 3, EK_TRACE_BODY, 12, NAN, NAN),
+            layer_of("6-MoE", "MoE", 6, EK_TRACE_BODY, 20, 40, 10),
+            layer_of("7-MoE", "MoE", 7, EK_TRACE_BODY, slow, 60, 14.5),
+        };
+        ek_trace_layer second[] = {
+            layer_of("norm", "Norm", -1, EK_TRACE_TAIL, 1, NAN, NAN),
+            layer_of("9-MoE", "MoE", 9, EK_TRACE_BODY, 25, 50, NAN),
+            layer_of("head", "Head", -1, EK_TRACE_TAIL, 3, 7, NAN),
+        };
+        ek_trace_rank rank[] = {{.layers = {.n = 5, .layer = first}}, {.layers = {.n = 3, .layer = second}}};
+        const ek_trace_run run = {.n_ranks = 2, .rank = rank};
+        ek_layers layers;
+        ek_error err = {0};
+        char *notes;
+        if (ek_trace_to_layers(&run, &layers, &notes, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(layers.n_layers, 10);
+        assert_int_equal(layers.n_body, 2);
+        assert_int_equal(layers.body[0].n_layers, 6);
+        assert_int_equal(layers.body[1].n_layers, 4);
+        assert_true(layers.body[0].forward_time == 11 && layers.body[0].backward_time[EK_RECOMPUTE_NONE] == 22);
+        const ek_layer *moe = &layers.body[1];
+        assert_true(moe->forward_time == 25 && moe->backward_time[EK_RECOMPUTE_NONE] == 50);
+        assert_true(moe->backward_time[EK_RECOMPUTE_FULL] == 60 && moe->backward_time[EK_RECOMPUTE_SELECT] == 64.5);
+        assert_true(layers.head.forward_time == 2 && layers.head.backward_time[EK_RECOMPUTE_NONE] == 4);
+        assert_true(layers.tail.forward_time == 4 && layers.tail.backward_time[EK_RECOMPUTE_NONE] == 9);
+        assert_golden(unlike ? "layers_unlike.txt" : "layers_alike.txt", notes);
+        free(notes);
+        ek_layers_clear(&layers);
+    }
+}
+
 static void a_run_without_layers_says_what_to_do(void **state)
 {
     (void)state;
@@ -881,6 +937,7 @@ int main(void)
         cmocka_unit_test(published_scopes_give_the_backward_pass),
         cmocka_unit_test(the_originals_numbers_come_out),
         cmocka_unit_test(layers_go_to_a_file_and_balance),
+        cmocka_unit_test(layers_by_hand_give_these_counts_and_times),
         cmocka_unit_test(a_run_without_layers_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 #include "evenkeel/trace_report.h"
+#include "golden.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 #include "trace/analyse/analysis.h"
@@ -288,6 +289,24 @@ static void the_picture_stays_in_its_page(void **state)
     }
 }
 
+/* Three ranks, of which the middle one computes more and waits for its stage in both steps. */
+static void a_picture_and_a_summary_match_golden(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture(3);
+    f->rank[1].mean.computing += 16 * MS;
+    f->rank[1].mean.communication_not_overlapped -= 16 * MS;
+    f->step[1][1].pipeline_wait = 4 * MS;
+    f->step[1][2].pipeline_wait = 8 * MS;
+    char *text = written(ek__trace_write_svg, &f->run, NULL);
+    assert_golden("trace.svg", text);
+    free(text);
+    text = written(ek__trace_write_text, &f->run, NULL);
+    assert_golden("trace.txt", text);
+    free(text);
+    free_fixture(f);
+}
+
 /* ---- findings ---- */
 
 static const ek_trace_finding *found(fixture *f, const char *id)
@@ -469,6 +488,7 @@ int main(void)
         cmocka_unit_test(every_table_has_rows_that_fit_its_header),
         cmocka_unit_test(the_summary_of_many_ranks_is_short),
         cmocka_unit_test(the_picture_stays_in_its_page),
+        cmocka_unit_test(a_picture_and_a_summary_match_golden),
         cmocka_unit_test(times_of_steps_are_found_above_their_share_only),
         cmocka_unit_test(communication_and_links_are_found),
         cmocka_unit_test(ranks_and_stages_are_found),
