@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* With every category "C" libc returns an object of its own: nothing is allocated, and the call cannot fail. */
 static locale_t c_locale(void)
@@ -76,4 +77,9 @@ int ek__strncasecmp(const char *a, const char *b, size_t n)
 int ek__strcasecmp(const char *a, const char *b)
 {
     return ek__strncasecmp(a, b, SIZE_MAX);
+}
+
+int ek__alphasort(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
 }

@@ -6,6 +6,7 @@
 #ifndef EK_BASE_C_LOCALE_H
 #define EK_BASE_C_LOCALE_H
 
+#include <dirent.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +20,9 @@ double ek__strtod(const char *text, char **end);
 int ek__vsnprintf(char *out, size_t size, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
 int ek__snprintf(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int ek__fprintf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** alphasort() for scandir(): by the bytes of the names. */
+int ek__alphasort(const struct dirent **a, const struct dirent **b);
 
 /** Put the calling thread into the C locale, for libraries that read and print numbers. @return what leaving takes */
 locale_t ek__c_locale_enter(void);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 
 enum { MAX_FILES = 100000, MAX_DEPTH = 64, MAX_PATH = 4096 };
@@ -74,7 +75,7 @@ static ek_status add_folder(ek_lint_files *files, const char *path, int depth, c
     struct dirent **entry = NULL;
     if (depth > MAX_DEPTH)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: folders are more than %d deep", path, MAX_DEPTH);
-    int n = scandir(path, &entry, NULL, alphasort);
+    int n = scandir(path, &entry, NULL, ek__alphasort);
     if (n < 0 && depth > 0 && errno != ENOMEM) {
         ek__warn(notes, EK__NOWHERE, "%s is left out: it cannot be read: %s", path, strerror(errno));
         return EK_OK;

@@ -12,6 +12,7 @@
 #include "evenkeel/run_files.h"
 #include "evenkeel/trace_index.h"
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "run/kind.h"
 
@@ -122,7 +123,7 @@ static int keep_visible(const struct dirent *entry)
 static void walk(search *s, const char *folder, int depth)
 {
     struct dirent **entry = NULL;
-    int n = scandir(folder, &entry, keep_visible, alphasort);
+    int n = scandir(folder, &entry, keep_visible, ek__alphasort);
     if (n < 0 && errno == ENOMEM)
         s->status = ek__no_memory(s->err);
     for (int i = 0; i < n; i++) {
