@@ -16,7 +16,8 @@ typedef enum ek__child_end {
 
 /**
  * Run work(user, answer) in a copy of this process, and wait. The child's standard output and error go nowhere; it ends
- * with this process, and sees memory as it is now. The caller may have other threads.
+ * with this process, and sees memory as it is now. The caller may have other threads where malloc() works in the child
+ * of such a process: libc's does; those of AddressSanitizer and ThreadSanitizer may stand still, until over().
  *
  * @param work    fills `answer`; false: it crashed, as far as the caller is concerned
  * @param answer  of `size` bytes, zeros at first; left alone unless the end is EK__CHILD_ANSWERED

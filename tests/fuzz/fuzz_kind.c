@@ -30,12 +30,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_file(data, size);
     ek_error err = {0};
-    ek_source_kind source = EK_N_SOURCE_KINDS;
+    ek_source_kind source = (ek_source_kind)EK_N_SOURCE_KINDS;
     ek__file_type strict = EK__N_FILE_TYPES, loose = EK__N_FILE_TYPES;
     ek_run_kind kind = ek_run_kind_of(path);
     assert(kind >= 0 && kind <= EK_RUN_UNKNOWN);
     ek_status status = ek_source_kind_of(path, &source, &err);
-    assert(status == EK_OK ? source < EK_N_SOURCE_KINDS : err.message[0] && source == EK_N_SOURCE_KINDS);
+    assert(status == EK_OK ? (int)source < EK_N_SOURCE_KINDS : err.message[0] && (int)source == EK_N_SOURCE_KINDS);
     if (ek__type_of_content(path, true, &strict)) /* what shows events is a trace for both */
         assert(strict == EK__FILE_TRACE && ek__type_of_content(path, false, &loose) && loose == EK__FILE_TRACE);
     else if (ek__type_of_content(path, false, &loose))
