@@ -1,5 +1,1 @@
-f"""{x!r:{w}.{p}} {{}} {f'{y["a"]}'} \N{BULLET}"""
-while x
-  y
-if a: if b: c
-@
+../python/fstrings.py
