@@ -483,7 +483,7 @@ static void no_bound_exceeds_the_best_plan(void **state)
                  {"zb-1p", 12}, {"zb-v", 12},     {"v-half", 12}};
     double worst = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_schedule(cases[i].schedule, cases[i].n / effort(1, 6), &worst);
+        check_schedule(cases[i].schedule, cases[i].n / effort(1, 12), &worst);
 }
 
 /* With every stage fixed and memory for all there is one plan, so its bound is the longest path of the family. */

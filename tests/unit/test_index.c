@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "effort.h"
 #include "evenkeel/trace_index.h"
 #include "index/checks.h"
 #include "index/opened.h"
@@ -408,7 +409,7 @@ static void details_are_the_bytes_of_the_trace(void **state)
         shape.n_events = compressed == 2 ? 40000 : 4000;
         open_world(&w, &shape, compressed ? 1 : 2);
         /* without spots each is read from the trace's start */
-        for (int i = 0; i < (compressed == 2 ? 12 : 60); i++) {
+        for (int i = 0; i < (compressed == 2 ? effort(12, 3) : effort(60, 20)); i++) {
             const seen_event *e = &w.event[model_random(&w.random, w.n)];
             ek__index_details d;
             if (ek__index_event_details(w.index, e->row, e->index, &d, &err) != EK_OK)
@@ -1074,7 +1075,7 @@ static void changed_bytes_are_found(void **state)
     static answers a;
     int n_refused = 0, n_failed = 0;
     open_one(&o);
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < effort(32, 16); i++) {
         uint64_t bit = model_random(&o.w.random, 8 * (i % 4 == 0 ? 16384 : o.size));
         flip(&o, bit);
         ask_everything(&o.index, &a); /* of the one that is open: its small sections are in memory */

@@ -4,6 +4,7 @@
 
 #include "described.h"
 
+#include "effort.h"
 #include "evenkeel/layout_advice.h"
 #include "figures/layout_figures.h"
 #include "figures/results.h"
@@ -376,7 +377,7 @@ static void rules_of_thumb_take_the_least_that_fits(void **state)
     (void)state;
     static const double limits[] = {70000, 40000, 24000};
     double limit = job.limit_mb;
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    for (size_t i = (size_t)effort(0, 2); i < sizeof limits / sizeof *limits; i++) {
         job.limit_mb = limits[i];
         ek_layout_options with = options;
         with.n_best = 1;
@@ -465,7 +466,7 @@ static void a_sweep_is_a_search_at_each_value(void **state)
 {
     (void)state;
     const double devices[] = {4, 8, 16, 41};
-    for (int grows = 0; grows <= 1; grows++) {
+    for (int grows = effort(0, 1); grows <= 1; grows++) {
         ek_layout_sweep_input in = {
             .what = EK_SWEEP_DEVICES, .value = devices, .n = 4, .batch_grows = grows, .options = options};
         ek_layout_sweep sweep;

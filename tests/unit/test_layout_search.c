@@ -357,7 +357,7 @@ static void best_five_are_those_of_trying_everything(void **state)
 {
     const int devices[] = {2, 4, 6, 8, 8, 12, 16, 64};
     ek__random random = ek__random_seed(20);
-    int n = n_random_jobs(effort(6, 2));
+    int n = n_random_jobs(effort(6, 1));
     compared all = {0};
     (void)state;
     for (int i = 0; i < n; i++) {
@@ -481,7 +481,7 @@ static void bounds_do_not_depend_on_what_was_looked_at_before(void **state)
     ek__random random = ek__random_seed(13);
     int n = 0, n_more = 0;
     (void)state;
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < effort(30, 6); i++) {
         const ek_device *device = ek_device_find("910B");
         ek_cost_cache *kept = ek_cost_cache_new(device);
         double least = INFINITY;
@@ -513,7 +513,7 @@ static void bounds_do_not_depend_on_what_was_looked_at_before(void **state)
         ek_cost_cache_free(kept);
         ek_job_clear(&job);
     }
-    assert_true(n > 300 && n_more > 20);
+    assert_true(n > effort(300, 60) && n_more > effort(20, 0));
 }
 
 /* The least that any split of the layers makes a chunk's backward pass begin with. */
@@ -631,7 +631,7 @@ static void threads_change_nothing(void **state)
     ek__random random = ek__random_seed(3);
     ek_job job;
     (void)state;
-    assert_true(random_small_job(&random, 6, &job));
+    assert_true(random_small_job(&random, effort(6, 3), &job));
     ek_layout_options o;
     ek_layout_options_init(&o);
     o.n_devices = 16;
@@ -695,7 +695,7 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
     }
     const ek_layout today = own_layout(&job);
     const int n_devices[] = {ek__layout_n_devices(&today), 16, 64};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < effort(3, 1); i++) {
         ek__first one = first_of(&job, n_devices[i], 1), four = first_of(&job, n_devices[i], 4);
         assert_true(one.split.found);
         assert_true(one.split.seconds == four.split.seconds);
@@ -765,9 +765,10 @@ static void a_search_ends_when_its_time_is_over(void **state)
     o.time_limit = 1;
     o.range[EK_AXIS_DATA] = (ek_layout_range){32, 32};
     o.range[EK_AXIS_TENSOR] = o.range[EK_AXIS_CONTEXT] = o.range[EK_AXIS_CHUNKS] = (ek_layout_range){4, 4};
-    double start = ek__now();
+    /* The processor's seconds: a busy machine takes longer by the clock. */
+    clock_t start = clock();
     assert_int_equal(ek_layout_search(&job, ek_device_find("H100"), &o, &result, NULL), EK_OK);
-    double took = ek__now() - start;
+    double took = (double)(clock() - start) / CLOCKS_PER_SEC;
     if (took > 15)
         fail_msg("a search of %.0f s took %.1f s", o.time_limit, took);
     assert_true(result.ended_early && !result.proved);

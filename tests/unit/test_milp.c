@@ -18,6 +18,7 @@
 #include "assert_close.h"
 #include "balance/milp.h"
 #include "base/random.h"
+#include "effort.h"
 
 typedef struct instance {
     ek_layer body[2];
@@ -177,10 +178,11 @@ static bool select_beside_comm_is_possible(const instance *x)
 static void its_optimum_is_that_of_the_formula(void **state)
 {
     (void)state;
-    enum { SEED = 7, N = 64 };
+    enum { SEED = 7 };
+    const int n = effort(64, 8);
     ek__random r = ek__random_seed(SEED);
     int n_found = 0;
-    for (int number = 0; number < N; number++) {
+    for (int number = 0; number < n; number++) {
         instance x;
         walk w;
         ek_error err = {0};
@@ -216,8 +218,8 @@ static void its_optimum_is_that_of_the_formula(void **state)
         ek__problem_clear(&problem);
         ek_order_free(x.order);
     }
-    print_message("# seed %d: %d instances, %d with a plan\n", SEED, N, n_found);
-    assert_true(n_found >= 30 && n_found <= N - 5);
+    print_message("# seed %d: %d instances, %d with a plan\n", SEED, n, n_found);
+    assert_true(n_found >= effort(30, 2) && n_found <= n - effort(5, 1));
 }
 
 /* A plan's array from a list of lists, or a list where there is one chunk; `base` is added. */
@@ -286,10 +288,11 @@ static void balance_with(const instance *x, const char *solver, ek_balance_resul
 static void exhaustive_agrees_with_branch_and_judges_milp(void **state)
 {
     (void)state;
-    enum { SEED = 11, N = 96 };
+    enum { SEED = 11 };
+    const int n = effort(96, 12);
     ek__random r = ek__random_seed(SEED);
     int n_feasible = 0, n_longer = 0;
-    for (int number = 0; number < N; number++) {
+    for (int number = 0; number < n; number++) {
         instance x;
         ek_balance_result every, branch, milp;
         random_instance(&r, number, 1 + (number % 3 == 2), &x);
@@ -318,9 +321,9 @@ static void exhaustive_agrees_with_branch_and_judges_milp(void **state)
         ek_balance_result_clear(&branch);
         ek_order_free(x.order);
     }
-    print_message("# seed %d: %d instances, %d feasible, milp longer than the optimum on %d\n", SEED, N, n_feasible,
+    print_message("# seed %d: %d instances, %d feasible, milp longer than the optimum on %d\n", SEED, n, n_feasible,
                   n_longer);
-    assert_true(n_feasible >= 50 && n_longer > 0);
+    assert_true(n_feasible >= effort(50, 5) && n_longer > effort(0, -1));
 }
 
 static void exhaustive_agrees_with_branch_on_every_schedule(void **state)

@@ -82,7 +82,7 @@ static void a_measure_is_what_its_setting_is(void **state)
     static ek_mitigation list[EK_MAX_MEASURES];
     int n_tried = 0, n_relieved = 0, n_wrong = 0;
     (void)state;
-    for (int c = 0; c < n_configs; c += effort(1, 5))
+    for (int c = 0; c < n_configs; c += effort(1, 9))
         for (int k = c % 3; k < 3; k += 2) { /* one or two of the limits each */
             ek_job_overrides overrides = overrides_of(config[c]);
             ek_error err = {0};
@@ -111,7 +111,7 @@ static void a_measure_is_what_its_setting_is(void **state)
             ek_job_clear(&job);
         }
     print_message("# %d settings, %d with less recomputation\n", n_tried, n_relieved);
-    assert_true(n_tried > effort(200, 25) && n_relieved > effort(10, 0));
+    assert_true(n_tried > effort(200, 10) && n_relieved > effort(10, 0));
     assert_int_equal(n_wrong, 0);
 }
 
@@ -122,7 +122,7 @@ static void measures_that_make_a_job_fit_are_what_their_settings_are(void **stat
     static char all[EK_MAX_MEASURES * sizeof list[0].setting];
     int n_tried = 0, n_wrong = 0;
     (void)state;
-    for (int c = 0; c < n_configs; c += effort(1, 5)) {
+    for (int c = 0; c < n_configs; c += effort(1, 9)) {
         ek_job_overrides overrides = overrides_of(config[c]);
         ek_error err = {0};
         ek_job job;

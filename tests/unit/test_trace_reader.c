@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "effort.h"
 #include "trace/scan/part.h"
 
 static uint64_t random_state;
@@ -499,7 +500,7 @@ static void a_damaged_place_ends_many_blocks_there(void **state)
     text t = {0};
     random_state = 5;
     put_large(&t, 6 << 20);
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < effort(12, 3); i++) {
         size_t place = 100 + random_below((unsigned)t.size - 200);
         char before = t.at[place];
         result one, four;
