@@ -446,7 +446,7 @@ static void add_pipeline(const profile *p, int rank, const works *all)
 /* "../MatMul-op17" and "aclnnMatMul_AI_CORE" are MatMul; of a collective: up to the group. */
 static const char *type_of(const work *w)
 {
-    static char text[64];
+    static char text[128];
     const char *begin = strrchr(w->name, '/');
     begin = begin ? begin + 1 : begins(w->name, "aclnn") ? w->name + strlen("aclnn") : w->name;
     snprintf(text, sizeof text, "%.*s", (int)strcspn(begin, w->kind == COMPUTE ? "-_" : "@"), begin);
@@ -456,13 +456,15 @@ static const char *type_of(const work *w)
 }
 
 typedef struct sum {
-    char type[64], core[32];
+    char type[128], core[32];
     int n;
     int64_t total, least, most;
 } sum;
 
+enum { MAX_SUMS = 128 };
+
 typedef struct sums {
-    sum at[64];
+    sum at[MAX_SUMS];
     int n;
 } sums;
 
@@ -471,7 +473,7 @@ static void add_to(sums *s, const char *type, const char *core, int64_t ns)
     int i = 0;
     while (i < s->n && (strcmp(s->at[i].type, type) != 0 || strcmp(s->at[i].core, core) != 0))
         i++;
-    check(i < 64, "too many kinds");
+    check(i < MAX_SUMS, "too many kinds");
     if (i == s->n) {
         s->at[s->n++] = (sum){.least = ns, .most = ns};
         snprintf(s->at[i].type, sizeof s->at[i].type, "%s", type);
@@ -499,11 +501,11 @@ static json_t *near(void)
     return json_pack("{s:f, s:f}", "abs_us", 0.0006, "ratio_pct", 0.0006);
 }
 
-static void add_operators(const profile *p, int rank, const works *all)
+/* Every execution in a row. */
+static void add_kernel_details(const profile *p, int rank, const works *all)
 {
-    FILE *rows = create(beside(p, rank, "kernel_details.csv")), *statistic;
-    sums cores = {0}, types = {0}, pairs = {0};
-    int64_t computing = 0;
+    FILE *rows = create(beside(p, rank, "kernel_details.csv"));
+    sums cores = {0}, types = {0};
     fputs("Device_id,Step ID,Type,Name,Start Time(us),Accelerator Core,Duration(us),Wait Time(us),Block Num,"
           "Input Shapes\n",
           rows);
@@ -515,37 +517,47 @@ static void add_operators(const profile *p, int rank, const works *all)
                 (int)(w->start % US), w->core, (double)ns / 1e3);
         add_to(&cores, "", w->core, ns);
         add_to(&types, type, "", ns);
-        if (w->kind == COMPUTE) {
-            add_to(&pairs, type, w->core, ns);
-            computing += ns;
-        }
     }
     fclose(rows);
     sort(&types);
-    sort(&pairs);
-    json_t *by_core = json_object(), *top_types = json_array(), *top_pairs = json_array();
+    json_t *by_core = json_object(), *top_types = json_array();
     for (int i = 0; i < cores.n; i++)
         json_object_set_new(by_core, cores.at[i].core,
                             json_pack("{s:i, s:o}", "count", cores.at[i].n, "total_us", us(cores.at[i].total)));
     for (int i = 0; i < types.n; i++)
         json_array_append_new(top_types, json_pack("{s:s, s:i, s:o}", "type", types.at[i].type, "count", types.at[i].n,
                                                    "total_us", us(types.at[i].total)));
-    statistic = create(beside(p, rank, "op_statistic.csv"));
-    fputs("Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\n",
-          statistic);
+    add_case("kernel_totals", file_list(beside(p, rank, "kernel_details.csv"), NULL), NULL, near(),
+             json_pack("{s:i, s:o, s:o}", "rows", all->n, "by_core", by_core, "top_types", top_types));
+}
+
+/* Operators by type and core, of which the other table must give the same sums. */
+static void add_op_statistic(const profile *p, int rank, const works *all)
+{
+    FILE *file = create(beside(p, rank, "op_statistic.csv"));
+    sums pairs = {0};
+    int64_t computing = 0;
+    json_t *top_pairs = json_array();
+    for (int i = 0; i < all->n; i++) {
+        const work *w = &all->at[i];
+        if (w->kind != COMPUTE)
+            continue;
+        add_to(&pairs, type_of(w), w->core, w->end - w->start);
+        computing += w->end - w->start;
+    }
+    sort(&pairs);
+    fputs("Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\n", file);
     for (int i = 0; i < pairs.n; i++) {
         const sum *s = &pairs.at[i];
         double mean = (double)s->total / s->n / 1e3, ratio = 100 * (double)s->total / (double)computing;
-        fprintf(statistic, "%d,%s,%s,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", rank, s->type, s->core, s->n,
-                (double)s->total / 1e3, (double)s->least / 1e3, mean, (double)s->most / 1e3, ratio);
+        fprintf(file, "%d,%s,%s,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", rank, s->type, s->core, s->n, (double)s->total / 1e3,
+                (double)s->least / 1e3, mean, (double)s->most / 1e3, ratio);
         json_array_append_new(top_pairs,
                               json_pack("{s:s, s:s, s:i, s:o, s:o, s:f, s:o, s:f}", "type", s->type, "core", s->core,
                                         "count", s->n, "total_us", us(s->total), "min_us", us(s->least), "avg_us", mean,
                                         "max_us", us(s->most), "ratio_pct", ratio));
     }
-    fclose(statistic);
-    add_case("kernel_totals", file_list(beside(p, rank, "kernel_details.csv"), NULL), NULL, near(),
-             json_pack("{s:i, s:o, s:o}", "rows", all->n, "by_core", by_core, "top_types", top_types));
+    fclose(file);
     add_case("top_operators", file_list(beside(p, rank, "kernel_details.csv"), beside(p, rank, "op_statistic.csv")),
              NULL, near(), json_pack("{s:i, s:o}", "rows", pairs.n, "top", top_pairs));
 }
@@ -703,7 +715,8 @@ static void add_ascend(const trace_shape *shape, const char *folder)
         add_ascend_idle(&p, rank, &all);
         add_ascend_data(&p, rank);
         add_pipeline(&p, rank, &all);
-        add_operators(&p, rank, &all);
+        add_kernel_details(&p, rank, &all);
+        add_op_statistic(&p, rank, &all);
         add_communication(&p, rank, &all);
         add_matrix(&p, rank);
         add_memory(&p, rank);
@@ -902,61 +915,56 @@ static void add_torch_idle(const profile *p, int rank, works *all)
              json_pack("{s:s}", "method", "per_stream_gap_launch"), exact(), expected);
 }
 
-/* Kernels by name, and collectives by what their arguments or their names say. Copies and memory sets are no kernels.
- */
+static const char *kernel_name(const work *w)
+{
+    static char name[128];
+    snprintf(name, sizeof name, "%s%s", begins(w->name, "hcom_") ? "ncclDevKernel_" : "", w->name);
+    return name;
+}
+
+/* Kernels by name. Copies and memory sets are none. */
 static void add_torch_kernels(const profile *p, int rank, const works *all)
 {
-    enum { MAX = 512 };
-    static sum kernel[MAX];
-    static char full[MAX][200];
-    int n = 0, n_all = 0;
+    static sums kernels;
+    int n = 0;
     int64_t total = 0;
-    json_t *collectives = json_object(), *top_kernels = json_array();
+    json_t *top_kernels = json_array();
+    kernels.n = 0;
     for (int i = 0; i < all->n; i++) {
         const work *w = &all->at[i];
-        char name[200];
-        int64_t ns = w->end - w->start;
-        bool named = begins(w->name, "hcom_");
         if (w->kind == COPY || w->is_set)
             continue;
-        snprintf(name, sizeof name, "%s%s", named ? "ncclDevKernel_" : "", w->name);
-        int k = 0;
-        while (k < n && strcmp(full[k], name) != 0)
-            k++;
-        check(k < MAX, "too many kernels");
-        if (k == n) {
-            strcpy(full[n], name);
-            kernel[n++] = (sum){.least = ns, .most = ns, .n = 0, .total = 0};
-        }
-        kernel[k].n++;
-        kernel[k].total += ns;
-        kernel[k].least = ns < kernel[k].least ? ns : kernel[k].least;
-        kernel[k].most = ns > kernel[k].most ? ns : kernel[k].most;
-        n_all++;
-        total += ns;
-        if (w->kind != COMMUNICATE)
-            continue;
-        const char *key = named ? name : "allreduce|BFloat16|1024|1024|2";
-        if (!json_object_get(collectives, key))
-            json_object_set_new(collectives, key, json_pack("{s:i}", "count", 0));
-        count_text(json_object_get(collectives, key), "count");
-        add_number(json_object_get(collectives, key), "total_us", (double)ns / 1000);
+        add_to(&kernels, kernel_name(w), "", w->end - w->start);
+        n++;
+        total += w->end - w->start;
     }
-    bool taken[MAX] = {false};
-    for (int place = 0; place < 6; place++) {
-        int most = -1;
-        for (int k = 0; k < n; k++)
-            most = !taken[k] && (most < 0 || kernel[k].total > kernel[most].total) ? k : most;
-        check(most >= 0, "too few kernels");
-        taken[most] = true;
-        const sum *s = &kernel[most];
+    sort(&kernels);
+    for (int i = 0; i < 6; i++) {
+        const sum *s = &kernels.at[i];
         json_array_append_new(top_kernels,
-                              json_pack("{s:s, s:i, s:o, s:o, s:o}", "name", full[most], "count", s->n, "total_us",
+                              json_pack("{s:s, s:i, s:o, s:o, s:o}", "name", s->type, "count", s->n, "total_us",
                                         us(s->total), "min_us", us(s->least), "max_us", us(s->most)));
     }
     add_case("kernel_totals", file_list(trace_of(p, rank), NULL), NULL, near(),
-             json_pack("{s:i, s:i, s:o, s:o}", "distinct", n, "total_count", n_all, "total_us", us(total), "top",
+             json_pack("{s:i, s:i, s:o, s:o}", "distinct", kernels.n, "total_count", n, "total_us", us(total), "top",
                        top_kernels));
+}
+
+/* By what their arguments or else their names say. */
+static void add_torch_collectives(const profile *p, int rank, const works *all)
+{
+    json_t *collectives = json_object();
+    for (int i = 0; i < all->n; i++) {
+        const work *w = &all->at[i];
+        if (w->kind != COMMUNICATE)
+            continue;
+        const char *key = begins(w->name, "hcom_") ? kernel_name(w) : "allreduce|BFloat16|1024|1024|2";
+        if (!json_object_get(collectives, key))
+            json_object_set_new(collectives, key, json_pack("{s:i}", "count", 0));
+        json_t *one = json_object_get(collectives, key);
+        count_text(one, "count");
+        add_number(one, "total_us", (double)(w->end - w->start) / 1000);
+    }
     add_case("collective_table", file_list(trace_of(p, rank), NULL), NULL, near(), collectives);
 }
 
@@ -977,6 +985,7 @@ static void add_torch(const trace_shape *shape, const char *folder)
         add_torch_steps(&p, rank, &all);
         add_torch_idle(&p, rank, &all);
         add_torch_kernels(&p, rank, &all);
+        add_torch_collectives(&p, rank, &all);
         add_torch_data(&p, rank);
         free(all.at);
     }
@@ -1054,64 +1063,92 @@ static double add_layers(const profile *p)
     return backward / n_layers;
 }
 
-/* What MindFormers' analyser makes of scopes: those within "Default", from the third execution of the first MatMul to
- * the last one, by the text in their names. */
-static void add_analyser(const profile *p, double backward_ms)
+/* ---- what MindFormers' analyser makes of scopes ---- */
+
+enum { N_TEXTS = 5, MAX_MARKS = STAGE_STEPS * MICRO_BATCHES };
+static const char *const scope_text[N_TEXTS] = {"Embedding", "DecoderLayer", "norm_out-FinalNorm", "lm_head-Head",
+                                                "loss-CrossEntropy"};
+enum { BODY = 1 /* in scope_text */ };
+
+/* From the third execution of the first MatMul to the last one. */
+static void find_window(const profile *p, int stage, int64_t *from, int64_t *to)
 {
-    static const char *const text[] = {"Embedding", "DecoderLayer", "norm_out-FinalNorm", "lm_head-Head",
-                                       "loss-CrossEntropy"};
-    double cost[5] = {0};
-    int n_of[5] = {0}, counted = 0;
-    json_t *total = json_object(), *costs = json_object();
-    for (int stage = 0; stage < N_STAGES; stage++) {
-        const char *mark = NULL;
-        int64_t when[256];
-        int n = 0;
-        for (size_t i = 0; i < p->n; i++) {
-            const happening *h = &p->at[i];
-            if (h->item.rank != stage || h->item.kind != TRACE_TASK)
-                continue;
-            if (!mark && strstr(h->name, "MatMul-op"))
-                mark = h->name;
-            if (mark && strcmp(mark, h->name) == 0 && n < 256)
-                when[n++] = h->item.start;
-        }
-        check(n == STAGE_STEPS * MICRO_BATCHES, "marks");
-        counted = n - 3;
-        for (size_t i = 0; i < p->n; i++) {
-            const happening *h = &p->at[i];
-            if (h->item.rank != stage || h->item.kind != TRACE_SCOPE)
-                continue;
-            int64_t start = h->item.start, end = start + h->item.duration;
-            bool within = false;
-            for (size_t k = 0; k < p->n && !within; k++) {
-                const happening *d = &p->at[k];
-                within = d->item.rank == stage && d->item.kind == TRACE_SCOPE && d->item.thread == 0 &&
-                         strcmp(d->name, "Default") == 0 && d->item.start <= start &&
-                         end <= d->item.start + d->item.duration;
-            }
-            within = within && when[2] <= start && end <= when[n - 1];
-            for (int k = 0; k < 5; k++)
-                if (strstr(h->name, text[k]))
-                    add_number(total, k == 1 ? h->name : text[k], within ? (double)h->item.duration / 1e6 : 0);
-        }
+    const char *mark = NULL;
+    int n = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const happening *h = &p->at[i];
+        if (h->item.rank != stage || h->item.kind != TRACE_TASK)
+            continue;
+        if (!mark && strstr(h->name, "MatMul-op"))
+            mark = h->name;
+        if (!mark || strcmp(mark, h->name) != 0)
+            continue;
+        if (n++ == 2)
+            *from = h->item.start;
+        *to = h->item.start;
     }
+    check(n == MAX_MARKS, "marks");
+}
+
+/* Does it lie within one of the outermost scopes "Default"? */
+static bool is_in_default(const profile *p, int stage, int64_t start, int64_t end)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const trace_item *d = &p->at[i].item;
+        if (d->rank == stage && d->kind == TRACE_SCOPE && d->thread == 0 && strcmp(p->at[i].name, "Default") == 0 &&
+            d->start <= start && end <= d->start + d->duration)
+            return true;
+    }
+    return false;
+}
+
+/* Totals in ms by the text in a scope's name, of the body by the whole name; 0 of what lies outside. */
+static void add_scopes(const profile *p, int stage, json_t *total)
+{
+    int64_t from = 0, to = 0;
+    find_window(p, stage, &from, &to);
+    for (size_t i = 0; i < p->n; i++) {
+        const happening *h = &p->at[i];
+        if (h->item.rank != stage || h->item.kind != TRACE_SCOPE)
+            continue;
+        int64_t start = h->item.start, end = start + h->item.duration;
+        bool counts = from <= start && end <= to && is_in_default(p, stage, start, end);
+        for (int k = 0; k < N_TEXTS; k++)
+            if (strstr(h->name, scope_text[k]))
+                add_number(total, k == BODY ? h->name : scope_text[k], counts ? (double)h->item.duration / 1e6 : 0);
+    }
+}
+
+/* Of a step and micro-batch; of the body the mean over its layers. */
+static double cost_of(const json_t *total, const char *text)
+{
+    double ms = 0;
+    int n = 0;
     const char *name;
     json_t *value;
-    json_object_foreach(total, name, value) for (int k = 0; k < 5; k++) if (strstr(name, text[k]))
+    json_object_foreach((json_t *)total, name, value)
     {
-        cost[k] += json_number_value(value);
-        n_of[k]++;
+        ms += strstr(name, text) ? json_number_value(value) : 0;
+        n += strstr(name, text) != NULL;
     }
-    for (int k = 0; k < 5; k++) {
-        cost[k] /= counted * MICRO_BATCHES * (double)(n_of[k] ? n_of[k] : 1);
-        json_object_set_new(costs, text[k], json_real(cost[k]));
+    return ms / n / (MAX_MARKS - 3) / MICRO_BATCHES;
+}
+
+static void add_analyser(const profile *p, double backward_ms)
+{
+    json_t *total = json_object(), *costs = json_object();
+    double cost[N_TEXTS];
+    for (int stage = 0; stage < N_STAGES; stage++)
+        add_scopes(p, stage, total);
+    for (int k = 0; k < N_TEXTS; k++) {
+        cost[k] = cost_of(total, scope_text[k]);
+        json_object_set_new(costs, scope_text[k], json_real(cost[k]));
     }
     add_case("layer_times", file_list(trace_of(p, 0), trace_of(p, 1)), layer_params(false),
              json_pack("{s:f}", "abs_ms", 1e-6),
-             json_pack("{s:{s:i, s:o, s:o, s:f, s:f, s:f}, s:f}", "mindformers_analyser", "counted_steps", counted,
-                       "total_ms", total, "cost_ms", costs, "head_ms", cost[0], "body_ms", cost[1], "tail_ms",
-                       cost[2] + cost[3] + cost[4], "backward_ms_per_layer", backward_ms));
+             json_pack("{s:{s:i, s:o, s:o, s:f, s:f, s:f}, s:f}", "mindformers_analyser", "counted_steps",
+                       MAX_MARKS - 3, "total_ms", total, "cost_ms", costs, "head_ms", cost[0], "body_ms", cost[BODY],
+                       "tail_ms", cost[2] + cost[3] + cost[4], "backward_ms_per_layer", backward_ms));
 }
 
 static void add_stages(const trace_shape *shape, const char *folder)
