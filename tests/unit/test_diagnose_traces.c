@@ -1,6 +1,6 @@
 /* Diagnoses of traces beside the traces' own figures: no run that loses much is told that nothing slows it down, and a
- * figure that both commands print is one figure. Over all shipped and reference traces, over generated pipelines with
- * and without a plan, and over a job of which only tables are there. */
+ * figure that both commands print is one figure. Over all shipped, made and reference traces, over generated pipelines
+ * with and without a plan, and over a job of which only tables are there. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "input.h"
 
@@ -11,6 +11,7 @@
 
 #include "evenkeel/diagnose.h"
 #include "evenkeel/job.h"
+#include "made_traces.h"
 #include "skip.h"
 #include "trace/rank.h"
 #include "trace_generator.h"
@@ -179,6 +180,12 @@ static void no_shipped_trace_that_loses_much_is_called_sound(void **state)
     assert_true(check_all_below(source_path("examples/run/profile")) > 0);
 }
 
+static void no_made_trace_that_loses_much_is_called_sound(void **state)
+{
+    (void)state;
+    assert_true(check_all_below(made_traces()) >= 20);
+}
+
 static void no_reference_trace_that_loses_much_is_called_sound(void **state)
 {
     (void)state;
@@ -345,6 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_shipped_trace_that_loses_much_is_called_sound),
+        cmocka_unit_test(no_made_trace_that_loses_much_is_called_sound),
         cmocka_unit_test(no_reference_trace_that_loses_much_is_called_sound),
         cmocka_unit_test(a_pipeline_that_waits_for_half_of_the_step_says_so),
         cmocka_unit_test(idle_time_has_one_figure),

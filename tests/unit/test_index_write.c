@@ -4,6 +4,7 @@
 #include "failing_heap.h"
 #include "index_view.h"
 #include "input.h"
+#include "made_traces.h"
 #include "skip.h"
 
 #include <dirent.h>
@@ -1141,7 +1142,7 @@ static void nothing_is_an_index_too(void **state)
     free(bytes);
 }
 
-/* ---- real traces ---- */
+/* ---- made and real traces ---- */
 
 /* A trace, compressed or not, as a tree. NULL when it is not there. */
 static json_t *load_trace(const char *path)
@@ -1181,6 +1182,46 @@ static void check_real(const char *path, const json_t *root)
     free(copy);
 }
 
+static void check_all(const char *where, const char *const *name, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", where, name[i]);
+        json_t *root = load_trace(path);
+        assert_non_null(root);
+        check_real(path, root);
+        json_decref(root);
+    }
+}
+
+/* Times of the last one are numbers, of which the brute force keeps a quarter of a microsecond. */
+static void made_traces_are_what_brute_force_finds(void **state)
+{
+    (void)state;
+    static const char *const name[] = {
+        "mindspore/rank_0_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.json",
+        "torch_npu/rank_3_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
+        "older/timeline_display_1.json",
+        "torch/rank_2.json",
+    };
+    enum { N = sizeof name / sizeof *name };
+    check_all(made_traces(), name, N);
+    for (int i = 0; i < N - 1; i++) {
+        char path[4096];
+        size_t size;
+        index_view v;
+        ek__index_written out;
+        snprintf(path, sizeof path, "%s/%s", made_traces(), name[i]);
+        char *whole = slurp(path, &size);
+        assert_non_null(whole);
+        write_bytes("t.json", whole, size);
+        char *bytes = index_of("t.json", 2, EK__INDEX_BOUND, &v, &out);
+        compare(whole, size, whole, &v);
+        free(bytes);
+        free(whole);
+    }
+}
+
 static void real_traces_keep_what_the_format_promises(void **state)
 {
     (void)state;
@@ -1191,14 +1232,7 @@ static void real_traces_keep_what_the_format_promises(void **state)
         "kineto/tb_plugin/resnet50_num_workers_4/worker0.1623212756351.pt.trace.json.gz",
         "kineto/tracelens/mi300/resnet_act_checkpoint.json.gz",
     };
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", need_shared("reference/traces"), name[i]);
-        json_t *root = load_trace(path);
-        assert_non_null(root);
-        check_real(path, root);
-        json_decref(root);
-    }
+    check_all(need_shared("reference/traces"), name, sizeof name / sizeof *name);
 }
 
 /* ---- failures ---- */
@@ -1369,6 +1403,7 @@ int main(void)
         cmocka_unit_test(odd_values_are_counted_and_kept_out),
         cmocka_unit_test(deeper_events_than_there_are_rows_are_counted),
         cmocka_unit_test(nothing_is_an_index_too),
+        cmocka_unit_test(made_traces_are_what_brute_force_finds),
         cmocka_unit_test(real_traces_keep_what_the_format_promises),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(without_memory_no_file_stays),

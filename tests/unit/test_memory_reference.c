@@ -147,14 +147,17 @@ static void four_stages_calibrate_the_other_twelve(void **state)
         fail_msg("mean %.2f %%, worst %.2f %% (stage %d)", 100 * error.mean, 100 * error.worst, error.worst_stage);
 }
 
-static void every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key(void **state)
+typedef struct judged {
+    int n_read, n_refused, n_over;
+} judged;
+
+/* The files of a folder: refused for a key, or predicted and held against their own limit. */
+static judged judge_folder(const char *folder)
 {
-    (void)state;
-    char path[2048];
-    const char *folder = need_shared("reference/configs");
+    char path[4352];
+    judged of = {0};
     DIR *dir = opendir(folder);
     assert_non_null(dir);
-    int n_read = 0, n_refused = 0, n_over = 0;
     for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         const char *dot = strrchr(entry->d_name, '.');
         /* The dry run of the seed is of a plan that no device holds. */
@@ -165,16 +168,16 @@ static void every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key(void *
         ek_error err;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (ek_job_read(path, NULL, NULL, &job, &err)) {
-            n_refused++;
+            of.n_refused++;
             if (err.line < 1 || !strstr(err.message, "model_config"))
                 fail_msg("%s:%d: %s", entry->d_name, err.line, err.message);
             continue;
         }
-        n_read++;
+        of.n_read++;
         if (ek_memory_predict(&job, NULL, &memory, &err))
             fail_msg("%s: %s", entry->d_name, err.message);
         if (!memory.fits || memory.limit <= 0) {
-            n_over++;
+            of.n_over++;
             print_message("%s: stage %d holds %.0f of %.0f MB\n", entry->d_name, memory.fullest,
                           (double)memory.stage[memory.fullest].actual_peak / (1 << 20),
                           (double)memory.limit / (1 << 20));
@@ -183,9 +186,65 @@ static void every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key(void *
         ek_job_clear(&job);
     }
     closedir(dir);
-    assert_int_equal(n_read, 28);
-    assert_int_equal(n_refused, 1);
-    assert_int_equal(n_over, 0);
+    return of;
+}
+
+/* Does the job fit a limit of so many MB? */
+static bool fits(const ek_job *job, double limit_mb)
+{
+    ek_job copy;
+    ek_memory memory;
+    ek_error err;
+    if (ek_job_copy(job, &copy, &err))
+        fail_msg("%s", err.message);
+    copy.limit_mb = limit_mb;
+    if (ek_memory_predict(&copy, NULL, &memory, &err))
+        fail_msg("%s", err.message);
+    bool answer = memory.fits;
+    ek_memory_clear(&memory);
+    ek_job_clear(&copy);
+    return answer;
+}
+
+/* Own layouts of public models: the verdict on each file's limit is that of its fullest stage. What the allocator takes
+ * is enough, whatever the file's limit; less than what is used at once is not. */
+static void every_own_file_fits_what_it_takes_and_not_less_than_it_uses(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"glm4_9b",      "llama2_13b",  "llama2_70b",  "llama2_7b",  "llama3_70b",
+                                       "mixtral_8x7b", "qwen2_5_14b", "qwen2_5_72b", "qwen2_5_7b", "qwen3_32b"};
+    int n_over = 0;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char file[128];
+        ek_job job;
+        ek_memory memory;
+        ek_error err;
+        snprintf(file, sizeof file, "tests/data/published/reference/configs/%s.yaml", name[i]);
+        if (ek_job_read(source_path(file), NULL, NULL, &job, &err) || ek_memory_predict(&job, NULL, &memory, &err))
+            fail_msg("%s: %s", name[i], err.message);
+        double taken = 0, used = 0;
+        for (int s = 0; s < memory.n_stages; s++) {
+            taken = fmax(taken, (double)memory.stage[s].actual_peak / (1 << 20));
+            used = fmax(used, (double)memory.stage[s].used_peak / (1 << 20));
+        }
+        assert_true(0 < used && used <= taken && job.limit_mb == 58 * 1024);
+        assert_int_equal(memory.fits, taken <= job.limit_mb);
+        n_over += !memory.fits;
+        assert_true(fits(&job, ceil(taken)));
+        assert_false(fits(&job, floor(used) - 1));
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+    }
+    assert_in_range(n_over, 1, 9);
+}
+
+static void every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key(void **state)
+{
+    (void)state;
+    judged of = judge_folder(need_shared("reference/configs"));
+    assert_int_equal(of.n_read, 28);
+    assert_int_equal(of.n_refused, 1);
+    assert_int_equal(of.n_over, 0);
 }
 
 int main(void)
@@ -196,6 +255,7 @@ int main(void)
         cmocka_unit_test(peaks_on_b200_are_predicted_allocated_and_reserved),
         cmocka_unit_test(dense_models_are_within_five_percent_in_the_mean),
         cmocka_unit_test(four_stages_calibrate_the_other_twelve),
+        cmocka_unit_test(every_own_file_fits_what_it_takes_and_not_less_than_it_uses),
         cmocka_unit_test(every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key),
     };
     return cmocka_run_group_tests_name("memory reference", tests, read_rows, clear_rows);

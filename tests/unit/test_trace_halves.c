@@ -1,6 +1,6 @@
-/* Events that are written as two, a beginning and an end ("ph" B and E). Oracle: the reference traces, whose complete
- * events are rewritten as halves and must give the same figures, all of them. */
-#include "skip.h"
+/* Events that are written as two, a beginning and an end ("ph" B and E). Oracle: made traces and
+ * the reference's, whose complete events are rewritten as halves and must give the same figures, all of them. */
+#include "made_traces.h"
 #include "tree.h"
 
 #include <ftw.h>
@@ -134,7 +134,7 @@ static void halves_find_each_other_across_blocks(void **state)
     }
 }
 
-/* ---- reference traces ---- */
+/* ---- whole traces ---- */
 
 /* What a thread's events have as begins and ends: one that meets another's exactly, or crosses it, stays complete. */
 typedef struct span {
@@ -309,13 +309,17 @@ static int visit(const char *path, const struct stat *about, int type, struct FT
     return 0;
 }
 
-static void reference_traces_say_the_same_as_halves(void **state)
+static void traces_say_the_same_as_halves(void **state)
 {
     (void)state;
-    const char *path = need_shared("reference/traces");
-    assert_int_equal(nftw(path, visit, 16, FTW_PHYS), 0);
-    print_message("# %zu events of %zu traces as halves\n", n_halved, n_files);
-    assert_true(n_files > 0 && n_halved > 1000);
+    const char *folder[MAX_TRACE_REFERENCES];
+    int n_references = trace_references(folder);
+    for (int r = 0; r < n_references; r++) {
+        n_files = n_halved = 0;
+        assert_int_equal(nftw(folder[r], visit, 16, FTW_PHYS), 0);
+        print_message("# %zu events of %zu traces as halves\n", n_halved, n_files);
+        assert_true(n_files > 0 && n_halved > 1000);
+    }
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_top, remove_top)
@@ -327,7 +331,8 @@ int main(void)
         TEST(an_end_closes_the_last_beginning_of_its_thread),
         TEST(halves_without_the_other_are_counted_and_left_out),
         TEST(halves_find_each_other_across_blocks),
-        TEST(reference_traces_say_the_same_as_halves),
+        TEST(traces_say_the_same_as_halves),
+        cmocka_unit_test(traces_of_others_are_among_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

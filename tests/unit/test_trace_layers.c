@@ -1,5 +1,5 @@
 /* Times of layers from traces: against a generator that knows them, in every form and over random shapes; against
- * published traces with known truth; and on to a layer file that balances. */
+ * made and published traces with known truth; and on to a layer file that balances. */
 #include "input.h"
 
 #include <math.h>
@@ -10,6 +10,7 @@
 
 #include "evenkeel/layers.h"
 #include "golden.h"
+#include "made_traces.h"
 #include "skip.h"
 #include "trace/analyse/analysis.h"
 #include "trace_generator.h"
@@ -545,32 +546,73 @@ static void damaged_names_and_times_do_no_harm(void **state)
     }
 }
 
-/* ---- published traces with known truth ---- */
+/* ---- references with known truth ---- */
 
-static const char *need_trace(const char *name)
+/* Names that a case configures. */
+typedef struct words {
+    const char *at[4];
+    int n;
+} words;
+
+static words words_of(const json_t *one, const char *key)
 {
-    char path[512];
-    snprintf(path, sizeof path, "reference/traces/%s", name);
-    return need_shared(path);
+    words w = {.n = 0};
+    const json_t *value = json_object_get(json_object_get(one, "params"), key);
+    if (json_is_string(value))
+        w.at[w.n++] = json_string_value(value);
+    for (size_t i = 0; i < json_array_size(value) && w.n < 4; i++)
+        w.at[w.n++] = json_string_value(json_array_get(value, i));
+    return w;
 }
 
-static json_t *load_expected(void)
+typedef struct configured {
+    words head, body, tail;
+    ek_trace_options options; /* points into them */
+} configured;
+
+static void configure(const json_t *one, configured *c)
 {
-    json_error_t error;
-    json_t *root = json_load_file(need_trace("expected.json"), 0, &error);
-    if (!root)
-        fail_msg("%s:%d: %s", error.source, error.line, error.text);
-    return root;
+    c->head = words_of(one, "head");
+    c->body = words_of(one, "body");
+    c->tail = words_of(one, "tail");
+    c->options = (ek_trace_options){
+        .n_head = c->head.n,
+        .head = c->head.at,
+        .n_body = c->body.n,
+        .body = c->body.at,
+        .n_tail = c->tail.n,
+        .tail = c->tail.at,
+        .n_micro_batches = (int)json_integer_value(json_object_get(json_object_get(one, "params"), "micro_batches")),
+    };
 }
 
-static json_t *find_case(json_t *root, const char *name)
+/* Give every case of layers in every reference to `check`, which says whether it looked at it. */
+static void go_through(bool (*check)(const char *folder, const json_t *one), const int least[MAX_TRACE_REFERENCES])
 {
-    size_t i;
-    json_t *entry;
-    json_array_foreach(json_object_get(root, "cases"), i,
-                       entry) if (strcmp(json_string_value(json_object_get(entry, "name")), name) == 0) return entry;
-    fail_msg("no case %s", name);
-    return NULL;
+    const char *where[MAX_TRACE_REFERENCES];
+    int n_references = trace_references(where);
+    for (int r = 0; r < n_references; r++) {
+        char path[4200];
+        int n = 0;
+        size_t i;
+        const json_t *one;
+        snprintf(path, sizeof path, "%s/expected.json", where[r]);
+        json_t *root = json_load_file(path, 0, NULL);
+        assert_non_null(root);
+        json_array_foreach(json_object_get(root, "cases"), i,
+                           one) if (strcmp(json_string_value(json_object_get(one, "command_kind")), "layer_times") == 0)
+            n += check(where[r], one);
+        assert_true(n >= least[r]);
+        json_decref(root);
+    }
+}
+
+static const char *file_of(const char *where, const json_t *one, size_t i)
+{
+    static char path[2][8192];
+    snprintf(path[i], sizeof path[0], "%s/%s", where,
+             json_string_value(json_array_get(json_object_get(one, "files"), i)));
+    return path[i];
 }
 
 /* Steps of the host's marks, the first n dropped. */
@@ -599,7 +641,7 @@ static void read_marked(const char *path, const ek_trace_options *options, int d
     ek__trace_clear(&trace);
 }
 
-static void check_published_pass(const char *what, const json_t *expected, const ek_trace_pass *found)
+static void check_mean_pass(const char *what, const json_t *expected, const ek_trace_pass *found)
 {
     if (!expected) {
         if (found->n != 0)
@@ -614,30 +656,35 @@ static void check_published_pass(const char *what, const json_t *expected, const
                  found->busy_mean / 1e3, wall, busy);
 }
 
-/* The case's own words for head and tail. */
-static const char *element_of(const char *key, char *text, size_t size)
+/* The case's own words for head and tail stand for the configured names, numbers for layers of the body. */
+static const ek_trace_layer *layer_called(const ek_trace_layers *layers, const configured *c, const char *word)
 {
-    static const char *const words[][2] = {{"embedding", "tok_embeddings-LlamaEmbedding"},
-                                           {"norm", "norm_out-LlamaRMSNorm"},
-                                           {"head", "lm_head-Linear"},
-                                           {"loss", "loss-CrossEntropyLoss"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(key, words[i][0]) == 0)
-            return words[i][1];
-    snprintf(text, size, "%s-LLamaDecodeLayer", key);
-    return text;
+    static const char *const tail[] = {"norm", "head", "loss"};
+    char name[64];
+    snprintf(name, sizeof name, "%s-%s", word, c->body.at[0]);
+    if (strcmp(word, "embedding") == 0)
+        snprintf(name, sizeof name, "%s", c->head.at[0]);
+    for (int i = 0; i < c->tail.n; i++)
+        if (strcmp(word, tail[i]) == 0)
+            snprintf(name, sizeof name, "%s", c->tail.at[i]);
+    for (int i = 0; i < layers->n; i++) {
+        const char *own = layers->layer[i].name, *kind = strchr(own, '-');
+        if (strcmp(own, name) == 0 || (kind && strcmp(kind + 1, name) == 0))
+            return &layers->layer[i];
+    }
+    return NULL;
 }
 
-static void check_published_stage(const ek_trace_layers *layers, json_t *expected)
+static void check_known_stage(const ek_trace_layers *layers, const configured *c, json_t *expected)
 {
     const char *key;
     json_t *entry;
-    char text[64], what[128];
+    char what[128];
     assert_int_equal(layers->n_micro_batches, json_integer_value(json_object_get(expected, "micro_batches")));
     assert_int_equal(layers->n, (int)json_object_size(json_object_get(expected, "layers")));
     json_object_foreach(json_object_get(expected, "layers"), key, entry)
     {
-        const ek_trace_layer *l = find_layer(layers, element_of(key, text, sizeof text));
+        const ek_trace_layer *l = layer_called(layers, c, key);
         if (!l) {
             fail_msg("no layer %s", key);
             break;
@@ -646,7 +693,7 @@ static void check_published_stage(const ek_trace_layers *layers, json_t *expecte
         const ek_trace_pass *found[] = {&l->forward, &l->recompute, &l->backward};
         for (int d = 0; d < 3; d++) {
             snprintf(what, sizeof what, "%s %s", key, direction[d]);
-            check_published_pass(what, json_object_get(entry, direction[d]), found[d]);
+            check_mean_pass(what, json_object_get(entry, direction[d]), found[d]);
         }
     }
     int n_recomputed = 0;
@@ -655,31 +702,35 @@ static void check_published_stage(const ek_trace_layers *layers, json_t *expecte
     assert_int_equal(n_recomputed, (int)json_array_size(json_object_get(expected, "recomputed_layers")));
 }
 
-static void published_stages_give_their_truth(void **state)
+/* With the configured names, and found without. */
+static bool check_stages(const char *where, const json_t *one)
+{
+    json_t *expected = json_object_get(one, "expected");
+    configured c;
+    if (!json_object_get(expected, "layers"))
+        return false;
+    configure(one, &c);
+    c.options.n_micro_batches = 0;
+    for (int found = 0; found < 2; found++) {
+        one_rank r;
+        read_marked(file_of(where, one, 0), found ? NULL : &c.options, 1, &r);
+        check_known_stage(&r.rank.layers, &c, expected);
+        ek__pool_free(r.rank.pool);
+    }
+    return true;
+}
+
+static void stages_give_their_truth(void **state)
 {
     (void)state;
-    static const char *const head[] = {"LlamaEmbedding"}, *const body[] = {"LLamaDecodeLayer"},
-                             *const tail[] = {"norm_out-LlamaRMSNorm", "lm_head-Linear", "loss-CrossEntropyLoss"};
-    const ek_trace_options named = {.n_head = 1, .head = head, .n_body = 1, .body = body, .n_tail = 3, .tail = tail};
-    json_t *root = load_expected();
-    for (int s = 0; s < 2; s++)
-        for (int found = 0; found < 2; found++) {
-            char name[128];
-            one_rank r;
-            snprintf(name, sizeof name, "synthetic/pp_recompute/trace_view_stage%d.json", s);
-            read_marked(need_trace(name), found ? NULL : &named, 1, &r);
-            snprintf(name, sizeof name, "synthetic.pp_recompute.stage%d.layer_times", s);
-            check_published_stage(&r.rank.layers, json_object_get(find_case(root, name), "expected"));
-            ek__pool_free(r.rank.pool);
-        }
-    json_decref(root);
+    go_through(check_stages, (const int[]){2, 2});
 }
 
 static void published_scopes_give_the_backward_pass(void **state)
 {
     (void)state;
     one_rank r;
-    read_marked(need_trace("synthetic/scope_pp/trace_view0.json"), NULL, 0, &r);
+    read_marked(need_shared("reference/traces/synthetic/scope_pp/trace_view0.json"), NULL, 0, &r);
     assert_string_equal(r.rank.layers.source, "scope_layer");
     const ek_trace_layer *l = find_layer(&r.rank.layers, "0-LLamaDecodeLayer");
     assert_non_null(l);
@@ -699,19 +750,24 @@ static double entry_of(const ek_trace_sapp_entry *entry, int n, const char *name
     return sum;
 }
 
-static void check_sapp(json_t *root, const char *name, json_t *expected, const char *const *file,
-                       const ek_trace_options *options)
+static bool check_sapp(const char *where, const json_t *one)
 {
+    json_t *expected = json_object_get(one, "expected");
     ek_trace_source source[2] = {{.type = "trace"}, {.type = "trace"}};
     ek_trace_rank rank[2] = {{.n_sources = 1, .source = &source[0]}, {.n_sources = 1, .source = &source[1]}};
     ek_trace_run run = {.n_ranks = 2, .rank = rank};
     ek_error err = {0};
-    (void)root;
+    configured c;
+    if (json_object_get(expected, "layers"))
+        return false;
+    if (json_object_get(expected, "mindformers_analyser"))
+        expected = json_object_get(expected, "mindformers_analyser");
+    configure(one, &c);
     run.pool = ek__pool_new();
     for (int i = 0; i < 2; i++)
-        source[i].path = ek__pool_format(run.pool, "%s", need_trace(file[i]));
-    if (ek__trace_sapp(options, &run, &err))
-        fail_msg("%s: %s", name, err.message);
+        source[i].path = ek__pool_format(run.pool, "%s", file_of(where, one, (size_t)i));
+    if (ek__trace_sapp(&c.options, &run, &err))
+        fail_msg("%s: %s", json_string_value(json_object_get(one, "name")), err.message);
     assert_int_equal(run.sapp.counted_steps, json_integer_value(json_object_get(expected, "counted_steps")));
     const char *key;
     json_t *value;
@@ -726,27 +782,13 @@ static void check_sapp(json_t *root, const char *name, json_t *expected, const c
         assert_float_equal(run.sapp.tail_ms, json_number_value(json_object_get(expected, "tail_ms")), 1e-6);
     }
     ek__pool_free(run.pool);
+    return true;
 }
 
 static void the_originals_numbers_come_out(void **state)
 {
     (void)state;
-    static const char *const scope_pp[] = {"synthetic/scope_pp/trace_view0.json",
-                                           "synthetic/scope_pp/trace_view1.json"},
-                             *const recompute[] = {"synthetic/pp_recompute/trace_view_stage0.json",
-                                                   "synthetic/pp_recompute/trace_view_stage1.json"};
-    static const char *const head[] = {"LlamaEmbedding"}, *const body[] = {"LLamaDecodeLayer"},
-                             *const tail[] = {"lm_head-Linear", "LlamaRMSNorm"};
-    const ek_trace_options named = {
-        .n_head = 1, .head = head, .n_body = 1, .body = body, .n_tail = 2, .tail = tail, .n_micro_batches = 2};
-    const ek_trace_options unnamed = {.n_micro_batches = 4};
-    json_t *root = load_expected();
-    json_t *of_scopes = json_object_get(find_case(root, "synthetic.scope_pp.layer_times"), "expected");
-    check_sapp(root, "scope_pp", json_object_get(of_scopes, "mindformers_analyser"), scope_pp, &named);
-    check_sapp(root, "pp_recompute",
-               json_object_get(find_case(root, "synthetic.pp_recompute.mindformers_analyser"), "expected"), recompute,
-               &unnamed);
-    json_decref(root);
+    go_through(check_sapp, (const int[]){1, 2});
 }
 
 /* ---- on to the balancer ---- */
@@ -933,9 +975,9 @@ int main(void)
         cmocka_unit_test(operators_in_a_row_are_no_layers),
         cmocka_unit_test(lists_of_modules_are_no_layers),
         cmocka_unit_test(damaged_names_and_times_do_no_harm),
-        cmocka_unit_test(published_stages_give_their_truth),
-        cmocka_unit_test(published_scopes_give_the_backward_pass),
+        cmocka_unit_test(stages_give_their_truth),
         cmocka_unit_test(the_originals_numbers_come_out),
+        cmocka_unit_test(published_scopes_give_the_backward_pass),
         cmocka_unit_test(layers_go_to_a_file_and_balance),
         cmocka_unit_test(layers_by_hand_give_these_counts_and_times),
         cmocka_unit_test(a_run_without_layers_says_what_to_do),

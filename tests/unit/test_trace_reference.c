@@ -1,9 +1,9 @@
-/* Reference values of real and synthetic traces: every case of reference/traces/expected.json is read as a user would,
- * put out as JSON, and looked up where docs/trace-json.md says that kind of figure stands. The values come from the
- * producers, from other public tools, from exact arithmetic or from the generators of the synthetic files. Skips where
- * the folder is not there. */
+/* Reference values of made, real and synthetic traces: every case of an expected.json is read as a user would, put out
+ * as JSON, and looked up where docs/trace-json.md says that kind of figure stands. The values of the made ones come
+ * from slow loops (made_traces.h), those of ../shared, where it is there, from the producers, from other public tools,
+ * from exact arithmetic or from the generators of the synthetic files. */
 #include "input.h"
-#include "skip.h"
+#include "made_traces.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -21,8 +21,9 @@ static const char *const kinds[] = {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-static json_t *reference;
-static char folder[4096];
+static json_t *reference[MAX_TRACE_REFERENCES];
+static const char *folder[MAX_TRACE_REFERENCES];
+static int n_references;
 
 /* A case being compared. */
 typedef struct trial {
@@ -355,7 +356,7 @@ static json_t *answer_of(const ek_trace_run *run)
     return answer;
 }
 
-static json_t *read_case(const json_t *spec, ek_error *err)
+static json_t *read_case(const char *where, const json_t *spec, ek_error *err)
 {
     static char path[MAX_FILES][5000];
     const char *paths[MAX_FILES];
@@ -363,7 +364,7 @@ static json_t *read_case(const json_t *spec, ek_error *err)
     int n = (int)json_array_size(files);
     assert_in_range(n, 1, MAX_FILES);
     for (int i = 0; i < n; i++) {
-        snprintf(path[i], sizeof path[i], "%s/%s", folder, json_string_value(json_array_get(files, (size_t)i)));
+        snprintf(path[i], sizeof path[i], "%s/%s", where, json_string_value(json_array_get(files, (size_t)i)));
         paths[i] = path[i];
     }
     words head = words_of(params, "head"), body = words_of(params, "body"), tail = words_of(params, "tail");
@@ -393,11 +394,11 @@ static json_t *read_case(const json_t *spec, ek_error *err)
     return answer;
 }
 
-static bool passes(const json_t *spec)
+static bool passes(const char *where, const json_t *spec)
 {
     ek_error err;
     trial t = {.spec = spec, .tolerance = member(spec, "tolerance")};
-    json_t *answer = read_case(spec, &err);
+    json_t *answer = read_case(where, spec, &err);
     if (!answer) {
         print_message("# %s: %s\n", json_string_value(member(spec, "name")), err.message);
         return false;
@@ -412,22 +413,20 @@ static bool passes(const json_t *spec)
 static void a_kind_agrees_with_the_reference(void **state)
 {
     const char *kind = *state;
-    int n = 0, passed = 0;
-    size_t i;
-    json_t *spec;
-    if (!reference) {
-        need_shared("reference/traces/expected.json");
-        fail_msg("%s/expected.json is no JSON", folder);
+    for (int r = 0; r < n_references; r++) {
+        int n = 0, passed = 0;
+        size_t i;
+        json_t *spec;
+        json_array_foreach(member(reference[r], "cases"), i,
+                           spec) if (strcmp(json_string_value(member(spec, "command_kind")), kind) == 0)
+        {
+            n++;
+            passed += passes(folder[r], spec);
+        }
+        print_message("# %s: %d of %d cases\n", kind, passed, n);
+        assert_int_equal(passed, n);
+        assert_true(n > 0);
     }
-    json_array_foreach(member(reference, "cases"), i,
-                       spec) if (strcmp(json_string_value(member(spec, "command_kind")), kind) == 0)
-    {
-        n++;
-        passed += passes(spec);
-    }
-    print_message("# %s: %d of %d cases\n", kind, passed, n);
-    assert_int_equal(passed, n);
-    assert_true(n > 0);
 }
 
 static void no_kind_is_unknown(void **state)
@@ -435,31 +434,38 @@ static void no_kind_is_unknown(void **state)
     (void)state;
     size_t i;
     json_t *spec;
-    if (!reference)
-        need_shared("reference/traces/expected.json");
-    json_array_foreach(member(reference, "cases"), i, spec)
-    {
-        const char *kind = json_string_value(member(spec, "command_kind"));
-        bool known = false;
-        for (int k = 0; k < N_KINDS; k++)
-            known |= strcmp(kind, kinds[k]) == 0;
-        if (!known)
-            print_message("# no test looks at the kind %s\n", kind);
-        assert_true(known);
-    }
+    for (int r = 0; r < n_references; r++)
+        json_array_foreach(member(reference[r], "cases"), i, spec)
+        {
+            const char *kind = json_string_value(member(spec, "command_kind"));
+            bool known = false;
+            for (int k = 0; k < N_KINDS; k++)
+                known |= strcmp(kind, kinds[k]) == 0;
+            if (!known)
+                print_message("# no test looks at the kind %s\n", kind);
+            assert_true(known);
+        }
 }
 
 int main(void)
 {
-    char path[5000];
-    struct CMUnitTest tests[N_KINDS + 1];
-    snprintf(folder, sizeof folder, "%s", shared_path("reference/traces"));
-    snprintf(path, sizeof path, "%s/expected.json", folder);
-    reference = json_load_file(path, 0, NULL);
+    struct CMUnitTest tests[N_KINDS + 2];
+    n_references = trace_references(folder);
+    for (int r = 0; r < n_references; r++) {
+        char path[5000];
+        snprintf(path, sizeof path, "%s/expected.json", folder[r]);
+        reference[r] = json_load_file(path, 0, NULL);
+        if (!reference[r]) {
+            print_error("%s is no JSON\n", path);
+            return 1;
+        }
+    }
     for (int i = 0; i < N_KINDS; i++)
         tests[i] = (struct CMUnitTest){kinds[i], a_kind_agrees_with_the_reference, NULL, NULL, (void *)kinds[i]};
     tests[N_KINDS] = (struct CMUnitTest){"every kind has its test", no_kind_is_unknown, NULL, NULL, NULL};
+    tests[N_KINDS + 1] = (struct CMUnitTest)cmocka_unit_test(traces_of_others_are_among_them);
     int failed = cmocka_run_group_tests_name("trace reference", tests, NULL, NULL);
-    json_decref(reference);
+    for (int r = 0; r < n_references; r++)
+        json_decref(reference[r]);
     return failed;
 }

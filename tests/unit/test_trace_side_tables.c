@@ -1,5 +1,6 @@
 /* The tables beside a trace: communication, memory, data pipeline, marks. Oracles: figures worked out by hand for the
- * fixtures, naive sums and a sweep tick by tick for random tables, and the published values of the reference traces. */
+ * fixtures, naive sums and a sweep tick by tick for random tables, and the known values of
+ * made and of real traces. */
 #include "input.h"
 
 #include <jansson.h>
@@ -7,7 +8,7 @@
 #include <unistd.h>
 
 #include "assert_close.h"
-#include "skip.h"
+#include "made_traces.h"
 #include "trace/analyse/analysis.h"
 #include "trace/events/largest.h"
 #include "trace/events/memory_curve.h"
@@ -1132,7 +1133,7 @@ static void check_case(const char *kind, reading *r, size_t n, json_t *expected)
 }
 
 /* Read the files of a case: into one rank, but hccl_raw's into one each. False when they are not of these kinds. */
-static bool replay(const json_t *one)
+static bool replay(const char *folder, const json_t *one)
 {
     const char *kind = json_string_value(json_object_get(one, "command_kind"));
     const json_t *files = json_object_get(one, "files");
@@ -1148,7 +1149,7 @@ static bool replay(const json_t *one)
     for (size_t i = 0; i < n_files; i++) {
         const char *file = json_string_value(json_array_get(files, i));
         char path[4096];
-        snprintf(path, sizeof path, "%s/%s", shared_path("reference/traces"), file);
+        snprintf(path, sizeof path, "%s/%s", folder, file);
         if (n == 0 || reader_of(file) == ek__table_hccl_raw)
             start(&r[n++]);
         read_well(&r[n - 1], reader_of(file), path);
@@ -1160,18 +1161,25 @@ static bool replay(const json_t *one)
     return true;
 }
 
-static void the_reference_traces_have_the_published_values(void **state)
+static void reference_traces_have_their_known_values(void **state)
 {
     (void)state;
-    json_t *root = json_load_file(need_shared("reference/traces/expected.json"), 0, NULL);
-    assert_non_null(root);
-    const json_t *cases = json_is_array(root) ? root : json_object_get(root, "cases");
-    int n_replayed = 0;
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        n_replayed += replay(json_array_get(cases, i));
-    print_message("# %d cases\n", n_replayed);
-    assert_true(n_replayed >= 11);
-    json_decref(root);
+    const char *folder[MAX_TRACE_REFERENCES];
+    int n_references = trace_references(folder);
+    for (int r = 0; r < n_references; r++) {
+        static const int least[MAX_TRACE_REFERENCES] = {27, 11};
+        char path[4096];
+        snprintf(path, sizeof path, "%s/expected.json", folder[r]);
+        json_t *root = json_load_file(path, 0, NULL);
+        assert_non_null(root);
+        const json_t *cases = json_object_get(root, "cases");
+        int n_replayed = 0;
+        for (size_t i = 0; i < json_array_size(cases); i++)
+            n_replayed += replay(folder[r], json_array_get(cases, i));
+        print_message("# %d cases\n", n_replayed);
+        assert_true(n_replayed >= least[r]);
+        json_decref(root);
+    }
 }
 
 int main(void)
@@ -1201,7 +1209,8 @@ int main(void)
         cmocka_unit_test(damaged_tables_do_no_harm),
         cmocka_unit_test(a_table_without_its_columns_is_refused),
         cmocka_unit_test(a_quote_that_never_closes_ends_a_table),
-        cmocka_unit_test(the_reference_traces_have_the_published_values),
+        cmocka_unit_test(reference_traces_have_their_known_values),
+        cmocka_unit_test(traces_of_others_are_among_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
