@@ -140,6 +140,8 @@ static ek_status begin(ek_save *save, const ek_save_options *options, ek_error *
     if (status)
         return status;
     save->mode = copies ? as.st_mode & 07777 : options->mode ? options->mode & 0777 : 0600;
+    if (options->executable)
+        save->mode |= (save->mode & 0444) >> 2;
     return copies ? take_owner(save, &as, options->keep_owner, err) : EK_OK;
 }
 

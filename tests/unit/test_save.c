@@ -186,6 +186,8 @@ static void a_file_has_the_mode_that_was_asked_for(void **state)
     bool root = geteuid() == 0;
     if (root)
         assert_int_equal(chown(target, 12345, 23456), 0);
+    assert_int_equal(ek_save_finish(begin(path, &(ek_save_options){.executable = true}), NULL), EK_OK);
+    assert_int_equal(mode_of(path), 0750); /* of what is there, for who may read it */
     const ek_save_options like = {.mode = 0666, .like = target, .keep_owner = true};
     assert_int_equal(ek_save_finish(begin(path, &like), NULL), EK_OK);
     assert_int_equal(mode_of(path), 0604);
