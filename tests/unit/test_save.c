@@ -283,12 +283,18 @@ static void a_handler_removes_all_and_nothing_follows(void **state)
     pid_t child = fork();
     if (child == 0) {
         pthread_t thread;
-        char pattern[128];
+        char pattern[128], stays[128], released[128];
         int fd;
         snprintf(pattern, sizeof pattern, "%s/spool-XXXXXX", top);
+        snprintf(stays, sizeof stays, "%s/stays", top);
+        snprintf(released, sizeof released, "%s/released", top);
         begin(target, NULL);
         begin(target, NULL);
-        if (ek_temporary_open(pattern, &fd, NULL) || count_files(false) != 4)
+        if (ek_save_finish(begin(stays, &(ek_save_options){.temporary = true}), NULL) ||
+            ek_save_finish(begin(released, &(ek_save_options){.temporary = true}), NULL))
+            _exit(4);
+        ek_temporary_remove(released);
+        if (ek_temporary_open(pattern, &fd, NULL) || count_files(false) != 5)
             _exit(1);
         ek_temporaries_remove();
         if (count_files(false) != 1 || pthread_create(&thread, NULL, make_another, NULL) != 0)
