@@ -73,7 +73,7 @@ static void begin_candidate(void *user, const ek_ranking_candidate *candidate)
 static bool rank(const ek_ranking_input *input, cli_search *search, ek_choice *out)
 {
     ek_error err;
-    cli_catch_interrupt();
+    cli_search_begin(search);
     ek_status status = ek_rank_schedules(input, out, &err);
     cli_search_end(search);
     if (status) {

@@ -15,9 +15,15 @@
 #include "model.h"
 #include "named_files.h"
 #include "page.h"
+#include "progress.h"
 #include "quick.h"
 #include "search.h"
 #include "sweep.h"
+
+/* What simulating a block and accounting for it takes: evenkeel simulate --uniform of 2^24 blocks, one core of a
+ * virtual machine. Fewer than MANY_BLOCKS are done at once. */
+#define BLOCK_SECONDS 1e-7
+enum { MANY_BLOCKS = 2000000 };
 
 typedef struct command {
     cli_model model;
@@ -174,7 +180,7 @@ static const cli_spec spec = {
 };
 
 /* The even split without recomputation, and with as much as the model knows. */
-static bool add_naive(command *c, const ek_layers *layers, ek_cases *cases)
+static bool add_naive(const command *c, const ek_layers *layers, ek_cases *cases)
 {
     static const ek_recompute most[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_COMM, EK_RECOMPUTE_SELECT};
     const struct {
@@ -310,6 +316,26 @@ static bool print_answer(const command *c, ek_report *report, const ek_order *or
     return report->n_cases == 0 || emit_answer(c, report, order);
 }
 
+/* The answer and what it is compared with, block by block. After a Ctrl-C that ended the search another one ends this
+ * at any moment. */
+static bool simulate_all(const command *c, const ek_layers *layers, const ek_choice *choice, ek_cases *cases)
+{
+    cli_progress progress;
+    size_t n_blocks = ek_order_n_blocks(choice->order);
+    if (ek_interrupted(&cli_interrupt) && n_blocks > MANY_BLOCKS)
+        cli_note("the search has ended; what is printed is simulated from %zu blocks, which takes about %.0f s; Ctrl-C "
+                 "again ends it without an answer",
+                 n_blocks, ceil(BLOCK_SECONDS * (double)n_blocks));
+    cli_progress_follow(&progress);
+    bool fine =
+        cli_cases_add_run(cases, &c->model, layers, "result", NULL, &choice->result.plan, choice->order) &&
+        (!c->naive || add_naive(c, layers, cases)) &&
+        (!c->manual || cli_cases_add_file(cases, &c->model, layers, false, c->manual, &cli_listener)) &&
+        (!c->from || cli_cases_add_file(cases, &c->model, layers, false, c->from, NULL)); /* its warnings are out */
+    cli_progress_end(&progress);
+    return fine;
+}
+
 static int run_model(command *c, const ek_layers *layers)
 {
     static ek_cases cases; /* too large for the stack */
@@ -331,14 +357,7 @@ static int run_model(command *c, const ek_layers *layers)
         cli_error(&err, "%s", err.message);
         goto done;
     }
-    if (feasible && !cli_cases_add_run(&cases, &c->model, layers, "result", NULL, &result->plan, choice.order))
-        goto done;
-    if (feasible && c->naive && !add_naive(c, layers, &cases))
-        goto done;
-    if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, false, c->manual, &cli_listener))
-        goto done;
-    if (feasible && c->from &&
-        !cli_cases_add_file(&cases, &c->model, layers, false, c->from, NULL)) /* its warnings are out */
+    if (feasible && !simulate_all(c, layers, &choice, &cases))
         goto done;
     ek_report report = {.layers = layers,
                         .memory_limit_mb = c->search.options.memory_limit_mb,

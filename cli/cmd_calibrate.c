@@ -15,7 +15,6 @@
 #include "page.h"
 #include "progress.h"
 #include "run_read.h"
-#include "search.h"
 #include "warnings.h"
 
 enum { MAX_SOURCES = 1024 };
@@ -213,8 +212,7 @@ static bool answer(command *c)
                                       .holdout = c->holdout,
                                       .listener = &listener,
                                       .progress = cli_progress_show,
-                                      .progress_user = &progress,
-                                      .interrupt = &cli_interrupt};
+                                      .progress_user = &progress};
     ek_status status = ek_calibrate(&input, &calibration, &err);
     cli_progress_end(&progress);
     free(heard.said.at);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "evenkeel/job.h"
 
@@ -245,15 +244,6 @@ static bool choose_stages(command *c)
     return true;
 }
 
-/* Executable for whoever may read it. */
-static void make_executable(const char *path)
-{
-    struct stat info;
-    bool regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    if (regular && chmod(path, (info.st_mode & 07777) | (info.st_mode & 0444) >> 2) != 0)
-        cli_note("'%s' could not be made executable; run it as `sh %s`", path, path);
-}
-
 /* Made in memory first, so that what is wrong with the options is not told as a file that cannot be written. */
 static bool write_out(const command *c)
 {
@@ -267,8 +257,8 @@ static bool write_out(const command *c)
     bool fine = status == EK_OK;
     if (!fine)
         cli_error(&err, "%s", err.message);
-    else if ((fine = cli_put_text(c->output, text, size)) && c->output)
-        make_executable(c->output);
+    else
+        fine = cli_put_script(c->output, text, size);
     free(text);
     return fine;
 }

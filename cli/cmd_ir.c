@@ -47,10 +47,10 @@ static const cli_option options[] = {
                "attributes, scope and source",
      .otherwise = "all"},
     {"op|operators", "REGEX",
-     "show the operators whose primitive, instance name or scope this extended regular expression is found in, one by "
-     "one too",
+     "show the operators whose primitive, instance name or scope this regular expression is found in, one by one "
+     "too",
      NULL, CLI_CALL(command, view, read_operators),
-     .manual = "the same for operators whose primitive, instance name or scope this POSIX extended regular "
+     .manual = "the same for operators whose primitive, instance name or scope this Perl-compatible regular "
                "expression is found in; with `--layer` those that fit both",
      .otherwise = "all"},
     {"top", "N", "rows of a list for people ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10",

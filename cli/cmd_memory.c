@@ -17,6 +17,7 @@
 #include "model.h"
 #include "options.h"
 #include "page.h"
+#include "progress.h"
 #include "warnings.h"
 
 typedef struct command {
@@ -446,7 +447,11 @@ static int run_found(const command *c, found *f)
     if (!find_device(c, f))
         return EXIT_WRONG;
     read_limit(f);
-    if (!predict(c, f) || !find_more(c, f))
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    bool fine = predict(c, f) && find_more(c, f);
+    cli_progress_end(&progress);
+    if (!fine)
         return EXIT_WRONG;
     return answer(c, f);
 }

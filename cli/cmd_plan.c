@@ -265,7 +265,7 @@ static bool search(command *c, found *f)
     o->progress = show;
     o->user = f;
     o->interrupt = &cli_interrupt;
-    cli_progress_begin(&f->progress);
+    cli_progress_catch(&f->progress);
     ek_status status = ek_layout_search(&f->searched, &f->device, o, &f->result, &err);
     bool wanted = !c->quiet || strcmp(c->format, "json") == 0;
     if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early)

@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "model.h"
+#include "progress.h"
 #include "uniform.h"
 
 typedef struct command {
@@ -78,8 +79,11 @@ static int run(int argc, char **argv)
     ek_layers layers;
     if (!cli_model_load(&c.model, NULL, &layers))
         return EXIT_WRONG;
-    bool fine = cli_cases_add_file(&cases, &c.model, &layers, true, plan, &cli_listener) &&
-                cli_cases_report(&cases, &c.model, &layers, c.model.memory_given ? c.model.memory_mb : 0);
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    bool fine = cli_cases_add_file(&cases, &c.model, &layers, true, plan, &cli_listener);
+    cli_progress_end(&progress);
+    fine = fine && cli_cases_report(&cases, &c.model, &layers, c.model.memory_given ? c.model.memory_mb : 0);
     ek_cases_clear(&cases);
     ek_layers_clear(&layers);
     return fine ? EXIT_DONE : EXIT_WRONG;

@@ -8,7 +8,6 @@
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
-#include "search.h"
 #include "view_runs.h"
 #include "view_serve.h"
 
@@ -208,11 +207,6 @@ static bool report_page(const command *c, const char *path, bool replaces)
     return cli_printed(EK_OK, &err);
 }
 
-static bool read_set(const command *c, const ek_view_files *other, ek_view_files *set)
-{
-    return cli_view_read(&c->how, other, set) && !ek_interrupted(&cli_interrupt);
-}
-
 typedef struct page {
     const command *command;
     const ek_view_files *second;
@@ -229,8 +223,8 @@ static int make_page(command *c)
 {
     char path[4200];
     bool replaces;
-    if (!choose_output(c, path, sizeof path, &replaces) || !read_set(c, NULL, &c->first) ||
-        (c->compares && !read_set(c, &c->first, &c->second)))
+    if (!choose_output(c, path, sizeof path, &replaces) || !cli_view_read(&c->how, NULL, &c->first) ||
+        (c->compares && !cli_view_read(&c->how, &c->first, &c->second)))
         return EXIT_WRONG;
     const page whole = {c, c->compares ? &c->second : NULL};
     bool fine = cli_write_file(path, write_page, &whole) && report_page(c, path, replaces);
@@ -251,9 +245,6 @@ static void allow_files(void)
 
 static int run_command(command *c)
 {
-    /* Index files on their way are taken away on the first signal, whichever it is. */
-    cli_catch_ends();
-    cli_catch_interrupt();
     allow_files();
     return c->serve ? cli_view_serve(&c->how, &c->serving, &c->first, &c->second) : make_page(c);
 }

@@ -74,15 +74,21 @@ bool cli_write_own(const char *path, cli_writer *write, const void *user)
     return save(path, &options, write, user);
 }
 
-bool cli_write_file(const char *path, cli_writer *write, const void *user)
+static bool write_file(const char *path, bool executable, cli_writer *write, const void *user)
 {
     ek_error err;
+    const ek_save_options options = {.mode = new_mode(), .executable = executable};
     if (!cli_on_stdout(path))
-        return cli_named_spares(path) && cli_write_own(path, write, user) && cli_named_written(path);
+        return cli_named_spares(path) && save(path, &options, write, user) && cli_named_written(path);
     if (write(user, stdout, &err) == EK_OK)
         return cli_printed(EK_OK, NULL);
     cli_error(NULL, "cannot write to standard output: %s", err.message);
     return false;
+}
+
+bool cli_write_file(const char *path, cli_writer *write, const void *user)
+{
+    return write_file(path, false, write, user);
 }
 
 typedef struct text_of {
@@ -103,6 +109,12 @@ bool cli_put_text(const char *path, const char *text, size_t size)
 {
     const text_of whole = {text, size};
     return cli_write_file(path ? path : "-", write_bytes, &whole);
+}
+
+bool cli_put_script(const char *path, const char *text, size_t size)
+{
+    const text_of whole = {text, size};
+    return write_file(path ? path : "-", true, write_bytes, &whole);
 }
 
 /* The whole file; NULL after a message. The caller frees it. */

@@ -26,6 +26,8 @@ const char *cli_output_name(const char *path);
 
 /** Write a text to a file as a whole, or to stdout where `path` is NULL or "-". False after a message. */
 bool cli_put_text(const char *path, const char *text, size_t size);
+/** The same for a script: executable for whoever may read it. */
+bool cli_put_script(const char *path, const char *text, size_t size);
 
 /** What cli_replace_file() did. */
 typedef struct cli_replaced {

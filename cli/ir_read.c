@@ -6,7 +6,6 @@
 #include "evenkeel/ir_files.h"
 #include "ir.h"
 #include "progress.h"
-#include "search.h"
 
 bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quiet, cli_ir *out)
 {
@@ -18,7 +17,7 @@ bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quie
         cli_error(&err, "%s", err.message);
         return false;
     }
-    const ek_ir_options reading = {cli_progress_show, &progress, &cli_interrupt};
+    const ek_ir_options reading = {cli_progress_show, &progress, NULL};
     cli_progress_begin(&progress);
     ek_status status = ek_ir_read(chosen, &reading, quiet ? NULL : &progress.listener, &out->ir, &err);
     cli_progress_end(&progress);

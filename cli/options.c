@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "evenkeel/lint.h"
+#include "progress.h"
 
 #include "files.h"
 #include "named_files.h"
@@ -67,6 +68,7 @@ void cli_error(const ek_error *err, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    cli_bar_wipe();
     note_place(err, "error");
     print_message(format, arguments);
     va_end(arguments);
@@ -76,6 +78,7 @@ void cli_note(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    cli_bar_wipe();
     note_place(NULL, "note");
     print_message(format, arguments);
     va_end(arguments);
@@ -84,6 +87,7 @@ void cli_note(const char *format, ...)
 static void print_warning(void *user, const ek_error *warning)
 {
     (void)user;
+    cli_bar_wipe();
     note_place(warning, "warning");
     report(warning->message);
     fputc('\n', stderr);

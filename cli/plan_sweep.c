@@ -133,7 +133,7 @@ int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
                                    .done = show,
                                    .user = &s};
     input.options.interrupt = &cli_interrupt;
-    cli_progress_begin(&f->progress);
+    cli_progress_catch(&f->progress);
     ek_status status = ek_layout_sweep_run(&f->searched, &f->device, &input, &found, &err);
     cli_progress_end(&f->progress);
     if (!cli_said(&f->spool, status, &err))

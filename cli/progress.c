@@ -1,9 +1,11 @@
 /* The bar is drawn anew at most ten times a second, over itself. */
 #include "progress.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "evenkeel/progress.h"
 #include "evenkeel/trace.h"
 #include "options.h"
 #include "search.h"
@@ -17,7 +19,7 @@ void cli_progress_show(void *progress, double share, const char *what)
     if (!p->terminal || now - p->last < 0.1)
         return;
     p->last = now;
-    p->shown = true;
+    cli_bar_drawn();
     share = share < 0 ? 0 : share > 1 ? 1 : share;
     int filled = (int)(share * WIDTH * EIGHTHS), whole = filled / EIGHTHS;
     fputs("\r\033[K", stderr);
@@ -29,36 +31,47 @@ void cli_progress_show(void *progress, double share, const char *what)
     fflush(stderr);
 }
 
-static void wipe(cli_progress *p)
+static volatile sig_atomic_t is_drawn;
+
+void cli_bar_drawn(void)
 {
-    if (p->shown)
-        fputs("\r\033[K", stderr);
-    p->shown = false;
+    is_drawn = 1;
 }
 
-/* Warnings may come while the bar stands there. */
-static void print_warning(void *user, const ek_error *warning)
+void cli_bar_wipe(void)
 {
-    wipe(user);
-    cli_listener.warn(cli_listener.user, warning);
-}
-
-static void print_note(void *user, const ek_error *note)
-{
-    wipe(user);
-    cli_notes.warn(cli_notes.user, note);
+    static const char wipe[] = "\r\033[K";
+    if (!is_drawn)
+        return;
+    is_drawn = 0;
+    ssize_t written = write(STDERR_FILENO, wipe, sizeof wipe - 1);
+    (void)written; /* a terminal that is gone needs no wiping */
 }
 
 void cli_progress_init(cli_progress *progress)
 {
     *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
-    progress->listener = (ek_listener){print_warning, progress};
-    progress->notes = (ek_listener){print_note, progress};
+    progress->listener = cli_listener;
+    progress->notes = cli_notes;
 }
 
 void cli_progress_begin(cli_progress *progress)
 {
     cli_progress_init(progress);
+    progress->begun = true;
+}
+
+void cli_progress_follow(cli_progress *progress)
+{
+    cli_progress_begin(progress);
+    progress->follows = progress->terminal;
+    if (progress->follows)
+        ek_progress_begin(cli_progress_show, progress);
+}
+
+void cli_progress_catch(cli_progress *progress)
+{
+    cli_progress_begin(progress);
     progress->catches = true;
     cli_catch_interrupt();
 }
@@ -68,12 +81,14 @@ void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options)
     cli_progress_begin(progress);
     options->progress = cli_progress_show;
     options->user = progress;
-    options->interrupt = &cli_interrupt;
 }
 
 void cli_progress_end(cli_progress *progress)
 {
-    cli_release_interrupt();
-    progress->catches = false;
-    wipe(progress);
+    if (progress->follows)
+        ek_progress_end();
+    if (progress->catches)
+        cli_release_interrupt();
+    progress->begun = progress->catches = progress->follows = false;
+    cli_bar_wipe();
 }

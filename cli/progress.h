@@ -1,5 +1,7 @@
-/* cli/progress.h - a progress bar for long work: on terminals only, out of the way of warnings,
- * and Ctrl-C ends the work. */
+/* cli/progress.h - a progress bar for long work: on terminals only, out of the way of messages.
+ *
+ * Ctrl-C ends the program at any moment of the work, as it ends one that shows no bar. Only work that has an answer by
+ * then, or that must tidy up itself, catches it (cli_progress_catch()). */
 #ifndef EK_CLI_PROGRESS_H
 #define EK_CLI_PROGRESS_H
 
@@ -9,8 +11,10 @@
 #include "evenkeel/types.h"
 
 typedef struct cli_progress {
-    bool terminal, shown;
-    bool catches; /**< Ctrl-C: between begin and end */
+    bool terminal;
+    bool begun;   /**< between begin and end */
+    bool catches; /**< Ctrl-C, until the end */
+    bool follows; /**< what the library reports of this thread's work, until the end */
     double last;
     ek_listener listener; /**< for the work: prints warnings beside the bar */
     ek_listener notes;    /**< the same for notes */
@@ -18,14 +22,22 @@ typedef struct cli_progress {
 
 /** For work that may begin later: its listeners alone. */
 void cli_progress_init(cli_progress *progress);
-/** Begin: Ctrl-C is caught from here on. The work gets cli_progress_show() with `progress` as its user, and
- *  &cli_interrupt. */
+/** Begin: the work gets cli_progress_show() with `progress` as its user. */
 void cli_progress_begin(cli_progress *progress);
+/** Begin, with what ek_progress_begin() reports as the progress: for functions that have no callback of their own. */
+void cli_progress_follow(cli_progress *progress);
+/** Begin with Ctrl-C caught: the work gets &cli_interrupt, too. */
+void cli_progress_catch(cli_progress *progress);
 /** Draws the bar. */
 void cli_progress_show(void *progress, double share, const char *what);
 /** Begin, with `options` of a reader of traces filled. */
 void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options);
 /** End: wipe the bar and give Ctrl-C back. */
 void cli_progress_end(cli_progress *progress);
+
+/** A line without an end is now on the terminal. */
+void cli_bar_drawn(void);
+/** Wipe that line, if there is one: before anything else is printed. Async-signal-safe. */
+void cli_bar_wipe(void);
 
 #endif

@@ -2,7 +2,6 @@
 #include "run_read.h"
 
 #include "progress.h"
-#include "search.h"
 
 bool cli_run_take(ek_run_files *files, const char *path, ek_run_kind kind)
 {
@@ -13,7 +12,7 @@ bool cli_run_take(ek_run_files *files, const char *path, ek_run_kind kind)
     return false;
 }
 
-/* Ctrl-C is caught from the traces on, which take long. */
+/* The bar is drawn from the traces on, which take long. */
 static void begin_traces(void *user)
 {
     cli_progress_begin(user);
@@ -36,12 +35,11 @@ bool cli_run_read(const cli_run_reading *c, ek_run_evidence *out)
                                 .notes = &progress.notes,
                                 .traces_begin = begin_traces,
                                 .progress = cli_progress_show,
-                                .user = &progress,
-                                .interrupt = &cli_interrupt};
+                                .user = &progress};
     ek_status status = ek_run_read(&how, out, &err);
-    if (progress.catches)
+    if (progress.begun)
         cli_progress_end(&progress);
-    if (status && !ek_interrupted(&cli_interrupt))
+    if (status)
         cli_error(&err, "%s", err.message);
     return status == EK_OK;
 }

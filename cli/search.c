@@ -1,7 +1,9 @@
 /* The balancer's run with signals, clock and progress line. */
 #include "search.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/progress.h"
 #include "evenkeel/save.h"
+#include "progress.h"
 
 #include <math.h>
 #include <signal.h>
@@ -18,8 +20,7 @@ double cli_now(void)
 
 ek_interrupt cli_interrupt;
 static volatile double interrupted_at;
-static struct sigaction before, before_end[2];
-static const int ends[] = {SIGTERM, SIGHUP};
+static struct sigaction before;
 
 /* One that follows at once is the same one: a terminal or `timeout` may signal both the process and its group. */
 static void interrupt(int signal_number)
@@ -29,6 +30,7 @@ static void interrupt(int signal_number)
         ek_interrupt_set(&cli_interrupt);
     } else if (cli_now() - interrupted_at > 0.5) {
         ek_temporaries_remove();
+        cli_bar_wipe();
         _exit(128 + signal_number);
     }
 }
@@ -38,6 +40,7 @@ static void end(int signal_number)
 {
     sigset_t own;
     ek_temporaries_remove();
+    cli_bar_wipe();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
     sigemptyset(&own);
@@ -81,21 +84,6 @@ void cli_release_interrupt(void)
     sigaction(SIGINT, &before, NULL);
 }
 
-void cli_catch_ends(void)
-{
-    struct sigaction action = {.sa_handler = interrupt};
-    sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (sigaction(ends[i], NULL, &before_end[i]) == 0 && before_end[i].sa_handler != SIG_IGN) /* nohup */
-            sigaction(ends[i], &action, NULL);
-}
-
-void cli_release_ends(void)
-{
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigaction(ends[i], &before_end[i], NULL);
-}
-
 void cli_search_init(cli_search *search)
 {
     *search = (cli_search){.begin = cli_now(), .terminal = isatty(STDERR_FILENO)};
@@ -107,27 +95,34 @@ double cli_search_left(const cli_search *search)
     return fmax(search->options.time_limit - (cli_now() - search->begin), 0.001);
 }
 
+static const char *label_of(const cli_search *search)
+{
+    return search->label[0] ? search->label : "balance";
+}
+
+/* What comes before the search for plans, and between two. */
+static void show_work(void *user, double share, const char *what)
+{
+    const cli_search *search = user;
+    fprintf(stderr, "\r\033[K%s: %s, %d %%, %.1f s left", label_of(search), what, (int)(100 * share),
+            cli_search_left(search));
+    cli_bar_drawn();
+}
+
 static void show_progress(void *user, const ek_balance_progress *progress)
 {
-    cli_search *search = user;
+    const cli_search *search = user;
     double left = search->run_limit - progress->seconds;
     if (progress->done > 0.01) {
         double own = progress->seconds / progress->done - progress->seconds;
         left = own < left ? own : left;
     }
     double gap = 100 * (1 - progress->lower_bound / progress->best_step_time);
-    fprintf(stderr, "\r\033[K%s: step %.6g, gap %.1f %%, %.1f s left, last improved %.1f s ago",
-            search->label[0] ? search->label : "balance", progress->best_step_time, gap > 0 ? gap : 0,
-            left > 0 ? left : 0, progress->seconds - progress->best_seconds);
+    fprintf(stderr, "\r\033[K%s: step %.6g, gap %.1f %%, %.1f s left, last improved %.1f s ago", label_of(search),
+            progress->best_step_time, gap > 0 ? gap : 0, left > 0 ? left : 0,
+            progress->seconds - progress->best_seconds);
     fflush(stderr);
-    search->shown = true;
-}
-
-void cli_search_wipe(cli_search *search)
-{
-    if (search->shown)
-        fputs("\r\033[K", stderr);
-    search->shown = false;
+    cli_bar_drawn();
 }
 
 ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm)
@@ -141,10 +136,19 @@ ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm)
     return options;
 }
 
-void cli_search_end(cli_search *search)
+void cli_search_begin(cli_search *search)
 {
+    cli_catch_interrupt();
+    if (search->terminal)
+        ek_progress_begin(show_work, search);
+}
+
+void cli_search_end(const cli_search *search)
+{
+    if (search->terminal)
+        ek_progress_end();
     cli_release_interrupt();
-    cli_search_wipe(search);
+    cli_bar_wipe();
 }
 
 ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_schedule *schedule,
@@ -157,7 +161,7 @@ ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_s
     ek_status status = cli_cluster_fill(&search->cluster, shape, &wanted, &lists, err);
     if (status)
         return status;
-    cli_catch_interrupt();
+    cli_search_begin(search);
     status = ek_balance_arranged(layers, schedule, shape, &wanted, order, result, err);
     cli_search_end(search);
     cli_cluster_release(lists);

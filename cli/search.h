@@ -13,7 +13,6 @@ typedef struct cli_search {
     double begin;               /**< cli_now() when the command began */
     bool terminal;              /**< a progress line is wanted */
     char label[80];             /**< what the progress line begins with; empty: the command */
-    bool shown;                 /**< is there a progress line to wipe? */
     double run_limit;           /**< time limit of the present run */
 } cli_search;
 
@@ -28,25 +27,21 @@ double cli_search_left(const cli_search *search);
 /** Catch Ctrl-C (the first ends the search, a later one the program) until cli_release_interrupt(). */
 void cli_catch_interrupt(void);
 void cli_release_interrupt(void);
-/** The same for SIGTERM, and for SIGHUP where it is not ignored: for what must not leave files behind. */
-void cli_catch_ends(void);
-void cli_release_ends(void);
 /** Let every signal that ends the process remove its temporary files first; one that is ignored stays so. */
 void cli_clear_up_at_ends(void);
-/** Set by a caught Ctrl-C, or another signal that is caught. */
+/** Set by a caught Ctrl-C. */
 extern ek_interrupt cli_interrupt;
 
 /** The options of a run with all of the time that is left, the progress line and Ctrl-C; without lists by stage. */
 ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm);
-/** After a run: give Ctrl-C back and wipe the progress line. */
-void cli_search_end(cli_search *search);
+/** Before a run: catch Ctrl-C, and show what the library reports of the work beside the search. */
+void cli_search_begin(cli_search *search);
+/** After it: give Ctrl-C back and wipe the progress line. */
+void cli_search_end(const cli_search *search);
 
 /** Balance with all of `seconds`, Ctrl-C caught. As ek_balance_arranged(). */
 ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_schedule *schedule,
                          const ek_shape *shape, const ek_comm *comm, double seconds, ek_order **order,
                          ek_balance_result *result, ek_error *err);
-
-/** Wipe the progress line. */
-void cli_search_wipe(cli_search *search);
 
 #endif

@@ -12,6 +12,7 @@
 #include "files.h"
 #include "named_files.h"
 #include "page.h"
+#include "progress.h"
 
 /* What was asked for. */
 typedef struct sweep {
@@ -147,7 +148,7 @@ static void show(void *user, int done, int n)
     fprintf(stderr, "\r\033[Ksweep over %s: %d of %d values done, at most %.1f s left", name_of(s->key), done, n,
             cli_search_left(s->search));
     fflush(stderr);
-    s->search->shown = true;
+    cli_bar_drawn();
 }
 
 /* The shapes that pieces are cut by. False after a message. */
@@ -186,7 +187,7 @@ static bool run_sweep(sweep *s, const ek_layers *layers, ek_sweep *out)
                                   .listener = &cli_listener,
                                   .progress = s->search->terminal ? show : NULL,
                                   .user = s};
-    cli_catch_interrupt();
+    cli_search_begin(s->search);
     ek_status status = ek_sweep_run(&input, out, &err);
     cli_search_end(s->search);
     if (status)

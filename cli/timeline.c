@@ -5,7 +5,6 @@
 #include "evenkeel/view_files.h"
 #include "options.h"
 #include "progress.h"
-#include "search.h"
 
 bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run *run, int n_threads,
                        ek_trace_index **out)
@@ -14,11 +13,8 @@ bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run 
     ek_error err;
     *out = NULL;
     cli_progress_begin(&progress);
-    cli_catch_ends(); /* the index is in a temporary folder */
-    const ek_trace_index_options options = {
-        .n_threads = n_threads, .progress = cli_progress_show, .user = &progress, .interrupt = &cli_interrupt};
+    const ek_trace_index_options options = {.n_threads = n_threads, .progress = cli_progress_show, .user = &progress};
     ek_status status = ek_view_index_open(path, n_paths, run, &options, out, &err);
-    cli_release_ends();
     cli_progress_end(&progress);
     if (status)
         cli_error(&err, "%s", err.message);

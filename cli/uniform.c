@@ -8,6 +8,7 @@
 #include "evenkeel/uniform.h"
 #include "files.h"
 #include "page.h"
+#include "progress.h"
 
 enum { DEFAULT_SIZE = 4 }; /* of -s and -mb, as everywhere */
 
@@ -67,7 +68,12 @@ int cli_run_uniform(cli_model *model, const char *text)
     int m = model->n_micro_batches ? model->n_micro_batches : DEFAULT_SIZE;
     const ek_schedule *schedule = cli_model_schedule(model, model->n_chunks ? model->n_chunks : 1, model->less_memory);
     ek_shape shape = cli_model_shape(model, p, model->n_chunks ? model->n_chunks : schedule->min_chunks, m);
-    if (ek_uniform_simulate(schedule, &shape, &times, &model->comm, cli_activation_limit(model, p), &run, &err)) {
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status =
+        ek_uniform_simulate(schedule, &shape, &times, &model->comm, cli_activation_limit(model, p), &run, &err);
+    cli_progress_end(&progress);
+    if (status) {
         cli_error(NULL, "%s", err.message);
         return EXIT_WRONG;
     }

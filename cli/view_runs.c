@@ -2,7 +2,6 @@
 #include "view_runs.h"
 
 #include "progress.h"
-#include "search.h"
 
 static void begin_traces(void *user)
 {
@@ -22,8 +21,7 @@ static ek_view_reading reading_of(const cli_view_how *how, const ek_job_override
                                      .notes = &progress->notes,
                                      .traces_begin = begin_traces,
                                      .progress = cli_progress_show,
-                                     .user = progress,
-                                     .interrupt = &cli_interrupt},
+                                     .user = progress},
                              .plan_warnings = &cli_listener,
                              .model = {.init = model->init, .layers = model->layers, .name = model->name},
                              .times = model->times,
@@ -47,10 +45,9 @@ bool cli_view_read(const cli_view_how *how, const ek_view_files *other, ek_view_
     job.overrides.limit_mb = how->limit_mb;
     const ek_view_reading reading = reading_of(how, &job.overrides, &progress);
     ek_status status = ek_view_files_read(&reading, other, set, &err);
-    bool in_traces = progress.catches && !set->evidence.input.trace;
-    if (progress.catches)
+    if (progress.begun)
         cli_progress_end(&progress);
-    if (status && !(ek_interrupted(&cli_interrupt) && in_traces))
+    if (status)
         cli_error(&err, "%s", err.message);
     return status == EK_OK;
 }

@@ -12,7 +12,6 @@
 #include "evenkeel/trace_index.h"
 #include "files.h"
 #include "progress.h"
-#include "search.h"
 #include "timeline.h"
 #include "view_document.h"
 
@@ -90,8 +89,7 @@ static bool open_index(const cli_view_how *how, ek_view_files *set, ek_trace_ind
                                             .fresh = how->fresh,
                                             .n_threads = how->n_threads,
                                             .progress = cli_progress_show,
-                                            .user = &progress,
-                                            .interrupt = &cli_interrupt};
+                                            .user = &progress};
     ek_status status =
         ek_trace_index_open(path, n, &options, how->quiet ? NULL : &progress.listener, &set->index, made, &err);
     cli_progress_end(&progress);
@@ -125,8 +123,6 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, ek
     const char *title = options->title ? options->title : first->name;
     int code = EXIT_WRONG;
     block_signals(&awaited);
-    if (ek_interrupted(&cli_interrupt)) /* between the index and here */
-        return EXIT_DONE;
     if (cli_document_begin(&document, how, title, made.folder, first, second)) {
         const ek_serve_options server_options = {.port = options->port,
                                                  .title = title,

@@ -62,7 +62,7 @@ typedef struct ek_estimate {
  *
  * @param wanted_tokens  of a whole training run, for ek_estimate.days; NAN or 0: none
  * @param out  ek_estimate_clear() frees it; untouched on failure. It borrows job and device
- * @return as ek_cost_step() and ek_memory_predict(). Cost: that of both.
+ * @return as ek_job_check(), ek_cost_step() and ek_memory_predict(). Cost: that of all three.
  */
 ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double wanted_tokens, ek_estimate *out,
                          ek_error *err);

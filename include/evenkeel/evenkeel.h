@@ -41,6 +41,7 @@
 #include "evenkeel/placement.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/prediction.h"
+#include "evenkeel/progress.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/ranking.h"
 #include "evenkeel/recompute_sets.h"

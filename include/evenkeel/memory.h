@@ -239,7 +239,8 @@ ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *d
  * @param layers  backward times by kind, and which kinds there are
  * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation keeps the limit
  * @param peak_mb out: its largest actual peak; NAN when empty
- * @return EK_OK, EK_ERR_MEMORY. Cost: at most 9 (log2(layers of a stage) + 3) + 1 ek_memory_predict().
+ * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses; EK_ERR_MEMORY. Cost: at most
+ *         9 (log2(layers of a stage) + 3) + 1 ek_memory_predict().
  */
 ek_status ek_memory_least_recompute(const ek_job *job, const ek_job_change *change, const ek_layers *layers,
                                     double limit_mb, ek_plan *plan, double *peak_mb, ek_error *err);

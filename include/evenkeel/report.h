@@ -16,6 +16,10 @@
 extern "C" {
 #endif
 
+/** Blocks of the timelines that are drawn one by one: of a Chrome trace (some 450 bytes each) and of a plan's page. SVG
+ *  draws any number: what is narrower than a line as the load of its stage. */
+enum { EK_MAX_DRAWN_BLOCKS = 1 << 21 };
+
 /** Quick tuning, and what the search finds under the same rules. All borrowed. */
 typedef struct ek_quick_report {
     const ek_layers *layers;

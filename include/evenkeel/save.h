@@ -27,6 +27,8 @@ typedef struct ek_save ek_save;
 typedef struct ek_save_options {
     unsigned mode;    /**< permission bits where no file is there yet, without those of the umask; 0: 0600 */
     const char *like; /**< take mode, owner and group of this file; NULL: of the file that is replaced */
+    bool temporary;   /**< it is one for ek_temporaries_remove() in its place, too, until ek_temporary_remove() */
+    bool executable;  /**< for whoever may read it */
     bool keep_owner;  /**< fail where owner and group cannot be kept; else the bits that they were given are dropped */
 } ek_save_options;
 

@@ -44,7 +44,12 @@ struct ek__master {
     bool failed;
 };
 
-ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choices, double scale)
+static bool is_over(void *search)
+{
+    return ek__proof_over(search);
+}
+
+ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choices, double scale, ek__search *search)
 {
     assert(scale > 0 && choices->problem == problem);
     ek__master *m = ek__alloc(1, sizeof *m);
@@ -93,6 +98,7 @@ ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choice
         }
         ek__clp_load(m->model, m->fixed_columns, m->fixed_rows, start, row, one, column_low, column_high, cost, low,
                      high, &m->failed);
+        ek__clp_stop_when(m->model, is_over, search, &m->failed);
     }
     free(low);
     free(high);
@@ -348,7 +354,7 @@ ek__verdict ek__master_solve(ek__master *m, ek__pricing *g, const ek__search *se
             return EK__NO_MEMORY;
         fit_box(m, g);
         int end = ek__clp_dual(m->model, &m->failed);
-        if (end != 0) /* small programs now and then seem infeasible to the dual simplex */
+        if (end != 0 && !ek__proof_over(search)) /* small ones now and then seem infeasible to the dual simplex */
             end = ek__clp_primal(m->model, &m->failed);
         if (end != 0)
             return m->failed ? EK__NO_MEMORY : EK__LOST;

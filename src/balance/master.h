@@ -7,8 +7,12 @@
 /** One thread's linear program: paths and choices found so far, those of the box in force. */
 typedef struct ek__master ek__master;
 
-/** @param scale  the step time that the program counts in, above 0. @return NULL when memory is out. */
-ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choices, double scale);
+/**
+ * @param scale   the step time that the program counts in, above 0
+ * @param search  ends a simplex under way once its proof is over
+ * @return NULL when memory is out.
+ */
+ek__master *ek__master_new(const ek__problem *problem, const ek__choices *choices, double scale, ek__search *search);
 void ek__master_free(ek__master *master);
 
 /** Add all choices of the game's box. */

@@ -469,7 +469,7 @@ static bool tree_init(tree *t)
                 !ek__state_init(&t->state, t->problem, &ignored);
     for (int w = 0; w < t->n_workers && fine; w++) {
         t->worker[w].tree = t;
-        t->worker[w].master = ek__master_new(t->problem, &t->choices, atomic_load(&t->search->best_time));
+        t->worker[w].master = ek__master_new(t->problem, &t->choices, atomic_load(&t->search->best_time), t->search);
         fine = ek__pricing_init(&t->worker[w].game, t->problem, &t->choices) && t->worker[w].master;
     }
     return fine;

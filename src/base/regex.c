@@ -2,6 +2,7 @@
 #include "base/regex.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -34,14 +35,35 @@ void ek__regex_start(ek__regex_room *room)
     pcre2_set_match_limit(room->limits, MOST_STEPS);
 }
 
+static const void *compile(ek__regex_room *room, const char *expression, size_t size, uint32_t options, int *problem)
+{
+    PCRE2_SIZE at;
+    pcre2_compile_context *context = pcre2_compile_context_create(room->general);
+    *problem = PCRE2_ERROR_NOMEMORY;
+    return !context ? NULL : pcre2_compile((PCRE2_SPTR)expression, size, options, problem, &at, context);
+}
+
 const void *ek__regex_read(ek__regex_room *room, const char *expression, size_t size)
 {
     int problem;
-    PCRE2_SIZE at;
-    pcre2_compile_context *context = pcre2_compile_context_create(room->general);
-    return !context ? NULL
-                    : pcre2_compile((PCRE2_SPTR)expression, size, PCRE2_ANCHORED | PCRE2_ENDANCHORED, &problem, &at,
-                                    context);
+    return compile(room, expression, size, PCRE2_ANCHORED | PCRE2_ENDANCHORED, &problem);
+}
+
+const void *ek__regex_read_part(ek__regex_room *room, const char *expression, size_t size, char why[EK__REGEX_WHY])
+{
+    int problem;
+    const void *regex = compile(room, expression, size, 0, &problem);
+    if (!regex && (problem == PCRE2_ERROR_NOMEMORY || problem == PCRE2_ERROR_HEAP_FAILED))
+        snprintf(why, EK__REGEX_WHY, "it is too long");
+    else if (!regex)
+        pcre2_get_error_message(problem, (PCRE2_UCHAR *)why, EK__REGEX_WHY);
+    return regex;
+}
+
+ek__regex_found ek__regex_find(ek__regex_room *room, const void *regex, const char *text, size_t size)
+{
+    int result = pcre2_match(regex, (PCRE2_SPTR)text, size, 0, 0, room->match, room->limits);
+    return result >= 0 ? EK__REGEX_FOUND : result == PCRE2_ERROR_NOMATCH ? EK__REGEX_ABSENT : EK__REGEX_TOO_LONG;
 }
 
 bool ek__regex_fits(ek__regex_room *room, const void *regex, const char *text, size_t size)

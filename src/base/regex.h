@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /** Room for a handful of short expressions and for matching names with them. Lies on the stack. */
-enum { EK__REGEX_ROOM = 192 << 10 };
+enum { EK__REGEX_ROOM = 192 << 10, EK__REGEX_WHY = 256 };
 
 typedef struct ek__regex_room {
     size_t used;
@@ -22,6 +22,15 @@ void ek__regex_start(ek__regex_room *room);
 /** Read an expression. @return NULL when it is none, or too long for the room; else valid as long as the room is.
  *  O(size). */
 const void *ek__regex_read(ek__regex_room *room, const char *expression, size_t size);
+
+/** Read an expression that ek__regex_find() looks for. @param why  out: when it is none, what is wrong with it */
+const void *ek__regex_read_part(ek__regex_room *room, const char *expression, size_t size, char why[EK__REGEX_WHY]);
+
+typedef enum ek__regex_found { EK__REGEX_ABSENT, EK__REGEX_FOUND, EK__REGEX_TOO_LONG } ek__regex_found;
+
+/** Is it anywhere in a text? TOO_LONG: not within the steps or the room that any sensible expression takes. O(size) for
+ *  expressions that do not go back. */
+ek__regex_found ek__regex_find(ek__regex_room *room, const void *regex, const char *text, size_t size);
 
 /** Does it match the whole of a text? Also not where that takes more steps than any sensible expression does. O(size)
  *  for expressions that do not go back. */

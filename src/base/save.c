@@ -22,6 +22,7 @@ struct ek_save {
     char *temporary;     /* NULL: it is written in place */
     FILE *out;
     mode_t mode;
+    bool stays_temporary;
 };
 
 static ek_status fail(const char *name, const char *why, int number, ek_error *err)
@@ -140,6 +141,9 @@ static ek_status begin(ek_save *save, const ek_save_options *options, ek_error *
     if (status)
         return status;
     save->mode = copies ? as.st_mode & 07777 : options->mode ? options->mode & 0777 : 0600;
+    save->stays_temporary = options->temporary;
+    if (options->executable)
+        save->mode |= (save->mode & 0444) >> 2;
     return copies ? take_owner(save, &as, options->keep_owner, err) : EK_OK;
 }
 
@@ -207,7 +211,7 @@ ek_status ek_save_finish(ek_save *save, ek_error *err)
 {
     assert(save->out);
     ek_status status = EK_OK;
-    if (!settle(save) || (save->temporary && !ek__temporary_rename(save->temporary, save->path)))
+    if (!settle(save) || (save->temporary && !ek__temporary_rename(save->temporary, save->path, save->stays_temporary)))
         status = fail_errno(save->name, err);
     if (status == EK_OK && save->temporary) {
         sync_folder(save);

@@ -117,15 +117,26 @@ void ek_temporary_remove(const char *path)
     free(found);
 }
 
-bool ek__temporary_rename(const char *path, const char *to)
+bool ek__temporary_rename(const char *path, const char *to, bool stays)
 {
     sigset_t before;
+    size_t size = strlen(to) + 1;
+    temporary *again = stays ? malloc(sizeof *again + size) : NULL;
+    if (stays && !again)
+        return false; /* with ENOMEM */
     lock(&before);
     assert(*find(path));
     bool fine = rename(path, to) == 0;
     temporary *found = fine ? take_out(path) : NULL;
+    if (fine && again) {
+        memcpy(again->path, to, size);
+        again->next = first;
+        first = again;
+        again = NULL;
+    }
     unlock(&before);
     free(found);
+    free(again);
     return fine;
 }
 

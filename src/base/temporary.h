@@ -6,8 +6,9 @@
 
 #include "evenkeel/save.h"
 
-/** rename(), after which the file is no temporary one any more. @return false with errno; then it still is one */
-bool ek__temporary_rename(const char *path, const char *to);
+/** rename(), after which the file is a temporary one under its new name where it `stays` one, else none any more.
+ *  @return false with errno; then it still is one under the old name */
+bool ek__temporary_rename(const char *path, const char *to, bool stays);
 
 /** A temporary folder, for its owner alone. ek_temporary_remove() removes it when it is empty, ek_temporaries_remove()
  * with the temporary files in it. @return as ek_temporary_open() */

@@ -7,11 +7,26 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "evenkeel/progress.h"
 
 #define WORK  65536.0 /* between two looks at the clock */
 #define GRACE 0.1     /* seconds that what has to be whole may take beyond the end */
 
+#define BETWEEN_REPORTS 0.1 /* seconds */
+
 static _Thread_local ek__watch *current;
+
+/* Whom the thread's work is reported to. Its watch has no end: it makes the loops count. */
+static _Thread_local struct {
+    ek_progress_fn *show;
+    void *user;
+    ek__watch watch;
+    const char *what;
+    double work, done; /* of the part at hand */
+    const char *steps; /* what is done in steps, of each of which the part is one; NULL: nothing */
+    int step, n_steps;
+    double next; /* of ek__now() */
+} report;
 
 double ek__now(void)
 {
@@ -51,10 +66,22 @@ static bool is_interrupted(const ek__watch *watch)
     return ek_interrupted(watch->interrupt);
 }
 
+static void show(double now)
+{
+    const char *what = report.steps ? report.steps : report.what;
+    if (!report.show || !what || now < report.next)
+        return;
+    report.next = now + BETWEEN_REPORTS;
+    double share = fmin(report.done / report.work, 1);
+    report.show(report.user, report.steps ? (report.step + share) / report.n_steps : share, what);
+}
+
 static void look(void)
 {
     double now = ek__now();
     double work = current->work;
+    report.done += work;
+    show(now);
     current->work = 0;
     for (ek__watch *w = current; w; w = w->outer) {
         w->all_work += work;
@@ -91,6 +118,41 @@ bool ek__watch_spent(double work)
 bool ek__watch_late(double work)
 {
     return current && spend(work, &current->late);
+}
+
+void ek_progress_begin(ek_progress_fn *show_it, void *user)
+{
+    assert(!report.show && show_it);
+    report.show = show_it;
+    report.user = user;
+    report.what = report.steps = NULL;
+    report.next = ek__now() + BETWEEN_REPORTS;
+    ek__watch_begin(&report.watch, NULL, INFINITY);
+}
+
+void ek_progress_end(void)
+{
+    assert(report.show);
+    ek__watch_end(&report.watch);
+    report.show = NULL;
+}
+
+void ek__watch_part(const char *what, double work)
+{
+    report.what = what;
+    report.work = fmax(work, 1);
+    report.done = 0;
+}
+
+void ek__watch_step(const char *what, int step, int n_steps)
+{
+    assert(step >= 0 && (step < n_steps || n_steps == 0));
+    ek__watch_part(NULL, INFINITY);
+    report.steps = n_steps > 0 ? what : NULL;
+    report.step = step;
+    report.n_steps = n_steps;
+    if (report.show)
+        show(ek__now());
 }
 
 ek_status ek__watch_fail(ek_error *err, const char *what)

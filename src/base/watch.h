@@ -51,6 +51,11 @@ bool ek__watch_spent(double work);
 /** The same for what has to be whole: is the end past for so long (a tenth of a second) that it is to be given up? */
 bool ek__watch_late(double work);
 
+/** The work from here on is a part of so many units of ek__watch_spent(), for ek_progress_begin(); `what` lives on. */
+void ek__watch_part(const char *what, double work);
+/** The work from here on is step `step` of `n_steps`, whatever parts it has; the same at their end with n_steps 0. */
+void ek__watch_step(const char *what, int step, int n_steps);
+
 /** Fail with EK_ERR_STOPPED: the time or an interrupt came before there was `what` ("an order"). For a watch that is
  *  over. */
 ek_status ek__watch_fail(ek_error *err, const char *what);

@@ -770,16 +770,12 @@ static bool names_patterns(const ek_job *job, ek_pattern_kind kind)
     return false;
 }
 
-static char *quoted(const char *text, char *to)
+static void add_quoted(const char *text, FILE *out)
 {
-    *to++ = '\'';
-    for (; *text; text++) {
-        if (*text == '\'')
-            *to++ = '\'';
-        *to++ = *text;
-    }
-    *to++ = '\'';
-    return to;
+    putc('\'', out);
+    for (; *text; text++)
+        fprintf(out, *text == '\'' ? "''" : "%c", *text);
+    putc('\'', out);
 }
 
 /* "  select_recompute: LIST" as a list for each of the file's patterns. */
@@ -788,13 +784,11 @@ static void add_patterns(const ek_job *job, ek_pattern_kind kind, const char *ke
 {
     fprintf(out, "  %s:\n", key);
     for (int i = 0; i < job->n_patterns; i++) {
-        const ek_pattern *pattern = &job->pattern[i];
-        char *text = pattern->kind == kind ? ek__alloc(2 * strlen(pattern->text) + 3, 1) : NULL;
-        if (!text)
+        if (job->pattern[i].kind != kind)
             continue;
-        *quoted(pattern->text, text) = '\0';
-        fprintf(out, "    %s: %.*s\n", text, length, list);
-        free(text);
+        fputs("    ", out);
+        add_quoted(job->pattern[i].text, out);
+        fprintf(out, ": %.*s\n", length, list);
     }
 }
 

@@ -103,7 +103,9 @@ ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double want
                          ek_error *err)
 {
     ek_estimate e = {.job = job, .device = device, .wanted_tokens = wanted_tokens};
-    ek_status status = ek_cost_step(job, device, NULL, &e.step, err);
+    ek_status status = ek_job_check(job, err);
+    if (!status)
+        status = ek_cost_step(job, device, NULL, &e.step, err);
     if (status)
         return status;
     status = isfinite(e.step.seconds) ? predict_memory(&e, err) : fail_without_links(device, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
@@ -223,15 +224,19 @@ ek_status ek_memory_mitigations(const ek_job *job, const struct ek_device *devic
         free(found);
         return status;
     }
-    int n_found = 0;
+    int n_found = 0, n_kinds = 0;
+    while (ek__mitigation_kinds[n_kinds].name)
+        n_kinds++;
     status = time_today(&s);
     for (const ek__mitigation_kind *kind = ek__mitigation_kinds; kind->name && !status; kind++) {
         ek_mitigation one;
         assert(n_found < EK_MAX_MEASURES);
+        ek__watch_step("trying measures", n_found, n_kinds);
         status = try_measure(&s, kind, &one, NULL);
         if (!status)
             insert(found, n_found++, &one);
     }
+    ek__watch_step(NULL, 0, 0);
     if (!status) {
         memcpy(out, found, (size_t)n_found * sizeof *out);
         *n = n_found;

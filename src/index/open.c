@@ -13,6 +13,7 @@
 
 #include "base/pool.h"
 #include "base/threads.h"
+#include "evenkeel/save.h"
 #include "index/opened.h"
 #include "index/write.h"
 #include "trace/find/layout.h"
@@ -174,7 +175,7 @@ static ek_status write_to(opening *o, const trace *t, const char *path, ek__inde
     o->made.bytes_read += written.bytes_read;
     status = ek__index_file_open(path, out, o->err);
     if (o->places.temporary)
-        unlink(path); /* it stays readable while it is open */
+        ek_temporary_remove(path); /* it stays readable while it is open */
     return status;
 }
 

@@ -187,7 +187,8 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
 static ek_status write_file(writing *w, ek_error *err)
 {
     ek_save *save;
-    ek_status status = ek_save_begin(w->out_path, NULL, &save, err);
+    const ek_save_options how = {.temporary = w->options && w->options->temporary};
+    ek_status status = ek_save_begin(w->out_path, &how, &save, err);
     if (status == EK_ERR_SYSTEM)
         return ek__cannot_open(w->out_path, "make the index", errno, err);
     if (status != EK_OK)

@@ -205,6 +205,8 @@ static void clear(ek__layout_search *s)
 static ek_status prepare(ek__layout_search *s)
 {
     ek_status status = check_options(&s->options, s->err);
+    if (!status)
+        status = ek_job_check(s->job, s->err);
     if (status)
         return status;
     choose_schedules(&s->options);

@@ -286,11 +286,13 @@ static ek_status finish(search *s, ek_plan *plan, double *peak_mb)
 ek_status ek_memory_least_recompute(const ek_job *job, const ek_job_change *change, const ek_layers *layers,
                                     double limit_mb, ek_plan *plan, double *peak_mb, ek_error *err)
 {
-    assert(change->plan && layers->n_body >= 1 && !isnan(limit_mb));
+    assert(change->plan && !isnan(limit_mb));
     search s = {.job = job, .change = *change, .layers = layers, .limit_mb = limit_mb, .err = err};
     ek_plan found = {0};
     double peak = NAN;
-    ek_status status = start(&s);
+    ek_status status = ek_layers_check(layers, err);
+    if (!status)
+        status = start(&s);
     for (int pair = 0; pair < N_PAIRS && !status && any_is_open(&s); pair++)
         if (is_worth_it(&s, pair))
             status = search_pair(&s, pair);

@@ -156,6 +156,9 @@ ek_status ek__chrome_trace_write(const ek_report *report, int case_index, FILE *
     for (int n = n_stages - 1; n >= 10; n /= 10)
         digits++;
     const char *unit = report->memory_unit ? report->memory_unit : "MB";
+    ek_status status = ek__check_drawn(c->timeline, err);
+    if (status)
+        return status;
     fputs("{\"traceEvents\":[\n", out);
     write_names(&c->timeline->shape, unit, out);
     for (int s = 0; s < n_stages && !ferror(out); s++)

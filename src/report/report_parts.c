@@ -1,5 +1,6 @@
 /* What the writers of a report share: memory and its limits, micro-batches, the lists of a plan, sentences on a status.
  */
+#include "base/error.h"
 #include "report/report_internal.h"
 
 #include <inttypes.h>
@@ -78,6 +79,16 @@ void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE
         }
         fputs("]\n", out);
     }
+}
+
+ek_status ek__check_drawn(const ek_timeline *timeline, ek_error *err)
+{
+    if (timeline->n_blocks <= EK_MAX_DRAWN_BLOCKS)
+        return EK_OK;
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "the timeline has %zu blocks, and at most %d are drawn one by one; draw fewer micro-batches (-mb), "
+                    "or write SVG (--svg), which draws any number",
+                    timeline->n_blocks, EK_MAX_DRAWN_BLOCKS);
 }
 
 const char *ek__status_basis(ek_balance_status status)

@@ -120,6 +120,8 @@ ek_status ek_cases_add_run(ek_cases *cases, const ek_case_options *how, const ek
 {
     ek_balance_options options;
     void *own;
+    if (!name)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the plan has no name");
     ek_status status = fill(how, ek_order_shape(order), &options, &own, err);
     return status ? status : add_run(cases, how, &options.comm, own, layers, name, file, plan, order, err);
 }

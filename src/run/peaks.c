@@ -90,6 +90,18 @@ static int cut(char *line, char *cell[MAX_CELLS])
     return n;
 }
 
+/* The next line. What of it there is no room for is passed over, and *is_long is set. */
+static bool next_line(FILE *in, char line[MAX_LINE], bool *is_long)
+{
+    if (!fgets(line, MAX_LINE, in))
+        return false;
+    int byte = strchr(line, '\n') ? '\n' : getc(in);
+    *is_long = byte != '\n' && byte != EOF;
+    while (byte != '\n' && byte != EOF)
+        byte = getc(in);
+    return true;
+}
+
 static bool says_nothing(const char *line)
 {
     const char *text = line + strspn(line, " \t\r\n");
@@ -136,8 +148,8 @@ static bool is_list(const char *path, bool actual)
     struct stat info;
     columns found;
     FILE *in = stat(path, &info) == 0 && !S_ISDIR(info.st_mode) ? fopen(path, "r") : NULL;
-    bool list = false;
-    while (in && fgets(line, sizeof line, in)) {
+    bool list = false, is_long;
+    while (in && next_line(in, line, &is_long)) {
         if (says_nothing(line))
             continue;
         int n = cut(line, cell);
@@ -167,14 +179,20 @@ static ek_status read_list(const char *path, bool actual, ek_measured_peaks *pea
 {
     char line[MAX_LINE], *cell[MAX_CELLS];
     columns at = {0, 1};
-    bool begun = false;
+    bool begun = false, is_long;
     ek_status status = EK_OK;
     FILE *in = fopen(path, "r");
     if (!in)
         return ek__fail(err, ek__system_status(), EK__NOWHERE, "cannot read '%s': %s", peaks->name, strerror(errno));
-    for (int number = 1; status == EK_OK && fgets(line, sizeof line, in); number++) {
+    for (int number = 1; status == EK_OK && next_line(in, line, &is_long); number++) {
         if (says_nothing(line))
             continue;
+        if (is_long) {
+            status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){peaks->name, number, 1}),
+                              "the line is longer than %d bytes; a list has a stage and its peak on each line",
+                              MAX_LINE - 1);
+            break;
+        }
         int n = cut(line, cell);
         columns heading;
         if (begun || !read_heading(cell, n, actual, &heading))

@@ -1249,6 +1249,7 @@ ek_status ek__automatic_arrange_for(ek__automatic_aim aim, const ek_shape *shape
     status = check_limit(&z.x, profile, err);
     if (!status) {
         ek__watch watch;
+        ek__watch_part("searching for an order", MOST_WORK);
         ek__watch_begin_work(&watch, MOST_WORK);
         status = search_patterns(&z, err);
         ek__watch_end(&watch);

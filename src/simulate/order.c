@@ -667,8 +667,11 @@ ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, c
         status = ek__no_memory(err);
     if (!status)
         status = make_tables(order, err);
+    ek__watch_part("laying out the order", 4.0 * (double)order->n_blocks);
     if (!status)
         status = fill_lists(order, profile, err);
+    if (schedule->arrange)
+        ek__watch_part("laying out the order", 3.0 * (double)order->n_blocks);
     if (!status)
         status = check_lists(order, err);
     if (!status)

@@ -44,6 +44,7 @@ static double run_blocks(const ek_order *order, const double *duration, const ek
     size_t p = (size_t)order->shape.n_stages, per_stage = order->n_blocks / p;
     double *stage = clock, *chain = clock + p;
     double last = 0;
+    ek__watch_part("simulating", 5.0 * (double)order->n_blocks);
     for (size_t k = 0; k < order->n_blocks; k++) {
         if (k % BETWEEN_LOOKS == 0 && ek__watch_late(5.0 * BETWEEN_LOOKS))
             return NAN;

@@ -258,10 +258,13 @@ ek_status ek__view_plan_timeline(const ek_report *report, int case_index, ek__vi
     const ek_case *c = &report->cases[case_index];
     const ek_timeline *t = c->timeline;
     int p = t->shape.n_stages;
+    ek_status status = ek__check_drawn(t, err);
+    if (status)
+        return status;
     ek_wait *wait = ek__alloc(t->n_blocks, sizeof *wait);
     int *stage_of = ek__alloc(t->n_blocks, sizeof *stage_of);
     ek__view_timeline *made = ek__timeline_new(NULL, NULL);
-    ek_status status = wait && stage_of && made ? ek_timeline_waits(t, wait, err) : ek__no_memory(err);
+    status = wait && stage_of && made ? ek_timeline_waits(t, wait, err) : ek__no_memory(err);
     if (status)
         goto done;
     for (int s = 0; s < p; s++)

@@ -542,13 +542,13 @@ static void contradicting_options_are_refused(void **state)
         int n_more;
         const int *full_layers;
     } cases[] = {
-        {-1, 1, 1, NULL, "memory limit must be a positive number of MB (got -1)"},
-        {NAN, 1, 1, NULL, "memory limit must be a positive"},
-        {1, 0, 1, NULL, "time limit must be positive (got 0 s)"},
-        {1, NAN, 1, NULL, "time limit must be positive"},
-        {1, 1, -1, NULL, "must be 0 or more (got -1)"},
-        {1, 1, 3, NULL, "96 layers cannot give each of 16 x 3 chunks 3"},
-        {1, 1, 1, "magic", "no solver is called 'magic'"},
+        {-1, 1, 1, NULL, "memory limit must be a positive number of MB (got -1)", 0, NULL},
+        {NAN, 1, 1, NULL, "memory limit must be a positive", 0, NULL},
+        {1, 0, 1, NULL, "time limit must be positive (got 0 s)", 0, NULL},
+        {1, NAN, 1, NULL, "time limit must be positive", 0, NULL},
+        {1, 1, -1, NULL, "must be 0 or more (got -1)", 0, NULL},
+        {1, 1, 3, NULL, "96 layers cannot give each of 16 x 3 chunks 3", 0, NULL},
+        {1, 1, 1, "magic", "no solver is called 'magic'", 0, NULL},
         {1, 1, 1, "anneal", "must be 0 or more (got -1)", .n_more = -1},
         {1, 1, 1, NULL, "are for the solver 'anneal'", .n_more = 1},
         {1, 1, 1, NULL, "is for the solver 'anneal'", .full_layers = none},

@@ -39,6 +39,7 @@ static void a_case_is_the_simulation_of_its_plan(void **state)
     assert_int_equal(ek_cases_add(&cases, &how, &layers, "sub_even", NULL, &plan, 6, -1, &err), EK_OK);
     assert_int_equal(ek_order_new(ek_schedule_find("1f1b"), &shape, &order, &err), EK_OK);
     assert_int_equal(ek_simulate(order, &plan, &layers, &how.comm, &timeline, &err), EK_OK);
+    assert_int_equal(ek_cases_add_run(&cases, &how, &layers, NULL, NULL, &plan, order, &err), EK_ERR_INPUT);
     assert_int_equal(ek_cases_add_run(&cases, &how, &layers, "run", NULL, &plan, order, &err), EK_OK);
     assert_int_equal(cases.n, 3);
     for (int i = 0; i < 3; i++) {

@@ -9,6 +9,7 @@
 #include "described.h"
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
+#include "evenkeel/layout.h"
 #include "evenkeel/train_log.h"
 #include "evenkeel/view.h"
 #include "figures/results.h"
@@ -316,6 +317,26 @@ static void parts_of_every_stage_add_up_to_the_step(void **state)
         ek_estimate_clear(&e);
         ek_job_clear(&job);
     }
+}
+
+/* As ek_job_check() refuses it: programs may fill a job themselves. */
+static void a_job_that_no_framework_would_run_is_refused(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_estimate e = {.days = 7};
+    ek_error err = {0};
+    ek_layout_result result;
+    ek_layout_options options;
+    ek_layout_options_init(&options);
+    if (ek_job_read(source_path(trained[0]), NULL, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    job.model.n_heads = 7 * job.parallel.tensor + 1;
+    assert_int_equal(ek_job_check(&job, &err), EK_ERR_INPUT);
+    assert_int_equal(ek_estimate_of(&job, ek_device_find("A800"), NAN, &e, &err), EK_ERR_INPUT);
+    assert_close_to(e.days, 7, 0);
+    assert_int_equal(ek_layout_search(&job, ek_device_find("A800"), &options, &result, &err), EK_ERR_INPUT);
+    ek_job_clear(&job);
 }
 
 static void memory_that_runs_out_anywhere_is_said_so(void **state)
@@ -752,6 +773,8 @@ int main(void)
         {"assumed figures and what is not modelled are said", what_deserves_doubt_is_said, NULL, NULL, NULL},
         {"memory that is nearly full is doubted", memory_that_is_nearly_full_is_doubted, NULL, NULL, NULL},
         {"parts of every stage add up to the step", parts_of_every_stage_add_up_to_the_step, NULL, NULL, NULL},
+        {"a job that no framework would run is refused", a_job_that_no_framework_would_run_is_refused, NULL, NULL,
+         NULL},
         {"memory that runs out anywhere is said so", memory_that_runs_out_anywhere_is_said_so, NULL, NULL, NULL},
         {"without a limit of its own a job has the device's memory", without_a_limit_the_device_is_the_limit, NULL,
          NULL, NULL},

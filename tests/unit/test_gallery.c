@@ -116,7 +116,7 @@ static void check_layout(const row *r)
     const struct {
         const char *column;
         double is;
-    } said[] = {
+    } figures[] = {
         {"data", p->data},
         {"tensor", p->tensor},
         {"context", p->context},
@@ -128,10 +128,10 @@ static void check_layout(const row *r)
         {"devices", (double)p->data * p->tensor * p->context * p->pipeline},
         {"global_batch", (double)p->data * p->batch * p->n_micro_batches},
     };
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        if (number(r, said[i].column) != said[i].is)
-            fail_msg("%s: %s is %g in the job and %s in the table", cell(r, "name"), said[i].column, said[i].is,
-                     cell(r, said[i].column));
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (number(r, figures[i].column) != figures[i].is)
+            fail_msg("%s: %s is %g in the job and %s in the table", cell(r, "name"), figures[i].column, figures[i].is,
+                     cell(r, figures[i].column));
     assert_string_equal(cell(r, "schedule"), r->job.schedule->name);
 }
 

@@ -571,7 +571,8 @@ static void a_view_shows_its_layer_and_its_operators_only(void **state)
         const char *primitive; /* NULL: any */
     } cases[] = {{{.layer = 2}, NULL},
                  {{.layer = -1, .operators = "^SiLU$"}, "SiLU"},
-                 {{.layer = 1, .operators = "^Mat"}, "MatMul"}};
+                 {{.layer = 1, .operators = "^Mat"}, "MatMul"},
+                 {{.layer = -1, .operators = "^(?i)silu\\b"}, "SiLU"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const ek_ir_view *view = &cases[i].view;
         json_t *root = json_of(&m.report, view);
@@ -632,6 +633,27 @@ static void a_wrong_expression_is_refused_with_its_reason(void **state)
     }
     assert_int_equal(ek_ir_view_check(&(ek_ir_view){.operators = "w1.*(Reshape|Mul)"}, NULL), EK_OK);
     assert_int_equal(ek_ir_view_check(&all, NULL), EK_OK);
+}
+
+/* "(x+)+y" goes back 2^40 times in a row of 40 x. */
+static void an_expression_that_takes_too_many_steps_is_an_error(void **state)
+{
+    (void)state;
+    static const char text[] = "subgraph @g(%para1_x) {\n"
+                               "  %0(CNode_1) = PrimFunc_Mul(%para1_x) {instance name: "
+                               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}\n"
+                               "      : (<Tensor[Float16], (2, 8)>) -> (<Tensor[Float16], (2, 8)>)\n"
+                               "}\n";
+    ek_ir *ir = read_text("steps.ir", text);
+    ek_error err = {0};
+    uint32_t n = 7;
+    assert_int_equal(ek_ir_view_count(ir, &(ek_ir_view){.layer = -1, .operators = "(x+)+[yz]w?(?<!q)$"}, &n, &err),
+                     EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "too many steps"));
+    assert_int_equal(n, 7);
+    assert_int_equal(ek_ir_view_count(ir, &(ek_ir_view){.layer = -1, .operators = "x+$"}, &n, &err), EK_OK);
+    assert_int_equal(n, 1);
+    ek_ir_free(ir);
 }
 
 /* ---- names of any bytes ---- */
@@ -955,6 +977,8 @@ int main(void)
         {"sums of layers are those of each layer", layer_sums_are_those_of_each_layer, NULL, NULL, NULL},
         {"groups of what is alike hold every entry once", groups_hold_every_entry_once, NULL, NULL, NULL},
         {"takers of a value are the nodes that name it", takers_are_those_that_name_a_node, NULL, NULL, NULL},
+        {"an expression that takes too many steps is an error", an_expression_that_takes_too_many_steps_is_an_error,
+         NULL, NULL, NULL},
         {"a view shows its layer and its operators only", a_view_shows_its_layer_and_its_operators_only, NULL, NULL,
          NULL},
         {"findings below the least severity are left out", findings_below_the_least_severity_are_left_out, NULL, NULL,

@@ -55,12 +55,12 @@ static ek_status read_text(const char *text, const ek_job_overrides *overrides, 
     return status;
 }
 
-typedef enum kind { DENSE, SPARSE, LATENT, N_KINDS } kind;
+typedef enum model_kind { DENSE, SPARSE, LATENT, N_KINDS } model_kind;
 static const char *const kind_name[N_KINDS] = {"dense", "experts", "latent attention, experts, MTP"};
 
 /* The same shapes in every framework: sizes with the divisors 2, 3 and 5 in different places, so that every rule both
  * holds and fails. */
-static void shape(ek_job *job, kind kind)
+static void shape(ek_job *job, model_kind kind)
 {
     ek_job_model *m = &job->model;
     m->n_layers = N_LAYERS;
@@ -89,7 +89,7 @@ static void shape(ek_job *job, kind kind)
     m->expert_period = 1;
 }
 
-static ek_job base_of(ek_framework framework, kind kind)
+static ek_job base_of(ek_framework framework, model_kind kind)
 {
     said heard;
     ek_job job;
@@ -104,7 +104,7 @@ static ek_job base_of(ek_framework framework, kind kind)
 
 typedef struct layout {
     ek_framework framework;
-    kind kind;
+    model_kind kind;
     int d, t, p, cp, ep, etp, v, m, share; /* share: optimizer instances, replicas */
     bool sequence_parallel, ring;
     const char *schedule;
@@ -222,7 +222,7 @@ typedef struct walk {
     long n_legal, n_illegal, n_proposed;
 } walk;
 
-static void start_walk(walk *w, ek_framework framework, kind kind)
+static void start_walk(walk *w, ek_framework framework, model_kind kind)
 {
     ek_error err;
     *w = (walk){.base = base_of(framework, kind), .at = {.framework = framework, .kind = kind}};
@@ -381,7 +381,7 @@ static void what_is_refused_is_what_the_rules_refuse(void **state)
     for (int f = 0; f < EK_N_FRAMEWORKS; f++)
         for (int k = 0; k < N_KINDS; k++) {
             static walk w;
-            start_walk(&w, (ek_framework)f, (kind)k);
+            start_walk(&w, (ek_framework)f, (model_kind)k);
             walk_degrees(&w);
             print_message("# %s, %s: %ld legal, of which %ld are proposed, %ld refused\n", ek_framework_name[f],
                           kind_name[k], w.n_legal, w.n_proposed, w.n_illegal);

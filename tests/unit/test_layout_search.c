@@ -1081,7 +1081,7 @@ static void stages_that_are_not_placed_are_left_open(void **state)
     const ek__stage_choice *choice;
     int n_asked = 0;
     bool fits = true;
-    const ek__stop over = {always, &n_asked}, never = {0};
+    const ek__stop over = {.over = always, .user = &n_asked}, never = {0};
     (void)state;
     assert_true(random_small_job(&random, 6, &job));
     while (ek__recompute_rule_at(&job, 6, 0, &rule) == 0 || job.rules.allocation == EK_ALLOCATION_WHOLE) {

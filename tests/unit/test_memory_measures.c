@@ -276,6 +276,9 @@ static void the_least_recomputation_is_the_least(void **state)
     }
     const ek_job_change change = {.plan = &job.plan};
     ek_plan plan;
+    ek_layers wrong = layers;
+    wrong.n_layers++; /* than its kinds have */
+    assert_int_equal(ek_memory_least_recompute(&job, &change, &wrong, none_mb, &plan, &peak_mb, &err), EK_ERR_INPUT);
     assert_int_equal(ek_memory_least_recompute(&job, &change, &layers, 0.5 * full_mb, &plan, &peak_mb, &err), EK_OK);
     assert_null(plan.layers);
     assert_true(isnan(peak_mb));

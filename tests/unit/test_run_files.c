@@ -363,6 +363,39 @@ static void amounts_have_units(void **state)
     assert_true(isnan(ek_memory_amount_mb("inf")));
 }
 
+/* What follows in an overlong line may look like a line of its own. */
+static void overlong_lines_are_lines_of_their_own(void **state)
+{
+    (void)state;
+    char text[2300];
+    ek_measured_peaks found;
+    ek_error err = {0};
+    memset(text, ' ', sizeof text);
+    text[0] = '#';
+    snprintf(text + 1100, sizeof text - 1100, "7,5\n0,30000\n");
+    put_text("peaks.csv", text);
+    if (ek_measured_peaks_read(at("peaks.csv"), NULL, 8, true, NULL, NULL, &found, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(found.n, 1);
+    assert_int_equal(found.peak[0].stage, 0);
+    assert_int_equal(found.peak[0].origin.line, 2);
+    ek_measured_peaks_clear(&found);
+    for (size_t length = 1022; length < 1026; length++) { /* with its end */
+        memset(text, ' ', sizeof text);
+        memcpy(text, "0,1\n1,30000", 11);
+        snprintf(text + 3 + length, sizeof text - 3 - length, "\n2,4\n");
+        put_text("peaks.csv", text);
+        ek_status status = ek_measured_peaks_read(at("peaks.csv"), NULL, 8, true, NULL, NULL, &found, &err);
+        assert_int_equal(status, length <= 1024 ? EK_OK : EK_ERR_INPUT);
+        if (status) {
+            assert_int_equal(err.line, 2);
+            continue;
+        }
+        assert_int_equal(found.n, 3);
+        ek_measured_peaks_clear(&found);
+    }
+}
+
 static void lists_and_logs_give_the_same_peaks(void **state)
 {
     (void)state;
@@ -658,6 +691,7 @@ int main(void)
         cmocka_unit_test(a_job_has_one_file_of_settings),
         cmocka_unit_test(an_interrupt_ends_the_reading_of_traces),
         cmocka_unit_test(amounts_have_units),
+        cmocka_unit_test(overlong_lines_are_lines_of_their_own),
         cmocka_unit_test(lists_and_logs_give_the_same_peaks),
         cmocka_unit_test(a_list_that_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(a_prediction_has_what_its_parts_say),

@@ -186,6 +186,8 @@ static void a_file_has_the_mode_that_was_asked_for(void **state)
     bool root = geteuid() == 0;
     if (root)
         assert_int_equal(chown(target, 12345, 23456), 0);
+    assert_int_equal(ek_save_finish(begin(path, &(ek_save_options){.executable = true}), NULL), EK_OK);
+    assert_int_equal(mode_of(path), 0750); /* of what is there, for who may read it */
     const ek_save_options like = {.mode = 0666, .like = target, .keep_owner = true};
     assert_int_equal(ek_save_finish(begin(path, &like), NULL), EK_OK);
     assert_int_equal(mode_of(path), 0604);
@@ -281,12 +283,18 @@ static void a_handler_removes_all_and_nothing_follows(void **state)
     pid_t child = fork();
     if (child == 0) {
         pthread_t thread;
-        char pattern[128];
+        char pattern[128], stays[128], released[128];
         int fd;
         snprintf(pattern, sizeof pattern, "%s/spool-XXXXXX", top);
+        snprintf(stays, sizeof stays, "%s/stays", top);
+        snprintf(released, sizeof released, "%s/released", top);
         begin(target, NULL);
         begin(target, NULL);
-        if (ek_temporary_open(pattern, &fd, NULL) || count_files(false) != 4)
+        if (ek_save_finish(begin(stays, &(ek_save_options){.temporary = true}), NULL) ||
+            ek_save_finish(begin(released, &(ek_save_options){.temporary = true}), NULL))
+            _exit(4);
+        ek_temporary_remove(released);
+        if (ek_temporary_open(pattern, &fd, NULL) || count_files(false) != 5)
             _exit(1);
         ek_temporaries_remove();
         if (count_files(false) != 1 || pthread_create(&thread, NULL, make_another, NULL) != 0)

@@ -13,6 +13,7 @@
 
 #include "base/watch.h"
 #include "evenkeel/plan.h"
+#include "evenkeel/progress.h"
 #include "evenkeel/simulate.h"
 
 static void without_a_watch_nothing_ends(void **state)
@@ -40,6 +41,64 @@ static void a_flag_ends_the_work(void **state)
     assert_string_equal(err.message, "interrupted before there was an order");
     ek__watch_end(&watch);
     assert_false(ek__watch_over());
+}
+
+typedef struct shown {
+    int n;
+    double share;
+    const char *what;
+} shown;
+
+static void show(void *user, double share, const char *what)
+{
+    shown *s = user;
+    s->n++;
+    s->share = share;
+    s->what = what;
+}
+
+/* Work of so many units, after the time between two reports. */
+static void work_on(double work)
+{
+    for (double until = ek__now() + 0.12; ek__now() < until;)
+        continue;
+    assert_false(ek__watch_spent(work));
+}
+
+static void work_is_reported_by_parts_and_steps(void **state)
+{
+    (void)state;
+    shown seen = {0};
+    ek__watch inner;
+    ek__watch_part("before", 1e6);
+    ek_progress_begin(show, &seen);
+    work_on(1e6);
+    assert_int_equal(seen.n, 0); /* what began before is not known */
+    ek__watch_part("a part", 4e6);
+    work_on(1e6);
+    assert_int_equal(seen.n, 1);
+    assert_float_equal(seen.share, 0.25, 1e-12);
+    assert_string_equal(seen.what, "a part");
+    assert_false(ek__watch_spent(1e6));
+    assert_int_equal(seen.n, 1); /* not that often */
+    ek__watch_begin(&inner, NULL, INFINITY);
+    work_on(9e6);
+    ek__watch_end(&inner);
+    assert_int_equal(seen.n, 2);
+    assert_float_equal(seen.share, 1, 0); /* an estimate that was too low */
+    ek__watch_step("steps", 1, 4);
+    ek__watch_part("a part", 2e6);
+    work_on(1e6);
+    assert_string_equal(seen.what, "steps");
+    assert_float_equal(seen.share, 0.375, 1e-12);
+    ek__watch_step(NULL, 0, 0);
+    ek__watch_part("the last", 1e6);
+    work_on(1e5);
+    assert_string_equal(seen.what, "the last");
+    int n = seen.n;
+    ek_progress_end();
+    work_on(1e6);
+    assert_int_equal(seen.n, n);
 }
 
 static void the_end_of_an_outer_watch_is_that_of_an_inner_one(void **state)
@@ -119,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_watch_nothing_ends),
         cmocka_unit_test(a_flag_ends_the_work),
+        cmocka_unit_test(work_is_reported_by_parts_and_steps),
         cmocka_unit_test(the_end_of_an_outer_watch_is_that_of_an_inner_one),
         cmocka_unit_test(nothing_is_late_by_a_share),
         cmocka_unit_test(a_count_ends_at_the_same_place_each_time),

@@ -182,6 +182,7 @@ static void merge_counts(ek__trace_store *store, const ek__part *part)
     store->has_cuda |= part->has_cuda;
     store->has_torch |= part->has_torch;
     store->too_many_tracks |= part->too_many_tracks;
+    store->has_cut_texts |= part->has_cut_texts;
 }
 
 bool ek__store_merge(ek__trace_store *store, const ek__part *part)

@@ -19,7 +19,7 @@ bool ek__part_reset(ek__part *part)
     part->n_synchronize = part->n_launch = part->n_gc = 0;
     part->has_full_names = part->has_mindspore_flows = part->has_cuda = part->has_torch = false;
     part->damage = -1;
-    part->out_of_memory = part->too_many_tracks = false;
+    part->out_of_memory = part->too_many_tracks = part->has_cut_texts = false;
     ek__tracks_reset(&part->tracks);
     return ek__texts_reset(&part->texts);
 }
@@ -102,33 +102,33 @@ static size_t decode(const char *text, size_t size, char *out)
     return n;
 }
 
-/* Longer texts are cut: what reads them compares every byte with many words, and no profiler writes such names. */
-enum { MOST_TEXT = 1 << 16 };
-
 /* Bytes that are kept of a text, whole characters of UTF-8. */
-static size_t kept_bytes(const char *text, size_t size)
+static size_t kept_bytes(ek__part *part, const char *text, size_t size)
 {
-    if (size <= MOST_TEXT)
+    if (size <= EK__MOST_TEXT)
         return size;
-    size_t n = MOST_TEXT;
+    size_t n = EK__MOST_TEXT;
     while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
         n--;
+    part->has_cut_texts = true;
     return n;
 }
 
 uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
 {
-    uint32_t number;
-    if (span->at && span->quoted && memchr(span->at, '\\', span->size)) {
-        char *room = ek__with_room(part->scratch, &part->scratch_capacity, span->size, 1);
+    const char *text = span->at ? span->at : "";
+    size_t size = span->at ? span->size : 0;
+    if (span->quoted && memchr(text, '\\', size)) {
+        char *room = ek__with_room(part->scratch, &part->scratch_capacity, size, 1);
         if (!room) {
             part->out_of_memory = true;
             return 0;
         }
         part->scratch = room;
-        number = ek__texts_intern(texts, room, kept_bytes(room, decode(span->at, span->size, room)));
-    } else
-        number = ek__texts_intern(texts, span->at ? span->at : "", span->at ? kept_bytes(span->at, span->size) : 0);
+        size = decode(text, size, room);
+        text = room;
+    }
+    uint32_t number = ek__texts_intern(texts, text, kept_bytes(part, text, size));
     if (number != UINT32_MAX)
         return number;
     part->out_of_memory = true;

@@ -101,7 +101,7 @@ typedef struct ek__part {
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch;
     int64_t damage; /**< byte of the file where the block is damaged; -1 */
-    bool out_of_memory, too_many_tracks;
+    bool out_of_memory, too_many_tracks, has_cut_texts;
     unsigned char *judged; /**< [n_judged] by number of a kernel's name: 0 not yet, 1 computes, 2 communicates */
     size_t n_judged, judged_capacity;
     char *scratch; /**< decoded texts */
@@ -137,6 +137,10 @@ bool ek__part_place(ek__part *part, const ek__raw_event *raw);
 void ek__part_take_label(ek__part *part, const ek__block *block, const ek__raw_event *raw);
 void ek__part_push(ek__part *part, const ek__event *event);
 
+/** Longer texts are cut, and has_cut_texts is set: what reads them compares every byte with many words, and no profiler
+ *  writes such names. */
+enum { EK__MOST_TEXT = 1 << 16 };
+
 /** What parts are merged into. */
 typedef struct ek__trace_store {
     ek__texts texts;
@@ -156,7 +160,7 @@ typedef struct ek__trace_store {
     const char **name; /**< [texts.n], made at the end */
     int64_t by_phase[128], n_items, n_odd, n_negative;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
-    bool has_full_names, has_mindspore_flows, has_cuda, has_torch, too_many_tracks;
+    bool has_full_names, has_mindspore_flows, has_cuda, has_torch, too_many_tracks, has_cut_texts;
     bool is_kineto; /**< by what stands outside the events; set before ek__store_finish() */
 } ek__trace_store;
 

@@ -221,6 +221,9 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
     }
     if (r.store->too_many_tracks && !source[0].problem)
         source[0].problem = ek__pool_format(pool, "it has more than 65535 threads; events of the others are left out");
+    if (r.store->has_cut_texts && !source[0].problem)
+        source[0].problem =
+            ek__pool_format(pool, "names of more than %d KB are cut to that", (int)(EK__MOST_TEXT / 1024));
     trace.counts.rank = trace.rank;
     trace.counts.world_size = trace.world_size;
     *out = trace;
