@@ -16,11 +16,12 @@
 # Sources are copied and mutants are compiled from a pipe, so that a mutated file never exists. A mutant is drawn by line of
 # code, takes one compilation and one link of the shared library, and runs only the tests that reach its line: single cases of
 # the unit tests and the command line, and the documents' examples. First come those that promise most kills a second, by
-# what they did in the same folder. A test that takes three times as long as usual and a second more has noticed it. Mutants
-# that do not compile, or give the same object, do not count; nor do those that tests/mutants.txt explains to be equivalent.
-# Leaks and races are left to the sanitizers.
+# what they did in the same folder. A test that takes a second more than in the slower build that counts lines has noticed it.
+# Mutants that do not compile, or give the same object, do not count; nor do those that tests/mutants.txt explains to be
+# equivalent. Leaks and races are left to the sanitizers.
 # With -d a run that was stopped goes on, and one with a greater -n adds to it: a mutant is tried once, and again when its
-# source has changed or a list names it. So after a list of survivors the same run gives the new share at once.
+# source has changed or a list names it. So after a list of survivors the same run gives the new share at once; with --tests
+# only what they kill is kept.
 # Needs python3, GCC's -fsanitize-coverage=trace-pc, GNU ld, objdump and objcopy.
 set -eu
 unset CDPATH

@@ -21,7 +21,7 @@ import mutants
 import reach
 
 COMPILE_SECONDS = 120
-QUICK = 0.1  # cases that take less run together
+QUICK = 0.3  # cases that take less run together
 LINK_SECONDS = 0.5  # of a test that is linked anew for each mutant
 
 
@@ -120,22 +120,22 @@ class Build:
                     with self.timed("linking"):
                         link(self.wrapped[self.program(batch)], self.folder)
                 with self.timed("testing"):
-                    status, seconds = batch.run(self.work, self.folder, environment, 3 * batch.seconds + 1)
+                    status, seconds = batch.run(self.work, self.folder, environment, batch.seconds + 1)
                 used += seconds
                 ran.append(batch.group)
-                if status != 0 and (len(batch.tests) == 1 or self.passes(batch, environment, verified)):
+                if status != 0 and self.passes(batch, environment, verified):
                     return batch.tests[0].name if len(batch.tests) == 1 else batch.name, ran, 0
-                if status != 0:  # the cases do not go together even without the mutant
+                if status != 0 and len(batch.tests) > 1:  # the cases do not go together even without the mutant
                     waiting = [reach.Batch([test]) for test in batch.tests] + waiting
             return None, ran, 0
         finally:
             shutil.copyfile(original, os.path.join(self.folder, output))
 
     def passes(self, batch, environment, verified):
-        """Whether cases that pass one by one do so together as well."""
+        """Whether tests that pass one by one in the build with lines do so here, together and without a mutant."""
         if batch.name not in verified:
             with self.timed("testing"):
-                verified[batch.name] = batch.run(self.work, self.plain, environment, 3 * batch.seconds + 1)[0] == 0
+                verified[batch.name] = batch.run(self.work, self.plain, environment, batch.seconds + 1)[0] == 0
         return verified[batch.name]
 
     def program(self, batch):
@@ -262,13 +262,13 @@ def stop(number, frame):
 
 class Results:
     """What is known of mutants, in a file of the folder that is worked in: a later run goes on from there. A result holds until
-    the source of its mutant changes."""
+    the source of its mutant changes. A run with some of the tests only adds what they kill, and relies on nothing."""
 
-    def __init__(self, path, texts):
+    def __init__(self, path, texts, some_tests):
         self.digests = {file: hashlib.sha256(text.encode()).hexdigest()[:16] for file, text in texts.items()}
-        self.known, self.path = {}, path
+        self.known, self.path, self.some_tests = {}, path, some_tests
         self.learned = defaultdict(lambda: [0, 0])  # (group of tests, folder) -> kills, runs
-        if path and os.path.exists(path):
+        if os.path.exists(path) and not some_tests:
             with open(path, encoding="utf-8") as file:
                 for line in file:
                     if line.endswith("\n"):  # else the run was ended while it wrote
@@ -291,7 +291,7 @@ class Results:
 
     def add(self, mutant, result):
         self._take(self.key(mutant), result)
-        if self.path:
+        if result[0] or not self.some_tests:
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(json.dumps((self.key(mutant), result)) + "\n")
 
@@ -350,7 +350,7 @@ def main():
 
     source = sources.listed(arguments.list) if arguments.list else sources.drawn(arguments.s)
     most = sys.maxsize if arguments.list else arguments.n
-    kept = Results(None if arguments.tests else os.path.join(work, "results.jsonl"), sources.text)
+    kept = Results(os.path.join(work, "results.jsonl"), sources.text, bool(arguments.tests))
     results, lock, next_index = {}, threading.Lock(), itertools.count()
     state = {"valid": 0, "error": None}
     verified, builds = {}, []

@@ -18,12 +18,15 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 import zlib
 from collections import defaultdict
 
 CALL = "__sanitizer_cov_trace_pc"
 MEMORY, FILE = 6 << 30, 1 << 30  # a mutant may allocate or write without end
-STARTUP = 0.02  # seconds of the processor that a process takes which does nothing
+LONG = 1  # seconds after which what a test reaches is taken for all that it reaches
+FASTER = 3  # so many times faster the build of the mutants is at least, as soon as it computes
+STARTUP = 0.04  # seconds of the processor that a process takes which does nothing
 
 running = set()  # process groups
 
@@ -48,26 +51,43 @@ def end_group(group):
         pass
 
 
+def seconds_of(group):
+    """Seconds of the processor that a process group has taken, with the children that its processes have waited for."""
+    ticks = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[2]) == group:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def watch(group, seconds, over):
+    """Ends a process group that takes too long."""
+    began = time.monotonic()
+    while not over.wait(max(seconds / 2, 0.3)):
+        if time.monotonic() - began > 10 * seconds or seconds_of(group) >= seconds:
+            end_group(group)
+
+
 def run(command, folder, environment, seconds):
     """Exit status, None when it took longer, and the seconds it took. Seconds are the processor's, so that a busy machine
     ends nothing early; what hangs without computing ends after ten times as many. Whatever the command started ends with it."""
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
     running.add(process.pid)
-    try:
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (int(seconds) + 2, int(seconds) + 3))
-    except ProcessLookupError:
-        pass  # it is over already
-    late = threading.Timer(10 * seconds, end_group, (process.pid,))
-    late.start()
+    over = threading.Event()
+    threading.Thread(target=watch, args=(process.pid, seconds, over), daemon=True).start()
     _, status, usage = os.wait4(process.pid, 0)
+    over.set()
     process.returncode = os.waitstatus_to_exitcode(status)  # for the destructor
-    over = not late.is_alive()
-    late.cancel()
     running.discard(process.pid)
     end_group(process.pid)
     used = usage.ru_utime + usage.ru_stime
-    return None if over or used >= seconds else process.returncode, used
+    return None if process.returncode == -signal.SIGKILL or used >= seconds else process.returncode, used
 
 
 class Test:
@@ -84,7 +104,7 @@ class Batch:
     def __init__(self, tests):
         self.tests, self.group, self.command = tests, tests[0].group, tests[0].command
         self.cases = " ".join(str(test.case) for test in tests) if tests[0].case is not None else None
-        self.seconds = sum(test.seconds for test in tests if test.seconds) - (len(tests) - 1) * STARTUP
+        self.seconds = sum(test.seconds or 0 for test in tests) - (len(tests) - 1) * STARTUP
         self.name = self.group + ":" + self.cases.replace(" ", ",") if self.cases else tests[0].name
 
     def run(self, work, build, environment, seconds):
@@ -136,11 +156,9 @@ def cases_of(work, build, program, environment):
                           text=True).stdout.splitlines()
 
 
-def fingerprint(test, builds):
+def fingerprint(test, build):
     """Changes with the program and the files of a test."""
-    digest = hashlib.sha256()
-    for build in builds:
-        digest.update(of_program(test.program.replace("{build}", build)))
+    digest = hashlib.sha256(of_program(test.program.replace("{build}", build)))
     for data in test.data:
         for folder, _, names in sorted(os.walk(data)) or [(os.path.dirname(data), [], [os.path.basename(data)])]:
             for name in sorted(names):
@@ -227,7 +245,7 @@ class Program:
 
 
 class Reach:
-    """Which tests reach a line, and how long they take."""
+    """Which tests reach a line, and how long they take at most: the build that says so is slower."""
 
     def __init__(self, work, tree, environment, longest, tests, sources, say):
         self.work, self.tree, self.longest, self.say = work, tree, longest, say
@@ -239,17 +257,17 @@ class Reach:
         self.hits = []  # of a test: program -> a bit for each of its calls
 
     def measure(self, jobs):
-        """Runs every test once in each build; what is known of an unchanged test is taken from the folder.
+        """Runs every test once; what is known of an unchanged test is taken from the folder.
         @return names of the tests that fail, and of those that take too long"""
         known_path = os.path.join(self.work, "reach.jsonl")
         known = {}
         if os.path.exists(known_path):
             with open(known_path, encoding="utf-8") as file:
                 known = dict(json.loads(line) for line in file if line.endswith("\n"))
-        keys = [test.name + " " + fingerprint(test, (self.plain, self.lines)) for test in self.tests]
+        keys = [test.name + " " + fingerprint(test, self.lines) for test in self.tests]
         # What took too long may do now.
         missing = iter([i for i, key in enumerate(keys)
-                        if key not in known or known[key][1] is None and known[key][0] < self.longest])
+                        if key not in known or known[key][1] is None and known[key][0] < FASTER * self.longest])
         lock = threading.Lock()
 
         def work_on(job):
@@ -279,7 +297,7 @@ class Reach:
         failing, slow = [], []
         for number, test in enumerate(self.tests):
             test.seconds, passes, reached = known[keys[number]]
-            test.passes = passes is True and test.seconds <= self.longest
+            test.passes = passes is True and test.seconds <= FASTER * self.longest
             self.hits.append({name: zlib.decompress(base64.b64decode(bits)) for name, bits in reached.items()} if test.passes else {})
             if not test.passes:
                 (failing if passes is False else slow).append(test.name)
@@ -292,14 +310,18 @@ class Reach:
         return self.programs[name]
 
     def _measure_one(self, test, folder):
-        status, seconds = Batch([test]).run(self.work, self.plain, self.environment, self.longest)
-        passes = None if status is None else status == 0
+        """Seconds, whether it passes (None: it takes too long), and what it reaches. A long test reaches at its beginning
+        nearly all that it reaches, so it is ended, and timed in the faster build."""
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
-        if passes:
-            Batch([test]).run(self.work, self.lines, dict(self.environment, EK_REACHED=folder), 10 * self.longest)
+        batch = Batch([test])
+        status, seconds = batch.run(self.work, self.lines, dict(self.environment, EK_REACHED=folder), LONG)
+        if status is None:
+            status, seconds = batch.run(self.work, self.plain, self.environment, self.longest)
+            seconds *= FASTER
+        passes = None if status is None else status == 0
         found = {}
-        for name in os.listdir(folder):
+        for name in os.listdir(folder) if passes else []:
             if self._program(name):
                 with open(os.path.join(folder, name), "rb") as file:
                     bits = self.programs[name].packed(file.read())
