@@ -145,11 +145,20 @@ class Build:
         return self.program(batch) in self.wrapped
 
     def ordered(self, batches, mutant, learned):
-        """First those that promise most kills a second, by what they did for mutants of the same folder."""
+        """First those that promise most kills a second, by what they did for mutants of the same folder, and by the words
+        that their name has in common with the source's."""
+        words = words_of(mutant.file)
+
         def promise(batch):
             kills, runs = learned[batch.group, folder_of(mutant.file)]
-            return (kills + 0.5) / (runs + 1) / (batch.seconds + (LINK_SECONDS if self.relinked(batch) else 0) + reach.STARTUP)
+            shared = len(words & words_of(batch.group))
+            seconds = batch.seconds + (LINK_SECONDS if self.relinked(batch) else 0) + reach.STARTUP
+            return (kills + 0.2 + shared) / (runs + 2 + shared) / seconds
         return sorted(batches, key=promise, reverse=True)
+
+
+def words_of(name):
+    return set(re.split(r"\W|_", name)) - {"", "src", "c", "cli"}
 
 
 def compile_commands(plain, tree):

@@ -5,6 +5,7 @@ the start of every basic block, whose return address reached.c records. The link
 belongs to, the object's line table and the places of those calls say which lines the block holds. A test is one case of a
 unit test (see cases.c), one of the command line's, or a script of them.
 """
+import array
 import base64
 import bisect
 import functools
@@ -219,21 +220,27 @@ class Program:
     """Where the calls of a linked program return to, numbered."""
 
     def __init__(self, map_path, objects):
-        addresses, self.first = [], {}
+        addresses, self.first, begins = array.array("Q"), {}, {}
         members = {os.path.basename(name): name for name in objects.source if name.startswith("src/")}
         with open(map_path, encoding="utf-8", errors="replace") as file:
             for at, size, name in re.findall(r"^ \.text\s+(0x[0-9a-f]+)\s+(0x[0-9a-f]+) (\S+)$", file.read(), re.MULTILINE):
                 member = re.search(r"libevenkeel\.a\((.*)\)$", name)
-                name = members.get(member.group(1)) if member else name if name in objects.source else None
-                if int(size, 16) > 0 and name:
-                    self.first[name] = len(addresses)
-                    addresses += [int(at, 16) + offset for offset in objects.offsets[name]]
-        self.numbers = {}
-        for name, first in self.first.items():
-            for i, offset in enumerate(objects.offsets[name]):
-                self.numbers[name, offset] = first + i
-        self.count, self.last = len(addresses), max(addresses, default=0)
-        self.pick = operator.itemgetter(*addresses, 0, 0)  # two more, for it to give a tuple in any case
+                name = members.get(member.group(1)) if member else os.path.relpath(name, objects.build)
+                if int(size, 16) > 0 and name in objects.source:
+                    begins[name] = int(at, 16)
+        for name in sorted(begins, key=lambda name: not name.startswith("src/")):
+            self.first[name] = len(addresses)
+            addresses.extend(begins[name] + offset for offset in objects.offsets[name])
+        self.offsets, self.count, self.last = objects.offsets, len(addresses), max(addresses, default=0)
+        self.addresses = addresses
+
+    @functools.cached_property
+    def pick(self):
+        return operator.itemgetter(*self.addresses, 0, 0)  # two more, for it to give a tuple in any case
+
+    def number(self, name, offset):
+        """Of the call at an offset of an object; None where the program has not got the object."""
+        return self.first[name] + bisect.bisect_left(self.offsets[name], offset) if name in self.first else None
 
     def packed(self, reached):
         """A bit for each call, from a byte for each address."""
@@ -346,8 +353,8 @@ class Reach:
         for test, hits in zip(self.tests, self.hits):
             for name, bits in hits.items():
                 if name not in wanted:
-                    numbers = self._program(name).numbers
-                    wanted[name] = [numbers[block] for block in blocks if block in numbers]
+                    numbers = (self._program(name).number(*block) for block in blocks)
+                    wanted[name] = [number for number in numbers if number is not None]
                 if bits and any(bits[number >> 3] >> (number & 7) & 1 for number in wanted[name]):
                     reaching.append(test)
                     break
