@@ -25,7 +25,7 @@ from collections import defaultdict
 
 CALL = "__sanitizer_cov_trace_pc"
 MEMORY, FILE = 6 << 30, 1 << 30  # a mutant may allocate or write without end
-LONG = 1  # seconds after which what a test reaches is taken for all that it reaches
+LONG = 1  # seconds after which what a case of a unit test reaches is taken for all that it reaches
 FASTER = 3  # so many times faster the build of the mutants is at least, as soon as it computes
 STARTUP = 0.04  # seconds of the processor that a process takes which does nothing
 
@@ -317,13 +317,14 @@ class Reach:
         return self.programs[name]
 
     def _measure_one(self, test, folder):
-        """Seconds, whether it passes (None: it takes too long), and what it reaches. A long test reaches at its beginning
-        nearly all that it reaches, so it is ended, and timed in the faster build."""
+        """Seconds, whether it passes (None: it takes too long), and what it reaches. A long case reaches at its beginning
+        nearly all that it reaches, so it is ended, and timed in the faster build; a script does one thing after another."""
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
         batch = Batch([test])
-        status, seconds = batch.run(self.work, self.lines, dict(self.environment, EK_REACHED=folder), LONG)
-        if status is None:
+        lines = dict(self.environment, EK_REACHED=folder)
+        status, seconds = batch.run(self.work, self.lines, lines, FASTER * self.longest if test.case is None else LONG)
+        if status is None and test.case is not None:
             status, seconds = batch.run(self.work, self.plain, self.environment, self.longest)
             seconds *= FASTER
         passes = None if status is None else status == 0
