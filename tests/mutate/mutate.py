@@ -243,15 +243,20 @@ class Sources:
             lines = [entry for entry in lines if entry[2]]
 
     def listed(self, path):
-        wanted = mutants.read_list(path)
+        """Of a list with numbers of lines those there; all that read so where none is, since the file has changed."""
+        places = {}
+        wanted = mutants.read_list(path, places)
         for file in sorted({key[0] for key in wanted}):
             if file not in self.text:
                 say(f"not there: {file}")
                 continue
+            found = defaultdict(list)
             for kinds in self.of_file(file).values():
                 for mutant in itertools.chain.from_iterable(kinds.values()):
                     if (file, mutant.old, mutant.new) in wanted:
-                        yield mutant
+                        found[file, mutant.old, mutant.new].append(mutant)
+            for key, same in found.items():
+                yield from [mutant for mutant in same if mutant.line in places.get(key, ())] or same
 
 
 def stale(known, sources):
