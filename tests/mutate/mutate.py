@@ -158,7 +158,8 @@ class Build:
 
 
 def words_of(name):
-    return set(re.split(r"\W|_", name)) - {"", "src", "c", "cli"}
+    """Beginnings of words, so that analyse.c is like analyses."""
+    return {word[:5] for word in re.split(r"\W|_", name)} - {"", "src", "c", "cli"}
 
 
 def compile_commands(plain, tree):
