@@ -1,6 +1,6 @@
-/* Preloaded into a unit test, this runs only some of its cases, and ends at the first that fails. EK_CASES has their numbers,
- * such as "0 4 5", counted through all groups of the program; with "names" it prints the names of all and runs none. A case
- * is a row of the table that cmocka runs. */
+/* Preloaded into a unit test, this runs only some of its cases, and ends at the first that fails. EK_CASES has their
+ * numbers, such as "0 4 5", counted through all groups of the program; with "names" it prints the names of all and runs
+ * none. A case is a row of the table that cmocka runs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -37,7 +37,8 @@ int _cmocka_run_group_tests(const char *group, const struct CMUnitTest *tests, s
     struct CMUnitTest *chosen = malloc((n + 1) * sizeof *chosen);
     size_t k = 0;
     char *end;
-    for (unsigned long number = strtoul(wanted, &end, 10); end != wanted && chosen; number = strtoul(wanted, &end, 10)) {
+    for (unsigned long number = strtoul(wanted, &end, 10); end != wanted && chosen;
+         number = strtoul(wanted, &end, 10)) {
         wanted = end;
         if (number >= first && number - first < n && k < n)
             chosen[k++] = tests[number - first];

@@ -22,9 +22,9 @@ static void read_and_decompose(const char *path, const ek_times *times, bool sap
     ek_dryrun_clear(&init);
 }
 
-/* Source: the original tool's own decomposition of its two published dry runs. The condition number of the smaller one is the
- * ratio of the singular values of its six equations, columns scaled to length 1, by a one-sided Jacobi rotation: 1.943064134
- * and 0.04980873273. */
+/* Source: the original tool's own decomposition of its two published dry runs. The condition number of the smaller one
+ * is the ratio of the singular values of its six equations, columns scaled to length 1, by a one-sided Jacobi
+ * rotation: 1.943064134 and 0.04980873273. */
 static void the_published_decompositions_come_out_exactly(void **state)
 {
     (void)state;

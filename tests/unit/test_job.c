@@ -907,8 +907,8 @@ static void a_copy_is_whole_and_its_own(void **state)
     ek_job_clear(&job);
 }
 
-/* Settings of a plan have no list for what is left out: counts that hold for some layers stay, those that hold for all of
- * a chunk still do, and another number of stages cannot keep them. */
+/* Settings of a plan have no list for what is left out: counts that hold for some layers stay, those that hold for all
+ * of a chunk still do, and another number of stages cannot keep them. */
 static void what_a_plan_has_no_list_for_stays(void **state)
 {
     (void)state;

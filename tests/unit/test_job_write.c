@@ -1037,7 +1037,8 @@ static void a_file_is_written_to_a_stream(void **state)
     ek_job_clear(&now);
 }
 
-/* Of 8 data-parallel ranks: a shard size is a setting where anything is sharded, and no other size than 1, 2 and 4 cuts them. */
+/* Of 8 data-parallel ranks: a shard size is a setting where anything is sharded, and no other size than 1, 2 and 4 cuts
+ * them. */
 static void a_shard_size_is_a_difference_where_it_does_something(void **state)
 {
     (void)state;

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "trace/events/device.h"
 #include "trace/compare/dixon.h"
+#include "trace/events/device.h"
 #include "trace/rank.h"
 
 /* ---- traces made by hand ---- */
