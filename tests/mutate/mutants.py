@@ -25,7 +25,7 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/"}
 ASSIGNED = {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "++": "--", "--": "++", "&&": "||", "||": "&&"}
 NO_STATEMENT = frozenset(
     "return if for while do switch case default goto else typedef static const struct enum union extern".split())
-RELEASES = re.compile(r"(^|_)(free|clear|close|fclose|closedir|munmap|unlock|destroy|delete|remove|unlink)$")
+RELEASES = re.compile(r"(^|_)(free|clear|close|fclose|gzclose|closedir|munmap|unlock|destroy|delete|remove|unlink)$")
 CHECKS = frozenset(("assert", "static_assert", "_Static_assert"))
 NO_VALUE_TO_DROP = frozenset(("0", "NULL", "true", "false"))
 
@@ -197,9 +197,9 @@ def of_file(path, text, siblings):
     return found
 
 
-def read_list(path):
+def read_list(path, places=None):
     """Mutants in a list: (file, old, new) -> reason or None. A mutant is a line 'FILE[:LINE]: OLD -> NEW', its reason the
-    indented lines after it."""
+    indented lines after it. `places`: a dictionary that takes the numbers of the lines, by the same."""
     known, last = {}, None
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -210,10 +210,12 @@ def read_list(path):
                     raise SystemExit(f"mutate: {path}:{number}: a reason without a mutant before it")
                 known[last] = one_line((known[last] or "") + " " + line)
                 continue
-            match = re.fullmatch(r"([^\s:]+)(?::\d+)?: (.*?)(?:  \[.*\])?", line.rstrip())
-            halves = match.group(2).split(" -> ") if match else []
+            match = re.fullmatch(r"([^\s:]+)(?::(\d+))?: (.*?)(?:  \[.*\])?", line.rstrip())
+            halves = match.group(3).split(" -> ") if match else []
             if len(halves) != 2:
                 raise SystemExit(f"mutate: {path}:{number}: not 'FILE: OLD -> NEW'")
             last = (match.group(1), halves[0].strip(), halves[1].strip())
             known[last] = None
+            if places is not None and match.group(2):
+                places.setdefault(last, set()).add(int(match.group(2)))
     return known

@@ -710,6 +710,13 @@ static void shifts_move_files(void **state)
     shape.n_events = 2000;
     open_world(&w, &shape, 3);
     assert_int_equal(ek_trace_index_n_files(w.index), 3);
+    int64_t bytes = 0;
+    for (int f = 0; f < 3; f++) {
+        struct stat trace;
+        assert_int_equal(stat(w.path[f], &trace), 0);
+        bytes += trace.st_size;
+    }
+    assert_int_equal(ek_trace_index_bytes(w.index), bytes);
     const int64_t shift[3] = {5000, -123456789, 77};
     ek_trace_index_shift(w.index, shift);
     dump(&w);

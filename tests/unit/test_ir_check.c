@@ -230,6 +230,8 @@ static void what_a_request_became_is_told_for_each(void **state)
         {"not_in_effect", 1, EK_IR_NO, false, 0, 2},
         {"in_effect", 1, EK_IR_YES, false, EK_IR_NONE, 2},
         {"cell_output", 1, EK_IR_NO, true, 0, EK_IR_NONE},
+        {"cell_inside", 2, EK_IR_NO, false, 0, EK_IR_NONE}, /* what takes it is of the same cell */
+        {"cell_beside", 2, EK_IR_NO, true, 0, EK_IR_NONE},  /* of another cell of the same layer */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_ir_report report;

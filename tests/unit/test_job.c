@@ -424,6 +424,10 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          {NULL, "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 2\n", NULL},
          "parallel.context_algorithm=2 parallel.ulysses=2",
          NULL},
+        {"groups of Ulysses are those of hybrid_cp alone",
+         {NULL, "  context_parallel: 4\n  context_parallel_algo: colossalai_cp\n  ulysses_degree_in_cp: 2\n", NULL},
+         "parallel.context_algorithm=0 parallel.ulysses=1",
+         NULL},
         {"groups of one rank: nothing is exchanged, and the rest gathers",
          {NULL, "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n", NULL},
          "parallel.context_algorithm=0 parallel.ulysses=1",
@@ -900,6 +904,44 @@ static void a_copy_is_whole_and_its_own(void **state)
     assert_string_equal(show(&job), before);
     ek_job_clear(&job);
     assert_int_equal(ek_job_copy(&copy, &job, &err), EK_OK); /* of nothing */
+    ek_job_clear(&job);
+}
+
+/* Settings of a plan have no list for what is left out: counts that hold for some layers stay, those that hold for all
+ * of a chunk still do, and another number of stages cannot keep them. */
+static void what_a_plan_has_no_list_for_stays(void **state)
+{
+    (void)state;
+    ek_job job = read_fixture("tests/data/job/llama.yaml"), with;
+    ek_error err = {0};
+    const int n_cells = job.plan.n_stages * job.plan.n_chunks, last = n_cells - 1;
+    ek_plan plan;
+    int some[64];
+    assert_true(n_cells >= 2 && n_cells <= 64 && job.plan.layers[0] >= 2);
+    memcpy(some, job.plan.layers, (size_t)n_cells * sizeof *some);
+    some[0] = 1;
+    assert_int_equal(ek__job_add_pattern(&job, "left\\.out", EK_PATTERN_SELECT_EXCLUDE, some, false,
+                                         (ek_origin){job.path, 1, 1}, &err),
+                     EK_OK);
+    assert_int_equal(ek_plan_copy(&job.plan, &plan, &err), EK_OK);
+    plan.layers[0]--;
+    plan.layers[last]++;
+    if (ek_job_with(&job, &(ek_job_change){.plan = &plan}, &with, &err))
+        fail_msg("%s", err.message);
+    const ek_pattern *kept = NULL;
+    for (int i = 0; i < with.n_patterns; i++)
+        if (with.pattern[i].kind == EK_PATTERN_SELECT_EXCLUDE)
+            kept = &with.pattern[i];
+    assert_non_null(kept);
+    assert_int_equal(kept->layers[0], 1);
+    assert_int_equal(kept->layers[last], plan.layers[last]);
+    ek_job_clear(&with);
+    ek_plan_clear(&plan);
+    assert_int_equal(ek_plan_init(&plan, 1, 1, &err), EK_OK);
+    plan.layers[0] = job.model.n_layers;
+    assert_int_equal(ek_job_with(&job, &(ek_job_change){.plan = &plan}, &with, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "'left\\.out' counts layers of"));
+    ek_plan_clear(&plan);
     ek_job_clear(&job);
 }
 
@@ -1482,6 +1524,7 @@ int main(void)
         cmocka_unit_test(layers_of_prediction_stay_on_the_last_chunk),
         cmocka_unit_test(wrong_overrides_are_refused),
         cmocka_unit_test(a_copy_is_whole_and_its_own),
+        cmocka_unit_test(what_a_plan_has_no_list_for_stays),
         cmocka_unit_test(a_job_changed_by_hand_is_checked),
         cmocka_unit_test(widths_follow_the_published_rule),
         cmocka_unit_test(too_many_patterns_are_refused),

@@ -789,6 +789,8 @@ static const char section[] = "model_config:\n  num_layers: 8\n  hidden_size: 10
 static const char flat[] = "language_model:\n  num_layers: 8\n  hidden_size: 1024\n  num_attention_heads: 16\n"
                            "vocab_size: 32000\nseq_length: 2048\nmicro_batch_size: 1\nglobal_batch_size: 8\n";
 
+#define TWO_RANKS "model_parallel:\n  tensor_model_parallel_size: 2\n"
+
 /* Versions of sections, and what is not modelled or wrong in lists. */
 static void mindspeed_sections_and_lists(void **state)
 {
@@ -806,6 +808,20 @@ static void mindspeed_sections_and_lists(void **state)
         {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n  zero_level: z3\n  data_parallel_size: 2\n", sharded,
          7, NULL},
         {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n  zero_level: z1\n", sharded, 1, NULL},
+        {flat, TWO_RANKS, linear_bias, 0, NULL},
+        {flat, TWO_RANKS "add_bias_linear: True\n", linear_bias, 1, NULL},
+        {flat, TWO_RANKS "mlp_has_bias: True\n", qkv_bias, 1, NULL},
+        {flat, TWO_RANKS "add_bias_linear: True\nqkv_has_bias: False\n", qkv_bias, 0, NULL},
+        {flat, TWO_RANKS "add_qkv_bias: True\n", qkv_bias, 1, NULL},
+        {flat, TWO_RANKS "add_qkv_bias: True\n", linear_bias, 0, NULL},
+        {flat, TWO_RANKS "untie_embeddings_and_output_weights: True\n", tied, 0, NULL},
+        {flat, TWO_RANKS "untie_embeddings_and_output_weights: False\n", tied, 1, NULL},
+        {flat, TWO_RANKS, gated, 0, NULL},
+        {flat, TWO_RANKS "hidden_act: swiglu\n", gated, 1, NULL},
+        {flat, TWO_RANKS "activation_func: silu\n", gated, 1, NULL},
+        {flat, TWO_RANKS "activation_func: gelu\n", gated, 0, NULL},
+        {flat, TWO_RANKS "hidden_act: silu\ngated_linear_unit: False\n", gated, 0, NULL},
+        {flat, TWO_RANKS "swiglu: True\n", gated, 1, NULL},
         {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n", weight, 4, NULL},
         {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n", optimizer, 8, NULL},
         {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n  params_dtype: bfloat16\n", optimizer, 12, NULL},
@@ -859,6 +875,13 @@ static const expectation configs[] = {
     {"{" HF "\"model_type\": \"llama\"}", qkv_bias, 0, 2},
     {"{" HF "\"model_type\": \"qwen2\"}", qkv_bias, 1, 2},
     {"{" HF "\"model_type\": \"llama\", \"attention_bias\": true}", qkv_bias, 1, 2},
+    {"{" HF "\"model_type\": \"llama\", \"bias\": true}", linear_bias, 0, 2},
+    {"{" HF "\"model_type\": \"gptj\"}", linear_bias, 0, 2},
+    {"{" HF "\"model_type\": \"gptj\", \"use_bias\": true}", linear_bias, 1, 2},
+    {"{" HF "\"model_type\": \"gptj\", \"enable_bias\": true}", qkv_bias, 1, 2},
+    {"{" HF "\"model_type\": \"falcon\", \"bias\": true}", linear_bias, 1, 2},
+    {"{" HF "\"model_type\": \"starcoder2\", \"use_bias\": false}", linear_bias, 0, 2},
+    {"{" HF "\"model_type\": \"opt\", \"enable_bias\": false}", qkv_bias, 0, 2},
     {"{" HF "\"model_type\": \"llama\", \"num_key_value_heads\": 4}", kv_heads, 4, 2},
     {"{" HF "\"model_type\": \"llama\", \"tie_word_embeddings\": true}", tied, 1, 2},
     {"{" HF "\"model_type\": \"qwen3\", \"head_dim\": 128}", head_dim, 128, 2},

@@ -1,6 +1,7 @@
 /* How a step runs, as each kind of file says it: every argument and key flips its own field of ek_job_run and no other,
  * and what a framework refuses or ignores is told. */
 #include "evenkeel/cost.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
 #include "input.h"
 
@@ -644,6 +645,73 @@ static void every_key_of_mindspeed_flips_its_field(void **state)
     }
 }
 
+/* The file with one key of so much, at its root, and its other lines as they are. */
+static ek_error read_with(const char *key, long long value)
+{
+    char text[4096] = "", path[256], line[128];
+    ek_job job;
+    ek_error err = {0};
+    for (const char *at = MINDSPEED, *end; (end = strchr(at, '\n')); at = end + 1) {
+        const char *name = at + strspn(at, " ");
+        if (strncmp(name, key, strlen(key)) != 0 || name[strlen(key)] != ':')
+            strncat(text, at, (size_t)(end + 1 - at));
+    }
+    snprintf(line, sizeof line, "%s: %lld\n", key, value);
+    strcat(text, line);
+    write_file("run.yaml", text, path, sizeof path);
+    if (ek_job_read(path, NULL, NULL, &job, &err) == EK_OK)
+        ek_job_clear(&job);
+    unlink(path);
+    return err;
+}
+
+/* The limits stand in include/evenkeel/layers.h and src/job/job_internal.h. What a number within them leads to is the
+ * business of other tests. */
+static void numbers_of_mindspeed_are_taken_up_to_their_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        long long least, most;
+    } numbers[] = {
+        {"num_layers", 1, EK_MAX_LAYERS},
+        {"hidden_size", 1, 1 << 20},
+        {"num_attention_heads", 1, 1 << 16},
+        {"num_query_groups", 1, 1 << 16},
+        {"kv_channels", 1, 1 << 20},
+        {"ffn_hidden_size", 1, 1 << 24},
+        {"seq_length", 1, 1 << 28},
+        {"max_position_embeddings", 1, 1 << 28},
+        {"mtp_num_layers", 0, EK_MAX_LAYERS},
+        {"vocab_size", 1, 1 << 24},
+        {"padded_vocab_size", 1, 1 << 24},
+        {"make_vocab_size_divisible_by", 1, 1 << 20},
+        {"tensor_model_parallel_size", 1, EK_MAX_RANKS},
+        {"pipeline_model_parallel_size", 1, EK_MAX_STAGES},
+        {"context_parallel_size", 1, EK_MAX_RANKS},
+        {"expert_model_parallel_size", 1, EK_MAX_RANKS},
+        {"expert_tensor_parallel_size", 1, EK_MAX_RANKS},
+        {"data_parallel_size", 1, EK_MAX_RANKS},
+        {"ulysses_degree_in_cp", 1, EK_MAX_RANKS},
+        {"global_batch_size", 1, 1 << 30},
+        {"micro_batch_num", 1, EK_MAX_MICRO_BATCHES},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char limits[128], name[64];
+        snprintf(limits, sizeof limits, "a whole number from %lld to %lld", numbers[i].least, numbers[i].most);
+        snprintf(name, sizeof name, "%s is ", numbers[i].key);
+        const long long out[] = {numbers[i].least - 1, numbers[i].most + 1}, in[] = {numbers[i].least, numbers[i].most};
+        for (int k = 0; k < 2; k++) {
+            ek_error err = read_with(numbers[i].key, out[k]);
+            if (strncmp(err.message, name, strlen(name)) != 0 || !strstr(err.message, limits))
+                fail_msg("%s %lld: %s", numbers[i].key, out[k], err.message);
+            err = read_with(numbers[i].key, in[k]);
+            if (strstr(err.message, "a whole number from"))
+                fail_msg("%s %lld: %s", numbers[i].key, in[k], err.message);
+        }
+    }
+}
+
 static void a_model_alone_runs_as_pytorchs_data_parallelism(void **state)
 {
     (void)state;
@@ -674,6 +742,7 @@ int main(void)
         cmocka_unit_test(every_key_of_mindformers_flips_its_field),
         cmocka_unit_test(the_file_of_switches_is_read_from_the_jobs_folder),
         cmocka_unit_test(every_key_of_mindspeed_flips_its_field),
+        cmocka_unit_test(numbers_of_mindspeed_are_taken_up_to_their_limits),
         cmocka_unit_test(a_model_alone_runs_as_pytorchs_data_parallelism),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -11,6 +11,7 @@
 #include "evenkeel/lint.h"
 #include "evenkeel/memory.h"
 #include "job/settings.h"
+#include "job/write.h"
 
 /* ---- random changes ---- */
 
@@ -1036,12 +1037,41 @@ static void a_file_is_written_to_a_stream(void **state)
     ek_job_clear(&now);
 }
 
+/* Of 8 data-parallel ranks: a shard size is a setting where anything is sharded, and no other size than 1, 2 and 4 cuts
+ * them. */
+static void a_shard_size_is_a_difference_where_it_does_something(void **state)
+{
+    (void)state;
+    static const struct {
+        int size;
+        bool cuts;
+    } sizes[] = {{-1, false}, {0, false}, {1, true}, {2, true}, {3, false}, {4, true}, {8, false}, {16, false}};
+    ek_job one;
+    char why[256];
+    assert_int_equal(ek_job_read(source_path("tests/data/job/mindspeed.yaml"), NULL, NULL, &one, NULL), EK_OK);
+    one.parallel.data = 8;
+    one.parallel.context = 1;
+    for (int what = 0; what < 4; what++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            one.states.shard_weight = what == 1;
+            one.states.shard_gradient = what == 2;
+            one.states.shard_optimizer = what == 3;
+            one.states.shard_size = -1;
+            ek_job other = one;
+            other.states.shard_size = sizes[i].size;
+            if (ek__job_differs(&one, &other, why, sizeof why) != (what > 0 && sizes[i].cuts))
+                fail_msg("size %d, sharded %d", sizes[i].size, what);
+        }
+    ek_job_clear(&one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_written_file_is_the_job_that_was_changed),
         cmocka_unit_test(nothing_changes_where_nothing_was_changed),
         cmocka_unit_test(overrides_are_written),
+        cmocka_unit_test(a_shard_size_is_a_difference_where_it_does_something),
         cmocka_unit_test(only_these_bytes_change),
         cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
         cmocka_unit_test(a_file_that_changed_is_refused),

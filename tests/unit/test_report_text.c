@@ -156,6 +156,22 @@ static void what_was_asked_of_a_cluster_is_said(void **state)
     fixture_clear(&f);
 }
 
+static void the_smallest_limit_is_one_and_none_is_not(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
+    for (int limit = 0; limit < 2; limit++) {
+        ek_report report = fixture_report(&f, limit, NULL);
+        char *text = text_of(&report);
+        (limit ? assert_says : assert_silent)(text, "  head-room MB  busy %");
+        (limit ? assert_says : assert_silent)(text, "over the limit");
+        free(text);
+    }
+    fixture_clear(&f);
+}
+
 static void a_prediction_that_may_be_short_is_doubted(void **state)
 {
     (void)state;
@@ -391,6 +407,7 @@ int main(void)
         {"verdicts stand in words, colour only on request", verdicts_stand_in_words, NULL, NULL, NULL},
         {"any stage may be over its limit", any_stage_may_be_over_its_limit, NULL, NULL, NULL},
         {"what was asked of a cluster is said", what_was_asked_of_a_cluster_is_said, NULL, NULL, NULL},
+        {"the smallest limit is one, and none is not", the_smallest_limit_is_one_and_none_is_not, NULL, NULL, NULL},
         {"a prediction that may be short is doubted", a_prediction_that_may_be_short_is_doubted, NULL, NULL, NULL},
         {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
         {"an infeasible search says why and what would help", infeasible_says_why_and_what_would_help, NULL, NULL,

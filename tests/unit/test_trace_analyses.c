@@ -1,11 +1,13 @@
 /* What is made of a rank's events and of several ranks, on traces made by hand: closed forms where the answer can be
  * computed on paper, ticks of a small axis counted one by one where it cannot. */
+#include "assert_close.h"
 #include "input.h"
 
 #include <math.h>
 
-#include "trace/events/device.h"
 #include "trace/compare/dixon.h"
+#include "trace/events/device.h"
+#include "trace/rank.h"
 
 /* ---- traces made by hand ---- */
 
@@ -1138,6 +1140,51 @@ static void transfers_are_paired_and_the_longer_side_waited(void **state)
     ek__pool_free(run.pool);
 }
 
+/* Of four steps that count, three tell what is not overlapped: 1000 less 200 received, 2000 less a bubble of 600, 3000,
+ * together 5200 ns. Transfers took 4000 ns, so 1200 are waiting; a step has a fourth of each. */
+static void tables_bound_what_exposed_transfers_take(void **state)
+{
+    (void)state;
+    static const struct {
+        bool warm_up;
+        int64_t not_overlapped, received, bubble;
+    } told[] = {{true, 9999, 1, 1},
+                {false, 1000, 200, 300},
+                {false, 2000, EK_TRACE_UNKNOWN, 600},
+                {false, 3000, EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN},
+                {false, EK_TRACE_UNKNOWN, 100, 100}};
+    enum { N = sizeof told / sizeof *told };
+    ek_trace_step steps[N] = {{0}};
+    ek_trace_comm_sum sums[] = {{.p2p = true, .count = 7, .elapse_ms = 9, .transit_ms = 9},
+                                {.count = 6, .elapse_ms = 0.008, .transit_ms = 0.004}};
+    for (int i = 0; i < N; i++) {
+        steps[i].start = steps[i].end = EK_TRACE_UNKNOWN;
+        steps[i].warm_up = told[i].warm_up;
+        steps[i].own.communication_not_overlapped = told[i].not_overlapped;
+        steps[i].receive_exposed = told[i].received;
+        steps[i].bubble = told[i].bubble;
+    }
+    ek_trace_rank rank = {.n_steps = N, .step = steps, .communication = {.n_comm_sums = 2, .comm_sum = sums}};
+    ek__exposure e = ek__rank_exposure(&rank);
+    assert_close_to(e.exposed, 1300, 1e-9);
+    assert_close_to(e.transfer, 1000, 1e-9);
+    assert_close_to(e.wait, 300, 1e-9);
+    assert_close_to(e.unknown, 0, 1e-9);
+    assert_close_to(e.total, 2000, 1e-9);
+    assert_close_to(e.count, 1.5, 1e-9);
+    rank.communication.n_comm_sums = 1;
+    e = ek__rank_exposure(&rank);
+    assert_close_to(e.exposed, 1300, 1e-9);
+    assert_close_to(e.unknown, 1300, 1e-9);
+    assert_close_to(e.transfer, 0, 1e-9);
+    assert_close_to(e.wait, 0, 1e-9);
+    assert_int_equal(ek__all_steps(&rank), N);
+    assert_int_equal(ek__counted_steps(&rank), 4);
+    rank.n_steps = 0;
+    assert_int_equal(ek__all_steps(&rank), 1);
+    assert_int_equal(ek__counted_steps(&rank), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1170,6 +1217,7 @@ int main(void)
         cmocka_unit_test(gaps_are_shares_of_the_mean_step),
         cmocka_unit_test(stages_are_compared_by_their_means),
         cmocka_unit_test(transfers_are_paired_and_the_longer_side_waited),
+        cmocka_unit_test(tables_bound_what_exposed_transfers_take),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (world.rank.pool)
