@@ -7,6 +7,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
+#include "progress.h"
 
 enum { MAX_ROUNDS = 64 };
 
@@ -266,7 +267,11 @@ static int run(int argc, char **argv)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (!check_options(&c) || !read_stages(&c))
         return EXIT_WRONG;
-    if (ek_collection_read(c.source, c.n_sources, c.n_stages, &cli_listener, &logs, &err)) {
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status = ek_collection_read(c.source, c.n_sources, c.n_stages, &cli_listener, &logs, &err);
+    cli_progress_end(&progress);
+    if (status) {
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }

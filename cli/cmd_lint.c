@@ -11,6 +11,7 @@
 #include "files.h"
 #include "job_options.h"
 #include "options.h"
+#include "progress.h"
 
 enum { MAX_PATHS = 4096, MAX_IDS = 256, MAX_DEVICES = 1 << 24, MAX_LIST = 8192 };
 
@@ -177,8 +178,12 @@ static int run_files(command *c, const ek_lint_files *files)
     c->options.off = c->off.id, c->options.n_off = c->off.n;
     c->options.least = c->quiet ? c->counts : EK_LINT_NOTE;
     c->options.may_skip = files->found;
-    if (ek_lint_run((const char *const *)files->path, files->n, &c->options, c->quiet ? NULL : &cli_listener, &lint,
-                    &err)) {
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status = ek_lint_run((const char *const *)files->path, files->n, &c->options,
+                                   c->quiet ? NULL : &cli_listener, &lint, &err);
+    cli_progress_end(&progress);
+    if (status) {
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }

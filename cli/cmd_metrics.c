@@ -145,6 +145,16 @@ static bool said(ek_status status, const ek_error *err)
     return status == EK_OK;
 }
 
+/* Under a progress bar: a log of all steps may have hundreds of MB. */
+static bool read_steps(const char *path, const ek_listener *listener, ek_train_log *log, ek_error *err)
+{
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status = ek_train_log_read(path, listener, log, err);
+    cli_progress_end(&progress);
+    return status == EK_OK;
+}
+
 static bool read_log(found *f, const char *path, ek_error *err)
 {
     if (f->has_log) {
@@ -153,7 +163,7 @@ static bool read_log(found *f, const char *path, ek_error *err)
                  "'%.256s' is a second log; give the log of one rank that prints steps", path);
         return false;
     }
-    f->has_log = ek_train_log_read(path, &cli_listener, &f->log, err) == EK_OK;
+    f->has_log = read_steps(path, &cli_listener, &f->log, err);
     if (f->has_log)
         f->source = path;
     return f->has_log;
@@ -228,7 +238,7 @@ static bool sort_path(command *c, found *f, const char *path)
     }
     if (is_folder(path))
         return read_folder(c, f, path);
-    if (ek_train_log_read(path, NULL, &log, &err) == EK_OK) {
+    if (read_steps(path, NULL, &log, &err)) {
         ek_train_log_clear(&log);
         return read_log(f, path, &err) || said(EK_ERR_INPUT, &err);
     }

@@ -17,8 +17,8 @@ extern "C" {
 /** What of a graph is shown. {.layer = -1} shows all of it. */
 typedef struct ek_ir_view {
     int layer;             /**< only operators of this one; -1: all */
-    const char *operators; /**< only operators whose primitive, instance or scope this regular expression (Perl's, as PCRE2
-                                reads them) is found in; NULL: all */
+    const char *operators; /**< only operators whose primitive, instance or scope this regular expression (Perl's, as
+                              PCRE2 reads them) is found in; NULL: all */
     int top;               /**< rows of a list for people; 0: 10 */
     ek_ir_severity least; /**< findings below it are counted, but not shown. With a layer or operators chosen, those are
                                shown in which chosen operators take part, and those that repeat in several layers */

@@ -7,11 +7,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 
 enum { BUFFER = 256 << 10 };
 
@@ -174,6 +177,9 @@ ek_status ek__scan_feed(ek__scan *scan, const unsigned char *bytes, size_t n, ek
 
 ek_status ek__scan_file(ek__scan *scan, int fd, const char *name, ek_error *err)
 {
+    struct stat about;
+    bool has_end = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    ek__watch_part("reading", has_end ? (double)about.st_size : INFINITY);
     for (;;) {
         ek_status status = reserve(scan, err);
         if (status)
@@ -186,6 +192,7 @@ ek_status ek__scan_file(ek__scan *scan, int fd, const char *name, ek_error *err)
         if (n == 0)
             return EK_OK;
         scan->n += (size_t)n;
+        ek__watch_spent((double)n); /* some 10 ns a byte */
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/watch.h"
 #include "lint/comments.h"
 #include "lint/read.h"
 
@@ -117,12 +118,16 @@ static ek_status run_all(const char *const *path, int n_paths, const ek_lint_opt
     run.n_rules = ek_lint_rules(rules);
     ek_status status = EK_OK;
     for (int i = 0; i < n_paths && status == EK_OK; i++) {
+        ek__watch_step("reading", i, n_paths);
         status = read_file(path[i], options->may_skip && options->may_skip[i], options, listener, out->pool,
                            &file[run.n_files], err);
         run.n_files += status == EK_OK && file[run.n_files].text;
     }
-    for (int i = 0; i < run.n_files && status == EK_OK; i++)
+    for (int i = 0; i < run.n_files && status == EK_OK; i++) {
+        ek__watch_step("checking", i, run.n_files);
         status = check_file(&run, &file[i]);
+    }
+    ek__watch_step(NULL, 0, 0);
     out->n_files = run.n_files;
     return status ? status : ek__lint_finish(&run, out);
 }

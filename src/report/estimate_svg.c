@@ -79,7 +79,7 @@ static double draw_legend(const ek_estimate_report *r, FILE *out)
 {
     legend l = {out, EK__MARGIN, LEGEND_TOP};
     for (int i = 0; i < EK_N_STEP_PARTS; i++) {
-        char style[8];
+        char style[16];
         snprintf(style, sizeof style, "e%d", i);
         if (ek__estimate_has(r->estimate, i))
             add_swatch(&l, style, ek_step_part_title[i]);

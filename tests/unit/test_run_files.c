@@ -51,7 +51,7 @@ static void put_text(const char *name, const char *text)
 
 static void put_copy(const char *name, const char *source)
 {
-    size_t size;
+    size_t size = 0;
     char *text = slurp(source_path(source), &size);
     assert_non_null(text);
     put(name, text, size);
