@@ -924,8 +924,8 @@ static void what_a_plan_has_no_list_for_stays(void **state)
                                          (ek_origin){job.path, 1, 1}, &err),
                      EK_OK);
     assert_int_equal(ek_plan_copy(&job.plan, &plan, &err), EK_OK);
-    plan.layers[0]--;
-    plan.layers[last]++;
+    plan.layers[0]++;
+    plan.layers[last]--;
     if (ek_job_with(&job, &(ek_job_change){.plan = &plan}, &with, &err))
         fail_msg("%s", err.message);
     const ek_pattern *kept = NULL;
