@@ -416,7 +416,7 @@ static void of_many_known_keys_their_number_is_told(void **state)
 {
     (void)state;
     enum { N = 25 };
-    static char name[N][16];
+    static char name[N][24];
     const char *known[N + 1] = {NULL};
     ek_error err = {0};
     for (int i = 0; i < N; i++) {

@@ -991,7 +991,7 @@ static void types_of_ascend(void **state)
     check_types(trace, expected, sizeof expected / sizeof *expected, &v, &bytes);
     static const ek__track_class classes[] = {EK__TRACK_HOST, EK__TRACK_RUNTIME, EK__TRACK_COMPUTE};
     for (int pid = 1; pid <= 3; pid++) {
-        char number[8];
+        char number[12];
         snprintf(number, sizeof number, "%d", pid);
         assert_int_equal(class_of(&v, number, pid == 3 ? "2" : "1"), classes[pid - 1]);
     }
