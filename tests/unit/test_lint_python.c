@@ -4,6 +4,8 @@
 #include "effort.h"
 #include "input.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <time.h>
 
 #include "lint/hot.h"
@@ -437,6 +439,9 @@ static void time_grows_with_the_text(void **state)
                                          "'\xe8\xae\xad';x;",
                                          "for i in x: f(i)\n",
                                          "import os; os.environ['a'] = 'b'; os.environ.pop('a')\n"};
+    /* Memory stays with the process, since new pages can take longer than reading, and only a long text needs them. */
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i += (size_t)effort(1, 4)) {
         char text[128];
         snprintf(text, sizeof text, "%s", pieces[i]);
