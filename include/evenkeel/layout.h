@@ -187,8 +187,8 @@ typedef struct ek_layout_result {
  * @param out     ek_layout_result_clear() frees it; untouched on failure. It borrows job and device
  * @return EK_OK, also where nothing fits (n_plans 0) or the time was over; EK_ERR_INPUT for a job that ek_job_check()
  *         refuses, and where no layout is legal or the device lacks a figure; EK_ERR_SYSTEM where no thread can be
- * started; EK_ERR_MEMORY. O(layouts) for the bounds, 1e-5 s each, then balances until the best are known, at most
- * options.time_limit; docs/benchmarks.md. Starts options.n_threads threads.
+ *         started; EK_ERR_MEMORY. O(layouts) for the bounds, 1e-5 s each, then balances until the best are known, at
+ *         most options.time_limit; docs/benchmarks.md. Starts options.n_threads threads.
  */
 ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                            ek_layout_result *out, ek_error *err);

@@ -31,9 +31,9 @@ ek__digits ek__memory(const ek_report *report, double value);
 
 /** Entry of one of a dry run's lists: 0 offset, 1 recompute, 2 select_recompute, 3 select_comm_recompute. */
 int ek__guide_entry(const ek_dryrun *runs, int list, int round, int stage);
-/** The table above an answer. */
 /** May a timeline be drawn block by block? EK_OK, or EK_ERR_INPUT above EK_MAX_DRAWN_BLOCKS. */
 ek_status ek__check_drawn(const ek_timeline *timeline, ek_error *err);
+/** The table above an answer. */
 void ek__print_ranking(const ek_ranking *ranking, FILE *out);
 
 /** A sentence on what a search's status rests on; NULL for infeasible. */

@@ -694,8 +694,7 @@ static void read_one(const char *where, const char *name)
         fail_msg("%s: %s", name, err.message);
 }
 
-/* The most that a kind of collective transfers in a step of the rank; where kinds run side by side that may be more
- * than what the rank's own figure counts for it. */
+/* The most that a kind of collective transfers in a step of the rank. */
 static double most_of_a_kind(const ek_trace_rank *rank)
 {
     const int n = rank->communication.n_sums;
@@ -709,8 +708,10 @@ static double most_of_a_kind(const ek_trace_rank *rank)
     return most;
 }
 
-/* Findings on communication promise no more than some rank's transfers or waits for a stage take; the parts add up. */
-static void check_parts(const char *name)
+/* Findings on communication promise no more than some rank's transfers or waits for a stage take; the parts add up.
+ * Where a collective and a send are exposed side by side, the rank counts their time once, so a kind alone may transfer
+ * for longer. */
+static void check_parts(const char *name, bool side_by_side)
 {
     double most = 0;
     for (int r = 0; r < run.n_ranks; r++) {
@@ -724,7 +725,7 @@ static void check_parts(const char *name)
                      (double)rank->mean.communication_not_overlapped / 1e3);
         assert_true(fabs((double)rank->exposure.transfer - e.transfer) <= 1);
         assert_true(fabs((double)rank->exposure.exposed - e.exposed) <= 1);
-        most = fmax(most, fmax(e.transfer, most_of_a_kind(rank)));
+        most = fmax(most, side_by_side ? most_of_a_kind(rank) : e.transfer);
     }
     for (int i = 0; i < run.n_findings; i++)
         if (strcmp(run.finding[i].id, "exposed-communication") == 0 && run.finding[i].gain_ns != EK_TRACE_UNKNOWN)
@@ -735,12 +736,12 @@ typedef struct expected_words {
     const char *name, *must[MAX_SAID];
 } expected_words;
 
-static void none_promises_its_waiting(const char *where, const expected_words *traces, size_t n)
+static void none_promises_its_waiting(const char *where, bool side_by_side, const expected_words *traces, size_t n)
 {
     int wrong = 0;
     for (size_t i = 0; i < n; i++) {
         read_one(where, traces[i].name);
-        check_parts(traces[i].name);
+        check_parts(traces[i].name, side_by_side);
         int before = wrong;
         for (int k = 0; k < MAX_SAID && traces[i].must[k]; k++)
             if (!is_said(traces[i].must[k])) {
@@ -772,7 +773,7 @@ static void no_made_trace_promises_its_waiting(void **state)
         {"torch", {"compute-gap: Rank 3", "exposed-communication: how much of it waits for other ranks is unknown"}},
         {"stages", {"pipeline-wait: Rank 0:", "recompute-cost: Rank 0:"}},
     };
-    none_promises_its_waiting(made_traces(), traces, sizeof traces / sizeof *traces);
+    none_promises_its_waiting(made_traces(), true, traces, sizeof traces / sizeof *traces);
 }
 
 static void no_reference_trace_promises_its_waiting(void **state)
@@ -792,7 +793,7 @@ static void no_reference_trace_promises_its_waiting(void **state)
         {"synthetic/pp_recompute", {NULL}},
         {"synthetic/scope_pp", {NULL}},
     };
-    none_promises_its_waiting(need_shared("reference/traces"), traces, sizeof traces / sizeof *traces);
+    none_promises_its_waiting(need_shared("reference/traces"), false, traces, sizeof traces / sizeof *traces);
 }
 
 int main(void)
