@@ -1,4 +1,5 @@
 /* The command `evenkeel`: picks a command from the list and runs it. */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,11 +39,22 @@ static int printed(void)
     return cli_printed(EK_OK, NULL) ? EXIT_DONE : EXIT_WRONG;
 }
 
+/* What is freed stays with the process: searches free and take large arrays again and again, and the kernel clears every
+ * page that it gives anew. `memory --measures` takes two thirds of the time so. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     /* A file that grows beyond `ulimit -f` fails as on a full disk, and what was begun is taken away. */
     signal(SIGXFSZ, SIG_IGN);
     cli_clear_up_at_ends();
+    keep_memory();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_WRONG;

@@ -89,8 +89,8 @@ typedef struct ek_cost_cache ek_cost_cache;
 ek_cost_cache *ek_cost_cache_new(const ek_device *device);
 /** Free a cache and all it holds. NULL is fine. */
 void ek_cost_cache_free(ek_cost_cache *cache);
-/** Forget what a device priced, keep schedules that were laid out: for a fit, which asks for the same jobs on many.
- *  O(layers in it). */
+/** Forget what a device priced, keep what does not depend on it (layers' graphs, schedules that were laid out): for a fit,
+ *  which asks for the same jobs on many. O(layers in it). */
 void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
 
 /**

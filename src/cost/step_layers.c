@@ -128,11 +128,8 @@ void ek_cost_cache_free(ek_cost_cache *cache)
 
 void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device)
 {
-    for (int i = 0; i < cache->n; i++) {
-        clear_layers(cache->entry[i]);
-        cache->entry[i] = NULL;
-    }
-    cache->n = cache->next = 0;
+    for (int i = 0; i < cache->n; i++)
+        memset(cache->entry[i]->priced, 0, sizeof cache->entry[i]->priced);
     cache->device = device;
 }
 

@@ -96,13 +96,15 @@ static void open_world(world *w, const index_shape *shape, int n_files)
 {
     const char *paths[MAX_FILES];
     *w = (world){.n_files = n_files, .random = shape->seed};
-    make_folder(w->folder);
+    char folder[sizeof w->folder];
+    make_folder(folder);
+    memcpy(w->folder, folder, sizeof folder);
     for (int i = 0; i < n_files; i++) {
         index_shape own = *shape;
         own.seed += (uint64_t)i;
         own.rank = shape->rank < 0 ? -1 : i;
         index_model_make(&own, &w->model[i]);
-        snprintf(w->path[i], sizeof w->path[i], "%s/rank%d.json%s", w->folder, i, own.compressed ? ".gz" : "");
+        snprintf(w->path[i], sizeof w->path[i], "%s/rank%d.json%s", folder, i, own.compressed ? ".gz" : "");
         assert_true(index_model_write(&w->model[i], w->path[i]));
         paths[i] = w->path[i];
     }
