@@ -6,6 +6,9 @@
 #   tests/cli/options.sh EVENKEEL
 set -u
 unset CDPATH
+# In Turkish an I is no i, and lists are sorted by the locale.
+LC_ALL=C
+export LC_ALL
 root=$(cd "$(dirname "$0")/../.." && pwd)
 man=$root/docs/evenkeel.1
 completion=$root/cli/completion

@@ -7,6 +7,9 @@
 #   tests/cli/write_option_docs.sh EVENKEEL --check   prints "FILE: LINE" for each line that would change
 set -eu
 unset CDPATH
+# In Turkish an I is no i, and lists are sorted by the locale.
+LC_ALL=C
+export LC_ALL
 root=$(cd "$(dirname "$0")/../.." && pwd)
 program=$(readlink -f "$1")
 work=$(mktemp)
