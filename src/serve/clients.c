@@ -137,11 +137,13 @@ void ek__clients_clear(ek__clients *clients)
 void ek__clients_wait(ek__clients *clients, ek__client *client)
 {
     pthread_mutex_lock(&clients->lock);
-    append(clients, client);
-    if (clients->n > clients->most)
-        drop_one(clients);
-    if (clients->first == client) /* the thread has no deadline to wake up for yet */
-        pthread_cond_signal(&clients->changed);
+    if (!client->waits) {
+        append(clients, client);
+        if (clients->n > clients->most)
+            drop_one(clients);
+        if (clients->first == client) /* the thread has no deadline to wake up for yet */
+            pthread_cond_signal(&clients->changed);
+    }
     pthread_mutex_unlock(&clients->lock);
 }
 

@@ -16,8 +16,8 @@
 
 /** A connection; within what its owner keeps of it. */
 typedef struct ek__client {
-    int fd; /**< its socket */
-    bool waits;
+    int fd;     /**< its socket */
+    bool waits; /**< this and what follows: with the lock alone */
     int64_t since; /**< when it began to wait: milliseconds of the monotonic clock */
     struct ek__client *before, *after;
 } ek__client;
@@ -41,8 +41,9 @@ void ek__clients_stop(ek__clients *clients);
 /** Free what ek__clients_start() made, after ek__clients_stop(), when all have left. */
 void ek__clients_clear(ek__clients *clients);
 
-/** A connection begins to wait, which may end another one. Closing is shutdown() of its socket: who owns the
- *  connection sees its end, and closes the socket after ek__clients_leave(). O(waiting) at worst. */
+/** A connection begins to wait, which may end another one; one that waits goes on from when it began. Closing is
+ *  shutdown() of its socket: who owns the connection sees its end, and closes the socket after ek__clients_leave().
+ *  O(waiting) at worst. */
 void ek__clients_wait(ek__clients *clients, ek__client *client);
 /** It does not wait any more, or is about to be closed. One that does not wait is left alone. O(1). */
 void ek__clients_leave(ek__clients *clients, ek__client *client);

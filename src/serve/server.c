@@ -330,7 +330,7 @@ static void complete(void *user, struct MHD_Connection *connection, void **conte
     client *c = request->client;
     end_request(c);
     *context = NULL;
-    if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK && !c->waiting.waits)
+    if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
         ek__clients_wait(&server->clients, &c->waiting);
 }
 

@@ -1208,7 +1208,7 @@ static void made_traces_are_what_brute_force_finds(void **state)
     check_all(made_traces(), name, N);
     for (int i = 0; i < N - 1; i++) {
         char path[4096];
-        size_t size;
+        size_t size = 0;
         index_view v;
         ek__index_written out;
         snprintf(path, sizeof path, "%s/%s", made_traces(), name[i]);
