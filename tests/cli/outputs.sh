@@ -419,6 +419,12 @@ killed() { # SIGNAL SECONDS COMMAND OPTION ARGUMENTS VALUE
     unset -f evenkeel
     [ "$signal" = KILL ] || left
 }
+# Ctrl-C ends a search with the best so far: such a file is not the wanted one, but has its end.
+whole() { # SIGNAL FILE WANTED
+    if [ "$1" != INT ] || [ "$(tail -c 8 "$2")" != "$(tail -c 8 "$3")" ]; then
+        cmp "$2" "$3" 2>&1
+    fi
+}
 kill_file() { # SIGNAL SECONDS COMMAND OPTION INPUT ARGUMENTS
     clean
     echo old >"$work/out/file"
@@ -429,10 +435,7 @@ kill_file() { # SIGNAL SECONDS COMMAND OPTION INPUT ARGUMENTS
     [ "$(state "$work/out/file")" = "$before" ] || echo "mode and owner $before became $(state "$work/out/file")"
     want=$work/want/$(printf '%s' "$3.$4" | tr ' ' _)
     [ "$(head -c 4 "$work/out/file")" != old ] || return
-    # Ctrl-C ends a search with the best so far.
-    if [ "$1" != INT ] || [ "$(tail -c 8 "$work/out/file")" != "$(tail -c 8 "$want")" ]; then
-        cmp "$work/out/file" "$want" 2>&1
-    fi
+    whole "$1" "$work/out/file" "$want"
 }
 kill_edit() { # SIGNAL SECONDS COMMAND OPTION FILE ARGUMENTS
     clean
@@ -446,7 +449,7 @@ kill_folder() { # SIGNAL SECONDS COMMAND OPTION ARGUMENTS
     clean
     killed "$1" "$2" "$3" "$4" "$5" "$work/out/made"
     find "$work/out/made" -type f ! -name '.evenkeel*' 2>/dev/null | while IFS= read -r file; do
-        cmp "$file" "$work/want/folder.$3.$4/${file#"$work/out/made/"}" 2>&1
+        whole "$1" "$file" "$work/want/folder.$3.$4/${file#"$work/out/made/"}"
     done
 }
 # "KIND|SIGNAL|SECONDS|row", at the seed's moments: up to a little more than such a command took above.
