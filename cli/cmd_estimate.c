@@ -174,12 +174,20 @@ static bool answer(const command *c, found *f)
            cli_answer(ek_output_of_estimate(&report), c->format);
 }
 
-static int run_found(const command *c, found *f)
+static bool predict(const command *c, found *f)
 {
     ek_error err;
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status = ek_estimate_of(&f->job, &f->device, c->tokens, &f->estimate, &err);
+    cli_progress_end(&progress);
+    return cli_said(&f->spool, status, &err);
+}
+
+static int run_found(const command *c, found *f)
+{
     if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job) || !find_device(c, f) ||
-        !cli_said(&f->spool, ek_estimate_of(&f->job, &f->device, c->tokens, &f->estimate, &err), &err) ||
-        !compare(c, f) || !answer(c, f))
+        !predict(c, f) || !compare(c, f) || !answer(c, f))
         return EXIT_WRONG;
     return f->estimate.memory.fits ? EXIT_DONE : EXIT_NO;
 }

@@ -11,6 +11,7 @@
 #include "files.h"
 #include "guide_rounds.h"
 #include "model.h"
+#include "progress.h"
 
 typedef struct command {
     ek_guide_options options;
@@ -185,7 +186,11 @@ static int answer(const command *c)
     ek_guide guide = {0};
     ek_error err;
     int code = EXIT_WRONG;
-    if (ek_guide_make(&c->options, &guide, &err))
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status = ek_guide_make(&c->options, &guide, &err);
+    cli_progress_end(&progress);
+    if (status)
         cli_error(NULL, "%s", err.message);
     else if (write_answer(c, &guide))
         code = EXIT_DONE;

@@ -10,6 +10,7 @@
 
 #include "base/config_tree.h"
 #include "base/error.h"
+#include "base/watch.h"
 #include "evenkeel/guide.h"
 
 /* Errors this near to the least of all spreads are as good. */
@@ -150,13 +151,16 @@ static ek_status choose_spread(const ek_guide_options *options, const ek__guide_
                                int n, ek__guide_cell *cell, int *chosen, ek_error *err)
 {
     double error[MAX_SPREADS], least = INFINITY;
-    for (int i = 0; i < n; i++) {
-        ek_status status =
+    ek_status status = EK_OK;
+    for (int i = 0; i < n && status == EK_OK; i++) {
+        ek__watch_step("comparing how far layers may spread", i, n);
+        status =
             ek__guide_anneal(shape, spreads[i], true, options->layers, options->memory_limit_mb, cell, &error[i], err);
-        if (status)
-            return status;
-        least = fmin(least, error[i]);
+        least = status ? least : fmin(least, error[i]);
     }
+    ek__watch_step(NULL, 0, 0);
+    if (status)
+        return status;
     for (*chosen = 0; *chosen < n - 1 && error[*chosen] > near_least * least; ++*chosen)
         ;
     return EK_OK;

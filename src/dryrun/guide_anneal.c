@@ -15,10 +15,12 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/watch.h"
 #include "dryrun/guide.h"
 #include "evenkeel/layers.h"
 
 enum { N_STARTS = 4, N_STEPS = 60000, STEPS_PER_STAGE = 300, MAX_MOVED = 3 };
+#define STEP_WORK 50.0 /* of ek__watch_spent() */
 
 /* Weights against the logarithm of the error: an uneven split is worth avoiding where that is cheap, a stage that does
  * not fit always. */
@@ -411,6 +413,7 @@ ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool qui
     d.cell = ek__alloc((size_t)n_cells, sizeof *d.cell);
     if (!d.cell)
         return ek__no_memory(err);
+    ek__watch_part("choosing the layers of every stage", STEP_WORK * n_starts * n_steps);
     bound_layers(&d, spread);
     describe_plans(&d);
     describe_end(&d, 0);
@@ -420,6 +423,7 @@ ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool qui
         start(&d);
         for (int i = 0; i < n_steps; i++) {
             step(&d, hot * pow(cold / hot, (double)i / n_steps));
+            ek__watch_spent(STEP_WORK);
             if (i % 4096 == 0)
                 recount(&d); /* what the updates have rounded */
         }
