@@ -10,6 +10,7 @@
 #include "evenkeel/strategies.h"
 #include "files.h"
 #include "model.h"
+#include "progress.h"
 
 typedef struct command {
     cli_model model;
@@ -250,7 +251,11 @@ static int convert_file(const command *c, const char *path, const ek_layers *lay
 {
     ek_error err;
     ek_strategies strategies;
-    if (ek_strategies_read(path, layers, c->model.n_stages, &cli_listener, &strategies, &err)) {
+    cli_progress progress;
+    cli_progress_follow(&progress);
+    ek_status status = ek_strategies_read(path, layers, c->model.n_stages, &progress.listener, &strategies, &err);
+    cli_progress_end(&progress);
+    if (status) {
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }

@@ -12,6 +12,7 @@
 
 #include "base/config_tree_build.h"
 #include "base/error.h"
+#include "base/watch.h"
 
 typedef struct anchor {
     const struct anchor *before;
@@ -291,6 +292,8 @@ static ek_status build(builder *b, const char *text, size_t size)
         b->n_characters += !continues(text[i]);
     ek_status status = EK_OK;
     bool end = false;
+    size_t before = 0;
+    ek__watch_part("reading", (double)b->n_characters);
     while (status == EK_OK && !end) {
         yaml_event_t event;
         if (!yaml_parser_parse(&b->parser, &event)) {
@@ -299,6 +302,8 @@ static ek_status build(builder *b, const char *text, size_t size)
         }
         end = event.type == YAML_STREAM_END_EVENT;
         status = add_event(b, &event);
+        ek__watch_spent((double)(event.end_mark.index - before));
+        before = event.end_mark.index;
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&b->parser);

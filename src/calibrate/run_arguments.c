@@ -19,8 +19,8 @@ static void add_model(ek__run_text *t, const ek__run_layout *l)
         [EK_STYLE_QWEN] = " --swiglu --normalization RMSNorm --disable-bias-linear --add-qkv-bias"
                           " --untie-embeddings-and-output-weights --position-embedding-type rope"
                           " --attention-dropout 0 --hidden-dropout 0",
-        [EK_STYLE_NEMOTRON] = " --disable-bias-linear --untie-embeddings-and-output-weights"
-                              " --position-embedding-type rope --attention-dropout 0 --hidden-dropout 0",
+        [EK_STYLE_NEMOTRON] = (" --disable-bias-linear --untie-embeddings-and-output-weights"
+                               " --position-embedding-type rope --attention-dropout 0 --hidden-dropout 0"),
     };
     ek__run_write(
         t, "--num-layers %d --hidden-size %d --ffn-hidden-size %d --num-attention-heads %d --padded-vocab-size %d",

@@ -86,8 +86,8 @@ const char *ek__how_to_memory(const ek__diagnose *d)
 {
     static const char *const text[N_WORDS] = {
         [WORDS_GENERAL] = "give the settings of the job, and what a device has with --limit or --device",
-        [WORDS_MINDFORMERS] = "give the training YAML, or run what `evenkeel dryrun-script` writes and give its log "
-                              "folder",
+        [WORDS_MINDFORMERS] = ("give the training YAML, or run what `evenkeel dryrun-script` writes and give its log "
+                               "folder"),
         [WORDS_MEGATRON] = "give the script of the job, and what a device has with --limit or --device",
         [WORDS_PYTORCH] = "give the settings of the job, and what a device has with --limit or --device",
     };

@@ -53,6 +53,8 @@ shows 1000 reading 'evenkeel metrics log'
 shows 1000 reading 'evenkeel collect log'
 shows 50 'searching for an order' 'evenkeel simulate --schedule v-min -s 24 -mb 48 --uniform forward=1,backward=2'
 shows 50 'trying measures' 'evenkeel memory examples/llama175b_train.yaml --micro-batches 256 --measures --device 910B'
+awk 'BEGIN { for (i = 0; i < 20000; i++) printf "plan%d:\n  offset: [[0, 0, 0], [0, 1, -1]]\n  micro_batch_num: 8\n", i }' >plans
+shows 50 reading 'evenkeel convert plans --to megatron -s 3 --num-layers 6'
 shows 50 'choosing the layers of every stage' 'evenkeel guide -s 16 --layers 96 --full --select'
 shows 50 'laying out the order' 'evenkeel estimate examples/llama175b_train.yaml --micro-batches 4096 --device 910B'
 shows 10 'searching for an order' \

@@ -215,7 +215,7 @@ static void an_order_of_many_chunks_is_made_at_once(void **state)
 static ek_uniform_run run_uniform(const char *schedule, int p, int v, int m, const char *text, double p2p, double limit)
 {
     ek_uniform times;
-    ek_uniform_run run;
+    ek_uniform_run run = {0};
     ek_error err;
     ek_comm comm = {.p2p_time = p2p};
     ek_shape shape = {.n_stages = p, .n_chunks = v, .n_micro_batches = m};

@@ -186,7 +186,7 @@ static ek_timeline simulate_round(const ek_dryrun *init, const ek_layers *layers
     const ek_plan plan = {p, 1, init->layers + at, init->full + at, init->select + at, init->comm + at};
     const ek_shape shape = {.n_stages = p, .n_chunks = 1, .n_micro_batches = p};
     ek_order *order;
-    ek_timeline timeline;
+    ek_timeline timeline = {0};
     ek_error err = {0};
     if (ek_order_new(ek_schedule_find("1f1b"), &shape, &order, &err) ||
         ek_simulate(order, &plan, layers, NULL, &timeline, &err))

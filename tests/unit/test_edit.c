@@ -1003,7 +1003,7 @@ static void check_training_file(const char *path, const char *name)
     ek__edit *edit = NULL;
     ek__config_tree *new_doc = NULL;
     char *now = NULL;
-    size_t old_size, size;
+    size_t old_size, size = 0;
     memset(may_change, 0, sizeof may_change);
     char *old = slurp(path, &old_size);
     ek_status status = ek__edit_open(path, &edit, &err);

@@ -30,9 +30,9 @@ static const char *const texts[EK_N_FRAMEWORKS] = {
                      "vocab_size: 960, use_flash_attention: True}\n"
                      "training_config: {micro_batch_size: 1, global_batch_size: 8, bf16: True}\n"
                      "parallel_config: {tensor_model_parallel_size: 1, data_parallel_size: 1}\n",
-    [EK_MEGATRON] = "--num-layers 8 --hidden-size 768 --num-attention-heads 12 --seq-length 240 --micro-batch-size 1 "
-                    "--padded-vocab-size 960 --bf16 --use-flash-attn --swiglu --data-parallel-size 1 "
-                    "--global-batch-size 8 --use-distributed-optimizer\n",
+    [EK_MEGATRON] = ("--num-layers 8 --hidden-size 768 --num-attention-heads 12 --seq-length 240 --micro-batch-size 1 "
+                     "--padded-vocab-size 960 --bf16 --use-flash-attn --swiglu --data-parallel-size 1 "
+                     "--global-batch-size 8 --use-distributed-optimizer\n"),
     [EK_TORCHTITAN] = "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n[training]\nlocal_batch_size = 8\n"
                       "seq_len = 240\n[parallelism]\ndata_parallel_shard_degree = 1\n",
 };

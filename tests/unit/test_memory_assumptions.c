@@ -164,7 +164,7 @@ static int found_with(const char *rule, double limit_mb, ek_memory_assumption fo
     ek_job job;
     ek_memory memory;
     ek_error err;
-    int n;
+    int n = 0;
     ek_job_overrides overrides = ek_job_overrides_none();
     overrides.rules = &rule;
     overrides.n_rules = rule != NULL;

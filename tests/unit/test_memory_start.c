@@ -45,7 +45,7 @@ static ek__start start_of(const ek_job *job, int stage, double where, ek__persis
 {
     ek_error err;
     ek__job_programs *programs;
-    ek__start start;
+    ek__start start = {0};
     if (ek__job_programs_new(job, &programs, &err) || ek__start_new(job, programs, stage, where, &start, &err))
         fail_msg("%s", err.message);
     *bytes = ek__stage_persistent(job, programs, stage);

@@ -119,7 +119,7 @@ static void add_event(const char *name, int pid, int tid, double start, double d
 static void add_kernel(const char *name, const char *type, double start, double duration)
 {
     char arguments[64];
-    snprintf(arguments, sizeof arguments, type ? "\"Task Type\":\"%s\"" : "", type);
+    snprintf(arguments, sizeof arguments, "%s%s%s", type ? "\"Task Type\":\"" : "", type ? type : "", type ? "\"" : "");
     add_event(name, DEVICE, 2, start, duration, arguments);
 }
 
