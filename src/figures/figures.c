@@ -73,6 +73,8 @@ ek__reading ek__member_value(const ek__member *f, const void *record, const ek__
 const char *ek__member_text(const ek__member *f, const void *record, const ek__owner *of, char *text, size_t room)
 {
     const char *value = text;
+    if (!record)
+        return NULL;
     if (f->text_of)
         value = f->text_of(*(const uint32_t *)(const void *)((const char *)record + f->at), of, text, room);
     else if (f->compose)

@@ -179,7 +179,7 @@ extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_intege
 
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
-/** The value of a TEXT, put together in `text` where that is how it comes about; NULL: unknown. */
+/** The value of a TEXT, put together in `text` where that is how it comes about; NULL: unknown, as without a record. */
 const char *ek__member_text(const ek__member *f, const void *record, const ek__owner *of, char *text, size_t room);
 /** Are its values texts, whole numbers, or else real ones? */
 bool ek__kind_is_text(ek__kind kind);
