@@ -13,7 +13,7 @@
 #include "evenkeel/prediction.h"
 #include "evenkeel/recompute_sets.h"
 #include "figures/results.h"
-#include "golden.h"
+#include "golden_page.h"
 #include "job/job_internal.h"
 #include "model/graph.h"
 #include "report/memory_internal.h"
@@ -438,6 +438,134 @@ static void every_row_of_the_table_is_whole(void **state)
     clear(&f);
 }
 
+/* ---- all of it ---- */
+
+/* Steps of a stage's memory: up by 10 MB a block, and down by 4 at its end. */
+static ek_memory_course course_of(int n_stages, ek_memory_moment *moment, int64_t *whole)
+{
+    const ek_memory_course course = {n_stages, 3, whole, moment};
+    for (int s = 0; s < n_stages; s++) {
+        whole[s] = (s + 1) * 1000 * MB;
+        for (int k = 0; k < 3; k++)
+            moment[3 * s + k] =
+                (ek_memory_moment){.peak = whole[s] + (10 * k + 10) * MB, .after = whole[s] + (10 * k + 6) * MB};
+    }
+    return course;
+}
+
+/* Everything that can be asked for, to the letter, in every form. All figures are made up. */
+static void all_there_is_matches_golden(void **state)
+{
+    (void)state;
+    fixture f;
+    make(&f, 4, 2, 8000 * MB);
+    ek_memory literal;
+    make_memory(&literal, 4, 9000 * MB);
+    snprintf(f.job.reading, sizeof f.job.reading, "A key stands twice.");
+    f.memory.n_layer_kinds = 2;
+    f.memory.layer_kind[1] = (ek_memory_layer){"prediction", 700 * MB, {210 * MB, 0, 0, 150 * MB, 9 * MB}, {3 * MB}};
+    static const ek_memory_time time[] = {
+        {"embedding", {.forward = 0.5, .backward = {1.5, 1.5, 1.5, 1.5, 2}, .weight = 0.25}},
+        {"decoder", {.forward = 2, .backward = {4, 4.5, 4.25, 4.75, 6}, .weight = 1.75}}};
+    ek_kept_tensor tensor[] = {{.name = "w1 output",
+                                .maker = "feed_forward.w1",
+                                .reader = "feed_forward.mul",
+                                .n_readers = 2,
+                                .n_dims = 3,
+                                .dim = {1, 4096, 3584},
+                                .dtype = EK_BF16,
+                                .bytes = 28 * MB,
+                                .kept = {true, false, true, false, false},
+                                .n_patterns = 2,
+                                .pattern = {"feed_forward\\.w1", "ffn_norm"},
+                                .pattern_kind = EK_PATTERN_SELECT,
+                                .pattern_saves = 20 * MB},
+                               {.name = "input",
+                                .reader = "norm",
+                                .n_readers = 1,
+                                .for_recompute = true,
+                                .bytes = 8 * MB,
+                                .kept = {true, true, true, true, true}}};
+    const ek_kept kept = {"decoder", 36 * MB, 2, tensor};
+    ek_set_pattern pattern[] = {{"feed_forward\\.mul", EK_PATTERN_SELECT}, {"norm", EK_PATTERN_COMM}};
+    ek_recompute_set set[] = {{1, pattern, {172 * MB}, {0.125}, 172, 28, 0.125, 224, true, true},
+                              {2, pattern, {150 * MB}, {0.5}, 150, 50, 0.5, 100, false, false}};
+    const ek_recompute_set_list worth = {.n_kinds = 1,
+                                         .kind = {{"decoder", 24}},
+                                         .nothing = {.kept_mb = 200, .hull = true},
+                                         .full = {.kept_mb = 8, .saved_mb = 192, .extra_ms = 2, .saved_mb_per_ms = 96},
+                                         .n = 2,
+                                         .set = set,
+                                         .gap_ms = 0.0625};
+    const ek_mitigation measure[] = {{.name = "recompute SiLU",
+                                      .setting = "select_recompute: True",
+                                      .possible = true,
+                                      .saved_mb = 1234.5,
+                                      .after_mb = 7465.5,
+                                      .fits = true,
+                                      .step_change = 0.021,
+                                      .relieved = "recompute: [0, 1]",
+                                      .relieved_change = 0.0125,
+                                      .relieved_mb = 7900},
+                                     {.name = "less",
+                                      .setting = "less: 1",
+                                      .possible = true,
+                                      .saved_mb = 100,
+                                      .after_mb = 8600,
+                                      .step_change = -0.01},
+                                     {.name = "more data parallel", .why = "there is one device", .step_change = NAN}};
+    const ek_memory_peak peak[] = {{.stage = 0, .mb = 2000}, {.stage = 3, .mb = 8000}};
+    const double predicted[] = {2100, 7920};
+    const bool fitted[] = {true, false};
+    const ek_memory_fit_result fit = {.n_knobs = 1,
+                                      .knob = {"constant_mb"},
+                                      .value = {123.5},
+                                      .before = {0.1, 0.2, -0.1, 3},
+                                      .after = {0.01, 0.02, 0.005, 2},
+                                      .left_out = {0.03, 0.04, 0.015, 1}};
+    const ek_memory_error judged = {0.05, 0.06, -0.025, 4};
+    const ek_memory_calibration calibration = {&fit, true, 2, peak, fitted, predicted, &judged};
+    const ek_memory_assumption assumption = {"loss_fused", "yes", "no", true, 3, 8700, 7900};
+    const ek_error warning = {.file = "job.yaml", .line = 3, .column = 5, .message = "a key that is not known"};
+    ek_memory_moment moment[12];
+    int64_t whole[4];
+    const ek_memory_course course = course_of(4, moment, whole);
+    f.report = (ek_memory_report){.job = &f.job,
+                                  .memory = &f.memory,
+                                  .literal = &literal,
+                                  .n_warnings = 1,
+                                  .warning = &warning,
+                                  .device = ek_device_find("910B"),
+                                  .n_times = 2,
+                                  .time = time,
+                                  .n_measures = 3,
+                                  .measure = measure,
+                                  .n_kept = 1,
+                                  .kept = &kept,
+                                  .worth = &worth,
+                                  .calibration = &calibration,
+                                  .course = &course,
+                                  .n_assumptions = 1,
+                                  .assumption = &assumption,
+                                  .stage = -1};
+    static const struct {
+        const char *golden;
+        writer *write;
+    } forms[] = {{"memory.txt", ek__memory_write_text},
+                 {"memory.json", ek__memory_write_json},
+                 {"memory.csv", ek__memory_write_csv},
+                 {"memory_all.svg", ek__memory_write_svg}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char *text = written(forms[i].write, &f.report);
+        assert_golden(forms[i].golden, text);
+        free(text);
+    }
+    const ek_view_run run = {.name = "memory", .memory = &f.report};
+    assert_golden_page("memory_page.json", &run);
+    free(literal.stage);
+    clear(&f);
+}
+
 /* ---- logs ---- */
 
 static void a_log_is_read_back_to_the_same_peaks(void **state)
@@ -703,6 +831,7 @@ int main(void)
         cmocka_unit_test(json_is_valid_whatever_the_texts),
         cmocka_unit_test(measures_and_calibration_are_told),
         cmocka_unit_test(every_row_of_the_table_is_whole),
+        cmocka_unit_test(all_there_is_matches_golden),
         cmocka_unit_test(a_log_is_read_back_to_the_same_peaks),
         cmocka_unit_test(pictures_hold_every_stage),
         cmocka_unit_test(pictures_match_golden),
