@@ -265,13 +265,17 @@ static ek_status settings_table(const ek_view_run *run, ek__section *x, ek_error
 }
 
 /* What the answer was chosen from. */
-static void ranking_table(const ek_ranking *ranking, ek__section *x)
+static void ranking_table(const ek_report *report, ek__section *x)
 {
-    static const ek__view_column column[] = {
-        {"tried", "schedule", EK__UNIT_TEXT, false},        {"step", "step time", EK__UNIT_TIME | EK__LESS, false},
-        {"bound", "lower bound", EK__UNIT_TIME, false},     {"peak", "peak memory", EK__UNIT_MB | EK__LESS, false},
-        {"peak_stage", "peak stage", EK__UNIT_NONE, false}, {"status", "status", EK__UNIT_TEXT, false}};
-    char text[TEXT_SIZE];
+    const ek_ranking *ranking = report->ranking;
+    char text[TEXT_SIZE], peak[TEXT_SIZE];
+    const ek__view_column column[] = {
+        {"tried", "schedule", EK__UNIT_TEXT, false},
+        {"step", "step time", EK__UNIT_TIME | EK__LESS, false},
+        {"bound", "lower bound", EK__UNIT_TIME, false},
+        {"peak", memory_title(report, "peak memory", peak), memory_unit(report) | EK__LESS, false},
+        {"peak_stage", "peak stage", EK__UNIT_NONE, false},
+        {"status", "status", EK__UNIT_TEXT, false}};
     ek__table_begin(x, "tried", "What was tried", column, sizeof column / sizeof *column);
     for (int i = 0; i < ranking->n; i++) {
         const ek_ranked *r = &ranking->ranked[i];
@@ -306,7 +310,7 @@ static ek_status plan_section(const ek_view_run *run, ek__stream *s, ek_error *e
     plan_table(run, &x);
     ek_status status = settings_table(run, &x, err);
     if (run->case_index == 0 && run->plans->ranking)
-        ranking_table(run->plans->ranking, &x);
+        ranking_table(run->plans, &x);
     ek__section_end(&x);
     return status;
 }

@@ -18,7 +18,7 @@ static inline void without_data(json_t *value)
     size_t i;
     json_object_foreach_safe(value, next, key, one)
     {
-        if (strcmp(key, "data") == 0 && json_is_string(one))
+        if ((strcmp(key, "data") == 0 || strcmp(key, "args") == 0) && json_is_string(one))
             json_object_set_new(value, key, json_string("..."));
         else
             without_data(one);

@@ -11,8 +11,10 @@
 #include "assert_close.h"
 #include "base/json_stream.h"
 #include "base/random.h"
+#include "evenkeel/ranking.h"
 #include "evenkeel/sweep.h"
 #include "evenkeel/uniform.h"
+#include "golden_page.h"
 #include "no_memory.h"
 #include "simulate/order.h"
 #include "skip.h"
@@ -1032,6 +1034,38 @@ static void a_small_document_matches_its_golden_file(void **state)
     fixture_clear(&f);
 }
 
+/* All that a search can say of its answer: what else was tried, what was left free, and where stages differ. */
+static void an_answer_stands_among_what_was_tried(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "tried", 10);
+    fixture_add(&f, "answer", (ek_shape){2, 2, 4, 0}, 1, EK_RECOMPUTE_SELECT);
+    ek_ranked ranked[] = {
+        {ek_schedule_find("interleaved"), 2, EK_BALANCE_OPTIMAL, 96.5, 3500.25, 1, 96.5, NAN},
+        {ek_schedule_find("1f1b"), 1, EK_BALANCE_FEASIBLE, 128, 3000, 0, 100, NAN},
+        {ek_schedule_find("gpipe"), 1, EK_BALANCE_INFEASIBLE, INFINITY, NAN, 0, NAN, 5000},
+    };
+    ek_skipped skipped[] = {{"dualpipe", "it needs an even number of stages"}, {"sequence", "there are no pieces"}};
+    const ek_ranking ranking = {3, 2, ranked, skipped};
+    const ek_balance_result search = {
+        .status = EK_BALANCE_FEASIBLE, .step_time = f.timeline[0].step_time, .lower_bound = 64, .gap = 0.125};
+    static const double speed[] = {1, 0.5}, cost[] = {1, 1.5, 1, 2};
+    static const bool forbidden[EK_N_RECOMPUTE] = {[EK_RECOMPUTE_FULL] = true};
+    static const int fixed[] = {-1, 5};
+    ek_report report = fixture_report(&f, 4000, &search);
+    report.ranking = &ranking;
+    report.stage_speed = speed;
+    report.micro_batch_cost = cost;
+    report.forbidden = forbidden;
+    report.fixed_layers = fixed;
+    report.memory_unit = "GiB";
+    report.train_file = "train.yaml";
+    const ek_view_run run = {.name = "answer", .note = "Chosen by hand.", .plans = &report};
+    assert_golden_page("view_answer.json", &run);
+    fixture_clear(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1053,6 +1087,7 @@ int main(void)
         {"lack of memory is reported, wherever it comes", lack_of_memory_is_reported, NULL, NULL, NULL},
         {"a full disk is reported", a_full_disk_is_reported, NULL, NULL, NULL},
         {"a small document matches its golden file", a_small_document_matches_its_golden_file, NULL, NULL, NULL},
+        {"an answer stands among what was tried", an_answer_stands_among_what_was_tried, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
