@@ -584,6 +584,10 @@ static void alike_collectives_of_a_step_are_told_apart(void **state)
             add_collective(&m, r, "hcom_allGather__7_0_1", s, 40, 2, 2);
             add_collective(&m, r, "hcom_allReduce__7_0_1", s, 80 - waits_last, 2 + waits_last, 2 + waits_last);
         }
+    for (int r = 0; r < 2; r++) {
+        add_collective(&m, r, "hcom_allReduce__7_0_1", N_STEPS, 10, 2, 2);
+        m.collective[r][3 * N_STEPS].step = -1;
+    }
     assert_int_equal(ek__replay_new(&m.run, &replay, &err), EK_OK);
     assert_close_to(ek__replay_error(replay), 0, 1e-12);
     static const struct {
@@ -598,6 +602,12 @@ static void alike_collectives_of_a_step_are_told_apart(void **state)
         double gain = NAN;
         assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
         assert_close_to(gain / MS, cases[i].gain_ms, 1e-9);
+    }
+    /* What is no wait is transfer; of what is in no step nothing is known. */
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 3 * N_STEPS; i++)
+            assert_close_to(ek__replay_transfer(replay, r, i), 2 * MS, 1e-9);
+        assert_true(isnan(ek__replay_transfer(replay, r, 3 * N_STEPS)));
     }
     ek__replay_free(replay);
 }
@@ -631,6 +641,33 @@ static void findings_are_ranked_by_gain_and_the_same_every_time(void **state)
     }
     ek_diagnosis_clear(&a);
     ek_diagnosis_clear(&b);
+}
+
+/* By topic, and within one by their titles. */
+static void equal_gains_stand_in_the_order_of_their_topics(void **state)
+{
+    (void)state;
+    static const char *const cause[] = {"dispatch", "compilation", "garbage_collection", "synchronization"};
+    static const char *const title[] = {"The device waits for data", "Launching operators takes longer",
+                                        "Operators are compiled", "Python's garbage collection",
+                                        "The host synchronises"};
+    made m;
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++) {
+        m.step[0][s].data_loading_idle = 2 * MS;
+        for (int i = 0; i < 4; i++) {
+            int64_t at = (s * 100 + 20 * i + 10) * (int64_t)MS;
+            m.gap[0][m.rank[0].dispatch.n_gaps++] = (ek_trace_host_gap){at, at + 2 * MS, cause[i]};
+        }
+    }
+    ek_diagnosis d = diagnose(&m);
+    assert_int_equal(d.n_bottlenecks, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_true(d.bottleneck[i].gain_seconds == 0.002);
+        assert_int_equal(d.bottleneck[i].topic, i == 0 ? EK_TOPIC_INPUT : EK_TOPIC_HOST);
+        assert_memory_equal(d.bottleneck[i].title, title[i], strlen(title[i]));
+    }
+    ek_diagnosis_clear(&d);
 }
 
 static void nothing_given_is_refused_and_what_is_missing_is_told(void **state)
@@ -736,6 +773,7 @@ int main(void)
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
         cmocka_unit_test(alike_collectives_of_a_step_are_told_apart),
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
+        cmocka_unit_test(equal_gains_stand_in_the_order_of_their_topics),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),
         cmocka_unit_test(a_failed_allocation_of_a_search_is_reported),
