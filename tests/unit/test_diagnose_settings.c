@@ -555,6 +555,66 @@ static void arguments_that_recompute_are_left_out_with_that_of_experts(void **st
     }
 }
 
+/* A plan of 3 and 5 layers, of which the first stage recomputes one whole and another in part, with twice the sequences
+ * in a micro-batch. Where memory is not known recomputation stays as it is, and is not told. */
+static void settings_are_in_the_words_of_each_framework(void **state)
+{
+    (void)state;
+#define OF_MINDFORMERS(micro_batches, layers)                                                                          \
+    "parallel:\n  pipeline_config:\n    pipeline_interleave: False\n    pipeline_scheduler: '1f1b'\n"                  \
+    "parallel_config:\n  pipeline_stage: 2\n  micro_batch_num: " micro_batches                                         \
+    "\nmodel:\n  model_config:\n    " layers ": 8\n    pp_interleave_num: 1\n    offset: [-1, 1]\n"
+#define RECOMPUTED "recompute_config:\n  recompute: [1, 0]\n  select_recompute: [2, 0]\n  select_comm_recompute: [0, 0]"
+#define OF_MINDSPEED                                                                                                   \
+    "model_config:\n  num_layers: 8\nparallel_config:\n  pipeline_model_parallel_size: 2\n  num_layer_list: [3, 5]\n"
+#define OF_MEGATRON                                                                                                    \
+    "PIPELINE_ARGS=(\n    --num-layers 8\n    --pipeline-model-parallel-size 2\n    --pipeline-model-parallel-layout " \
+    "\"Ettt|t*5L\"\n)\n"
+    static const struct {
+        ek_framework framework;
+        bool memory_known;
+        int batch; /* 0: today's, with as many micro-batches as sequences */
+        const char *text;
+    } cases[] = {
+        {EK_MINDFORMERS, true, 2, OF_MINDFORMERS("2", "num_layers") RECOMPUTED "\nrunner_config:\n  batch_size: 2"},
+        {EK_MINDFORMERS, false, 2, OF_MINDFORMERS("2", "num_layers") "runner_config:\n  batch_size: 2"},
+        {EK_MINDFORMERS, true, 0, OF_MINDFORMERS("8", "num_layers") RECOMPUTED},
+        {EK_MINDFORMERS_MCORE, false, 2, OF_MINDFORMERS("2", "num_hidden_layers") "runner_config:\n  batch_size: 2"},
+        {EK_MINDSPEED, true, 0,
+         OF_MINDSPEED "  recompute_config:\n    recompute: [1, 0]\n    select_recompute: [1, 0]\n"
+                      "    select_comm_recompute: [0, 0]\nglobal_batch_size: 8"},
+        {EK_MINDSPEED, false, 2, OF_MINDSPEED "micro_batch_size: 2"},
+        {EK_MEGATRON, true, 2, OF_MEGATRON "--micro-batch-size 2"},
+        {EK_MEGATRON, true, 0, OF_MEGATRON "--global-batch-size 8"},
+        {EK_TORCHTITAN, true, 2,
+         "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"1F1B\"\n"
+         "module_fqns_per_model_part = [\n    [\"tok_embeddings\", \"layers.0\", \"layers.1\", \"layers.2\"],\n"
+         "    [\"layers.3\", \"layers.4\", \"layers.5\", \"layers.6\", \"layers.7\", \"norm\", \"output\"],\n]\n"
+         "pipeline_parallel_microbatch_size = 2"},
+    };
+    ek_job job = read_job("[0, 0]", 4, 1, "58GB");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int layers[] = {3, 5}, full[] = {1, 0}, select[] = {2, 0}, comm[] = {0, 0};
+        const ek_plan plan = {2, 1, layers, full, select, comm};
+        job.framework = cases[i].framework;
+        const ek__pipeline p = {.there = true,
+                                .memory_known = cases[i].memory_known,
+                                .job = &job,
+                                .plan = job.plan,
+                                .layers = {.n_layers = 8},
+                                .schedule = job.schedule,
+                                .n_micro_batches = 4,
+                                .n_pieces = 1};
+        const ek__edit_oracle wish = {job.schedule, 1, cases[i].batch ? 2 : 8, cases[i].batch};
+        ek__pool *pool = ek__pool_new();
+        const char *text = ek__pipeline_settings(&p, &plan, &wish, cases[i].framework, pool);
+        assert_non_null(text);
+        assert_string_equal(text, cases[i].text);
+        ek__pool_free(pool);
+    }
+    ek_job_clear(&job);
+}
+
 static void an_interrupt_ends_the_search_and_is_told(void **state)
 {
     (void)state;
@@ -588,6 +648,7 @@ int main(void)
         cmocka_unit_test(one_step_of_a_log_is_called_one),
         cmocka_unit_test(what_is_missing_is_told_once_in_the_words_of_the_framework),
         cmocka_unit_test(arguments_that_recompute_are_left_out_with_that_of_experts),
+        cmocka_unit_test(settings_are_in_the_words_of_each_framework),
         cmocka_unit_test(an_interrupt_ends_the_search_and_is_told),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
