@@ -555,6 +555,48 @@ static void arguments_that_recompute_are_left_out_with_that_of_experts(void **st
     }
 }
 
+static double peak_mb(const ek_job *job, const ek_plan *plan)
+{
+    const ek_job_change change = {.plan = plan};
+    double peak[2];
+    ek_error err = {0};
+    assert_int_equal(ek_memory_peaks_with(job, &change, peak, &err), EK_OK);
+    return fmax(peak[0], peak[1]);
+}
+
+/* Megatron has one rule for all stages: where plans must recompute, it is told those whose recomputation is the least
+ * with their layers. The limit is just below the peak of four layers a stage without any. */
+static void layers_are_moved_with_the_least_recomputation(void **state)
+{
+    (void)state;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("--num-layers 8 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1 "
+          "--global-batch-size 8 --vocab-size 32000 --data-parallel-size 1 --pipeline-model-parallel-size 2 --bf16 "
+          "--swiglu --decoder-first-pipeline-num-layers 6\n",
+          f);
+    assert_int_equal(fclose(f), 0);
+    ek_job job;
+    ek_error err = {0};
+    assert_int_equal(ek_job_read(path, NULL, NULL, &job, &err), EK_OK);
+    int even[] = {4, 4}, none[] = {0, 0};
+    const ek_plan plan = {2, 1, even, none, none, none};
+    job.limit_mb = 0.99 * peak_mb(&job, &plan);
+    const ek_run_input input = {.job = &job, .device = device()};
+    const ek_diagnose_options options = {.seconds = 1};
+    const ek__measured nothing = {0};
+    ek__pipeline p;
+    assert_int_equal(ek__pipeline_make(&input, &nothing, &options, &p, &err), EK_OK);
+    assert_true(p.there && p.memory_known && p.best.layers);
+    for (int stage = 0; stage < 2; stage++) {
+        assert_int_equal(p.best.layers[stage], 4);
+        assert_int_equal(p.best.full[stage], 1);
+    }
+    assert_true(peak_mb(&job, &p.best) <= job.limit_mb);
+    ek__pipeline_clear(&p);
+    ek_job_clear(&job);
+}
+
 /* A plan of 3 and 5 layers, of which the first stage recomputes one whole and another in part, with twice the sequences
  * in a micro-batch. Where memory is not known recomputation stays as it is, and is not told. */
 static void settings_are_in_the_words_of_each_framework(void **state)
@@ -648,6 +690,7 @@ int main(void)
         cmocka_unit_test(one_step_of_a_log_is_called_one),
         cmocka_unit_test(what_is_missing_is_told_once_in_the_words_of_the_framework),
         cmocka_unit_test(arguments_that_recompute_are_left_out_with_that_of_experts),
+        cmocka_unit_test(layers_are_moved_with_the_least_recomputation),
         cmocka_unit_test(settings_are_in_the_words_of_each_framework),
         cmocka_unit_test(an_interrupt_ends_the_search_and_is_told),
     };
