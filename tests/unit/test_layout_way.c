@@ -192,6 +192,76 @@ static void the_first_change_is_the_best_one(void **state)
     ek_job_clear(&job);
 }
 
+/* Experts on other ranks, fewer tensor-parallel ranks with norms cut over them or not, and longer micro-batches, of a
+ * small model: in each state all that its changes move is the plan's, and all else is today's. */
+static void a_change_moves_what_is_its_own_alone(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "--num-layers 2 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "
+        "--global-batch-size 16 --vocab-size 32000 --data-parallel-size 2 --tensor-model-parallel-size 4 --bf16 "
+        "--swiglu "
+        "--use-distributed-optimizer %s\n";
+    static const struct {
+        const char *more;
+        int tensor, expert, batch;
+        bool sequence_parallel;
+    } to[] = {{"--sequence-parallel --num-experts 4 --moe-router-topk 2 --moe-grouped-gemm", 2, 4, 2, true},
+              {"--sequence-parallel --num-experts 4 --moe-router-topk 2 --moe-grouped-gemm", 4, 2, 1, true},
+              {"", 2, 1, 2, true},
+              {"", 4, 1, 4, true},
+              {"--sequence-parallel", 2, 1, 2, false}};
+    const ek_device *device = ek_device_find("A100-80");
+    int changes = 0;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+        FILE *f = fopen(below("small.sh"), "w");
+        assert_non_null(f);
+        fprintf(f, text, to[i].more);
+        assert_int_equal(fclose(f), 0);
+        ek_job job = read_job(below("small.sh"), 0);
+        job.limit_mb = 70000;
+        const ek_layout from = ek_layout_of(&job);
+        ek_layout wanted = from;
+        ek_layout_plan plan;
+        ek_layout_way way;
+        ek_error err = {0};
+        wanted.value[EK_AXIS_DATA] = wanted.value[EK_AXIS_SHARD] = 8 / to[i].tensor;
+        wanted.value[EK_AXIS_TENSOR] = to[i].tensor;
+        wanted.value[EK_AXIS_EXPERT] = to[i].expert;
+        wanted.value[EK_AXIS_BATCH] = to[i].batch;
+        wanted.n_micro_batches = 2 * to[i].tensor / to[i].batch;
+        wanted.sequence_parallel = to[i].sequence_parallel;
+        if (ek_layout_balance(&job, device, &wanted, &plan, &err))
+            fail_msg("%s", err.message);
+        const ek_layout_result result = {.job = &job,
+                                         .file = &job,
+                                         .device = device,
+                                         .options = {.n_devices = 8, .global_batch = 16},
+                                         .n_plans = 1,
+                                         .plan = &plan,
+                                         .today = {.layout = from, .job = job}};
+        if (ek_layout_find_way(&result, &plan, INFINITY, &way, &err))
+            fail_msg("%s", err.message);
+        unsigned done = 0;
+        for (int k = 0; k < way.n; k++) {
+            const ek_layout *now = &way.step[k].layout;
+            done |= way.step[k].methods;
+            const ek_layout *degrees = done >> EK_METHOD_DEGREES & 1 ? &wanted : &from,
+                            *batch = done >> EK_METHOD_BATCH & 1 ? &wanted : &from;
+            assert_int_equal(now->value[EK_AXIS_EXPERT], degrees->value[EK_AXIS_EXPERT]);
+            assert_int_equal(now->sequence_parallel, degrees->sequence_parallel);
+            assert_int_equal(now->value[EK_AXIS_BATCH], batch->value[EK_AXIS_BATCH]);
+            assert_int_equal(now->value[EK_AXIS_TENSOR], degrees->value[EK_AXIS_TENSOR]);
+            assert_int_equal(now->n_micro_batches * now->value[EK_AXIS_BATCH] * now->value[EK_AXIS_DATA], 16);
+        }
+        assert_true(way.n > 0 && ek_layout_equal(&way.step[way.n - 1].layout, &wanted));
+        changes += way.n;
+        ek_layout_plan_clear(&plan);
+        ek_job_clear(&job);
+    }
+    assert_true(changes > 3);
+}
+
 static void without_a_layout_of_today_there_is_no_way(void **state)
 {
     (void)state;
@@ -213,6 +283,7 @@ int main(void)
         cmocka_unit_test(each_change_is_what_its_settings_make),
         cmocka_unit_test(sets_that_are_offered_shorten_the_plan),
         cmocka_unit_test(the_first_change_is_the_best_one),
+        cmocka_unit_test(a_change_moves_what_is_its_own_alone),
         cmocka_unit_test(without_a_layout_of_today_there_is_no_way),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
