@@ -162,6 +162,10 @@ static ek_status would_fit(ek_error *err)
     ek_layout_fits fits = {.n = 77};
     ek_status status = ek_layout_would_fit(&none, &fits, err);
     assert_int_equal(fits.n == 77, status != EK_OK);
+    for (int i = 0; !status && i < fits.n; i++) { /* 100 MB are too few on any devices */
+        assert_int_equal(fits.fit[i].fits, fits.fit[i].change == EK_FIT_MEMORY);
+        assert_int_equal(fits.fit[i].n_devices, fits.fit[i].change == EK_FIT_DEVICES ? 4 * 64 : 4);
+    }
     return status;
 }
 
