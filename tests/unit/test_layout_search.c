@@ -926,7 +926,12 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     options = (ek__branch_options){.upper = mean, .n_nodes = 1000, .over = never};
     assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
     assert_true(few <= 1.000001 * mean && few > 0.999 * mean);
-    ek__mix_free(mix);
+    /* A mix that is known says the same again, without one being looked for. */
+    assert_non_null(mix);
+    assert_int_equal(ek__mixes_add(mixes, mix, NULL), EK_OK);
+    assert_int_equal(ek__mixes_look(mixes, &figures, device, INFINITY, false, never, NULL, &mix, &few, NULL), EK_OK);
+    assert_null(mix);
+    assert_true(fabs(few - mean) <= 1e-9 * mean);
     ek__mixes_free(mixes);
     ek_cost_cache_free(cache);
     ek_job_clear(&job);
