@@ -4,6 +4,7 @@
 #include "evenkeel/calibration.h"
 #include "evenkeel/view.h"
 #include "figures/results.h"
+#include "golden_page.h"
 #include "report/writers.h"
 #include "report_fixture.h"
 #include "view/view.h"
@@ -270,6 +271,96 @@ static void the_text_matches_its_golden_file(void **state)
     free(text);
 }
 
+static void make_profiles(ek_calibrated_profile profile[2])
+{
+    ek_calibrated_profile *p = &profile[0];
+    *p = (ek_calibrated_profile){.path = "traces/rank0.json",
+                                 .n_ranks = 2,
+                                 .n_causal_assumed = 11,
+                                 .n_layout_assumed = 12,
+                                 .n_link_times = 13,
+                                 .n_intervals = 14,
+                                 .launch_us = 4.25,
+                                 .launch_used = true,
+                                 .launch = 1,
+                                 .step_seconds = 1.5,
+                                 .step_used = true,
+                                 .note = {"shapes are missing", "record them"}};
+    for (int i = 0; i < EK_N_PROFILE_LEFT; i++)
+        p->n_operators[i] = 100 + i;
+    for (int i = 0; i < EK_N_PROFILE_COLLECTIVES; i++)
+        p->n_collectives[i] = 200 + i;
+    for (int i = 0; i < EK_N_KERNEL_KINDS; i++) {
+        p->n_shapes[i] = i;
+        p->start_error[i] = 0.125 * i;
+        p->fitted[i] = i > 1;
+    }
+    profile[1] = (ek_calibrated_profile){.path = "other.json",
+                                         .n_ranks = 1,
+                                         .n_operators = {0, 5},
+                                         .n_intervals = 15,
+                                         .launch_us = 8,
+                                         .launch = 2,
+                                         .step_seconds = 2.5};
+}
+
+/* Every part that a calibration may have, in every form, and its page. */
+static void all_there_is_matches_its_golden_files(void **state)
+{
+    (void)state;
+    struct ek_calibration_source source[] = {{"runs.csv", EK_SOURCE_RUNS, 4}, {"traces", EK_SOURCE_PROFILE, 77}};
+    ek_calibrated_profile profile[2];
+    ek_calibrated_constant constant[] = {{"curve.matmul.share", "", 0.75, 0.5, 0.0625, EK_FIT_DETERMINED},
+                                         {"host.step_us", "us", 1000, 1500, 250, EK_FIT_DETERMINED},
+                                         {"jitter", "s", 0, 0, 0, EK_FIT_AT_BOUND},
+                                         {"tier.0.start_us.p2p", "us", 3, 3, 1, EK_FIT_WIDE},
+                                         {"tier.1.share.all_to_all", "", 0.5, 0.5, 0, EK_FIT_NO_EFFECT}};
+    made m;
+    make(&m);
+    make_profiles(profile);
+    ek_calibration *c = &m.c;
+    c->source = source;
+    c->n_sources = c->n_profiles = 2;
+    c->profile = profile;
+    c->constant = constant;
+    c->n_constants = 5;
+    c->noise = 0.015625;
+    c->met_error = 0.03125;
+    c->new_error = 0.125;
+    c->n_layers = 6;
+    c->layer_width = 0.6875;
+    c->layer_lambda = 0.5;
+    c->device.n_tiers = 2;
+    snprintf(c->device.tier[0].name, sizeof c->device.tier[0].name, "node");
+    snprintf(c->device.tier[1].name, sizeof c->device.tier[1].name, "cluster");
+    c->device.tier[0].gbs = 400;
+    c->device.tier[1].gbs = 50;
+    c->n_links = 2;
+    c->link[0] = (ek_calibrated_link){0, EK_COLLECTIVE_ALL_GATHER, 8, 0.75, 12.5, 0.03125};
+    c->link[1] = (ek_calibrated_link){1, EK_COLLECTIVE_ALL_REDUCE, 9, 0.5, 25, 0.0625};
+    c->has_kernels = true;
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        c->kernels[k] = (ek_kernel_fit){10 * k, 0.0078125 * k, 0.0625 * k, k % 2 == 0};
+    c->n_candidates = 20;
+    c->n_proposed = 2;
+    c->candidate_error = 0.1875;
+    c->proposed[0] =
+        (ek_proposed_run){"dp 2, tp 4", "d4 t2", "--tensor-model-parallel-size 4", 1.25, 0.25, 0.125, true};
+    c->proposed[1] = (ek_proposed_run){"dp 8", "d8 t1", "--micro-batch-size 2", 0.75, 0.0625, 0.09375, false};
+    static const struct {
+        const char *golden;
+        writer write;
+    } forms[] = {{"calibration_all.txt", write_text},
+                 {"calibration_all.json", ek__calibration_write_json},
+                 {"calibration_all.svg", ek__calibration_write_svg}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char *text = text_of(c, forms[i].write);
+        assert_golden(forms[i].golden, text);
+        free(text);
+    }
+    assert_golden_page("calibration_page.json", &(ek_view_run){.name = "calibration", .calibration = c});
+}
+
 static void the_picture_matches_its_golden_file(void **state)
 {
     (void)state;
@@ -292,6 +383,7 @@ int main(void)
         {"without runs there are links and kernels", without_runs_there_are_links_and_kernels, NULL, NULL, NULL},
         {"a page has every run and constant", a_page_has_every_run_and_constant, NULL, NULL, NULL},
         {"the text matches its golden file", the_text_matches_its_golden_file, NULL, NULL, NULL},
+        {"all there is matches its golden files", all_there_is_matches_its_golden_files, NULL, NULL, NULL},
         {"the picture matches its golden file", the_picture_matches_its_golden_file, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
