@@ -1,5 +1,6 @@
 /* The writers of a diagnosis. JSON must parse and give back every field; lines for a terminal must end before column
  * 100, but for settings, which stand as they are. The page is test_view_runs.c's. */
+#include "golden_page.h"
 #include "input.h"
 #include "skip.h"
 
@@ -227,6 +228,77 @@ static void a_text_says_what_when_and_how_much(void **state)
     free(text);
 }
 
+static ek_status write_colored(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
+{
+    return ek__diagnosis_write_text(diagnosis, true, out, err);
+}
+
+/* Places of which parts are not known, amounts of which one is, and what is missing for one reason. */
+static void all_there_is_matches_its_golden_files(void **state)
+{
+    (void)state;
+    static ek_bottleneck list[] = {{.id = "host",
+                                    .topic = EK_TOPIC_HOST,
+                                    .title = "The device waits for the host",
+                                    .n_evidence = 7,
+                                    .evidence = {{"all", "trace.json", "3", 7},
+                                                 {"no file", NULL, "4", 7},
+                                                 {"a rank alone", NULL, NULL, 7},
+                                                 {"a step alone", NULL, "5", -1},
+                                                 {"a file alone", "trace.json", "", -1},
+                                                 {"no step", "trace.json", NULL, 0},
+                                                 {"nothing", NULL, NULL, -1}},
+                                    .cost_seconds = 0.25,
+                                    .share = NAN,
+                                    .gain_seconds = NAN,
+                                    .gain_share = 0.125,
+                                    .basis = EK_BASIS_MEASURED,
+                                    .setting = "A=1\n\nB=2\n",
+                                    .change = "Launch less.",
+                                    .rests_on = "what was measured"},
+                                   {.id = "memory",
+                                    .topic = EK_TOPIC_MEMORY,
+                                    .title = "Memory is short",
+                                    .cost_seconds = NAN,
+                                    .share = NAN,
+                                    .gain_seconds = NAN,
+                                    .gain_share = NAN,
+                                    .basis = EK_BASIS_ASSUMED,
+                                    .rests_on = "the limit",
+                                    .caution = "slower"}};
+    static ek_not_looked_at missing[] = {{"bubbles", "a plan", "give a plan"},
+                                         {"graphs", "the IR", "save graphs"},
+                                         {"balance", "layers", "give a plan"},
+                                         {"nothing to be done", NULL, NULL},
+                                         {"nor here", "anything", NULL}};
+    static const char *notes[] = {"one", "two"};
+    const ek_diagnosis d = {.step_seconds = 2,
+                            .step_source = "made up",
+                            .n_bottlenecks = 2,
+                            .bottleneck = list,
+                            .n_not_looked_at = 5,
+                            .not_looked_at = missing,
+                            .n_notes = 2,
+                            .note = notes},
+                       nothing = {.step_seconds = NAN};
+    static const struct {
+        const char *golden;
+        writer *write;
+    } forms[] = {{"diagnosis.txt", write_plain},
+                 {"diagnosis_colored.txt", write_colored},
+                 {"diagnosis.json", ek__diagnosis_write_json}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char *text = written(forms[i].write, &d);
+        assert_golden(forms[i].golden, text);
+        free(text);
+    }
+    assert_golden_page("diagnosis_page.json", &(ek_view_run){.name = "diagnosis", .diagnosis = &d});
+    char *text = written(write_plain, &nothing);
+    assert_string_equal(text, "no step was measured: gains are not shares of one\n"
+                              "nothing holds it back by more than was asked for\n");
+    free(text);
+}
+
 static void a_full_disk_is_told(void **state)
 {
     (void)state;
@@ -247,6 +319,7 @@ int main(void)
         cmocka_unit_test(json_of_nothing_is_whole),
         cmocka_unit_test(lines_for_a_terminal_end_before_column_100),
         cmocka_unit_test(a_text_says_what_when_and_how_much),
+        cmocka_unit_test(all_there_is_matches_its_golden_files),
         cmocka_unit_test(a_full_disk_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
