@@ -555,6 +555,56 @@ static void arguments_that_recompute_are_left_out_with_that_of_experts(void **st
     }
 }
 
+/* ---- a trace alone ---- */
+
+static ek_trace_pass pass(double ms)
+{
+    return (ek_trace_pass){.n = ms > 0 ? 8 : 0, .wall_median = 1e6 * ms, .busy_median = 1e6 * ms};
+}
+
+/* Two stages of two chunks, whose layers first ran in any order: how often numbers begin anew is the chunks. The last
+ * layers of the second stage's chunks are recomputed. */
+static void chunks_are_stretches_of_numbers_in_whatever_order_layers_ran(void **state)
+{
+    (void)state;
+    static const int index[2][4] = {{5, 0, 4, 1}, {3, 7, 6, 2}};
+    ek_trace_layer layer[2][4];
+    ek_trace_rank rank[2];
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 4; i++)
+            layer[r][i] = (ek_trace_layer){.name = "layer",
+                                           .kind = "layer",
+                                           .index = index[r][i],
+                                           .role = EK_TRACE_BODY,
+                                           .n_instances = 8,
+                                           .forward = pass(2),
+                                           .backward = pass(4),
+                                           .recompute = pass(index[r][i] % 4 == 3 ? 2 : 0)};
+        rank[r] = (ek_trace_rank){.rank = r, .stage = r, .layers = {4, layer[r], 8, 1, "made up"}};
+    }
+    const ek_trace_run run = {.n_ranks = 2, .rank = rank, .topology = {.pipeline = 2}};
+    const ek__measured measured = {.run = &run};
+    const ek_run_input input = {.trace = &run};
+    const ek_diagnose_options options = {.seconds = 0.5};
+    ek_error err = {0};
+    ek__pipeline p;
+    if (ek__pipeline_make(&input, &measured, &options, &p, &err))
+        fail_msg("%s", err.message);
+    if (p.why_not)
+        fail_msg("%s", p.why_not);
+    assert_true(p.there && p.measured);
+    assert_int_equal(p.n_micro_batches, 8);
+    assert_int_equal(p.plan.n_stages, 2);
+    assert_int_equal(p.plan.n_chunks, 2);
+    for (int c = 0; c < 4; c++) {
+        assert_int_equal(p.plan.layers[c], 2);
+        assert_int_equal(p.plan.full[c], c % 2);
+    }
+    assert_close_to(p.layers.body[0].forward_time, 2, 1e-12);
+    assert_close_to(p.layers.body[0].backward_time[EK_RECOMPUTE_FULL], 6, 1e-12);
+    ek__pipeline_clear(&p);
+}
+
 static double peak_mb(const ek_job *job, const ek_plan *plan)
 {
     const ek_job_change change = {.plan = plan};
@@ -690,6 +740,7 @@ int main(void)
         cmocka_unit_test(one_step_of_a_log_is_called_one),
         cmocka_unit_test(what_is_missing_is_told_once_in_the_words_of_the_framework),
         cmocka_unit_test(arguments_that_recompute_are_left_out_with_that_of_experts),
+        cmocka_unit_test(chunks_are_stretches_of_numbers_in_whatever_order_layers_ran),
         cmocka_unit_test(layers_are_moved_with_the_least_recomputation),
         cmocka_unit_test(settings_are_in_the_words_of_each_framework),
         cmocka_unit_test(an_interrupt_ends_the_search_and_is_told),
