@@ -46,6 +46,18 @@ void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
     return is_out_of_memory() ? NULL : __real_ek__pool_push(pool, array, n, size);
 }
 
+char *__wrap_ek__pool_format(ek__pool *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *__wrap_ek__pool_format(ek__pool *pool, const char *format, ...)
+{
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    assert_in_range(n, 0, sizeof text - 1);
+    return is_out_of_memory() ? NULL : ek__pool_text(pool, text, (size_t)n);
+}
+
 /* Ranks with steps of 100 ms that begin at 0 and 100 ms. */
 typedef struct made {
     ek_trace_run run;
