@@ -93,8 +93,10 @@ static ek_status balance(int pipeline, int chunks, ek_error *err)
     ek_layout_plan plan = {.group = 77};
     ek_status status = ek_layout_balance(&job, device, &layout, &plan, err);
     assert_int_equal(plan.group, status ? 77 : -1);
-    if (!status)
+    if (!status) {
+        assert_non_null(plan.job.path); /* it fits */
         ek_layout_plan_clear(&plan);
+    }
     return status;
 }
 
