@@ -736,6 +736,57 @@ static void every_failed_allocation_is_reported(void **state)
     only_one = false;
 }
 
+static ek_trace_pass pass(double ms)
+{
+    return (ek_trace_pass){.n = 8, .wall_median = 1e6 * ms, .busy_median = 1e6 * ms};
+}
+
+/* Of a pipeline whose layers are measured: five on the first stage and three on the second. The search does without
+ * some. */
+static void a_failed_allocation_of_a_measured_pipeline_is_told(void **state)
+{
+    (void)state;
+    made m;
+    ek_trace_layer layer[8];
+    const ek_run_input input = {.trace = &m.run};
+    const ek_diagnose_options options = {.least_share = 0.01, .seconds = 0.05, .n_threads = 1};
+    make_run(&m, 2);
+    m.run.topology.pipeline = 2;
+    for (int i = 0; i < 8; i++)
+        layer[i] = (ek_trace_layer){.name = "layer",
+                                    .kind = "layer",
+                                    .index = i,
+                                    .role = EK_TRACE_BODY,
+                                    .n_instances = 8,
+                                    .forward = pass(2),
+                                    .backward = pass(4)};
+    for (int r = 0; r < 2; r++) {
+        m.rank[r].stage = r;
+        m.rank[r].layers = (ek_trace_layers){r ? 3 : 5, layer + 5 * r, 8, 1, "made up"};
+    }
+    ek_diagnosis d = diagnose(&m);
+    assert_non_null(find(&d, "load-balance"));
+    ek_diagnosis_clear(&d);
+    int n = 0, n_told = 0;
+    for (one_failed = true; one_failed; n++) {
+        ek_error err = {0};
+        allocations_left = n;
+        only_one = true;
+        one_failed = false;
+        ek_status status = ek_diagnose(&input, &options, &d, &err);
+        allocations_left = -1;
+        assert_true(status == EK_OK || (one_failed && status == EK_ERR_MEMORY));
+        if (status)
+            assert_string_equal(err.message, "out of memory");
+        else
+            ek_diagnosis_clear(&d);
+        n_told += status != EK_OK;
+    }
+    only_one = false;
+    print_message("# %d of %d are told\n", n_told, n);
+    assert_true(n_told > 20);
+}
+
 /* Of the predictions that plans are checked with; every so many, since a search makes thousands. */
 static void a_failed_allocation_of_a_search_is_reported(void **state)
 {
@@ -800,6 +851,7 @@ int main(void)
         cmocka_unit_test(equal_gains_stand_in_the_order_of_their_topics),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),
+        cmocka_unit_test(a_failed_allocation_of_a_measured_pipeline_is_told),
         cmocka_unit_test(a_failed_allocation_of_a_search_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
