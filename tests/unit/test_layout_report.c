@@ -278,6 +278,7 @@ static void where_nothing_fits_changes_stand_that_would(void **state)
     m.result.closest = layout_of(&shapes[1]);
     m.result.closest_mb = 33000.5;
     m.result.counts.fate[EK_FATE_PLAN] = 0;
+    m.result.counts.bound_by[EK_STEP_DATA] = m.result.counts.bound_by[EK_STEP_HOST] = 0; /* no third part is named */
     const ek_layout_fits fits = {.n = EK_N_FIT_CHANGES,
                                  .fit = {{EK_FIT_FREE, true, 16, 30000, 29000.25, 2.5, layout_of(&shapes[0])},
                                          {EK_FIT_OFFLOAD, false, 16, 30000, 0, 0, layout_of(&shapes[0])},
