@@ -12,6 +12,7 @@
 #include "evenkeel/trace_index.h"
 #include "index/checks.h"
 #include "index/opened.h"
+#include "index/sort.h"
 #include "index_model.h"
 
 enum { MAX_FILES = 3, N_QUERIES = 250 };
@@ -1187,9 +1188,66 @@ static void layers_of_events_are_told(void **state)
     remove_all(folder);
 }
 
+/* ---- the sort ---- */
+
+/* Buckets of many buffers and of none, in runs that stay in memory and runs that do not: each record comes out once, in
+ * its bucket, in the order of its keys and of how they were added. */
+static void a_sort_gives_each_record_once_in_order(void **state)
+{
+    (void)state;
+    enum { N = 60000, N_WORDS = 4, N_BUCKETS = 4 };
+    static const uint32_t of_eight[] = {0, 0, 0, 0, 0, 2, 2, 3}; /* none in 1 */
+    uint64_t(*record)[N_WORDS] = calloc(N, sizeof *record), random = 5;
+    uint32_t *bucket = calloc(N, sizeof *bucket);
+    assert_true(record && bucket);
+    for (uint64_t i = 0; i < N; i++) {
+        record[i][0] = ek__sort_signed((int64_t)model_random(&random, 3000) - 9);
+        record[i][1] = model_random(&random, 5);
+        record[i][2] = i * i;
+        record[i][3] = i;
+        bucket[i] = of_eight[model_random(&random, 1 << 20) % 8];
+    }
+    for (size_t bytes = 1; bytes < 32 << 20; bytes = bytes == 1 ? 1 << 20 : 4 * bytes) {
+        size_t n = bytes == 1 ? 500 : N; /* a run of each */
+        ek__sorter sorter;
+        ek__sorter_init(&sorter, N_WORDS, 2, bytes, "/tmp");
+        for (size_t i = 0, some; i < n; i += some) {
+            some = n - i < 7001 ? n - i : 7001;
+            assert_int_equal(ek__sorter_add(&sorter, record[i], bucket + i, some, &err), EK_OK);
+        }
+        assert_int_equal(ek__sorter_finish(&sorter, &err), EK_OK);
+        assert_int_equal(sorter.n_runs == 1, bytes > 16 << 20);
+        ek__sort_stream stream = {0};
+        for (uint32_t b = 0; b <= N_BUCKETS; b++) {
+            uint64_t got = 0, wanted = 0, last[N_WORDS] = {0};
+            const uint64_t *r;
+            ek_status status = EK_OK;
+            for (size_t i = 0; i < n; i++)
+                wanted += bucket[i] == b;
+            assert_int_equal(ek__sorter_count(&sorter, b), wanted);
+            assert_int_equal(ek__sort_stream_open(&stream, &sorter, b, &err), EK_OK);
+            for (; (r = ek__sort_stream_next(&stream, &status, &err)); got++) {
+                assert_true(r[3] < n && bucket[r[3]] == b);
+                assert_memory_equal(r, record[r[3]], sizeof last);
+                bool same = r[0] == last[0] && r[1] == last[1];
+                if (got > 0)
+                    assert_true(same ? r[3] > last[3] : r[0] != last[0] ? r[0] > last[0] : r[1] > last[1]);
+                memcpy(last, r, sizeof last);
+            }
+            assert_int_equal(status, EK_OK);
+            assert_int_equal(got, wanted);
+        }
+        ek__sort_stream_clear(&stream);
+        ek__sorter_clear(&sorter);
+    }
+    free(record);
+    free(bucket);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sort_gives_each_record_once_in_order),
         cmocka_unit_test(every_event_is_there),
         cmocka_unit_test(boxes_hold_every_event_once),
         cmocka_unit_test(pictures_are_small),
