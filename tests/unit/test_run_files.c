@@ -294,6 +294,39 @@ static ek_status read_these(const ek_run_files *files, said *heard, ek_error *er
     return ek_run_read(&how, &evidence, err);
 }
 
+/* What was found is said, a line a file, as what it is taken as. */
+static void files_that_are_taken_are_told(void **state)
+{
+    (void)state;
+    said heard = {0};
+    ek_run_files files = {0};
+    ek_error err;
+    put_copy("told/train.yaml", "examples/run/train.yaml");
+    put_copy("told/a.ir", "examples/silu_mul.ir");
+    put_text("told/stage0_0/mindformer.log", peaks);
+    put_text("told/stage1_1/mindformer.log", peaks);
+    put_copy("told/trace.json", "examples/trace/rank_0/ASCEND_PROFILER_OUTPUT/trace_view.json");
+    put_text(
+        "told/worker.log",
+        " iteration 2/ 100 | consumed samples: 256 | elapsed time per iteration (ms): 710.0 | learning rate: 1.5E-04 "
+        "| global batch size: 256 | lm loss: 2.1E+00 |\n");
+    static const char *const names[] = {"train.yaml", "stage0_0", "stage1_1", "a.ir", "worker.log", "trace.json"};
+    static const char *const kinds[] = {"settings", "dry run", "dry run", "graph", "training log", "trace"};
+    char expected[4096] = "";
+    for (size_t i = 0, n = 0; i < sizeof names / sizeof *names; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "told/%s", names[i]);
+        assert_int_equal(
+            ek_run_files_add(&files, at(path), i == 1 || i == 2 ? EK_RUN_DRY_RUN : EK_RUN_UNKNOWN, NULL, &err), EK_OK);
+        n += (size_t)snprintf(expected + n, sizeof expected - n, "0:0: warning: %s: %s\n", kinds[i], at(path));
+    }
+    if (read_these(&files, &heard, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(heard.text, expected);
+    ek_run_evidence_clear(&evidence);
+    ek_run_files_clear(&files);
+}
+
 static void a_bad_file_that_was_found_is_left_out_and_one_that_was_named_is_not(void **state)
 {
     (void)state;
@@ -687,6 +720,7 @@ int main(void)
         cmocka_unit_test(what_is_nothing_of_a_run_is_refused),
         cmocka_unit_test(databases_alone_are_noted),
         cmocka_unit_test(the_shipped_run_is_what_its_readers_give),
+        cmocka_unit_test(files_that_are_taken_are_told),
         cmocka_unit_test(a_bad_file_that_was_found_is_left_out_and_one_that_was_named_is_not),
         cmocka_unit_test(a_job_has_one_file_of_settings),
         cmocka_unit_test(an_interrupt_ends_the_reading_of_traces),

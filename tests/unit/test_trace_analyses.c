@@ -1141,6 +1141,16 @@ static void transfers_are_paired_and_the_longer_side_waited(void **state)
         assert_int_equal(run.pair[i].from_wait, expected[i].from_wait);
         assert_int_equal(run.pair[i].to_wait, expected[i].to_wait);
     }
+    /* The collectives of each transfer, by their place in the rank's list: those of a name in order of time. */
+    static const ek_trace_transfer transfers[] = {{0, 0, 1, 0}, {0, 2, 1, 2}, {0, 4, 1, 4}, {1, 1, 0, 1}, {1, 3, 0, 3},
+                                                  {1, 5, 0, 5}, {2, 0, 3, 0}, {2, 1, 3, 1}, {2, 2, 3, 2}, {2, 3, 3, 3}};
+    assert_int_equal(run.n_transfers, 10);
+    for (int i = 0; i < 10; i++) {
+        int n = 0;
+        for (int k = 0; k < 10; k++)
+            n += memcmp(&run.transfer[k], &transfers[i], sizeof *transfers) == 0;
+        assert_int_equal(n, 1);
+    }
     ek__pool_free(run.pool);
 }
 

@@ -536,6 +536,16 @@ static void modules_are_kept_by_what_they_reserved(void **state)
     assert_true(isnan(m->module[3].reserved_mb));
     assert_int_equal(m->n_peaks, 0);
     end(&r);
+    start(&r); /* kilobytes, as the device profiler itself prints it */
+    assert_int_equal(read_text(&r, ek__table_npu_module_mem,
+                               "Device_id,Component,Timestamp(us),Total Reserved(KB),Device\n0,A,1\t,512,NPU:0\n"
+                               "0,B,1\t,3072,NPU:0\n"),
+                     EK_OK);
+    assert_int_equal(m->n_modules, 2);
+    assert_string_equal(m->module[0].component, "B");
+    assert_close_to(m->module[0].reserved_mb, 3, 0);
+    assert_close_to(m->module[1].reserved_mb, .5, 0);
+    end(&r);
 }
 
 /* ---- memory tracker ---- */
