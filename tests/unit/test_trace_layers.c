@@ -383,6 +383,40 @@ static void ranges_of_the_user_come_first(void **state)
     ek__pool_free(r.rank.pool);
 }
 
+/* One scope holds all: what it holds is below it, and a layer lasts as long as its scope, with what it does before and
+ * after its parts. */
+static void the_first_scope_holds_the_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int depth, start, duration;
+    } scopes[] = {{"Default", 0, 100, 90}, {"0-Block", 1, 100, 30},      {"attention", 2, 105, 10},
+                  {"1-Block", 1, 140, 40}, {"feed_forward", 2, 140, 40}, {"Gradients", 0, 200, 90},
+                  {"Default", 1, 200, 90}, {"1-Block", 2, 200, 50},      {"0-Block", 2, 250, 40}};
+    char text[4096];
+    int n =
+        snprintf(text, sizeof text,
+                 "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"tid\":0,\"args\":{\"name\":\"Scope Layer\"}}");
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      ",{\"ph\":\"X\",\"name\":\"%s\",\"pid\":3,\"tid\":%d,\"ts\":\"%d\",\"dur\":%d,\"args\":{}}",
+                      scopes[i].name, scopes[i].depth, scopes[i].start, scopes[i].duration);
+    snprintf(text + n, sizeof text - (size_t)n, "]");
+    one_rank r;
+    read_text(text, NULL, &r);
+    assert_string_equal(r.rank.layers.source, "scope_layer");
+    assert_int_equal(r.rank.layers.n, 2);
+    for (int i = 0; i < 2; i++) {
+        const ek_trace_layer *l = &r.rank.layers.layer[i];
+        assert_string_equal(l->name, i ? "1-Block" : "0-Block");
+        assert_int_equal(l->index, i);
+        assert_true(l->forward.n == 1 && l->forward.wall_mean == (i ? 40000 : 30000));
+        assert_true(l->backward.n == 1 && l->backward.wall_mean == (i ? 50000 : 40000));
+    }
+    ek__pool_free(r.rank.pool);
+}
+
 static void a_trace_without_layers_has_none(void **state)
 {
     (void)state;
@@ -971,6 +1005,7 @@ int main(void)
         cmocka_unit_test(modules_are_found_without_names),
         cmocka_unit_test(names_choose_head_body_and_tail),
         cmocka_unit_test(ranges_of_the_user_come_first),
+        cmocka_unit_test(the_first_scope_holds_the_others),
         cmocka_unit_test(a_trace_without_layers_has_none),
         cmocka_unit_test(operators_in_a_row_are_no_layers),
         cmocka_unit_test(lists_of_modules_are_no_layers),
