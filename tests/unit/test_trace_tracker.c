@@ -324,6 +324,44 @@ static void tells_growth_and_what_is_held(void **state)
     ek_trace_run_clear(&run);
 }
 
+/* The dump begins in the middle of a step, so its tasks repeat from there; steps begin where the least is alive. */
+static void a_step_begins_where_the_least_is_alive(void **state)
+{
+    (void)state;
+    enum { STEPS = 5 };
+    dump.tick = dump.n_blocks = dump.n_tasks = 0;
+    block *weight = allocate(16, 0, 100, true), *kept = NULL, *grad = NULL;
+    int64_t begun[STEPS];
+    for (int s = -1; s < STEPS; s++) {
+        if (s >= 0) {
+            begun[s] = run_task("Forward%d", 0);
+            use(weight);
+            kept = allocate(128, 0, 1, false);
+            use(kept);
+            use(allocate(8, -1, 3, false)); /* stays */
+        }
+        run_task("Grad%d", 0);
+        if (s >= 0) {
+            use(weight);
+            grad = allocate(32, 0, 2, false);
+            use(grad);
+            release(kept);
+        }
+        run_task("Update%d", 0);
+        if (s >= 0)
+            release(grad);
+    }
+    write_dump(true);
+    const ek_trace_tracker *t = read_dump();
+    assert_int_equal(t->n_steps, STEPS);
+    for (int s = 0; s < STEPS; s++) {
+        assert_int_equal(t->step[s].tick, begun[s]);
+        assert_int_equal(t->step[s].live_bytes, (int64_t)(16 + 8 * s) << 20);
+    }
+    assert_true(t->grows && fabs(t->growth_bytes - (8 << 20)) < 1e-6);
+    ek_trace_run_clear(&run);
+}
+
 static void a_leak_is_named_when_it_is_much(void **state)
 {
     (void)state;
@@ -460,6 +498,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(says_of_random_dumps_what_a_replay_says),
         TEST(tells_growth_and_what_is_held),
+        TEST(a_step_begins_where_the_least_is_alive),
         TEST(a_leak_is_named_when_it_is_much),
         TEST(a_clean_loop_has_no_finding),
         TEST(layers_are_no_steps),
