@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/metrics.h"
 #include "lint/rules.h"
@@ -769,7 +770,7 @@ static void time_grows_with_the_findings_and_no_faster(void **state)
         fail_msg("%.3f s for 5000 findings, %.3f s for 40000", few, many);
 }
 
-/* The figures of a finding are those that `evenkeel memory` and `evenkeel metrics` print for the file. */
+/* The figures of a finding are those that `evenkeel memory`, `metrics` and `estimate` print for the file. */
 static void figures_are_those_of_the_other_commands(void **state)
 {
     (void)state;
@@ -779,7 +780,9 @@ static void figures_are_those_of_the_other_commands(void **state)
         "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *path = write_text("figures", EK_LINT_YAML, texts[i]);
-        ek_lint lint = lint_with(&path, 1, NULL);
+        ek_lint_options options = ek_lint_options_default();
+        options.device = ek_device_find("910B");
+        ek_lint lint = lint_with(&path, 1, &options);
         ek_job job;
         ek_memory memory;
         ek_error err;
@@ -796,6 +799,15 @@ static void figures_are_those_of_the_other_commands(void **state)
         assert_int_equal(ek_metrics_compute(&input, &metrics, &err), EK_OK);
         snprintf(wanted, sizeof wanted, "idle for %.0f %% of a step", 100 * metrics.bubble_share);
         assert_non_null(strstr(message_of(&lint, "pipeline-bubble"), wanted));
+        ek_step step;
+        assert_int_equal(ek_cost_step(&job, options.device, NULL, &step, &err), EK_OK);
+        const char *predicted =
+            strstr(message_of(&lint, "pipeline-bubble"), "; on Atlas 800T A2 the step is predicted");
+        double share = step.stage[step.slowest].seconds[EK_STEP_BUBBLE] / step.seconds;
+        snprintf(wanted, sizeof wanted, " as %.2f s, of which bubbles take %.0f %%", step.seconds, 100 * share);
+        assert_non_null(predicted);
+        assert_non_null(strstr(predicted, wanted));
+        ek_step_clear(&step);
         ek_memory_clear(&memory);
         ek_job_clear(&job);
         ek_lint_clear(&lint);
@@ -807,18 +819,21 @@ static void figures_are_those_of_the_other_commands(void **state)
 static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
-    const char *path[2];
+    const char *path[3];
     path[0] = write_text("m", EK_LINT_YAML,
                          MODEL "context: {save_graphs: True} # evenkeel: off save-graphs, nothing\n"
                                "optimizer: {type: Mine}\nparallel_config: {pipeline_stage: 8, micro_batch_num: 8}\n"
                                "recompute_config: {select_recompute: ['nothing']}\n");
     path[1] = write_text("s", EK_LINT_SHELL, "export MS_ALLOC_CONF=memory_tracker:True\n" ARGUMENTS);
+    path[2] = write_text("p", EK_LINT_PYTHON,
+                         "import mindspore as ms\nclass Net:\n    def construct(self, x):\n        for i in x:\n"
+                         "            if i:\n                print(i)\n            else:\n                pass\n");
     int n_told = 0, n_silent = 0;
     for (int n = 0; n < 100000; n++) {
         ek_lint lint;
         ek_error err = {0};
         allocations_left = n;
-        ek_status status = ek_lint_run(path, 2, NULL, NULL, &lint, &err);
+        ek_status status = ek_lint_run(path, 3, NULL, NULL, &lint, &err);
         bool reached = allocations_left <= 0 && allocations_left != n;
         allocations_left = -1;
         if (status == EK_OK) {

@@ -2,6 +2,7 @@
  * what all of them give together. */
 #include "input.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -658,6 +659,42 @@ static void the_linter_takes_what_its_rules_know_by_name(void **state)
     assert_int_equal(files.n, 0);
 }
 
+/* 4095 bytes are the longest path that there is. */
+static void the_linter_takes_paths_as_long_as_they_may_be(void **state)
+{
+    (void)state;
+    enum { LONGEST = 4095, FOLDER = 200 };
+    char path[LONGEST + 1], name[256];
+    ek_error err;
+    size_t n = (size_t)snprintf(path, sizeof path, "%s", at("long"));
+    assert_int_equal(mkdir(path, 0777), 0);
+    while (n + FOLDER + 1 < LONGEST - 20) {
+        path[n++] = '/';
+        memset(path + n, 'f', FOLDER);
+        n += FOLDER;
+        path[n] = '\0';
+        assert_int_equal(mkdir(path, 0777), 0);
+    }
+    int above = open(path, O_RDONLY | O_DIRECTORY);
+    assert_true(above >= 0);
+    for (size_t over = 0; over < 2; over++) {
+        size_t size = LONGEST - n - 1 + over;
+        assert_true(size < sizeof name);
+        memset(name, 'a', size);
+        snprintf(name + size - 3, 4, ".sh");
+        int file = openat(above, name, O_WRONLY | O_CREAT, 0666);
+        assert_true(file >= 0);
+        close(file);
+        ek_lint_files files = {0};
+        assert_int_equal(ek_lint_files_add(&files, path, NULL, &err), over ? EK_ERR_INPUT : EK_OK);
+        assert_int_equal(files.n, over ? 0 : 1);
+        assert_true(over || strlen(files.path[0]) == LONGEST);
+        ek_lint_files_clear(&files);
+        assert_int_equal(unlinkat(above, name, 0), 0);
+    }
+    close(above);
+}
+
 /* ---- a job's layers ---- */
 
 static void times_of_layers_are_modelled_then_measured_then_given(void **state)
@@ -733,6 +770,7 @@ int main(void)
         cmocka_unit_test(a_measured_run_is_read_as_what_it_is),
         cmocka_unit_test(the_graph_of_a_folder_is_that_of_the_last_pass),
         cmocka_unit_test(the_linter_takes_what_its_rules_know_by_name),
+        cmocka_unit_test(the_linter_takes_paths_as_long_as_they_may_be),
         cmocka_unit_test(times_of_layers_are_modelled_then_measured_then_given),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
