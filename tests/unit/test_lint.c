@@ -777,7 +777,9 @@ static void figures_are_those_of_the_other_commands(void **state)
     static const char *const texts[] = {
         MODEL "parallel_config: {model_parallel: 8, pipeline_stage: 4, micro_batch_num: 8, use_seq_parallel: False}\n",
         MODEL
-        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n"};
+        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n",
+        MODEL
+        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 8, use_seq_parallel: False}\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *path = write_text("figures", EK_LINT_YAML, texts[i]);
         ek_lint_options options = ek_lint_options_default();

@@ -62,6 +62,7 @@ static void settings_are_those_that_programs_see(void **state)
         /* nor by values of its own, which who starts it or the next edit changes */
         {"N=0\nif [ $N = 1 ]; then\nexport A=1\nelse\nexport A=2\nfi\nexport B=2\n", "N=0! A=1? A=2? B=2"},
         {"export N=${N:-1}\nif [ $N = 1 ]; then export A=1; elif a; then export A=2; fi\n", "N=1- A=1? A=2?"},
+        {"if a; then env A=1 python x; declare -x B=2; fi\nenv C=3 python x\n", "A=1?1 B=2? C=31"},
         {"case $x in\n1) export A=1;;\nesac\nexport B=2\n", "A=1? B=2"},
         {"for i in 1 2; do export A=1; done\n", "A=1"},
         {"[ -z \"$A\" ] && export A=1\nexport B=2\n", "A=1? B=2"},
