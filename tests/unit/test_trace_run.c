@@ -468,6 +468,29 @@ static void any_allocation_of_tables_alone_may_fail(void **state)
     fail_each(below("tables"), &options, 300);
 }
 
+/* Ranks and stages out of the vendor's table; those of a stage compute differently. */
+static void any_allocation_of_a_cluster_table_may_fail(void **state)
+{
+    (void)state;
+    const ek_trace_options options = {.n_threads = 1};
+    const char *path = below("cluster_step_trace_time.csv");
+    ek_trace_run run;
+    ek_error err;
+    put_file(path, "Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
+                   "Communication(Not Overlapped and Exclude Receive),Preparing\n"
+                   "5,rank,0,10,1,2,3,4,5,0,1,7\n6,rank,0,12,1,2,3,4,5,0,1,7\n5,rank,1,21,1,2,3,4,5,0,1,7\n"
+                   "5,rank,8,40,1,2,3,4,5,0,1,7\n5,rank,9,48,1,2,3,4,5,0,1,7\n"
+                   "5,stage,\"(8, 9)\",48,1,2,3,4,5,0,1,7\n5,stage,\"(0, 1)\",21,1,2,3,4,5,0,1,7\n");
+    assert_int_equal(ek_trace_run_read(&path, 1, &options, NULL, &run, &err), EK_OK);
+    assert_int_equal(run.n_ranks, 4);
+    bool found = false;
+    for (int i = 0; i < run.n_findings; i++)
+        found |= strcmp(run.finding[i].id, "compute-gap") == 0;
+    assert_true(found);
+    ek_trace_run_clear(&run);
+    fail_each(path, &options, 20);
+}
+
 static void any_allocation_of_a_kineto_run_may_fail(void **state)
 {
     (void)state;
@@ -488,6 +511,7 @@ int main(void)
         cmocka_unit_test(any_allocation_of_an_ascend_run_may_fail),
         cmocka_unit_test(any_allocation_of_tables_alone_may_fail),
         cmocka_unit_test(any_allocation_of_halves_may_fail),
+        cmocka_unit_test(any_allocation_of_a_cluster_table_may_fail),
         cmocka_unit_test(any_allocation_of_a_kineto_run_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
