@@ -714,6 +714,9 @@ static void times_per_batch_are_read_sideways_and_upright(void **state)
         assert_close_to(d->per_pipeline_ms, .5, 0);
         assert_true(isnan(d->per_push_queue_ms));
     }
+    /* What is told twice counts as it was told first. */
+    assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,3\nper_batch_time,9\n"), EK_OK);
+    assert_close_to(d->per_batch_ms, 3, 0);
     assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,soon\n"), EK_OK);
     assert_true(isnan(d->per_batch_ms));
     assert_non_null(r.source.problem);
