@@ -5,8 +5,10 @@
 
 #include <math.h>
 
+#include "base/random.h"
 #include "trace/compare/dixon.h"
 #include "trace/events/device.h"
+#include "trace/events/outliers.h"
 #include "trace/rank.h"
 
 /* ---- traces made by hand ---- */
@@ -719,6 +721,43 @@ static void launches_are_found_by_correlation(void **state)
         }
 }
 
+/* Of many, in any order, those stay that lost the most; of equal ones the earlier, then by name. */
+static void the_worst_executions_are_kept(void **state)
+{
+    (void)state;
+    enum { N = 8 * EK_TRACE_MAX_NAMES };
+    static ek_trace_outlier all[N];
+    static char names[N][8];
+    for (int seed = 1; seed <= 20; seed++) {
+        ek__outliers outliers = {0};
+        ek_trace_operators ops = {0};
+        ek__random random = ek__random_seed((uint64_t)seed);
+        ek__pool *pool = ek__pool_new();
+        int n = seed == 1 ? EK_TRACE_MAX_NAMES - 1 : N; /* or all that there are */
+        for (int i = 0; i < n; i++) {
+            snprintf(names[i], sizeof names[i], "op%d", i);
+            all[i] = (ek_trace_outlier){.name = names[i],
+                                        .expected = (int64_t)(1000 * ek__random_unit(&random)),
+                                        .start = (int64_t)(3 * ek__random_unit(&random))};
+            all[i].duration = all[i].expected + (int64_t)(200 * ek__random_unit(&random));
+            ek__outliers_add(&outliers, &all[i]);
+        }
+        assert_int_equal(ek__outliers_keep(&outliers, pool, &ops, NULL), EK_OK);
+        assert_int_equal(ops.n_outliers, n < EK_TRACE_MAX_NAMES ? n : EK_TRACE_MAX_NAMES);
+        for (int i = 0; i < n; i++) {
+            int rank = 0; /* how many are worse */
+            for (int k = 0; k < n; k++) {
+                int64_t more = all[k].duration - all[k].expected - all[i].duration + all[i].expected;
+                int64_t before = all[i].start - all[k].start;
+                rank += more > 0 || (more == 0 && (before > 0 || (before == 0 && strcmp(names[k], names[i]) < 0)));
+            }
+            if (rank < ops.n_outliers)
+                assert_string_equal(ops.outlier[rank].name, names[i]);
+        }
+        ek__pool_free(pool);
+    }
+}
+
 /* ---- operators, collectives, recomputation ---- */
 
 static void operators_are_summed_by_kind(void **state)
@@ -1218,6 +1257,7 @@ int main(void)
         cmocka_unit_test(the_host_is_blamed_for_what_it_did),
         cmocka_unit_test(data_loading_counts_where_the_device_was_idle),
         cmocka_unit_test(launches_are_found_by_correlation),
+        cmocka_unit_test(the_worst_executions_are_kept),
         cmocka_unit_test(operators_are_summed_by_kind),
         cmocka_unit_test(families_end_at_a_kernels_parameters),
         cmocka_unit_test(collectives_are_ranked_by_what_they_cost),
