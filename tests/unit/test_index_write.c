@@ -20,6 +20,7 @@
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_index.h"
 #include "index/checks.h"
+#include "index/opened.h"
 #include "index/write.h"
 
 /* ---- allocations that fail ---- */
@@ -1287,6 +1288,41 @@ static void without_memory_no_file_stays(void **state)
     clear_text(&t);
 }
 
+/* Each allocation of opening fails once: that is told, and leaves nothing open. */
+static void an_index_is_opened_whole_or_not(void **state)
+{
+    (void)state;
+    const form f = {.n_events = 300, .object = true, .halves = true};
+    text t = {0};
+    ek__index_written written;
+    ek_error err;
+    ek_status status = EK_ERR_MEMORY;
+    int n_told = 0;
+    make_trace(&t, &f, 3);
+    write_compressed("t.json.gz", t.at, t.size, "wb");
+    assert_int_equal(index_file("t.json.gz", 1, EK__INDEX_BOUND, &written, &err), EK_OK);
+    for (long i = 0; status != EK_OK; i++) {
+        ek__index_opened out = {.fd = -7};
+        allocations = 0;
+        failing = i;
+        status = ek__index_file_open(path_of("out.index"), &out, &err);
+        failing = -1;
+        if (status == EK_OK) {
+            assert_true(allocations <= i); /* none has failed */
+            assert_true(out.fd >= 0 && out.n_rows > 0 && out.check && out.n_shown > 0);
+            ek__index_file_close(&out);
+        } else {
+            assert_int_equal(status, EK_ERR_MEMORY);
+            assert_int_equal(out.fd, -7);
+            n_told++;
+        }
+    }
+    assert_true(n_told >= 10);
+    unlink(path_of("out.index"));
+    unlink(path_of("t.json.gz"));
+    clear_text(&t);
+}
+
 static void on_a_full_disk_no_file_stays(void **state)
 {
     (void)state;
@@ -1407,6 +1443,7 @@ int main(void)
         cmocka_unit_test(real_traces_keep_what_the_format_promises),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(without_memory_no_file_stays),
+        cmocka_unit_test(an_index_is_opened_whole_or_not),
         cmocka_unit_test(on_a_full_disk_no_file_stays),
         cmocka_unit_test(an_interrupt_leaves_no_file),
         cmocka_unit_test(every_bit_is_in_a_check),
