@@ -2,6 +2,8 @@
  * what all of them give together. */
 #include "input.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -16,6 +18,43 @@
 #include "evenkeel/prediction.h"
 #include "evenkeel/run.h"
 #include "evenkeel/run_files.h"
+
+/* ---- memory that runs out ---- */
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+typedef int choose_entry(const struct dirent *entry);
+typedef int compare_entries(const struct dirent **a, const struct dirent **b);
+int __real_scandir64(const char *path, struct dirent ***out, choose_entry *choose, compare_entries *compare);
+int __wrap_scandir64(const char *path, struct dirent ***out, choose_entry *choose, compare_entries *compare);
+
+static int left = -1; /* allocations until one fails; negative: none does */
+
+static bool fails(void)
+{
+    errno = left == 0 ? ENOMEM : errno;
+    return left >= 0 && left-- == 0;
+}
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_ek__alloc(count, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+/* With 64 bits of file offsets this is what scandir is called. */
+int __wrap_scandir64(const char *path, struct dirent ***out, choose_entry *choose, compare_entries *compare)
+{
+    return fails() ? -1 : __real_scandir64(path, out, choose, compare);
+}
+
+/* ---- files ---- */
 
 static char root[] = "/tmp/evenkeel-run-XXXXXX";
 
@@ -233,6 +272,46 @@ static void what_is_nothing_of_a_run_is_refused(void **state)
         assert_int_equal(files.n, 0);
         ek_run_files_clear(&files);
     }
+}
+
+/* Each allocation of a search fails once. */
+static void a_search_finds_all_or_says_that_memory_is_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        ek_run_kind kind;
+    } found[] = {{"all/a.yaml", EK_RUN_CONFIG},
+                 {"all/deep/b.log", EK_RUN_LOG},
+                 {"all/deep/er/c.ir", EK_RUN_IR},
+                 {"all", EK_RUN_TRACE},
+                 {"all", EK_RUN_DRY_RUN}};
+    enum { N = sizeof found / sizeof *found };
+    put_text("all/a.yaml", settings);
+    put_text("all/deep/b.log", steps);
+    put_text("all/deep/er/c.ir", graph);
+    put_text("all/trace_view.json", trace);
+    put_text("all/stage0_0/mindformer.log", peaks);
+    int n_told = 0;
+    for (bool failed = true; failed; n_told += failed) {
+        ek_run_files files = {0};
+        ek_error err = {.message = ""};
+        left = n_told;
+        ek_status status = ek_run_files_add(&files, at("all"), EK_RUN_UNKNOWN, NULL, &err);
+        failed = left < 0;
+        left = -1;
+        assert_int_equal(status, failed ? EK_ERR_MEMORY : EK_OK);
+        if (failed)
+            assert_string_equal(err.message, "out of memory");
+        assert_true(failed || files.n == N);
+        for (int i = 0; i < files.n && !failed; i++) {
+            assert_string_equal(files.file[i].path, at(found[i].file));
+            assert_int_equal(files.file[i].kind, found[i].kind);
+            assert_true(files.file[i].found);
+        }
+        ek_run_files_clear(&files);
+    }
+    assert_int_equal(n_told, 4 + 1 + N); /* folders, the list, its paths */
 }
 
 static void databases_alone_are_noted(void **state)
@@ -755,6 +834,7 @@ int main(void)
         cmocka_unit_test(a_folder_gives_each_kind_once_by_name),
         cmocka_unit_test(what_is_named_is_taken_as_it_is_said),
         cmocka_unit_test(what_is_nothing_of_a_run_is_refused),
+        cmocka_unit_test(a_search_finds_all_or_says_that_memory_is_out),
         cmocka_unit_test(databases_alone_are_noted),
         cmocka_unit_test(the_shipped_run_is_what_its_readers_give),
         cmocka_unit_test(files_that_are_taken_are_told),
