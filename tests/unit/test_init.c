@@ -243,6 +243,33 @@ static void the_newest_form_says_the_pipeline_too(void **state)
     }
 }
 
+/* What a switch says is checked even where nothing follows from it. */
+static void a_switch_is_true_or_false_also_where_it_is_not_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value;
+    } cases[] = {{"vpp_less_memory", "perhaps"}, {"enable_simulation", "2"}, {"use_backward_time", "[true]"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512], line[128], said[256];
+        ek__config_tree *doc;
+        ek_dryrun_run run = {0};
+        ek_error err = {0};
+        snprintf(line, sizeof line, "  %s: %s\n", cases[i].key, cases[i].value);
+        snprintf(text, sizeof text, pipeline_only, line);
+        snprintf(said, sizeof said, "pipeline_config.%s is", cases[i].key);
+        assert_int_equal(ek__config_parse_buffer("run", text, strlen(text), &doc, &err), EK_OK);
+        const ek__in in = {doc, NULL, &err};
+        assert_int_equal(ek__dryrun_run_read(&in, ek__get(ek__config_root(doc), "pipeline_config"), &run),
+                         EK_ERR_INPUT);
+        assert_int_equal(err.line, 3);
+        if (strncmp(err.message, said, strlen(said)) != 0 ||
+            !strstr(err.message, "expected true or false; 0 and 1 will do too"))
+            fail_msg("%s", err.message);
+        ek__config_free(doc);
+    }
+}
+
 /* @return how many of a folder's training files were recognised; those that were not fail */
 static int check_training_files(const char *folder, const char *beginning)
 {
@@ -289,6 +316,7 @@ int main(void)
         cmocka_unit_test(measurements_keep_round_stage_and_place),
         cmocka_unit_test(missing_times_stay_nan_and_profiling_is_remembered),
         cmocka_unit_test(the_newest_form_says_the_pipeline_too),
+        cmocka_unit_test(a_switch_is_true_or_false_also_where_it_is_not_used),
         cmocka_unit_test(training_files_are_told_for_what_they_are),
         cmocka_unit_test(training_files_of_others_are_told_for_what_they_are),
         cmocka_unit_test(json_will_do_for_an_init_file),

@@ -827,6 +827,47 @@ static void every_branch_of_a_redistribution_counts_once(void **state)
     }
 }
 
+#define CUT_PRODUCT(number, of, cut)                                                                                   \
+    "%" number "(a) = MatMul(%" of ", %99) {in_strategy: (" cut ", (1, 1))}\n : (" X ", " X ") -> (" X ")\n"
+#define CUT_EXP(number, of, cut) "%" number "(a) = Exp(%" of ") {in_strategy: (" cut ")}\n : (" X ") -> (" X ")\n"
+
+/* An elementwise operator takes any cut; of two alike the later one changes, since it is the one that takes. */
+static void the_neighbour_that_takes_any_cut_is_told_to_change(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *advice;
+    } cases[] = {
+        {CUT_PRODUCT("1", "0", "(2, 1)") EXCHANGE("2", "1") CUT_EXP("3", "2", "(1, 1)"),
+         "cut operand 1 of Exp %3 (2, 1) in its in_strategy, as it comes"},
+        {CUT_EXP("1", "0", "(2, 1)") EXCHANGE("2", "1") CUT_PRODUCT("3", "2", "(1, 1)"),
+         "cut Exp %1 (1, 1) in its in_strategy, as the next operator takes it"},
+        {CUT_PRODUCT("1", "0", "(2, 1)") EXCHANGE("2", "1") CUT_PRODUCT("3", "2", "(1, 1)"),
+         "cut operand 1 of MatMul %3 (2, 1) in its in_strategy, as it comes"},
+        {CUT_EXP("1", "0", "(2, 1)") EXCHANGE("2", "1") CUT_EXP("3", "2", "(1, 1)"),
+         "cut operand 1 of Exp %3 (2, 1) in its in_strategy, as it comes"},
+        {TAKE("1", "0") EXCHANGE("2", "1") CUT_EXP("3", "2", "(1, 1)"),
+         "compare the strategies given to shard() of these two operators; equal cuts of this value make the "
+         "communication go away"},
+        {CUT_EXP("1", "0", "(2, 1)") EXCHANGE("2", "1") TAKE("3", "2"),
+         "compare the strategies given to shard() of these two operators; equal cuts of this value make the "
+         "communication go away"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_ir_report report;
+        ek_ir *ir;
+        int n = 0;
+        check_text(cases[i].text, &ir, &report);
+        for (int k = 0; k < report.n_findings; k++)
+            if (strcmp(report.finding[k].check, "redistribution") == 0) {
+                assert_string_equal(report.finding[k].advice, cases[i].advice);
+                n++;
+            }
+        assert_int_equal(n, 1);
+        drop(ir, &report);
+    }
+}
+
 /* ---- parts of graphs ---- */
 
 #define BACKWARD   " # Fullname with scope: (Gradients/Default/A-op1)\n"
@@ -936,6 +977,7 @@ int main(void)
         cmocka_unit_test(communication_is_known_by_every_name_it_has),
         cmocka_unit_test(only_what_sends_the_same_is_sent_again),
         cmocka_unit_test(every_branch_of_a_redistribution_counts_once),
+        cmocka_unit_test(the_neighbour_that_takes_any_cut_is_told_to_change),
         cmocka_unit_test(a_copy_without_its_original_stands_for_both),
         cmocka_unit_test(what_is_kept_counts_once_however_it_is_taken),
         cmocka_unit_test(a_long_chain_of_views_is_one_value),

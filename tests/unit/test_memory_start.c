@@ -134,6 +134,25 @@ static void a_rank_has_its_part_of_the_buffer(void **state)
     ek_job_clear(&job);
 }
 
+/* The table is asked for once where its stage has the head too, and once more where the head is alone. */
+static void a_tied_head_needs_the_table_where_it_has_none(void **state)
+{
+    (void)state;
+    const int64_t table = 1024 * 256, layer = 512 * 256 + 256 * 256 + 1024 * 256 + 256 * 512 + 2 * 256, norm = 256;
+    for (int tied = 0; tied < 2; tied++)
+        for (int p = 1; p <= 2; p++) {
+            ek_job job = megatron(p, 1);
+            job.model.tied = tied;
+            ek__persistent_bytes bytes;
+            int64_t other;
+            ek__start start = start_of(&job, p - 1, 0, &bytes, &other);
+            assert_int_equal(sum(&start, EK__START_WEIGHTS),
+                             2 * (3 * layer + norm + (p == 1 && !tied ? 2 : 1) * table));
+            ek__start_clear(&start);
+            ek_job_clear(&job);
+        }
+}
+
 static void reserved_is_no_less_than_allocated(void **state)
 {
     (void)state;
@@ -186,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phases_come_to_what_the_stage_holds),
         cmocka_unit_test(a_rank_has_its_part_of_the_buffer),
+        cmocka_unit_test(a_tied_head_needs_the_table_where_it_has_none),
         cmocka_unit_test(reserved_is_no_less_than_allocated),
         cmocka_unit_test(moments_fall_among_what_a_step_left),
     };
