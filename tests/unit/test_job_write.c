@@ -917,6 +917,51 @@ static void the_order_of_kinds_of_patterns_is_no_difference(void **state)
     ek_job_clear(&now);
 }
 
+/* Where a file counts layers chunk by chunk, counts of two stages mean nothing to four: all lists that stand in it are
+ * written anew, that of full recomputation first, be it of zeros. Words for all layers stay as they are. */
+static void lists_are_written_for_the_stages_that_there_are(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "model:\n  model_config:\n    type: LlamaConfig\n    seq_length: 256\n    hidden_size: 64\n"
+        "    num_layers: 8\n    offset: 0\n    num_heads: 4\n    vocab_size: 512\n    use_flash_attention: True\n"
+        "parallel_config:\n  data_parallel: 2\n  pipeline_stage: %d\n  micro_batch_num: 8\n"
+        "recompute_config:\n  recompute: %s\n  %s: %s\n";
+    static const struct {
+        const char *full, *key, *value, *full_then, *then;
+    } cases[] = {
+        {"False", "select_recompute", "True", "False", "True"},
+        {"False", "select_recompute", "[4, 4]", "[0, 0, 0, 0]", "[2, 2, 2, 2]"},
+        {"False", "select_comm_recompute", "True", "False", "True"},
+        {"False", "select_comm_recompute", "[4, 4]", "[0, 0, 0, 0]", "[2, 2, 2, 2]"},
+        {"False", "select_recompute", "{'ffn_norm\\.norm': True}", "False", "{'ffn_norm\\.norm': True}"},
+        {"False", "select_recompute", "{'ffn_norm\\.norm': [4, 4]}", "[0, 0, 0, 0]", "['ffn_norm\\.norm']"},
+        {"False", "select_comm_recompute", "['ffn_norm\\.norm']", "False", "['ffn_norm\\.norm']"},
+        {"False", "select_comm_recompute_exclude", "{'ffn_norm\\.norm': [4, 4]}", "[0, 0, 0, 0]",
+         "['ffn_norm\\.norm']"},
+        {"True", "select_recompute", "False", "True", "False"},
+        {"[4, 4]", "select_recompute", "False", "True", "False"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char before[1024], after[1024];
+        ek_job was, now;
+        char *out = NULL;
+        size_t size = 0;
+        ek_error err = {0};
+        snprintf(before, sizeof before, text, 2, cases[i].full, cases[i].key, cases[i].value);
+        snprintf(after, sizeof after, text, 4, cases[i].full_then, cases[i].key, cases[i].then);
+        read_and_ask("lists.yaml", before, &(asked){NOTHING}, &was, &now);
+        assert_true(respread(&now, 4, 1, now.schedule));
+        assert_int_equal(ek__job_follow(&was, &now, NULL), EK_OK);
+        if (ek_job_write_text(&was, &now, &out, &size, &err))
+            fail_msg("%s: %s: %s", cases[i].key, cases[i].value, err.message);
+        assert_string_equal(out, after);
+        free(out);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+}
+
 /* ---- refusals ---- */
 
 static const char script[] = "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1\n";
@@ -1074,6 +1119,7 @@ int main(void)
         cmocka_unit_test(a_shard_size_is_a_difference_where_it_does_something),
         cmocka_unit_test(only_these_bytes_change),
         cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
+        cmocka_unit_test(lists_are_written_for_the_stages_that_there_are),
         cmocka_unit_test(a_file_that_changed_is_refused),
         cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
         cmocka_unit_test(the_written_file_has_the_ending_of_its_kind),
