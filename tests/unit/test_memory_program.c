@@ -279,6 +279,43 @@ static void three_readers(void **state)
     ek__program_free(p);
 }
 
+/* w is the sum of u and v, which others have read before it: w's gradient goes to both, one of which may take its
+ * buffer. The other one is added to where it is, unless what is there is another's gradient too. */
+static void a_sum_of_two_that_others_read(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        ek__graph g = {0};
+        ek_job job = bare_job();
+        int x = ek__add_bytes(&g, "x", X, false), u = ek__add_bytes(&g, "u", A, false);
+        int v = ek__add_bytes(&g, "v", A, false), w = ek__add_bytes(&g, "w", A, false);
+        int read[2] = {ek__add_bytes(&g, "p", shared ? A : X, false), ek__add_bytes(&g, "q", X, false)};
+        int o = ek__add_bytes(&g, "o", X, false);
+        add_op(&g, "expand", EK__OP_ELEMENTWISE, x, -1, u, false);
+        add_op(&g, "expand", EK__OP_ELEMENTWISE, x, -1, v, false);
+        add_op(&g, "add", EK__OP_ELEMENTWISE, u, v, w, false);
+        if (shared) {
+            add_op(&g, "add", EK__OP_ELEMENTWISE, u, v, read[0], false);
+        } else {
+            add_op(&g, "shrink", EK__OP_ELEMENTWISE, u, -1, read[0], false);
+            add_op(&g, "shrink", EK__OP_ELEMENTWISE, v, -1, read[1], false);
+        }
+        ek__op *op = ek__add_op(&g, "join", EK__OP_ELEMENTWISE);
+        ek__op_in(&g, op, w);
+        for (int i = 0; i < 2 - shared; i++)
+            ek__op_in(&g, op, read[i]);
+        ek__op_out(&g, op, o);
+        g.input = x;
+        g.output = o;
+        ek__program *p = compile(&job, &g, NULL, false, false);
+        assert_int_equal(p->kept, 0);
+        /* Not shared: with o's gone and p's still there, those of w, v and u are 3 A, and the sums need no more.
+         * Shared: w's, the one of u and v, and a sum of both beside them. */
+        assert_part(p, EK_BACKWARD, shared ? 3 * A - X : 3 * A + X - X, 0);
+        ek__program_free(p);
+    }
+}
+
 static void in_place(void **state)
 {
     (void)state;
@@ -405,6 +442,8 @@ int main(void)
         {"a loss in place leaves the logits' gradient in the logits", a_loss_in_place, NULL, NULL, NULL},
         {"a residual sum hands its gradient on without a copy", a_tensor_read_twice, NULL, NULL, NULL},
         {"gradients of a tensor that three operators read are added one by one", three_readers, NULL, NULL, NULL},
+        {"a sum of two tensors that others read, too, is added to where their gradients are",
+         a_sum_of_two_that_others_read, NULL, NULL, NULL},
         {"an operator in place takes its input's storage", in_place, NULL, NULL, NULL},
         {"without a buffer a weight's gradient stays, for the first micro-batch only", a_weight_gradient_that_stays,
          NULL, NULL, NULL},
