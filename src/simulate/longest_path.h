@@ -7,7 +7,7 @@
 /** A path through the blocks, from one that waits for nothing to the last one of a stage. */
 typedef struct ek__path {
     double length;
-    int end;       /**< stage of its last block */
+    int end;       /**< stage of its last block; the first of those that end at once */
     double *count; /**< [n_slots] how often each slot is on it */
     /** [n_ways][n_slots] how often what communication adds to a slot is on it, as ek__delays has it. All NULL where
      *  nobody asks. */

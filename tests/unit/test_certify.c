@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "effort.h"
+#include "simulate/longest_path.h"
 
 enum { MOST_STAGES = 4, MOST_MICRO_BATCHES = 16, MOST_SLOTS = 36 };
 
@@ -565,10 +566,44 @@ static void longest_path_of_one_chunk_a_stage(void **state)
     assert_true(n_tight >= 0.95 * n_plain);
 }
 
+/* One micro-batch over two stages, by hand: forward 1 each, backward 2 each, so the second stage ends at 4, the first
+ * at
+ * 6. What follows decides where the path ends, and the first of stages that end at once is taken. */
+static void the_path_ends_with_the_first_stage_that_ends_last(void **state)
+{
+    (void)state;
+    static const double duration[] = {1, 1, 2, 2}; /* F of both stages, B of both */
+    static const struct {
+        double tail[2], length;
+        int end, blocks[4];
+    } cases[] = {
+        {{0, 1}, 6, 0, {1, 1, 1, 1}},
+        {{0, 2}, 6, 0, {1, 1, 1, 1}},
+        {{0, 3}, 7, 1, {1, 1, 0, 1}},
+        {{1, 3}, 7, 0, {1, 1, 1, 1}},
+    };
+    ek_order *order;
+    ek_error err = {0};
+    const ek_shape shape = {.n_stages = 2, .n_chunks = 1, .n_micro_batches = 1};
+    assert_int_equal(ek_order_new(ek_schedule_find("gpipe"), &shape, &order, &err), EK_OK);
+    assert_int_equal(ek__order_n_slots(order), 4);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double count[4];
+        ek__path path = {.count = count};
+        assert_true(ek__order_longest_path(order, duration, NULL, cases[i].tail, &path));
+        assert_true(path.length == cases[i].length);
+        assert_int_equal(path.end, cases[i].end);
+        for (int k = 0; k < 4; k++)
+            assert_int_equal((int)count[k], cases[i].blocks[k]);
+    }
+    ek_order_free(order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(longest_path_of_one_chunk_a_stage),
+        cmocka_unit_test(the_path_ends_with_the_first_stage_that_ends_last),
         cmocka_unit_test(no_bound_exceeds_the_best_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
