@@ -212,21 +212,25 @@ static void any_allocation_of_the_editor_may_fail(void **state)
     assert_true(fail_each(edit_train, "tests/data/small_train.yaml") > 20);
 }
 
-/* Balance a model that only an uneven split fits; `limit` 0: far too little memory. */
-static ek_status balance(const ek_order *order, double limit, ek_balance_result *out, ek_layers *layers)
+/* Balance a model that only an uneven split fits, with a head of so much time; `limit` 0: far too little memory. */
+static ek_status balance(const ek_order *order, const char *solver, double head, double limit, ek_balance_result *out,
+                         ek_layers *layers)
 {
     ek_balance_options options;
     ek_balance_options_init(&options);
     options.memory_limit_mb = limit > 0 ? limit : 1;
     options.time_limit = 5;
-    options.proof_limit = 0.2;
+    options.proof_limit = solver ? 0.01 : 0.2;
     options.n_threads = 1;
     options.n_steps = 20;
-    *layers = (ek_layers){.n_body = 1,
-                          .body = layers->body,
-                          .n_layers = layers->body->n_layers,
-                          .modelled = {true, [EK_RECOMPUTE_FULL] = true},
-                          .head = {.parameter_mb = 80, .modelled = {true}}};
+    options.solver = solver;
+    options.gap = solver ? 0 : options.gap;
+    *layers = (ek_layers){
+        .n_body = 1,
+        .body = layers->body,
+        .n_layers = layers->body->n_layers,
+        .modelled = {true, [EK_RECOMPUTE_FULL] = true},
+        .head = {.forward_time = head, .backward_time = {2 * head}, .parameter_mb = 80, .modelled = {true}}};
     return ek_balance(layers, order, &options, out, NULL);
 }
 
@@ -235,7 +239,14 @@ static ek_status balance(const ek_order *order, double limit, ek_balance_result 
 static void any_allocation_of_the_balancer_may_fail(void **state)
 {
     (void)state;
-    static const ek_shape shapes[] = {{3, 1, 6, 0}, {2, 2, 4, 0}};
+    static const struct {
+        const char *schedule, *solver;
+        ek_shape shape;
+        double head;
+    } cases[] = {{"1f1b", NULL, {3, 1, 6, 0}, 0},
+                 {"interleaved", NULL, {2, 2, 4, 0}, 0},
+                 {"gpipe", NULL, {3, 1, 6, 0}, 0.7},
+                 {"interleaved", "anneal", {2, 2, 4, 0}, 0.7}}; /* proved when the search is over */
     ek_layer body = {.n_layers = 12,
                      .forward_time = 1,
                      .backward_time = {2, 2, 2, 2, 3},
@@ -243,19 +254,19 @@ static void any_allocation_of_the_balancer_may_fail(void **state)
                      .parameter_mb = 20,
                      .activation_mb = {4, [EK_RECOMPUTE_FULL] = 1},
                      .modelled = {true, [EK_RECOMPUTE_FULL] = true}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_order *order;
         ek_balance_result result = {0};
         ek_layers layers = {.body = &body};
-        assert_int_equal(ek_order_new(ek_schedule_default(shapes[i].n_chunks, 0), &shapes[i], &order, NULL), EK_OK);
-        assert_int_equal(balance(order, 0, &result, &layers), EK_OK);
+        assert_int_equal(ek_order_new(ek_schedule_find(cases[i].schedule), &cases[i].shape, &order, NULL), EK_OK);
+        assert_int_equal(balance(order, cases[i].solver, cases[i].head, 0, &result, &layers), EK_OK);
         assert_int_equal(result.status, EK_BALANCE_INFEASIBLE);
         double limit = result.smallest_limit_mb + 1;
         ek_balance_result_clear(&result);
         int n_failed = 0;
         for (int n = 0;; n++) {
             left = n;
-            ek_status status = balance(order, limit, &result, &layers);
+            ek_status status = balance(order, cases[i].solver, cases[i].head, limit, &result, &layers);
             bool failed = left < 0;
             left = -1;
             n_failed += status == EK_ERR_MEMORY;
