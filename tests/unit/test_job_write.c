@@ -962,6 +962,127 @@ static void lists_are_written_for_the_stages_that_there_are(void **state)
     }
 }
 
+/* ---- settings in words ---- */
+
+static void to_nothing(ek_job *job)
+{
+    (void)job;
+}
+
+static void to_overlapped(ek_job *job)
+{
+    job->run.overlap_tensor = true;
+}
+
+static void to_overlapped_and_compiled(ek_job *job)
+{
+    job->run.overlap_tensor = true;
+    job->run.launch = EK_LAUNCH_COMPILED;
+}
+
+static void to_fused(ek_job *job)
+{
+    job->run.fused_optimizer = true;
+}
+
+static void to_the_device(ek_job *job)
+{
+    job->run.offload_optimizer = false;
+}
+
+static void to_graphs(ek_job *job)
+{
+    job->run.launch = EK_LAUNCH_GRAPH;
+}
+
+#define TITAN    "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\n"
+#define NO_KEY   "the framework has no key for it"
+#define RUN_OF_8 "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1"
+
+/* What a report says of a change, to the letter: values before what goes, the last of which stands after an "and". */
+static void settings_are_said_in_a_sentence(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+        asked now;
+        void (*change)(ek_job *job);
+        const char *says, *why;
+    } cases[] = {
+        {"s.sh",
+         RUN_OF_8 " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n",
+         {.full = 0, .distributed = -1, .sequence = -1},
+         to_nothing,
+         "(without --recompute-granularity, --recompute-method and --recompute-num-layers)",
+         NULL},
+        {"s.sh",
+         RUN_OF_8 " --recompute-granularity full --recompute-method uniform --use-distributed-optimizer\n",
+         {.full = 0, .distributed = 0, .sequence = -1},
+         to_nothing,
+         "(without --use-distributed-optimizer, --recompute-granularity and --recompute-method)",
+         NULL},
+        {"s.sh",
+         RUN_OF_8 " --recompute-granularity full --recompute-method uniform\n",
+         {.full = 0, .distributed = -1, .sequence = -1},
+         to_nothing,
+         "(without --recompute-granularity and --recompute-method)",
+         NULL},
+        {"s.sh",
+         RUN_OF_8 " --use-distributed-optimizer\n",
+         {.full = -1, .distributed = 0, .sequence = -1},
+         to_nothing,
+         "(without --use-distributed-optimizer)",
+         NULL},
+        {"s.sh",
+         RUN_OF_8 " --use-distributed-optimizer\n",
+         {.full = -1, .distributed = 0, .sequence = -1, .batch = 2},
+         to_nothing,
+         "--micro-batch-size 2 (without --use-distributed-optimizer)",
+         NULL},
+        {"s.toml", TITAN, {NOTHING}, to_nothing, "", NO_KEY},
+        {"s.toml", TITAN, {NOTHING}, to_overlapped, "", "the framework needs its compiler for that"},
+        {"s.toml",
+         TITAN "[compile]\nenable = true\n",
+         {NOTHING},
+         to_overlapped,
+         "parallelism.enable_async_tensor_parallel = true",
+         NULL},
+        {"s.toml",
+         TITAN,
+         {NOTHING},
+         to_overlapped_and_compiled,
+         "parallelism.enable_async_tensor_parallel = true",
+         NULL},
+        {"s.toml", TITAN, {NOTHING}, to_fused, "", NO_KEY},
+        {"s.toml",
+         TITAN "[optimizer]\nimplementation = \"foreach\"\n",
+         {NOTHING},
+         to_fused,
+         "optimizer.implementation = \"fused\"",
+         NULL},
+        {"s.toml",
+         TITAN "enable_cpu_offload = true\n",
+         {NOTHING},
+         to_the_device,
+         "training.enable_cpu_offload = false",
+         NULL},
+        {"s.toml", TITAN, {NOTHING}, to_graphs, "", "the framework hands no graphs over"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        const char *why = NULL;
+        ek_job was, now;
+        ek_error err = {0};
+        read_and_ask(cases[i].name, cases[i].text, &cases[i].now, &was, &now);
+        cases[i].change(&now);
+        assert_int_equal(ek__job_settings(&was, &now, text, sizeof text, &why, &err), EK_OK);
+        assert_string_equal(text, cases[i].says);
+        assert_string_equal(why ? why : "", cases[i].why ? cases[i].why : "");
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+}
+
 /* ---- refusals ---- */
 
 static const char script[] = "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1\n";
@@ -1120,6 +1241,7 @@ int main(void)
         cmocka_unit_test(only_these_bytes_change),
         cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
         cmocka_unit_test(lists_are_written_for_the_stages_that_there_are),
+        cmocka_unit_test(settings_are_said_in_a_sentence),
         cmocka_unit_test(a_file_that_changed_is_refused),
         cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
         cmocka_unit_test(the_written_file_has_the_ending_of_its_kind),
