@@ -3,13 +3,16 @@
  * that is; and damaged files are read or refused, never more. */
 #include "input.h"
 
+#include <limits.h>
 #include <math.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "evenkeel/emit.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/metrics.h"
+#include "job/job_internal.h"
 #include "no_memory.h"
 
 /* ---- memory that runs out ---- */
@@ -639,6 +642,31 @@ static const refusal refusals[] = {
     {"run " MODEL RUN REST "--num-experts 8 --moe-router-topk 3 --moe-router-num-groups 8 --moe-router-group-topk 2",
      "2 groups have 2 experts, fewer than the 3"},
     {"run " MODEL RUN REST "--num-experts 8 --moe-layer-freq '[1,0]*4'", "--moe-layer-freq is '[1,0]*4', expected"},
+    {"run " MODEL RUN REST "--num-experts 8 --moe-layer-freq 0",
+     "--moe-layer-freq is '0', expected a whole number from 1 to 4096"},
+    {"run " MODEL RUN REST "--transformer-impl slow",
+     "--transformer-impl is 'slow', expected one of transformer_engine, inference_optimized, local"},
+    {"run " MODEL RUN REST "--transformer-impl local --cross-entropy-loss-fusion --cross-entropy-fusion-impl slow",
+     "--cross-entropy-fusion-impl is 'slow', expected one of native, te"},
+    {"run " MODEL RUN REST "--position-embedding-type some",
+     "--position-embedding-type is 'some', expected one of learned_absolute, rope, mrope, relative, alibi, none, yarn"},
+    {"run " MODEL RUN REST "--normalization some", "--normalization is 'some', expected one of LayerNorm, RMSNorm"},
+    {"run " MODEL RUN REST "--attention-dropout 1.5", "--attention-dropout is '1.5', expected a number from 0 to 1"},
+    {"run " MODEL RUN REST "--hidden-dropout -0.5", "--hidden-dropout is '-0.5', expected a number from 0 to 1"},
+    {"run " MODEL RUN REST "--num-experts 8 --moe-expert-capacity-factor some",
+     "--moe-expert-capacity-factor is 'some', expected a number from -1 to 1e+06"},
+    {"run " MODEL RUN REST "--optimizer some", "--optimizer is 'some', expected one of adam, sgd, adamw, muon"},
+    {"run " MODEL RUN REST "--context-parallel-size 2 --cp-comm-type some",
+     "--cp-comm-type is 'some', expected one of p2p, all_gather, allgather, a2a, a2a+p2p"},
+    {"run " MODEL RUN REST "--context-parallel-size 2 --context-parallel-algo some",
+     "--context-parallel-algo is 'some', expected one of ulysses_cp_algo, megatron_cp_algo, hybrid_cp_algo, "
+     "adaptive_cp_algo, hybrid_adaptive_cp_algo"},
+    {"run " MODEL RUN REST "--recompute-granularity some",
+     "--recompute-granularity is 'some', expected one of full, selective"},
+    {"run " MODEL RUN REST "--recompute-granularity full --recompute-method some",
+     "--recompute-method is 'some', expected one of uniform, block"},
+    {"run " MODEL RUN REST "--recompute-granularity full --recompute-method uniform --recompute-num-layers 0",
+     "--recompute-num-layers is 0, expected at least 1 with --recompute-method uniform"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et|tL\"",
      "the layout places 2 layers, but --num-layers is 8"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et*4|t*4|L\"",
@@ -671,6 +699,79 @@ static void wrong_files_are_refused_with_a_place(void **state)
         if (status != EK_ERR_INPUT || !strstr(s.text, refusals[i].message))
             fail_msg("refusal %zu is '%s' (%d), expected '%s'", i, s.text, status, refusals[i].message);
     }
+}
+
+/* Whole numbers among the arguments, with what stands before those that are read only then. */
+static const struct {
+    const char *before, *argument;
+    int64_t least, most;
+} numbers[] = {
+    {"", "num-layers", 1, EK_MAX_LAYERS},
+    {"", "hidden-size", 1, EK__JOB_MAX_HIDDEN},
+    {"", "num-attention-heads", 1, EK__JOB_MAX_HEADS},
+    {"", "num-query-groups", 1, EK__JOB_MAX_HEADS},
+    {"", "kv-channels", 1, EK__JOB_MAX_HIDDEN},
+    {"", "ffn-hidden-size", 1, EK__JOB_MAX_WIDTH},
+    {"", "seq-length", 1, EK__JOB_MAX_SEQUENCE},
+    {"", "max-position-embeddings", 1, EK__JOB_MAX_SEQUENCE},
+    {"", "micro-batch-size", 1, EK__JOB_MAX_BATCH},
+    {"", "mtp-num-layers", 0, EK_MAX_LAYERS},
+    {"", "make-vocab-size-divisible-by", 1, 1 << 20},
+    {"", "vocab-size", 1, EK__JOB_MAX_WIDTH},
+    {"", "padded-vocab-size", 1, EK__JOB_MAX_WIDTH},
+    {"", "tensor-model-parallel-size", 1, EK_MAX_RANKS},
+    {"", "pipeline-model-parallel-size", 1, EK_MAX_STAGES},
+    {"", "context-parallel-size", 1, EK_MAX_RANKS},
+    {"", "expert-model-parallel-size", 1, EK_MAX_RANKS},
+    {"", "expert-tensor-parallel-size", 1, EK_MAX_RANKS},
+    {"", "data-parallel-size", 1, EK_MAX_RANKS},
+    {"", "global-batch-size", 1, INT_MAX},
+    {"", "microbatch-group-size-per-virtual-pipeline-stage", 1, EK_MAX_MICRO_BATCHES},
+    {"", "num-layers-per-virtual-pipeline-stage", 1, EK_MAX_LAYERS},
+    {"", "num-virtual-stages-per-pipeline-rank", 1, EK_MAX_CHUNKS},
+    {"", "decoder-first-pipeline-num-layers", 0, EK_MAX_LAYERS},
+    {"", "decoder-last-pipeline-num-layers", 0, EK_MAX_LAYERS},
+    {"", "num-experts", 1, EK__JOB_MAX_EXPERTS},
+    {"--multi-latent-attention", "q-lora-rank", 1, EK__JOB_MAX_HIDDEN},
+    {"--multi-latent-attention", "kv-lora-rank", 1, EK__JOB_MAX_HIDDEN},
+    {"--multi-latent-attention", "qk-head-dim", 1, EK__JOB_MAX_HIDDEN},
+    {"--multi-latent-attention", "qk-pos-emb-head-dim", 0, EK__JOB_MAX_HIDDEN},
+    {"--multi-latent-attention", "v-head-dim", 1, EK__JOB_MAX_HIDDEN},
+    {"--num-experts 8", "expert-interval", 1, EK_MAX_LAYERS},
+    {"--num-experts 8", "moe-router-topk", 1, EK__JOB_MAX_EXPERTS},
+    {"--num-experts 8", "moe-ffn-hidden-size", 1, EK__JOB_MAX_WIDTH},
+    {"--num-experts 8", "moe-shared-expert-intermediate-size", 1, EK__JOB_MAX_WIDTH},
+    {"--num-experts 8", "moe-router-num-groups", 1, EK__JOB_MAX_EXPERTS},
+    {"--num-experts 8", "moe-router-group-topk", 1, EK__JOB_MAX_EXPERTS},
+    {"--num-experts 8", "n-shared-experts", 0, EK__JOB_MAX_EXPERTS},
+    {"--num-experts 8", "first-k-dense-replace", 0, EK_MAX_LAYERS},
+    {"--use-distributed-optimizer", "num-distributed-optimizer-instances", 1, EK_MAX_RANKS},
+    {"--context-parallel-size 4 --context-parallel-algo hybrid_cp_algo", "ulysses-degree-in-cp", 1, EK_MAX_RANKS},
+    {"--recompute-granularity full --recompute-method block", "recompute-num-layers", 0, EK_MAX_LAYERS},
+    {"--checkpoint-activations", "checkpoint-num-layers", 1, EK_MAX_LAYERS},
+};
+
+/* Just outside the range at either end, and a word. */
+static void numbers_outside_their_range_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (int k = 0; k < 3; k++) {
+            char value[32], text[1024], message[256];
+            said s;
+            ek_job job;
+            if (k == 2)
+                snprintf(value, sizeof value, "two");
+            else
+                snprintf(value, sizeof value, "%lld", (long long)(k ? numbers[i].most + 1 : numbers[i].least - 1));
+            snprintf(text, sizeof text, "run " MODEL RUN REST "%s --%s %s\n", numbers[i].before, numbers[i].argument,
+                     value);
+            snprintf(message, sizeof message, "--%s is '%s', expected a whole number from %lld to %lld",
+                     numbers[i].argument, value, (long long)numbers[i].least, (long long)numbers[i].most);
+            ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+            if (status != EK_ERR_INPUT || !strstr(s.text, message))
+                fail_msg("--%s %s is '%s' (%d), expected '%s'", numbers[i].argument, value, s.text, status, message);
+        }
 }
 
 static const refusal warnings[] = {
@@ -1248,6 +1349,7 @@ int main(void)
         cmocka_unit_test(scripts_are_read_without_running),
         cmocka_unit_test(defaults_inside_each_other_end),
         cmocka_unit_test(wrong_files_are_refused_with_a_place),
+        cmocka_unit_test(numbers_outside_their_range_are_refused),
         cmocka_unit_test(doubtful_files_are_warned_of),
         cmocka_unit_test(qwen_script_has_the_published_shapes),
         cmocka_unit_test(moe_list_is_read),
