@@ -505,6 +505,21 @@ static void impossible_questions_are_refused(void **state)
     }
 }
 
+static void layers_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    ek_layer body = {.n_layers = 32, .parameter_mb = -1};
+    const ek_layers layers = {.n_body = 1, .body = &body, .n_layers = 32, .modelled = {true}};
+    ek_guide_options options = options_for(4, 32, 0);
+    options.layers = &layers;
+    ek_guide guide = {.n_errors = 77};
+    ek_error err = {0}, why = {0};
+    assert_int_equal(ek_layers_check(&layers, &why), EK_ERR_INPUT);
+    assert_int_equal(ek_guide_make(&options, &guide, &err), EK_ERR_INPUT);
+    assert_string_equal(err.message, why.message);
+    assert_int_equal(guide.n_errors, 77);
+}
+
 static void predicted_peaks_keep_the_limit_where_one_is_given(void **state)
 {
     (void)state;
@@ -585,6 +600,7 @@ int main(void)
         cmocka_unit_test(memory_made_by_the_equation_comes_back),
         cmocka_unit_test(jobs_that_cannot_be_measured_get_other_stages_and_a_reason),
         cmocka_unit_test(impossible_questions_are_refused),
+        cmocka_unit_test(layers_that_cannot_be_are_refused),
         cmocka_unit_test(predicted_peaks_keep_the_limit_where_one_is_given),
         cmocka_unit_test(errors_are_what_a_wrong_peak_does),
     };
