@@ -619,6 +619,39 @@ static void failed_compilations_show_where_they_stopped(void **state)
     ek_ir_free(ir);
 }
 
+/* What stands behind the last "/#" of a source line is a name only as one word; a name that is there stays. */
+static void names_of_a_failed_graph_are_single_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *source, *name;
+    } cases[] = {
+        {"", "# In file net.py(12)/    x = self.matmul(x)/#x", "x"},
+        {"", "# In file net.py(12)/    x = self.matmul(x)/#x  ", "x"},
+        {"", "# In file net.py(12)/    x = self.matmul(x)/#", ""},
+        {"", "# In file net.py(12)/    x = 'a/#b c'", ""},
+        {"", "# In file net.py(12)/    x = self.matmul(x)", ""},
+        {"", "# In file net.py(12)/    x = 'a/#b c'/#x", "x"},
+        {"#[CNode]3\n", "# In file net.py(12)/    x = self.matmul(x)/#x", "[CNode]3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        ek_ir *ir;
+        ek_error err = {0};
+        snprintf(text, sizeof text,
+                 "# 1.This file shows the graphs as far as evaluating them went before it failed.\n"
+                 "funcgraph fg_1(\n        %%para1 : Tensor(F16)[32, 64]    # x\n    ) {\n"
+                 "    %%1 = Neg(%%para1)    #(Tensor(F16)[32, 64]) #scope: Default\n%s      %s\n"
+                 "    Primitive::Return{prim_type=1}(%%1)    #(Undefined) #scope: Default\n}\n",
+                 cases[i].first, cases[i].source);
+        if (ek_ir_parse("text", text, strlen(text), NULL, &ir, &err))
+            fail_msg("%s: %s", text, err.message);
+        assert_true(ir->analyze_fail);
+        assert_string_equal(ek_ir_text(ir, ir->node[0].name), cases[i].name);
+        ek_ir_free(ir);
+    }
+}
+
 /* Lines that begin a node, counted without the reader. */
 static uint32_t count_starts(const char *text, size_t size)
 {
@@ -1110,6 +1143,7 @@ int main(void)
         cmocka_unit_test(many_damages_are_told_up_to_a_limit),
         cmocka_unit_test(one_graph_reads_alike_in_every_release),
         cmocka_unit_test(failed_compilations_show_where_they_stopped),
+        cmocka_unit_test(names_of_a_failed_graph_are_single_words),
         cmocka_unit_test(no_node_of_the_samples_is_lost),
         cmocka_unit_test(near_duplicates_give_the_same_graph),
         cmocka_unit_test(the_damaged_sample_is_told_in_detail),

@@ -502,6 +502,12 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {LLAMA PIPE "pipeline_parallel_schedule = \"2F2B\"\n",
          "7:30: parallelism.pipeline_parallel_schedule is '2F2B'"},
         {LLAMA PIPE "pipeline_parallel_layers_per_stage = 30\n", "7:38: pipeline_parallel_layers_per_stage is 30"},
+        {LLAMA PIPE "pipeline_parallel_first_stage_less_layers = 40\n",
+         "0:0: 32 layers, with 40 for the embedding and 1 for the output, leave nothing for part 0 of 4; give fewer "
+         "stages"},
+        {LLAMA PIPE "pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_last_stage_less_layers = 9\n",
+         "0:0: 32 layers, with 1 for the embedding and 9 for the output, leave nothing for part 7 of 8; give fewer "
+         "stages"},
         {LLAMA PIPE "module_fqns_per_model_part = [[\"layers.0\"]]\n",
          "7:30: parallelism.module_fqns_per_model_part makes 1 parts, expected a multiple of the 4 stages"},
         {LLAMA PIPE "pipeline_parallel_split_points = [\"layers.9\", \"layers.3\", \"layers.20\"]\n",
