@@ -220,6 +220,7 @@ GET(experts, j->model.n_experts)
 GET(shared_width, j->model.shared_intermediate)
 GET(latent, j->model.kv_lora_rank)
 GET(swiglu_fused, j->model.fused_swiglu)
+GET(gate_apart, j->model.gate_apart)
 GET(stores, j->states.weight)
 GET(optimizer, j->states.optimizer)
 GET(gathered, j->states.gathered)
@@ -348,6 +349,13 @@ static void keys_do_what_they_do_in_torchtitan(void **state)
         {LLAMA SHARD "[training]\ncompile = true\n", launch, EK_LAUNCH_COMPILED},
         {LLAMA SHARD "[compile]\nenable = true\n", loss_fused, 1},
         {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"model\"]\n", loss_fused, 0},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"model\"]\n", gate_apart, 1},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"model\"]\n", swiglu_fused, 1},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"model\"]\n", launch, EK_LAUNCH_COMPILED},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"loss\"]\n", loss_fused, 1},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"loss\"]\n", gate_apart, 0},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"loss\"]\n", swiglu_fused, 0},
+        {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"loss\"]\n", launch, EK_LAUNCH_EAGER},
         {LLAMA SHARD "[compile]\nenable = true\ncomponents = [\"loss\"]\n", launch, EK_LAUNCH_EAGER},
         {LLAMA SHARD "tensor_parallel_degree=8\nenable_async_tensor_parallel = true\n[compile]\nenable = true\n",
          overlap_tensor, 1},

@@ -962,6 +962,34 @@ static void lists_are_written_for_the_stages_that_there_are(void **state)
     }
 }
 
+/* What follows from degrees are the framework's rules anew; what a user or a calibration said of them stays. */
+static void rules_that_were_told_stay(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"loss_buffers=3"};
+    put("rules.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\ndata_parallel_shard_degree = 8\n");
+    for (int told = 0; told < 2; told++) {
+        ek_job_overrides overrides = ek_job_overrides_none();
+        overrides.rules = rules;
+        overrides.n_rules = told;
+        ek_job was, now;
+        ek_error err = {0};
+        if (ek_job_read(below("rules.toml"), &overrides, NULL, &was, &err))
+            fail_msg("%s", err.message);
+        was.rules.constant_mb = 700;
+        was.rules.activation_scale = 1.25;
+        was.rules.allocation = EK_ALLOCATION_WHOLE;
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        now.parallel.tensor = 2;
+        assert_int_equal(ek__job_follow(&was, &now, NULL), EK_OK);
+        assert_int_equal(now.rules.loss_buffers, told ? 3 : 4); /* of tensor parallel ranks */
+        assert_true(now.rules.constant_mb == 700 && now.rules.activation_scale == 1.25);
+        assert_int_equal(now.rules.allocation, EK_ALLOCATION_WHOLE);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+}
+
 /* ---- settings in words ---- */
 
 static void to_nothing(ek_job *job)
@@ -1241,6 +1269,7 @@ int main(void)
         cmocka_unit_test(only_these_bytes_change),
         cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
         cmocka_unit_test(lists_are_written_for_the_stages_that_there_are),
+        cmocka_unit_test(rules_that_were_told_stay),
         cmocka_unit_test(settings_are_said_in_a_sentence),
         cmocka_unit_test(a_file_that_changed_is_refused),
         cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
