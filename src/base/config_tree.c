@@ -302,8 +302,10 @@ static ek_status build(builder *b, const char *text, size_t size)
         }
         end = event.type == YAML_STREAM_END_EVENT;
         status = add_event(b, &event);
-        ek__watch_spent((double)(event.end_mark.index - before));
-        before = event.end_mark.index;
+        if (event.end_mark.index > before) { /* what is empty ends where it begins, which may be further up */
+            ek__watch_spent((double)(event.end_mark.index - before));
+            before = event.end_mark.index;
+        }
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&b->parser);
