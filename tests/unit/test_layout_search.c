@@ -939,6 +939,43 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     ek_job_clear(&base);
 }
 
+/* Three layers whose pass back becomes a second longer and two that keep as much as before: the two are as they were.
+ * Where no kind keeps less, the rule is none. */
+static void a_rule_for_all_layers_leaves_those_it_saves_nothing_of(void **state)
+{
+    (void)state;
+    ek_job job = {.parallel = {.pipeline = 2}};
+    ek__bound_figures out, f = {.job = &job,
+                                .n_kinds = 2,
+                                .body = 15,
+                                .body_backward = 10,
+                                .least = 3,
+                                .least_backward = 2,
+                                .alike_forward = 1,
+                                .alike_backward = 2,
+                                .alike = 3};
+    for (int i = 0; i < 2; i++) {
+        f.kind[i].n = 3 - i;
+        f.kind[i].forward = 1;
+        f.kind[i].backward = 2;
+        for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+            f.kind[i].kept[k] = i == 0 && k == EK_RECOMPUTE_FULL ? 10 : 100;
+            f.kind[i].again[k] = k == 0 ? 0 : i == 0 && k == EK_RECOMPUTE_FULL ? 1 : INFINITY;
+        }
+    }
+    const ek__rule_says full = {.all = EK_RECOMPUTE_FULL}, select = {.all = EK_RECOMPUTE_SELECT};
+    assert_true(ek__bound_under(&f, &full, &out));
+    assert_true(out.kind[0].backward == 3 && out.kind[1].backward == 2);
+    assert_true(out.kind[0].kept[0] == 10 && out.kind[1].kept[0] == 100);
+    assert_true(out.body == 15 + 3 && out.body_backward == 10 + 3);
+    assert_true(out.least == 3 && out.least_backward == 2); /* some layer takes no longer */
+    assert_true(out.alike_backward == 3 && out.alike == 4 && out.kept[0] == 10);
+    assert_true(out.backward_share == 2.0 / 3);
+    for (int k = 1; k < EK_N_RECOMPUTE; k++) /* it is the only way then */
+        assert_true(isinf(out.again[k]) && isinf(out.kind[0].again[k]) && out.kind[0].kept[k] == INT64_MAX);
+    assert_false(ek__bound_under(&f, &select, &out));
+}
+
 /* ---- plans near a solution in fractions ---- */
 
 /* Layers of cells are worth what they are away from where they should be, and stages what they have. */
@@ -1129,6 +1166,7 @@ int main(void)
         cmocka_unit_test(a_search_ends_when_its_time_is_over),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
+        cmocka_unit_test(a_rule_for_all_layers_leaves_those_it_saves_nothing_of),
         cmocka_unit_test(plans_near_a_solution_are_as_short_as_their_neighbours),
         cmocka_unit_test(long_pipelines_have_a_plan_at_once),
         cmocka_unit_test(sends_between_neighbours_leave_no_gap),
