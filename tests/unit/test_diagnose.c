@@ -736,6 +736,32 @@ static void every_failed_allocation_is_reported(void **state)
     only_one = false;
 }
 
+/* Each of the first allocations fails, then one of so many. The search does without some. */
+static void fail_once(const ek_run_input *input)
+{
+    const ek_diagnose_options options = {.least_share = 0.01, .seconds = 0.05, .n_threads = 1};
+    int n_told = 0, n_tried = 0;
+    one_failed = true;
+    for (int n = 0; one_failed; n += 1 + n / 100, n_tried++) {
+        ek_diagnosis d;
+        ek_error err = {0};
+        allocations_left = n;
+        only_one = true;
+        one_failed = false;
+        ek_status status = ek_diagnose(input, &options, &d, &err);
+        allocations_left = -1;
+        assert_true(status == EK_OK || (one_failed && status == EK_ERR_MEMORY));
+        if (status)
+            assert_string_equal(err.message, "out of memory");
+        else
+            ek_diagnosis_clear(&d);
+        n_told += status != EK_OK;
+    }
+    only_one = false;
+    print_message("# %d of %d are told\n", n_told, n_tried);
+    assert_true(n_told > 20);
+}
+
 static ek_trace_pass pass(double ms)
 {
     return (ek_trace_pass){.n = 8, .wall_median = 1e6 * ms, .busy_median = 1e6 * ms};
@@ -749,7 +775,6 @@ static void a_failed_allocation_of_a_measured_pipeline_is_told(void **state)
     made m;
     ek_trace_layer layer[8];
     const ek_run_input input = {.trace = &m.run};
-    const ek_diagnose_options options = {.least_share = 0.01, .seconds = 0.05, .n_threads = 1};
     make_run(&m, 2);
     m.run.topology.pipeline = 2;
     for (int i = 0; i < 8; i++)
@@ -767,24 +792,20 @@ static void a_failed_allocation_of_a_measured_pipeline_is_told(void **state)
     ek_diagnosis d = diagnose(&m);
     assert_non_null(find(&d, "load-balance"));
     ek_diagnosis_clear(&d);
-    int n = 0, n_told = 0;
-    for (one_failed = true; one_failed; n++) {
-        ek_error err = {0};
-        allocations_left = n;
-        only_one = true;
-        one_failed = false;
-        ek_status status = ek_diagnose(&input, &options, &d, &err);
-        allocations_left = -1;
-        assert_true(status == EK_OK || (one_failed && status == EK_ERR_MEMORY));
-        if (status)
-            assert_string_equal(err.message, "out of memory");
-        else
-            ek_diagnosis_clear(&d);
-        n_told += status != EK_OK;
-    }
-    only_one = false;
-    print_message("# %d of %d are told\n", n_told, n);
-    assert_true(n_told > 20);
+    fail_once(&input);
+}
+
+/* Of settings alone. */
+static void a_failed_allocation_of_a_prediction_is_told(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_error err = {0};
+    if (ek_job_read(source_path("tests/data/job/llama.yaml"), NULL, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    const ek_run_input input = {.job = &job, .device = ek_device_find("910B")};
+    fail_once(&input);
+    ek_job_clear(&job);
 }
 
 /* Of the predictions that plans are checked with; every so many, since a search makes thousands. */
@@ -852,6 +873,7 @@ int main(void)
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),
         cmocka_unit_test(a_failed_allocation_of_a_measured_pipeline_is_told),
+        cmocka_unit_test(a_failed_allocation_of_a_prediction_is_told),
         cmocka_unit_test(a_failed_allocation_of_a_search_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
