@@ -9,6 +9,8 @@
 #include "base/pool.h"
 #include "diagnose/replay.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/ir.h"
+#include "evenkeel/ir_check.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/trace.h"
@@ -543,6 +545,43 @@ static void settings_are_those_of_the_device(void **state)
     }
 }
 
+/* All gathers of the graph are redistributions, and so are those of the trace, that are not at its ends: 4 ms of each
+ * step at 20 and at 80 ms. */
+static void redistribution_costs_what_the_trace_shows_of_its_kind(void **state)
+{
+    (void)state;
+    ek_ir *ir;
+    ek_ir_report report;
+    ek_error err = {0};
+    if (ek_ir_read(source_path("tests/data/ir_check/redistribution.ir"), NULL, NULL, &ir, &err) ||
+        ek_ir_check(ir, NULL, &report, &err))
+        fail_msg("%s", err.message);
+    const ek_ir_report *reports[] = {&report};
+    made m;
+    make_run(&m, 1);
+    m.rank[0].producer = EK_PRODUCER_MINDSPORE;
+    for (int s = 0; s < N_STEPS; s++) {
+        add_collective(&m, 0, "hcom_allGather__7_0_1", s, 20, 6, 4);
+        add_collective(&m, 0, "hcom_allGather__7_1_1", s, 80, 4, 4);
+    }
+    const ek_run_input input = {.trace = &m.run, .ir = reports, .n_ir = 1};
+    ek_diagnosis d;
+    if (ek_diagnose(&input, NULL, &d, &err))
+        fail_msg("%s", err.message);
+    const ek_bottleneck *b = find(&d, "redistribution");
+    assert_non_null(b);
+    assert_string_equal(b->title, "Tensors are redistributed between operators: 8.00 ms of a step, 8.0 %.");
+    assert_close_to(b->cost_seconds, 0.008, 1e-12);
+    assert_close_to(b->gain_seconds, 0.008, 1e-12);
+    assert_true(b->n_evidence >= 3);
+    assert_non_null(strstr(b->evidence[b->n_evidence - 2].text, "the graph has 3 collectives of redistribution"));
+    assert_string_equal(b->evidence[b->n_evidence - 1].text,
+                        "Rank 0 (stage 0): 8.00 ms of a step in such collectives with nothing computed beside them");
+    ek_diagnosis_clear(&d);
+    ek_ir_report_clear(&report);
+    ek_ir_free(ir);
+}
+
 /* ---- replay ---- */
 
 /* Rank 0 works 60 ms, sends and works on to the end; rank 1 waits for it and then works as long. What rank 0 loses
@@ -872,6 +911,7 @@ int main(void)
         cmocka_unit_test(recomputation_costs_what_the_rank_with_most_of_it_does),
         cmocka_unit_test(nothing_costs_more_than_a_step_is_idle),
         cmocka_unit_test(settings_are_those_of_the_device),
+        cmocka_unit_test(redistribution_costs_what_the_trace_shows_of_its_kind),
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
         cmocka_unit_test(alike_collectives_of_a_step_are_told_apart),
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
