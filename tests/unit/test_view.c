@@ -11,6 +11,9 @@
 #include "assert_close.h"
 #include "base/json_stream.h"
 #include "base/random.h"
+#include "evenkeel/cost.h"
+#include "evenkeel/job.h"
+#include "evenkeel/memory.h"
 #include "evenkeel/ranking.h"
 #include "evenkeel/sweep.h"
 #include "evenkeel/uniform.h"
@@ -1034,6 +1037,60 @@ static void a_small_document_matches_its_golden_file(void **state)
     fixture_clear(&f);
 }
 
+/* A step by hand: the pipeline, what follows on each stage, and what it has once. Memory goes up by 10 MB in each block
+ * and stays 4 above. */
+typedef struct made_step {
+    ek_job job;
+    ek_step_tail tail[2];
+    ek_memory_moment moment[64];
+    int64_t whole[2];
+    ek_memory_course memory;
+    ek_step_run run;
+    ek_view_step step;
+} made_step;
+
+static ek_view_run make_step(made_step *m, const char *name, const ek_case *of, int repeats)
+{
+    const ek_timeline *t = of->timeline;
+    int n_stages = t->shape.n_stages;
+    size_t n = t->n_blocks / (size_t)n_stages;
+    double end = repeats * t->step_time;
+    assert_true(t->n_blocks <= sizeof m->moment / sizeof *m->moment);
+    *m = (made_step){.job = {.plan = *of->plan, .limit_mb = 4000}};
+    for (int s = 0; s < n_stages; s++) {
+        m->tail[s] = (ek_step_tail){end - 8 * (n_stages - 1 - s), end + 2, end + 4, end + 8, end + 8.5 + s};
+        m->whole[s] = (s + 1) * (INT64_C(1000) << 20);
+        for (size_t k = 0; k < n; k++)
+            m->moment[(size_t)s * n + k] = (ek_memory_moment){.peak = m->whole[s] + (int64_t)(4 * k + 10) * (1 << 20),
+                                                              .after = m->whole[s] + (int64_t)(4 * k + 4) * (1 << 20)};
+    }
+    m->memory = (ek_memory_course){n_stages, n, m->whole, m->moment};
+    m->run = (ek_step_run){*t, NULL, repeats, m->tail, end + 16};
+    m->step = (ek_view_step){&m->job, &m->run, &m->memory};
+    return (ek_view_run){.name = name, .step = &m->step};
+}
+
+static void a_step_goes_on_behind_its_pipeline(void **state)
+{
+    (void)state;
+    fixture f;
+    static made_step made[2];
+    fixture_init(&f, "steps", 4);
+    fixture_add(&f, "two stages", (ek_shape){2, 1, 3, 0}, 0, EK_RECOMPUTE_FULL);
+    fixture_add(&f, "one stage", (ek_shape){1, 1, 2, 0}, 0, EK_RECOMPUTE_NONE);
+    const ek_view_run runs[] = {make_step(&made[0], "two stages", &f.cases[0], 1),
+                                make_step(&made[1], "one stage", &f.cases[1], 2)};
+    const ek_view view = {.title = "steps", .n_runs = 2, .run = runs};
+    char *text = printed(&view, false);
+    json_t *root = parsed(text);
+    free(text);
+    for (size_t i = 0; i < 2; i++)
+        unfold(json_object_get(json_array_get(json_object_get(root, "runs"), i), "timeline"));
+    assert_golden_document("view_steps.json", root);
+    json_decref(root);
+    fixture_clear(&f);
+}
+
 /* All that a search can say of its answer: what else was tried, what was left free, and where stages differ. */
 static void an_answer_stands_among_what_was_tried(void **state)
 {
@@ -1087,6 +1144,7 @@ int main(void)
         {"lack of memory is reported, wherever it comes", lack_of_memory_is_reported, NULL, NULL, NULL},
         {"a full disk is reported", a_full_disk_is_reported, NULL, NULL, NULL},
         {"a small document matches its golden file", a_small_document_matches_its_golden_file, NULL, NULL, NULL},
+        {"a step goes on behind its pipeline", a_step_goes_on_behind_its_pipeline, NULL, NULL, NULL},
         {"an answer stands among what was tried", an_answer_stands_among_what_was_tried, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
