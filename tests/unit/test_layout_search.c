@@ -883,6 +883,47 @@ static void sends_between_neighbours_leave_no_gap(void **state)
     assert_true(2 * n_tried > n_jobs);
 }
 
+typedef struct judging {
+    ek_job *job;
+    const ek_device *device;
+    ek_cost_cache *cache;
+    int n, first[4]; /* asked; layers that are asked first */
+    double best;
+} judging;
+
+/* Nothing is recomputed, so that a plan is its layers. Those asked first are said to take a tenth longer. */
+static ek_status judge_step(void *user, const int *layers, double upper, double *step, bool *exact, ek_error *err)
+{
+    judging *j = user;
+    ek_step is;
+    memcpy(j->job->plan.layers, layers, (size_t)(j->job->plan.n_stages * j->job->plan.n_chunks) * sizeof *layers);
+    ek_status status = ek_cost_step(j->job, j->device, j->cache, &is, err);
+    if (status)
+        return status;
+    if (j->n++ == 0)
+        memcpy(j->first, layers, sizeof j->first);
+    double seconds = memcmp(layers, j->first, sizeof j->first) == 0 ? 1.1 * is.seconds : is.seconds;
+    *exact = true;
+    *step = seconds < upper ? seconds : INFINITY;
+    j->best = fmin(j->best, seconds);
+    ek_step_clear(&is);
+    return EK_OK;
+}
+
+/* The same of all splits into four chunks. */
+static double best_of_all(judging *j, int n_layers)
+{
+    for (int a = 1; a <= n_layers - 3; a++)
+        for (int b = 1; a + b <= n_layers - 2; b++)
+            for (int c = 1; a + b + c <= n_layers - 1; c++) {
+                const int layers[] = {a, b, c, n_layers - a - b - c};
+                bool exact;
+                double step;
+                assert_int_equal(judge_step(j, layers, INFINITY, &step, &exact, NULL), EK_OK);
+            }
+    return j->best;
+}
+
 /* 13 layers in 4 chunks: in fractions each stage has the same work, whole ones do not come out even. Without a limit
  * the bound of whole layers is the best split's step but for what hides of the gradients. */
 static void whole_layers_bound_closer_than_fractions(void **state)
@@ -926,6 +967,15 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     options = (ek__branch_options){.upper = mean, .n_nodes = 1000, .over = never};
     assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
     assert_true(few <= 1.000001 * mean && few > 0.999 * mean);
+    /* Where plans are judged the best of all is among them, though it is not the first, and none is left that could be
+     * shorter. */
+    judging judged = {.job = &job, .device = device, .cache = cache, .best = INFINITY};
+    const ek__whole_judge judge = {judge_step, &judged};
+    options = (ek__branch_options){.upper = 4 * mean, .n_nodes = 1000, .judge = &judge, .over = never};
+    assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
+    print_message("# %d judged, the best %.4f s, none below %.4f s\n", judged.n, judged.best, few);
+    assert_true(few <= judged.best * (1 + 1e-9) && few >= judged.best * (1 - 1e-6));
+    assert_true(judged.best == best_of_all(&judged, 13));
     /* A mix that is known says the same again, without one being looked for. */
     assert_non_null(mix);
     assert_int_equal(ek__mixes_add(mixes, mix, NULL), EK_OK);
