@@ -743,6 +743,8 @@ static void nothing_given_is_refused_and_what_is_missing_is_told(void **state)
     assert_close_to(d.step_seconds, 10, 1e-12);
     assert_string_equal(d.bottleneck[0].id, "data-loading");
     assert_close_to(d.bottleneck[0].gain_share, 0.05, 1e-12);
+    assert_string_equal(d.bottleneck[0].title, "The data loader takes 500.00 ms of a step.");
+    assert_string_equal(d.bottleneck[0].evidence[0].text, "median of 2 steps of the log: 500.00 ms in the data loader");
     assert_true(d.n_not_looked_at >= 6);
     ek_diagnosis_clear(&d);
 }

@@ -123,6 +123,48 @@ static void the_largest_saving_comes_first_and_what_cannot_be_last(void **state)
     ek_job_clear(&job);
 }
 
+/* Where a switch, other lists or another split make it fit, one of them does: of those with the least effort the one
+ * that saves least, since nothing tells steps. Without one several are taken, the last of which makes it fit. */
+static void cheap_measures_go_before_other_degrees(void **state)
+{
+    static const double shares[] = {0.97, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
+    int n_single = 0, n_several = 0;
+    ek_job job;
+    (void)state;
+    read_model(&job);
+    double today = largest_mb(&job);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        static ek_mitigation taken[EK_MAX_MEASURES];
+        const ek_mitigation *best = NULL;
+        ek_error err = {0};
+        int n;
+        job.limit_mb = shares[i] * today;
+        double missing = largest_mb(&job) - job.limit_mb;
+        list l = measures_of(&job, NULL);
+        for (int k = 0; k < l.n; k++) {
+            const ek_mitigation *m = &l.measure[k];
+            if (m->possible && m->effort <= 1 && m->fits && m->saved_mb > 0.1 * missing &&
+                (!best || m->effort < best->effort || (m->effort == best->effort && m->saved_mb < best->saved_mb)))
+                best = m;
+        }
+        if (ek_memory_measures_to_fit(&job, NULL, taken, &n, &err))
+            fail_msg("%s", err.message);
+        if (best) {
+            assert_int_equal(n, 1);
+            assert_string_equal(taken[0].name, best->name);
+            n_single++;
+            continue;
+        }
+        n_several += n > 1;
+        for (int k = 0; k < n; k++) {
+            assert_int_equal(taken[k].fits, k == n - 1);
+            assert_true(k > 0 || taken[k].effort <= 1);
+        }
+    }
+    assert_true(n_single >= 2 && n_several >= 2);
+    ek_job_clear(&job);
+}
+
 /* With a limit in between, the measure's count is the least that fits. */
 static void just_enough_is_just_enough(void **state)
 {
@@ -358,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(savings_are_those_of_a_job_changed_by_hand),
         cmocka_unit_test(the_largest_saving_comes_first_and_what_cannot_be_last),
+        cmocka_unit_test(cheap_measures_go_before_other_degrees),
         cmocka_unit_test(just_enough_is_just_enough),
         cmocka_unit_test(recomputation_survives_other_stages),
         cmocka_unit_test(steps_are_compared_where_a_device_is_given),
