@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "described.h"
 #include "evenkeel/ir.h"
+#include "figures/ir_figures.h"
 #include "figures/results.h"
 #include "report/ir_internal.h"
 #include "report/writers.h"
@@ -560,6 +561,29 @@ static void takers_are_those_that_name_a_node(void **state)
     clear(&m);
 }
 
+static void a_node_is_called_by_its_number_and_a_return_by_what_it_is(void **state)
+{
+    (void)state;
+    ek_ir *ir;
+    ek_error err = {0};
+    int n_returns = 0, n_numbered = 0;
+    if (ek_ir_read(source_path("tests/data/ir_check/redistribution.ir"), NULL, NULL, &ir, &err))
+        fail_msg("%s", err.message);
+    for (uint32_t i = 0; i < ir->n_nodes; i++) {
+        const ek_ir_node *node = &ir->node[i];
+        char number[16];
+        snprintf(number, sizeof number, "%%%u", (unsigned)node->number);
+        bool is_return = node->flags & EK_IR_RETURN;
+        assert_string_equal(ek__ir_node_label(ir, i).text, is_return ? "Return" : number);
+        assert_int_equal(strcmp(ek__ir_primitive(ir, i), "Return") == 0, is_return);
+        n_returns += is_return;
+        n_numbered += !is_return;
+    }
+    assert_true(n_returns == 1 && n_numbered > 20);
+    assert_string_equal(ek__ir_node_label(ir, EK_IR_NONE).text, "-");
+    ek_ir_free(ir);
+}
+
 /* ---- what is shown ---- */
 
 static void a_view_shows_its_layer_and_its_operators_only(void **state)
@@ -977,6 +1001,8 @@ int main(void)
         {"sums of layers are those of each layer", layer_sums_are_those_of_each_layer, NULL, NULL, NULL},
         {"groups of what is alike hold every entry once", groups_hold_every_entry_once, NULL, NULL, NULL},
         {"takers of a value are the nodes that name it", takers_are_those_that_name_a_node, NULL, NULL, NULL},
+        {"a node is called by its number, and a return by what it is",
+         a_node_is_called_by_its_number_and_a_return_by_what_it_is, NULL, NULL, NULL},
         {"an expression that takes too many steps is an error", an_expression_that_takes_too_many_steps_is_an_error,
          NULL, NULL, NULL},
         {"a view shows its layer and its operators only", a_view_shows_its_layer_and_its_operators_only, NULL, NULL,
