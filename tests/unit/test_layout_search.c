@@ -989,6 +989,56 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     ek_job_clear(&base);
 }
 
+/* Where memory is short, the bound of a mix has the time that the least recomputation takes: the less memory there is,
+ * the longer, and near to the best plan. */
+static void bounds_of_mixes_know_what_must_be_recomputed(void **state)
+{
+    static const double limits[] = {0, 4100, 3800, 3500};
+    (void)state;
+    const ek_device *device = ek_device_find("910B");
+    ek_job_overrides with = ek_job_overrides_none();
+    ek_job job;
+    with.n_layers = 8;
+    assert_int_equal(ek_job_read(source_path("examples/llama2_13b_2_pp2.yaml"), &with, NULL, &job, NULL), EK_OK);
+    ek_layout layout = ek_layout_of(&job);
+    for (int axis = 0; axis < EK_N_LAYOUT_AXES; axis++)
+        layout.value[axis] = 1;
+    layout.value[EK_AXIS_TENSOR] = 8;
+    layout.value[EK_AXIS_PIPELINE] = 2;
+    layout.n_micro_batches = 8;
+    double last = 0;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        ek__bound_figures figures;
+        ek__mixes *mixes;
+        ek__mix *mix = NULL;
+        ek_layout_plan plan;
+        ek_job one;
+        double bound;
+        job.limit_mb = limits[i];
+        layout.value[EK_AXIS_CHUNKS] = 1;
+        layout.schedule = ek_schedule_find("1f1b");
+        assert_int_equal(ek__layout_job_on(&job, device, &layout, &one, NULL), EK_OK);
+        ek_cost_cache *cache = ek_cost_cache_new(device);
+        assert_int_equal(ek__bound_figures_of(&one, device, cache, true, &figures, NULL), EK_OK);
+        layout.value[EK_AXIS_CHUNKS] = 2;
+        layout.schedule = ek_schedule_find("interleaved");
+        assert_int_equal(ek__mixes_new(layout.schedule, 2, 2, 8, &mixes, NULL), EK_OK);
+        assert_int_equal(ek__mixes_look(mixes, &figures, device, INFINITY, true, never, NULL, &mix, &bound, NULL),
+                         EK_OK);
+        assert_int_equal(ek_layout_balance(&job, device, &layout, &plan, NULL), EK_OK);
+        double step = plan.estimate.step.seconds;
+        print_message("# %g MB: %.4f s, none below %.4f s\n", limits[i], step, bound);
+        assert_true(bound > last && bound > 0.9 * step && bound <= step * (1 + 1e-9));
+        last = bound;
+        ek_layout_plan_clear(&plan);
+        ek__mix_free(mix);
+        ek__mixes_free(mixes);
+        ek_cost_cache_free(cache);
+        ek_job_clear(&one);
+    }
+    ek_job_clear(&job);
+}
+
 /* Three layers whose pass back becomes a second longer and two that keep as much as before: the two are as they were.
  * Where no kind keeps less, the rule is none. */
 static void a_rule_for_all_layers_leaves_those_it_saves_nothing_of(void **state)
@@ -1217,6 +1267,7 @@ int main(void)
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
         cmocka_unit_test(a_rule_for_all_layers_leaves_those_it_saves_nothing_of),
+        cmocka_unit_test(bounds_of_mixes_know_what_must_be_recomputed),
         cmocka_unit_test(plans_near_a_solution_are_as_short_as_their_neighbours),
         cmocka_unit_test(long_pipelines_have_a_plan_at_once),
         cmocka_unit_test(sends_between_neighbours_leave_no_gap),
