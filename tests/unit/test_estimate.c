@@ -13,6 +13,7 @@
 #include "evenkeel/train_log.h"
 #include "evenkeel/view.h"
 #include "figures/results.h"
+#include "golden_page.h"
 #include "no_memory.h"
 #include "report/estimate_internal.h"
 #include "report/writers.h"
@@ -444,8 +445,9 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
     assert_non_null(strstr(err.message, "'mine.log' has no step with a time"));
 }
 
-/* A rank with two steps of 1.6 s: 0.9 s computing, 0.5 s of communication exposed, of which 0.4 s wait for others. */
-static ek_against against_trace(const made *m, int64_t wait_ns)
+/* A rank with two steps of 1.6 s: so much computing, 0.9 s where nothing else is asked for, 0.5 s of communication
+ * exposed, of which 0.4 s wait for others. */
+static ek_against against_trace(const made *m, int64_t wait_ns, int computing_ms)
 {
     const int64_t ms = 1000000;
     ek_trace_step step[2] = {{.name = "1", .pipeline_wait = wait_ns}, {.name = "2", .pipeline_wait = wait_ns}};
@@ -456,7 +458,7 @@ static ek_against against_trace(const made *m, int64_t wait_ns)
         step[i].own.total = 1600 * ms;
     }
     ek_trace_rank rank = {.n_steps = 2, .step = step};
-    rank.mean.computing = 900 * ms;
+    rank.mean.computing = computing_ms * ms;
     rank.mean.communication_not_overlapped = 500 * ms;
     ek_trace_run run = {.n_ranks = 1, .rank = &rank};
     ek_against a;
@@ -471,7 +473,7 @@ static void parts_of_a_trace_are_held_against_sums_of_parts(void **state)
     (void)state;
     made m;
     make(&m);
-    ek_against a = against_trace(&m, 400000000);
+    ek_against a = against_trace(&m, 400000000, 900);
     assert_close_to(a.seconds, 1.6, 1e-12);
     assert_true(a.has_parts);
     assert_close_to(a.part[EK_AGAINST_COMPUTE], 0.9, 1e-12);
@@ -500,12 +502,28 @@ static void a_trace_without_pipeline_waits_has_none(void **state)
     (void)state;
     made m;
     make(&m);
-    ek_against a = against_trace(&m, EK_TRACE_UNKNOWN);
+    ek_against a = against_trace(&m, EK_TRACE_UNKNOWN, 900);
     assert_close_to(a.part[EK_AGAINST_EXPOSED], 0.5, 1e-12);
     assert_close_to(a.part[EK_AGAINST_PIPELINE], 0, 0);
     ek_trace_run nothing = {0};
     ek_error err = {0};
     assert_int_equal(ek_estimate_against_trace(&m.e, &nothing, &a, &err), EK_ERR_INPUT);
+}
+
+/* What is busy may fill the step; figures of which it would be more than that are of other steps. */
+static void parts_that_are_more_than_the_step_are_none(void **state)
+{
+    (void)state;
+    made m;
+    make(&m);
+    ek_against a = against_trace(&m, 400000000, 1100);
+    assert_true(a.has_parts);
+    assert_close_to(a.part[EK_AGAINST_COMPUTE], 1.1, 1e-12);
+    assert_close_to(a.part[EK_AGAINST_IDLE], 0, 1e-12);
+    a = against_trace(&m, 400000000, 1101);
+    assert_false(a.has_parts);
+    for (int i = 0; i < EK_N_AGAINST_PARTS; i++)
+        assert_true(isnan(a.part[i]));
 }
 
 /* ---- writers ---- */
@@ -633,7 +651,7 @@ static void bars_of_a_picture_are_as_long_as_the_step(void **state)
     (void)state;
     made m;
     make(&m);
-    ek_against a = against_trace(&m, 400000000);
+    ek_against a = against_trace(&m, 400000000, 900);
     const ek_estimate_report r = {.estimate = &m.e, .against = &a, .against_source = "profile"};
     char *text = text_of(&r, ek__estimate_write_svg);
     const char *first = strstr(text, "<g><title>stage 0"), *p = first;
@@ -659,7 +677,7 @@ static void text_and_picture_match_their_golden_files(void **state)
     (void)state;
     made m;
     make(&m);
-    ek_against a = against_trace(&m, 400000000);
+    ek_against a = against_trace(&m, 400000000, 900);
     ek_estimate_report r = {.estimate = &m.e};
     char *text = text_of(&r, ek__estimate_write_svg);
     assert_golden("estimate.svg", text);
@@ -693,7 +711,7 @@ static void names_of_any_bytes_stay_text(void **state)
     m.device.certain = false;
     m.e.limit_of_device = true;
     conclude(&m);
-    ek_against a = against_trace(&m, 0);
+    ek_against a = against_trace(&m, 0, 900);
     const ek_estimate_report r = {.estimate = &m.e, .against = &a, .against_source = name};
     char *text = text_of(&r, ek__estimate_write_svg);
     assert_null(strstr(text, "<b>"));
@@ -706,6 +724,27 @@ static void names_of_any_bytes_stay_text(void **state)
     text = text_of(&r, ek__estimate_write_json);
     check_described(ek__result_estimate.fields, text, true);
     free(text);
+}
+
+static void json_table_and_page_match_their_golden_files(void **state)
+{
+    (void)state;
+    made m;
+    make(&m);
+    ek_against a = against_trace(&m, 400000000, 900);
+    ek_error remark = {.status = EK_ERR_INPUT, .message = "a key is ignored"};
+    const ek_estimate_report r = {
+        .estimate = &m.e, .against = &a, .against_source = "trace.json", .n_warnings = 1, .warning = &remark};
+    static const struct {
+        const char *golden;
+        writer write;
+    } forms[] = {{"estimate.json", ek__estimate_write_json}, {"estimate.csv", ek__estimate_write_csv}};
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+        char *text = text_of(&r, forms[k].write);
+        assert_golden(forms[k].golden, text);
+        free(text);
+    }
+    assert_golden_page("estimate_page.json", &(ek_view_run){.name = "estimate", .estimate = &r});
 }
 
 static void a_full_disk_is_said_so(void **state)
@@ -731,7 +770,7 @@ static void bars_of_the_page_add_up_to_the_step(void **state)
     (void)state;
     made m;
     make(&m);
-    ek_against a = against_trace(&m, 400000000);
+    ek_against a = against_trace(&m, 400000000, 900);
     const ek_estimate_report r = {.estimate = &m.e, .against = &a, .against_source = "profile"};
     const ek_view_run run = {.name = "small", .estimate = &r};
     const ek_view view = {.title = "t", .n_runs = 1, .run = &run};
@@ -781,12 +820,15 @@ int main(void)
         {"a log gives the median behind its warm-up", a_log_gives_the_median_behind_its_warm_up, NULL, NULL, NULL},
         {"parts of a trace are held against sums of parts", parts_of_a_trace_are_held_against_sums_of_parts, NULL, NULL,
          NULL},
+        {"parts that are more than the step are none", parts_that_are_more_than_the_step_are_none, NULL, NULL, NULL},
         {"a trace without pipeline waits has none", a_trace_without_pipeline_waits_has_none, NULL, NULL, NULL},
         {"JSON has the fields that others rely on", json_has_the_fields_that_others_rely_on, NULL, NULL, NULL},
         {"CSV has a row for every stage and part", csv_has_a_row_for_every_stage_and_part, NULL, NULL, NULL},
         {"bars of a picture are as long as the step", bars_of_a_picture_are_as_long_as_the_step, NULL, NULL, NULL},
         {"text and picture match their golden files", text_and_picture_match_their_golden_files, NULL, NULL, NULL},
         {"names of any bytes stay text", names_of_any_bytes_stay_text, NULL, NULL, NULL},
+        {"JSON, table and page match their golden files", json_table_and_page_match_their_golden_files, NULL, NULL,
+         NULL},
         {"a full disk is said so", a_full_disk_is_said_so, NULL, NULL, NULL},
         {"bars of the page add up to the step", bars_of_the_page_add_up_to_the_step, NULL, NULL, NULL},
     };
