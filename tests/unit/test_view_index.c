@@ -8,6 +8,7 @@
 
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view.h"
+#include "index/format.h"
 #include "index/index.h"
 #include "index_model.h"
 #include "view/view.h"
@@ -233,6 +234,31 @@ static void odd_arguments_are_kept(void **state)
     forget(index);
 }
 
+/* Each event begins while all before it run, and ends behind them. */
+static void events_that_are_too_deep_are_counted(void **state)
+{
+    (void)state;
+    enum { EVENTS = EK__INDEX_MAX_DEPTH + 3 };
+    char *text = NULL;
+    size_t size;
+    FILE *trace = open_memstream(&text, &size);
+    for (int i = 0; i < EVENTS; i++)
+        fprintf(trace, "%c{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1000}", i ? ',' : '[', i);
+    fputc(']', trace);
+    fclose(trace);
+    index_model m = {.text = text, .size = size};
+    json_t *root;
+    ek_trace_index *index = open_model(&m);
+    const json_t *t = timeline_of(index, false, &root);
+    const json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+    assert_int_equal(count(t, "n_events"), EK__INDEX_MAX_DEPTH);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(run, "notes"), 0)),
+                        "3 events overlap others of their thread more than 64 deep and are not in the timeline.");
+    json_decref(root);
+    forget(index);
+    free(text);
+}
+
 static void too_large_a_trace_is_served(void **state)
 {
     (void)state;
@@ -257,9 +283,8 @@ static void too_large_a_trace_is_served(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page_holds_every_event),
-        cmocka_unit_test(a_served_page_has_the_description_alone),
-        cmocka_unit_test(odd_arguments_are_kept),
+        cmocka_unit_test(a_page_holds_every_event),    cmocka_unit_test(a_served_page_has_the_description_alone),
+        cmocka_unit_test(odd_arguments_are_kept),      cmocka_unit_test(events_that_are_too_deep_are_counted),
         cmocka_unit_test(too_large_a_trace_is_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
