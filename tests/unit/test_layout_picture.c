@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "evenkeel/layout_picture.h"
 #include "evenkeel/view.h"
+#include "golden_page.h"
 #include "layout/points.h"
 #include "report/writers.h"
 #include "report_fixture.h"
@@ -413,9 +414,8 @@ static const json_t *section_of(const json_t *run, const char *name)
     return NULL;
 }
 
-static void check_columns(const json_t *space)
+static void check_columns(const ek_layout_result *r, const json_t *space)
 {
-    const ek_layout_result *r = &found.result;
     size_t n = (size_t)r->n_points;
     assert_int_equal(json_integer_value(json_object_get(space, "n")), n);
     unsigned char *bytes =
@@ -501,7 +501,7 @@ static void the_page_has_what_the_search_found(void **state)
     assert_int_equal(pages.n_runs, r->n_plans + 2); /* today's is for 16 devices, too */
     json_t *root = document_of(pages.run, pages.n_runs);
     const json_t *space = json_object_get(section_of(run_at(root, 0), "layouts"), "space");
-    check_columns(space);
+    check_columns(r, space);
     check_plans(root, space);
     assert_int_equal(ek_layout_front_of_plans(r->point, r->n_points, &front, &err), EK_OK);
     const json_t *listed = json_object_get(space, "front");
@@ -626,6 +626,41 @@ static void the_picture_is_as_it_was(void **state)
     free(text);
 }
 
+/* The same figures as a page, and each of its points, under one of two schedules. */
+static void a_page_of_made_up_layouts_is_as_it_was(void **state)
+{
+    (void)state;
+    static drawn d;
+    static ek_step_stage step[4];
+    draw(&d);
+    for (int i = 0; i < 4; i++) { /* each part another share of the step */
+        ek_step *of = i < 3 ? &d.plan[i].estimate.step : &d.result.today.estimate.step;
+        of->n_stages = 1;
+        of->stage = &step[i];
+        for (int k = 0; k < EK_N_STEP_PARTS; k++)
+            step[i].seconds[k] = of->seconds * (k + 1) / 128;
+    }
+    d.result.gap = 0.0625;
+    d.result.proved = false;
+    d.result.ended_early = true;
+    d.result.counts = (ek_layout_counts){.bounded = 14, .balanced = 4, .fate = {3, 2, 1, 7, 1, 2, 5}};
+    d.result.options.n_schedules = 2;
+    d.result.options.schedule[0] = ek_schedule_find("1f1b");
+    d.result.options.schedule[1] = ek_schedule_find("gpipe");
+    for (int i = 0; i < 12; i++) {
+        d.point[i].layout.sequence_parallel = i % 3 == 0;
+        d.point[i].layout.n_micro_batches = 8 + i;
+        d.point[i].layout.schedule = d.result.options.schedule[i % 2];
+        if (i < 3)
+            d.plan[i].layout = d.point[i].layout;
+    }
+    const ek_view_run run = {.name = "layouts", .layout = &d.result};
+    json_t *root = document_of(&run, 1);
+    check_columns(&d.result, json_object_get(section_of(run_at(root, 0), "layouts"), "space"));
+    assert_golden_document("layout_page.json", root);
+    json_decref(root);
+}
+
 static void nothing_that_fits_is_drawn_too(void **state)
 {
     (void)state;
@@ -659,6 +694,7 @@ int main(void)
         {"a step runs as long as it takes", a_step_runs_as_long_as_it_takes, search, NULL, NULL},
         {"the page has what the search found", the_page_has_what_the_search_found, search, NULL, NULL},
         {"the picture is as it was", the_picture_is_as_it_was, NULL, NULL, NULL},
+        {"a page of made-up layouts is as it was", a_page_of_made_up_layouts_is_as_it_was, NULL, NULL, NULL},
         {"nothing that fits is drawn, too", nothing_that_fits_is_drawn_too, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("layout_picture", tests, NULL, clear_search);

@@ -7,7 +7,7 @@
 #include "evenkeel/layout_fit.h"
 #include "evenkeel/layout_report.h"
 #include "evenkeel/write.h"
-#include "golden.h"
+#include "golden_page.h"
 
 enum { N_PLANS = 3, MOST_CELLS = 8, MB = 1 << 20 };
 
@@ -167,6 +167,7 @@ static void plans_stand_with_why_not_the_others(void **state)
     static made m;
     make(&m);
     check(&(ek_layout_report){.result = &m.result}, "layout");
+    assert_golden_page("layout_plans_page.json", &(ek_view_run){.name = "layouts", .layout = &m.result});
 }
 
 /* A way of three changes, two of them at once, with today's job over the limit. */
