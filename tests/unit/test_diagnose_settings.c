@@ -229,6 +229,23 @@ static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **
     assert_true(b->gain_share > 0.03 && b->gain_share < b->share);
     assert_non_null(strstr(b->setting, "pipeline_stage: 2"));
     assert_non_null(strstr(b->title, "memory needs it"));
+    assert_int_equal(b->n_evidence, 1);
+    assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
+    ek_diagnosis_clear(&d);
+    /* With a trace it is what that shows. */
+    const int64_t s = 1000000000;
+    ek_trace_step step = {.name = "1", .host_start = EK_TRACE_UNKNOWN, .start = 0, .end = 100 * s};
+    ek_trace_rank rank = {.rank = 3, .stage = 0, .producer = EK_PRODUCER_MINDSPORE, .n_steps = 1, .step = &step};
+    rank.has_device_events = true;
+    rank.mean = (ek_trace_breakdown){.computing = 90 * s, .total = 100 * s};
+    rank.recompute = (ek_trace_recompute){.n_regions = 1, .recompute = {.busy = 20 * s}};
+    const ek_trace_run run = {.n_ranks = 1, .rank = &rank};
+    const ek_run_input with_trace = {.job = &job, .device = device(), .trace = &run};
+    d = diagnose(&with_trace);
+    b = find(&d, "recompute");
+    assert_int_equal(b->n_evidence, 2);
+    assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
+    assert_memory_equal(b->evidence[1].text, "Rank 3 (stage 0): recomputation takes ", 38);
     ek_diagnosis_clear(&d);
     ek_job_clear(&job);
 }

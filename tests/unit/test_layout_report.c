@@ -290,6 +290,12 @@ static void where_nothing_fits_changes_stand_that_would(void **state)
     char *text = written(ek_output_of_layout(&(ek_layout_report){.result = &m.result}), "text");
     assert_non_null(strstr(text, "it might do with 29 000 MB, but no split of its layers does\n"));
     free(text);
+    m.result.ended_early = true; /* then nothing is known of the closest */
+    text = written(ek_output_of_layout(&(ek_layout_report){.result = &m.result}), "text");
+    assert_memory_equal(text, "no plan found before the search ended: 7 000 layouts of 16 devices bounded in 12.2 s\n",
+                        85);
+    assert_null(strstr(text, "closest"));
+    free(text);
 }
 
 static void a_sweep_has_a_row_for_each_value(void **state)
