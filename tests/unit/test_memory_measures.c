@@ -165,6 +165,24 @@ static void cheap_measures_go_before_other_degrees(void **state)
     ek_job_clear(&job);
 }
 
+/* Behind the first measure a switch is taken that saves a seventh of what is still missing. */
+static void a_tenth_of_what_is_missing_is_enough(void **state)
+{
+    (void)state;
+    static ek_mitigation taken[EK_MAX_MEASURES];
+    ek_job job;
+    int n;
+    read_model(&job);
+    job.limit_mb = 0.22 * largest_mb(&job);
+    assert_int_equal(ek_memory_measures_to_fit(&job, NULL, taken, &n, NULL), EK_OK);
+    assert_true(n > 2);
+    double missing = largest_mb(&job) - taken[0].saved_mb - job.limit_mb;
+    assert_string_equal(taken[0].name, "recompute every layer whole");
+    assert_string_equal(taken[1].name, "share the gradients' buffers too");
+    assert_true(taken[1].saved_mb > 0.1 * missing && taken[1].saved_mb < 0.2 * missing);
+    ek_job_clear(&job);
+}
+
 /* With a limit in between, the measure's count is the least that fits. */
 static void just_enough_is_just_enough(void **state)
 {
@@ -401,6 +419,7 @@ int main(void)
         cmocka_unit_test(savings_are_those_of_a_job_changed_by_hand),
         cmocka_unit_test(the_largest_saving_comes_first_and_what_cannot_be_last),
         cmocka_unit_test(cheap_measures_go_before_other_degrees),
+        cmocka_unit_test(a_tenth_of_what_is_missing_is_enough),
         cmocka_unit_test(just_enough_is_just_enough),
         cmocka_unit_test(recomputation_survives_other_stages),
         cmocka_unit_test(steps_are_compared_where_a_device_is_given),
