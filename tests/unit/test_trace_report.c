@@ -252,6 +252,11 @@ static void the_summary_of_many_ranks_is_short(void **state)
     assert_non_null(strstr(text, "Details of rank 37, the busiest"));
     assert_null(strstr(text, "\033"));
     free(text);
+    for (int r = 0; r < MAX_RANKS; r++) /* one tells */
+        f->rank[r].mean.free = r == 12 ? 10 * MS : EK_TRACE_UNKNOWN;
+    text = written(ek__trace_write_text, &f->run, NULL);
+    assert_non_null(strstr(text, "\nfree                           10.00       10.00       10.00  rank 12\n"));
+    free(text);
     ek_trace_view view = {.rank = 5, .color = true};
     text = written(ek__trace_write_text, &f->run, &view);
     assert_non_null(strstr(text, "\033[1mSteps"));
