@@ -1039,6 +1039,44 @@ static void bounds_of_mixes_know_what_must_be_recomputed(void **state)
     ek_job_clear(&job);
 }
 
+/* Orders whose chunks do not follow one another have no mixes of paths: their plans stay as they are found. */
+static void chunks_that_no_mix_speaks_of_have_plans(void **state)
+{
+    (void)state;
+    static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n[training]\n"
+                               "local_batch_size = 8\nseq_len = 1024\n[parallelism]\n"
+                               "data_parallel_shard_degree = -1\n[activation_checkpoint]\nmode = \"none\"\n";
+    ek_job job;
+    ek__job_step step;
+    ek_error err = {0};
+    ek_job_overrides overrides = ek_job_overrides_none();
+    overrides.n_layers = 6;
+    if (ek__job_parse("job.toml", text, strlen(text), &overrides, NULL, &job, &step, &err))
+        fail_msg("%s", err.message);
+    ek_layout_options options;
+    ek_layout_result result;
+    ek_layout_options_init(&options);
+    options.n_devices = 2;
+    options.global_batch = 8;
+    options.n_best = 1;
+    options.time_limit = INFINITY;
+    options.range[EK_AXIS_PIPELINE] = options.range[EK_AXIS_CHUNKS] = (ek_layout_range){2, 2};
+    options.range[EK_AXIS_BATCH] = (ek_layout_range){1, 1};
+    options.n_schedules = 2;
+    options.schedule[0] = ek_schedule_find("zb-v");
+    options.schedule[1] = ek_schedule_find("interleaved");
+    if (ek_layout_search(&job, ek_device_find("H100"), &options, &result, &err))
+        fail_msg("%s", err.message);
+    print_message("# %d plans of %ld layouts, %d proved, %.3f s\n", result.n_plans, (long)result.counts.bounded,
+                  result.proved, result.seconds);
+    assert_int_equal(result.n_plans, 1);
+    assert_int_equal(result.counts.bounded, 2);
+    assert_int_equal(
+        result.counts.fate[EK_FATE_PLAN] + result.counts.fate[EK_FATE_BALANCED] + result.counts.fate[EK_FATE_BOUND], 2);
+    ek_layout_result_clear(&result);
+    ek_job_clear(&job);
+}
+
 /* Three layers whose pass back becomes a second longer and two that keep as much as before: the two are as they were.
  * Where no kind keeps less, the rule is none. */
 static void a_rule_for_all_layers_leaves_those_it_saves_nothing_of(void **state)
@@ -1266,6 +1304,7 @@ int main(void)
         cmocka_unit_test(a_search_ends_when_its_time_is_over),
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
+        cmocka_unit_test(chunks_that_no_mix_speaks_of_have_plans),
         cmocka_unit_test(a_rule_for_all_layers_leaves_those_it_saves_nothing_of),
         cmocka_unit_test(bounds_of_mixes_know_what_must_be_recomputed),
         cmocka_unit_test(plans_near_a_solution_are_as_short_as_their_neighbours),
