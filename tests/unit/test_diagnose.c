@@ -166,6 +166,26 @@ static void waits_for_data_count_in_full_and_not_below_one_per_cent(void **state
             m.step[0][s].data_loading_idle = (int64_t)llround(cases[i].idle_ms * MS);
         check_gain(&m, "data-loading", cases[i].gain_ms);
     }
+    /* A step of which it is not known has no such wait, and one of warm-up does not count. */
+    made m;
+    make_run(&m, 1);
+    m.rank[0].mean.computing = 70 * MS;
+    m.step[0][0].data_loading_idle = EK_TRACE_UNKNOWN;
+    m.step[0][1].data_loading_idle = 20 * MS;
+    check_gain(&m, "data-loading", 10);
+    m.step[0][0].data_loading_idle = 50 * MS;
+    m.step[0][0].warm_up = true;
+    check_gain(&m, "data-loading", 20);
+    /* Nor does it where ranks have no step in common that could be run again. */
+    made two;
+    make_run(&two, 2);
+    two.step[1][0].name = "8";
+    two.step[1][1].name = "9";
+    two.rank[0].mean.computing = 70 * MS;
+    two.step[0][0].data_loading_idle = 50 * MS;
+    two.step[0][0].warm_up = true;
+    two.step[0][1].data_loading_idle = 20 * MS;
+    check_gain(&two, "data-loading", 20);
 }
 
 static void slow_executions_count_from_their_median(void **state)
