@@ -1077,6 +1077,38 @@ static void chunks_that_no_mix_speaks_of_have_plans(void **state)
     ek_job_clear(&job);
 }
 
+/* Which layer runs backward first, where all forward passes go before, nothing tells: the one that holds least, while
+ * in 1F1B it is the stage's last, of the commonest kind. */
+static void a_backward_pass_holds_what_its_least_layer_does(void **state)
+{
+    (void)state;
+    const ek_device *device = ek_device_find("A100-80");
+    ek_job_overrides with = ek_job_overrides_none();
+    ek_job job;
+    ek__bound_figures f;
+    with.n_layers = 8;
+    with.data = with.tensor = 1;
+    with.pipeline = 2;
+    with.n_micro_batches = 4;
+    assert_int_equal(ek_job_read(source_path("examples/megatron_13b.sh"), &with, NULL, &job, NULL), EK_OK);
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    assert_int_equal(ek__bound_figures_of(&job, device, cache, true, &f, NULL), EK_OK);
+    assert_int_equal(f.n_kinds, 1);
+    f.kind[1] = f.kind[0];
+    f.n_kinds = 2;
+    for (int alike = 0; alike < 2; alike++) {
+        const ek_schedule *gpipe = ek_schedule_find("gpipe"), *usual = ek_schedule_find("1f1b");
+        f.alike_kind = alike;
+        f.kind[0].transient = f.kind[1].transient = INT64_C(200) << 20;
+        double all = ek__bound_peak_mb(&f, 1, gpipe), last = ek__bound_peak_mb(&f, 1, usual);
+        f.kind[1 - alike].transient = INT64_C(1) << 20;
+        assert_true(fabs(all - ek__bound_peak_mb(&f, 1, gpipe) - 199) < 1e-6);
+        assert_true(last == ek__bound_peak_mb(&f, 1, usual));
+    }
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+}
+
 /* Three layers whose pass back becomes a second longer and two that keep as much as before: the two are as they were.
  * Where no kind keeps less, the rule is none. */
 static void a_rule_for_all_layers_leaves_those_it_saves_nothing_of(void **state)
@@ -1305,6 +1337,7 @@ int main(void)
         cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(whole_layers_bound_closer_than_fractions),
         cmocka_unit_test(chunks_that_no_mix_speaks_of_have_plans),
+        cmocka_unit_test(a_backward_pass_holds_what_its_least_layer_does),
         cmocka_unit_test(a_rule_for_all_layers_leaves_those_it_saves_nothing_of),
         cmocka_unit_test(bounds_of_mixes_know_what_must_be_recomputed),
         cmocka_unit_test(plans_near_a_solution_are_as_short_as_their_neighbours),
