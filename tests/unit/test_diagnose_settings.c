@@ -738,6 +738,27 @@ static void settings_are_in_the_words_of_each_framework(void **state)
     ek_job_clear(&job);
 }
 
+/* Megatron runs no V of two chunks a stage. */
+static void a_plan_that_has_no_settings_is_told_by_its_layers(void **state)
+{
+    (void)state;
+    ek_job job = read_job("[0, 0]", 4, 1, "58GB");
+    int layers[] = {1, 2, 4, 1}, none[] = {0, 0, 0, 0};
+    const ek_plan plan = {2, 2, layers, none, none, none};
+    const ek__pipeline p = {.there = true,
+                            .job = &job,
+                            .plan = job.plan,
+                            .layers = {.n_layers = 8},
+                            .schedule = job.schedule,
+                            .n_micro_batches = 4,
+                            .n_pieces = 1};
+    const ek__edit_oracle wish = {ek_schedule_find("zb-v"), 2, 4, 0};
+    ek__pool *pool = ek__pool_new();
+    assert_string_equal(ek__pipeline_settings(&p, &plan, &wish, EK_MEGATRON, pool), "layers of the stages: 1 2 4 1");
+    ek__pool_free(pool);
+    ek_job_clear(&job);
+}
+
 static void an_interrupt_ends_the_search_and_is_told(void **state)
 {
     (void)state;
@@ -774,6 +795,7 @@ int main(void)
         cmocka_unit_test(chunks_are_stretches_of_numbers_in_whatever_order_layers_ran),
         cmocka_unit_test(layers_are_moved_with_the_least_recomputation),
         cmocka_unit_test(settings_are_in_the_words_of_each_framework),
+        cmocka_unit_test(a_plan_that_has_no_settings_is_told_by_its_layers),
         cmocka_unit_test(an_interrupt_ends_the_search_and_is_told),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
