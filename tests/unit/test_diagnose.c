@@ -567,25 +567,41 @@ static void settings_are_those_of_the_device(void **state)
 
 /* All gathers of the graph are redistributions, and so are those of the trace, that are not at its ends: 4 ms of each
  * step at 20 and at 80 ms. */
+typedef struct redistributed {
+    ek_ir *ir;
+    ek_ir_report report;
+    made m;
+} redistributed;
+
+static void make_redistributed(redistributed *x)
+{
+    ek_error err = {0};
+    if (ek_ir_read(source_path("tests/data/ir_check/redistribution.ir"), NULL, NULL, &x->ir, &err) ||
+        ek_ir_check(x->ir, NULL, &x->report, &err))
+        fail_msg("%s", err.message);
+    make_run(&x->m, 1);
+    x->m.rank[0].producer = EK_PRODUCER_MINDSPORE;
+    for (int s = 0; s < N_STEPS; s++) {
+        add_collective(&x->m, 0, "hcom_allGather__7_0_1", s, 20, 6, 4);
+        add_collective(&x->m, 0, "hcom_allGather__7_1_1", s, 80, 4, 4);
+    }
+}
+
+static void clear_redistributed(redistributed *x)
+{
+    ek_ir_report_clear(&x->report);
+    ek_ir_free(x->ir);
+}
+
 static void redistribution_costs_what_the_trace_shows_of_its_kind(void **state)
 {
     (void)state;
-    ek_ir *ir;
-    ek_ir_report report;
-    ek_error err = {0};
-    if (ek_ir_read(source_path("tests/data/ir_check/redistribution.ir"), NULL, NULL, &ir, &err) ||
-        ek_ir_check(ir, NULL, &report, &err))
-        fail_msg("%s", err.message);
-    const ek_ir_report *reports[] = {&report};
-    made m;
-    make_run(&m, 1);
-    m.rank[0].producer = EK_PRODUCER_MINDSPORE;
-    for (int s = 0; s < N_STEPS; s++) {
-        add_collective(&m, 0, "hcom_allGather__7_0_1", s, 20, 6, 4);
-        add_collective(&m, 0, "hcom_allGather__7_1_1", s, 80, 4, 4);
-    }
-    const ek_run_input input = {.trace = &m.run, .ir = reports, .n_ir = 1};
+    redistributed x;
+    make_redistributed(&x);
+    const ek_ir_report *reports[] = {&x.report};
+    const ek_run_input input = {.trace = &x.m.run, .ir = reports, .n_ir = 1};
     ek_diagnosis d;
+    ek_error err = {0};
     if (ek_diagnose(&input, NULL, &d, &err))
         fail_msg("%s", err.message);
     const ek_bottleneck *b = find(&d, "redistribution");
@@ -598,8 +614,7 @@ static void redistribution_costs_what_the_trace_shows_of_its_kind(void **state)
     assert_string_equal(b->evidence[b->n_evidence - 1].text,
                         "Rank 0 (stage 0): 8.00 ms of a step in such collectives with nothing computed beside them");
     ek_diagnosis_clear(&d);
-    ek_ir_report_clear(&report);
-    ek_ir_free(ir);
+    clear_redistributed(&x);
 }
 
 /* ---- replay ---- */
@@ -862,6 +877,16 @@ static void a_failed_allocation_of_a_measured_pipeline_is_told(void **state)
     fail_once(&input);
 }
 
+static void a_failed_allocation_of_a_graph_beside_a_trace_is_told(void **state)
+{
+    (void)state;
+    redistributed x;
+    make_redistributed(&x);
+    const ek_ir_report *reports[] = {&x.report};
+    fail_once(&(ek_run_input){.trace = &x.m.run, .ir = reports, .n_ir = 1});
+    clear_redistributed(&x);
+}
+
 /* Of settings alone. */
 static void a_failed_allocation_of_a_prediction_is_told(void **state)
 {
@@ -941,6 +966,7 @@ int main(void)
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),
         cmocka_unit_test(a_failed_allocation_of_a_measured_pipeline_is_told),
+        cmocka_unit_test(a_failed_allocation_of_a_graph_beside_a_trace_is_told),
         cmocka_unit_test(a_failed_allocation_of_a_prediction_is_told),
         cmocka_unit_test(a_failed_allocation_of_a_search_is_reported),
     };

@@ -1074,6 +1074,17 @@ static void chunks_that_no_mix_speaks_of_have_plans(void **state)
     assert_int_equal(
         result.counts.fate[EK_FATE_PLAN] + result.counts.fate[EK_FATE_BALANCED] + result.counts.fate[EK_FATE_BOUND], 2);
     ek_layout_result_clear(&result);
+    /* One of them alone, with a limit and without. */
+    options.n_schedules = 1;
+    for (int limited = 0; limited < 2; limited++) {
+        job.limit_mb = 70000 * limited;
+        if (ek_layout_search(&job, ek_device_find("H100"), &options, &result, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(result.n_plans, 1);
+        assert_string_equal(result.plan[0].layout.schedule->name, "zb-v");
+        assert_true(result.plan[0].estimate.memory.fits);
+        ek_layout_result_clear(&result);
+    }
     ek_job_clear(&job);
 }
 
