@@ -836,6 +836,8 @@ static void fail_once(const ek_run_input *input)
         }
         assert_true(d.step_seconds == whole.step_seconds);
         assert_int_equal(d.n_not_looked_at, whole.n_not_looked_at);
+        if (input->n_ir > 0) /* nothing is searched for */
+            assert_int_equal(d.n_bottlenecks, whole.n_bottlenecks);
         ek_diagnosis_clear(&d);
     }
     ek_diagnosis_clear(&whole);

@@ -626,6 +626,20 @@ static void the_picture_is_as_it_was(void **state)
     free(text);
 }
 
+/* Today's job above the limit is drawn where it is, with room beside it. */
+static void what_is_above_the_limit_is_in_the_picture(void **state)
+{
+    (void)state;
+    static drawn d;
+    draw(&d);
+    d.stage[3].actual_peak = INT64_C(81920) << 20;
+    char *text = svg_of(&d.result, EK_AXIS_TENSOR);
+    assert_int_equal(times(text, "the job's own layout: step 3.500 s, 80 GB"), 1);
+    assert_non_null(strstr(text, ">limit 56 GB<"));
+    assert_non_null(strstr(text, ">100<")); /* a quarter more */
+    free(text);
+}
+
 /* The same figures as a page, and each of its points, under one of two schedules. */
 static void a_page_of_made_up_layouts_is_as_it_was(void **state)
 {
@@ -694,6 +708,7 @@ int main(void)
         {"a step runs as long as it takes", a_step_runs_as_long_as_it_takes, search, NULL, NULL},
         {"the page has what the search found", the_page_has_what_the_search_found, search, NULL, NULL},
         {"the picture is as it was", the_picture_is_as_it_was, NULL, NULL, NULL},
+        {"what is above the limit is in the picture", what_is_above_the_limit_is_in_the_picture, NULL, NULL, NULL},
         {"a page of made-up layouts is as it was", a_page_of_made_up_layouts_is_as_it_was, NULL, NULL, NULL},
         {"nothing that fits is drawn, too", nothing_that_fits_is_drawn_too, NULL, NULL, NULL},
     };
