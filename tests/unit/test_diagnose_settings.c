@@ -636,6 +636,41 @@ static void chunks_are_stretches_of_numbers_in_whatever_order_layers_ran(void **
     ek__pipeline_clear(&p);
 }
 
+/* Stages of 30 ms a micro-batch, with an embedding and a head as long as a layer of 6 ms: 7 micro-batches of two
+ * sequences take 8 x 30 ms, 14 of one 15 x 15 ms. */
+static void half_a_micro_batch_takes_half_the_measured_times(void **state)
+{
+    (void)state;
+    static const ek_trace_role role[] = {EK_TRACE_HEAD, EK_TRACE_TAIL};
+    ek_trace_layer layer[2][5];
+    ek_trace_rank rank[2];
+    ek_trace_step step[2];
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 5; i++)
+            layer[r][i] = (ek_trace_layer){.name = "layer",
+                                           .kind = i < 4 ? "layer" : "end",
+                                           .index = i < 4 ? 4 * r + i : -1,
+                                           .role = i < 4 ? EK_TRACE_BODY : role[r],
+                                           .n_instances = 7,
+                                           .forward = pass(2),
+                                           .backward = pass(4)};
+        step[r] = (ek_trace_step){.name = "1", .host_start = EK_TRACE_UNKNOWN, .start = 0, .end = 240000000};
+        rank[r] = (ek_trace_rank){
+            .rank = r, .stage = r, .n_steps = 1, .step = &step[r], .layers = {5, layer[r], 7, 1, "made up"}};
+        rank[r].has_device_events = true;
+        rank[r].mean = (ek_trace_breakdown){.computing = 210000000, .total = 240000000};
+    }
+    const ek_trace_run run = {.n_ranks = 2, .rank = rank, .topology = {.pipeline = 2}};
+    ek_job job = read_job("[0, 0]", 7, 2, "58GB");
+    const ek_run_input input = {.trace = &run, .job = &job};
+    ek_diagnosis d = diagnose(&input);
+    const ek_bottleneck *b = find(&d, "bubble");
+    assert_close_to(1e3 * b->gain_seconds, 15, 1e-9);
+    assert_non_null(strstr(b->change, "Halve the micro-batch and double their number to 14"));
+    ek_diagnosis_clear(&d);
+    ek_job_clear(&job);
+}
+
 static double peak_mb(const ek_job *job, const ek_plan *plan)
 {
     const ek_job_change change = {.plan = plan};
@@ -793,6 +828,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_told_once_in_the_words_of_the_framework),
         cmocka_unit_test(arguments_that_recompute_are_left_out_with_that_of_experts),
         cmocka_unit_test(chunks_are_stretches_of_numbers_in_whatever_order_layers_ran),
+        cmocka_unit_test(half_a_micro_batch_takes_half_the_measured_times),
         cmocka_unit_test(layers_are_moved_with_the_least_recomputation),
         cmocka_unit_test(settings_are_in_the_words_of_each_framework),
         cmocka_unit_test(a_plan_that_has_no_settings_is_told_by_its_layers),
