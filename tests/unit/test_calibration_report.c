@@ -210,6 +210,7 @@ static void without_runs_there_are_links_and_kernels(void **state)
         strstr(text, "node, all_gather: 0.75 of the rate, start 12.5 us; 8 times are met to 3.1 % (median)"));
     assert_non_null(strstr(text, "matmul: 40 shapes are met to 2.0 % (median), 25.0 % at worst"));
     assert_null(strstr(text, "<circle"));
+    assert_golden("calibration_links.svg", text);
     free(text);
 }
 
