@@ -12,6 +12,7 @@
 #include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/metrics.h"
+#include "golden.h"
 #include "lint/rules.h"
 #include "no_memory.h"
 #include "report/writers.h"
@@ -407,6 +408,63 @@ static void figures_in_messages_are_those_of_the_formulas(void **state)
     ek_lint_clear(&lint);
 }
 
+typedef struct sheet {
+    char text[1 << 17];
+    size_t n;
+} sheet;
+
+__attribute__((format(printf, 2, 3))) static void print(sheet *s, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    s->n += (size_t)vsnprintf(s->text + s->n, sizeof s->text - s->n, format, arguments);
+    va_end(arguments);
+    assert_true(s->n < sizeof s->text);
+}
+
+/* All findings of a text; with a device only those that it changes. */
+static void print_findings(const char *title, ek_lint_kind kind, const char *text, sheet *out)
+{
+    ek_lint lint = lint_text(kind, text);
+    ek_lint_options options = ek_lint_options_default();
+    const char *path = write_text("case", kind, text);
+    options.device = ek_device_find("910B");
+    ek_lint on_device = lint_with(&path, 1, &options);
+    print(out, "%s\n", title);
+    for (int d = 0; d < 2; d++) {
+        const ek_lint *found = d ? &on_device : &lint;
+        for (int i = 0; i < found->n_findings; i++) {
+            const ek_lint_finding *f = &found->finding[i];
+            bool same = false;
+            for (int k = 0; k < lint.n_findings && d; k++)
+                same |= strcmp(f->message, lint.finding[k].message) == 0;
+            if (!same)
+                print(out, "%s%d:%d-%d: %s: %s%s%s\n", d ? "  on 910B " : "  ", f->line, f->column, f->end_column,
+                      f->rule->id, f->message, f->fix ? " => " : "", f->fix ? f->fix : "");
+        }
+    }
+    ek_lint_clear(&on_device);
+    ek_lint_clear(&lint);
+}
+
+/* Of the rules' bad examples and of the near misses that fire; the figures are in other tests. */
+static void findings_read_as_they_were_last_looked_at(void **state)
+{
+    (void)state;
+    static sheet out;
+    char title[256];
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules);
+    for (int i = 0; i < n; i++)
+        print_findings(rules[i]->id, kind_of(rules[i]), rules[i]->bad, &out);
+    for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++)
+        if (c->fires) {
+            snprintf(title, sizeof title, "%s: %s", c->id, c->what);
+            print_findings(title, c->kind, c->text, &out);
+        }
+    assert_golden("lint_examples.txt", out.text);
+}
+
 /* ---- comments ---- */
 
 static void comments_take_findings_away(void **state)
@@ -776,10 +834,8 @@ static void figures_are_those_of_the_other_commands(void **state)
     (void)state;
     static const char *const texts[] = {
         MODEL "parallel_config: {model_parallel: 8, pipeline_stage: 4, micro_batch_num: 8, use_seq_parallel: False}\n",
-        MODEL
-        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n",
-        MODEL
-        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 8, use_seq_parallel: False}\n"};
+        MODEL "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n",
+        MODEL "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 8, use_seq_parallel: False}\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *path = write_text("figures", EK_LINT_YAML, texts[i]);
         ek_lint_options options = ek_lint_options_default();
@@ -947,6 +1003,7 @@ int main(void)
         cmocka_unit_test(every_rule_is_silent_on_near_misses),
         cmocka_unit_test(every_rule_has_a_near_miss),
         cmocka_unit_test(figures_in_messages_are_those_of_the_formulas),
+        cmocka_unit_test(findings_read_as_they_were_last_looked_at),
         cmocka_unit_test(comments_take_findings_away),
         cmocka_unit_test(options_choose_rules),
         cmocka_unit_test(devices_tell_the_data_parallel_ranks_of_a_script),
