@@ -14,6 +14,7 @@
 #include "evenkeel/metrics.h"
 #include "golden.h"
 #include "lint/rules.h"
+#include "lint_programs.h"
 #include "no_memory.h"
 #include "report/writers.h"
 #include "skip.h"
@@ -447,7 +448,7 @@ static void print_findings(const char *title, ek_lint_kind kind, const char *tex
     ek_lint_clear(&lint);
 }
 
-/* Of the rules' bad examples and of the near misses that fire; the figures are in other tests. */
+/* Of the rules' bad examples and of the cases that fire beside near misses; the figures are in other tests. */
 static void findings_read_as_they_were_last_looked_at(void **state)
 {
     (void)state;
@@ -459,6 +460,11 @@ static void findings_read_as_they_were_last_looked_at(void **state)
         print_findings(rules[i]->id, kind_of(rules[i]), rules[i]->bad, &out);
     for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++)
         if (c->fires) {
+            snprintf(title, sizeof title, "%s: %s", c->id, c->what);
+            print_findings(title, c->kind, c->text, &out);
+        }
+    for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++)
+        if (c->n > 0) {
             snprintf(title, sizeof title, "%s: %s", c->id, c->what);
             print_findings(title, c->kind, c->text, &out);
         }
