@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/pool.h"
 #include "base/random.h"
+#include "trace/analyse/analysis.h"
 #include "trace/events/memory_sites.h"
 
 static ek_trace_run run;
@@ -456,6 +458,94 @@ static void a_simple_dump_tells_no_users(void **state)
     ek_trace_run_clear(&run);
 }
 
+/* ---- findings ---- */
+
+#define MEGA(n) ((int64_t)(n) << 20)
+
+/* Two ranks of 1000 MB, of which the second is hit harder; with steps, without, and just at the limits. */
+static void findings_are_worded_by_the_figures(void **state)
+{
+    (void)state;
+    static ek_trace_tracker_step steps[] = {{1, MEGA(100)}, {2, MEGA(150)}, {3, MEGA(200)}};
+    static ek_trace_tracker_site sites[] = {
+        {"m.py:1 f", "0-Block", .held_bytes = MEGA(120), .last_user = "MatMul0", .last_used_tick = 7,
+         .released_tick = 90, .never_freed_bytes = MEGA(300), .leaked_bytes = MEGA(10)},
+        {"m.py:2 g", "1-Block", .held_bytes = MEGA(50), .never_freed_bytes = MEGA(50), .leaked_bytes = MEGA(40)},
+        {"m.py:3 h", "(other)", .held_bytes = MEGA(30), .never_freed_bytes = MEGA(100)},
+        {"m.py:4 k", "(other)", .never_freed_bytes = MEGA(20), .leaked_bytes = MEGA(20)}};
+    const ek_trace_tracker much = {.peak_bytes = MEGA(1000),
+                                   .peak_tick = 77,
+                                   .held_bytes = MEGA(200),
+                                   .released_peak_bytes = MEGA(800),
+                                   .never_freed_other_bytes = MEGA(500),
+                                   .leaked_bytes = MEGA(60),
+                                   .growth_bytes = MEGA(50),
+                                   .grows = true,
+                                   .n_steps = 3,
+                                   .step = steps,
+                                   .n_sites = 4,
+                                   .site = sites};
+    ek_trace_tracker less = much, least = much;
+    less.held_bytes = MEGA(150);
+    less.leaked_bytes = MEGA(51);
+    less.growth_bytes = MEGA(40);
+    least.held_bytes = least.leaked_bytes = MEGA(50); /* 5 % */
+    least.growth_bytes = MEGA(1);                     /* 0.1 % */
+    ek_trace_rank ranks[] = {{.rank = 4, .stage = -1}, {.rank = 5, .stage = -1}};
+    ek_error err;
+    ranks[0].memory.tracker = less;
+    ranks[1].memory.tracker = much;
+    run = (ek_trace_run){.rank = ranks, .n_ranks = 2, .pool = ek__pool_new()};
+    assert_int_equal(ek__compare_tracker(NULL, &run, &err), EK_OK);
+    assert_int_equal(run.n_findings, 3);
+    assert_string_equal(
+        finding("memory-held")->text,
+        "Rank 5: 200.0 of the 1000.0 MB alive at the peak (tick 77) are held though no task uses them any more (20.0 "
+        "%, "
+        "weights and constants not counted). If every block went after its last use, the peak would be 800.0 MB. Most: "
+        "120.0 MB by m.py:1 f (0-Block), 50.0 MB by m.py:2 g (1-Block), 30.0 MB by m.py:3 h ((other)); its largest "
+        "block "
+        "was last used by MatMul0 at tick 7, and released at tick 90; 1 other rank likewise.");
+    assert_string_equal(
+        finding("memory-growth")->text,
+        "Rank 5: every step begins with more memory alive than the one before, 50.0 MB on average: 100.0 "
+        "MB at the first of 3 steps, 200.0 MB at the last; 1 other rank likewise.");
+    const ek_trace_finding *never = finding("memory-never-released");
+    assert_string_equal(
+        never->text, "Rank 5: 60.0 MB of blocks other than weights and constants, made in steps before the last one, "
+                     "were not released when the dump ended. Most: 40.0 MB by m.py:2 g (1-Block), 20.0 MB by m.py:4 k "
+                     "((other)), 10.0 MB by m.py:1 f (0-Block); 1 other rank likewise.");
+    assert_non_null(strstr(never->advice, "made in the first step are fine"));
+    assert_true(never->rank == 5 && never->gain_ns == EK_TRACE_UNKNOWN && isnan(never->share));
+    ek__pool_free(run.pool);
+
+    /* Without steps nothing grows, and all that is there at the end counts. */
+    sites[0].last_user = NULL;
+    sites[0].released_tick = EK_TRACE_UNKNOWN;
+    ranks[1].memory.tracker.n_steps = 1;
+    run = (ek_trace_run){.rank = &ranks[1], .n_ranks = 1, .pool = ek__pool_new()};
+    assert_int_equal(ek__compare_tracker(NULL, &run, &err), EK_OK);
+    assert_int_equal(run.n_findings, 2);
+    assert_non_null(strstr(finding("memory-held")->text,
+                           "((other)); its largest block was last used at tick 7, and never released."));
+    never = finding("memory-never-released");
+    assert_string_equal(never->text,
+                        "Rank 5: 500.0 MB of blocks other than weights and constants were not released when "
+                        "the dump ended. Most: 300.0 MB by m.py:1 f (0-Block), 100.0 MB by m.py:3 h "
+                        "((other)), 50.0 MB by m.py:2 g (1-Block).");
+    assert_non_null(strstr(never->advice, "a dump of three steps or more would tell"));
+    ek__pool_free(run.pool);
+
+    /* Two steps are too few to say that it grows; what is just at a limit is not much. */
+    ranks[0].memory.tracker = ranks[1].memory.tracker = least;
+    ranks[1].memory.tracker.growth_bytes = MEGA(9);
+    ranks[1].memory.tracker.n_steps = 2;
+    run = (ek_trace_run){.rank = ranks, .n_ranks = 2, .pool = ek__pool_new()};
+    assert_int_equal(ek__compare_tracker(NULL, &run, &err), EK_OK);
+    assert_int_equal(run.n_findings, 0);
+    ek__pool_free(run.pool);
+}
+
 static void another_task_csv_is_left_alone(void **state)
 {
     (void)state;
@@ -504,6 +594,7 @@ int main(void)
         TEST(layers_are_no_steps),
         TEST(what_the_running_task_makes_is_in_use),
         TEST(a_simple_dump_tells_no_users),
+        cmocka_unit_test(findings_are_worded_by_the_figures),
         TEST(another_task_csv_is_left_alone),
         cmocka_unit_test(places_are_the_innermost_frames_of_the_program),
     };
