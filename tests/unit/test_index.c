@@ -494,6 +494,46 @@ static void arrows_are_those_of_the_stretch(void **state)
     close_world(&w);
 }
 
+/* Many arrows at few times: of those of one time the same come first whatever the limit. */
+static void fewer_arrows_are_the_first_of_more(void **state)
+{
+    (void)state;
+    enum { MOST = 2000 };
+    static ek__index_arrow_seen whole[MOST], some[MOST];
+    world w;
+    index_shape shape = plain;
+    shape.n_tracks = 3;
+    shape.n_events = 200;
+    shape.n_arrows = 900;
+    shape.longest = 3;
+    open_world(&w, &shape, 2);
+    int track[16], n_tracks = ek__index_n_tracks(w.index);
+    size_t n, n_some;
+    bool all;
+    assert_in_range(n_tracks, 1, 16);
+    for (int t = 0; t < n_tracks; t++)
+        track[t] = t;
+    assert_int_equal(ek__index_arrows(w.index, track, n_tracks, 0, INT64_MAX, MOST, whole, &n, &all, &err), EK_OK);
+    assert_true(all && n > 300);
+    int n_alike = 0;
+    for (size_t i = 1; i < n; i++) {
+        assert_true(whole[i - 1].from_time <= whole[i].from_time);
+        n_alike += whole[i - 1].from_time == whole[i].from_time;
+    }
+    assert_true(n_alike > (int)n / 2);
+    for (size_t limit = 1; limit <= n; limit += 1 + limit / 4) {
+        assert_int_equal(ek__index_arrows(w.index, track, n_tracks, 0, INT64_MAX, limit, some, &n_some, &all, &err),
+                         EK_OK);
+        assert_int_equal(n_some, limit);
+        assert_true(all == (limit == n));
+        for (size_t i = 0; i < limit; i++) {
+            assert_true(some[i].from_time == whole[i].from_time && some[i].to_time == whole[i].to_time);
+            assert_true(some[i].from_row == whole[i].from_row && some[i].to_row == whole[i].to_row);
+        }
+    }
+    close_world(&w);
+}
+
 static void curves_keep_extremes(void **state)
 {
     (void)state;
@@ -659,6 +699,10 @@ static void check_sums(world *w, const int *rows, int n_rows, int64_t begin, int
     do
         assert_int_equal(ek__index_sum_up(w->index, rows, n_rows, begin, end, milliseconds, &state, &err), EK_OK);
     while (state.next_row < n_rows && ++calls < 100000);
+    if (milliseconds == 0) /* at most one row a call */
+        assert_true(calls >= n_rows - 1);
+    else
+        assert_int_equal(calls, 0);
     int64_t n = 0, expected = 0;
     for (size_t i = 0; i < state.n; i++) {
         const ek__index_total *t = &state.total[i];
@@ -698,7 +742,7 @@ static void sums_are_exact(void **state)
         for (int r = 0; r < ek__index_n_rows(w.index) && n < 64; r++)
             if (model_random(&w.random, 2))
                 rows[n++] = r;
-        check_sums(&w, rows, n, begin, end, i % 2 ? 0 : 1000);
+        check_sums(&w, rows, n, begin, end, i % 2 ? 0 : 1000000); /* no time, or far too much */
     }
     close_world(&w);
 }
@@ -1254,6 +1298,7 @@ int main(void)
         cmocka_unit_test(events_are_found_by_time),
         cmocka_unit_test(details_are_the_bytes_of_the_trace),
         cmocka_unit_test(arrows_are_those_of_the_stretch),
+        cmocka_unit_test(fewer_arrows_are_the_first_of_more),
         cmocka_unit_test(curves_keep_extremes),
         cmocka_unit_test(hits_come_in_order),
         cmocka_unit_test(rare_names_are_found),

@@ -8,6 +8,7 @@
 #include "skip.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 #include "index/checks.h"
 #include "index/opened.h"
 #include "index/write.h"
+#include "trace/scan/gunzip.h"
 
 /* ---- allocations that fail ---- */
 
@@ -1288,6 +1290,48 @@ static void without_memory_no_file_stays(void **state)
     clear_text(&t);
 }
 
+/* Each allocation of reading a compressed file fails once: what is read is whole and has its spots, or it is told. */
+static void spots_are_noted_or_memory_is_out(void **state)
+{
+    (void)state;
+    const form f = {.n_events = 15000};
+    static char out[1 << 22];
+    text t = {0};
+    bool failed = true;
+    int n_told = 0;
+    make_trace(&t, &f, 3);
+    write_compressed("t.json.gz", t.at, t.size, "wb1");
+    assert_true(t.size < sizeof out);
+    for (long i = 0; failed; i++) {
+        int fd = open(path_of("t.json.gz"), O_RDONLY);
+        assert_true(fd >= 0);
+        ek__gunzip *g = ek__gunzip_new(fd);
+        size_t n = 0, some, n_spots;
+        assert_non_null(g);
+        ek__gunzip_note_spots(g, 1000);
+        allocations = 0;
+        failing = i;
+        while ((some = ek__gunzip_read(g, out + n, 5000 < sizeof out - n ? 5000 : sizeof out - n)) > 0)
+            n += some;
+        failing = -1;
+        failed = allocations > i;
+        n_told += ek__gunzip_out_of_memory(g);
+        assert_null(ek__gunzip_problem(g));
+        const ek__gunzip_spot *spot = ek__gunzip_spots(g, &n_spots);
+        if (!ek__gunzip_out_of_memory(g)) {
+            assert_int_equal(n, t.size);
+            assert_true(n_spots >= 3);
+        }
+        assert_memory_equal(out, t.at, n);
+        for (size_t k = 0; k < n_spots; k++) /* what came before is there */
+            assert_true((spot[k].window_size > 0) == (spot[k].out > 0));
+        ek__gunzip_free(g);
+    }
+    assert_true(n_told > 2);
+    unlink(path_of("t.json.gz"));
+    clear_text(&t);
+}
+
 /* Each allocation of opening fails once: that is told, and leaves nothing open. */
 static void an_index_is_opened_whole_or_not(void **state)
 {
@@ -1443,6 +1487,7 @@ int main(void)
         cmocka_unit_test(real_traces_keep_what_the_format_promises),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(without_memory_no_file_stays),
+        cmocka_unit_test(spots_are_noted_or_memory_is_out),
         cmocka_unit_test(an_index_is_opened_whole_or_not),
         cmocka_unit_test(on_a_full_disk_no_file_stays),
         cmocka_unit_test(an_interrupt_leaves_no_file),
