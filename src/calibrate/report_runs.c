@@ -84,9 +84,10 @@ static void fill_runs(ek__calibrating *k)
         snprintf(run->name, sizeof run->name, "%s", item->name);
         snprintf(run->group, sizeof run->group, "%s", item->group);
         snprintf(run->why, sizeof run->why, "%s",
-                 item->why[0] ? item->why
-                 : item->job  ? "no step time"
-                              : "too little is said");
+                 item->why[0]    ? item->why
+                 : item->suspect ? "its table calls it suspect"
+                 : item->job     ? "no step time"
+                                 : "too little is said");
         snprintf(run->file, sizeof run->file, "%.255s", item->origin.file ? item->origin.file : "");
         if (ek__is_priced(item)) {
             run->why[0] = '\0';

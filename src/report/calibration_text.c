@@ -233,7 +233,7 @@ static void print_left(const ek_calibration *c, bool color, FILE *out)
         if (n > MAX_LEFT)
             continue;
         print_place(r, out);
-        fprintf(out, "%.60s: %.120s\n", r->name, r->why);
+        fprintf(out, "%.60s%s%.120s\n", r->name, r->name[0] ? ": " : "", r->why);
     }
     if (n > MAX_LEFT)
         fprintf(out, "  and %d more\n", n - MAX_LEFT);
