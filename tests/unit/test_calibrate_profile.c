@@ -1,6 +1,7 @@
 /* Profiles as a source of a calibration: operators become the rows that their shapes and times are, by hand;
  * collectives the time of the rank that came last; launches the host's. Made profiles of a hidden device give it back.
  */
+#include "assert_close.h"
 #include "input.h"
 
 #include <math.h>
@@ -779,9 +780,91 @@ static void nothing_to_calibrate_to_is_an_error(void **state)
     }
 }
 
+/* ---- arguments as profilers write them ---- */
+
+static void types_have_their_bytes_and_what_multiplies_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *torch, *ascend;
+        int type, size;
+    } types[] = {{"c10::BFloat16", "DT_BF16", EK_BF16, 2},
+                 {"c10::BFloat16", "BFLOAT16", EK_BF16, 2},
+                 {"c10::Half", "FLOAT16", EK_FP16, 2},
+                 {"float", "DT_FLOAT", EK_FP32, 4},
+                 {"float", "FLOAT32", EK_FP32, 4},
+                 {"c10::Float8_e4m3fn", "FLOAT8_E4M3FN", EK_TYPE_FP8, 1},
+                 {"c10::Float8_e5m2", "FLOAT8_E5M2", EK_TYPE_FP8, 1},
+                 {"c10::Float8_e4m3fnuz", "FLOAT8_E4M3FN", EK_TYPE_FP8, 1},
+                 {"c10::Float8_e5m2fnuz", "FLOAT8_E5M2", EK_TYPE_FP8, 1},
+                 {"double", "DOUBLE", -1, 8},
+                 {"long", "INT64", -1, 8},
+                 {"long int", "UINT64", -1, 8},
+                 {"int", "INT32", -1, 4},
+                 {"int", "UINT32", -1, 4},
+                 {"short", "INT16", -1, 2},
+                 {"bool", "BOOL", -1, 1},
+                 {"unsigned char", "UINT8", -1, 1},
+                 {"signed char", "INT8", -1, 1},
+                 {"floa", "DT_FLOAT3", -1, 0}, /* neither a part of a name nor more than it */
+                 {"DT_BF16", "c10::Half2", -1, 0}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char text[64];
+        ek__profile_tensor of_torch[EK__PROFILE_MAX_TENSORS], of_ascend[EK__PROFILE_MAX_TENSORS];
+        snprintf(text, sizeof text, "[\"%s\"]", types[i].torch);
+        const ek_trace_shaped op = {.shapes = "[[3]]", .types = text, .layout = "[[1]]", .values = "[\"\"]"};
+        if (i < sizeof types / sizeof *types - 1) { /* PyTorch's may have Ascend's prefix, too */
+            assert_int_equal(ek__profile_arguments(&op, of_torch), 1);
+            assert_int_equal(of_torch[0].type, types[i].type);
+            assert_close_to(of_torch[0].size, types[i].size, 0);
+        }
+        assert_int_equal(ek__profile_cells("3", types[i].ascend, of_ascend), 1);
+        assert_int_equal(of_ascend[0].type, types[i].type);
+        assert_close_to(of_ascend[0].size, types[i].size, 0);
+    }
+}
+
+static void arguments_are_told_apart_by_place(void **state)
+{
+    (void)state;
+    ek__profile_tensor t[EK__PROFILE_MAX_TENSORS];
+    const ek_trace_shaped op = {.shapes =
+                                    "[[4, 1024], [[32, 10], [32, 20]], [], [8, 6, 5], [1,2,3,4,5,6,7,8,9], [2, -1]]",
+                                .types = "[\"float\", \"TensorList\", \"Scalar\", \"c10::Half\", \"int\", \"int\"]",
+                                .layout = "[[1024, 1], [[10, 1], [20, 1]], [], [0, 5, 1], [], []]",
+                                .values = "[\"\", \"\", \"0.5\", \"\", \"\", \"\", \"[1, 2]\", \"True\"]"};
+    assert_int_equal(ek__profile_arguments(&op, t), 8);
+    assert_int_equal(t[0].n, 2);
+    assert_true(t[0].dim[0] == 4 && t[0].dim[1] == 1024 && t[0].elements == 4096 && t[0].type == EK_FP32);
+    assert_true(t[0].has_strides && t[0].stride[0] == 1024 && t[0].stride[1] == 1);
+    assert_true(t[1].n == -1 && t[1].elements == 32 * 10 + 32 * 20 && t[1].size == 0 && !t[1].has_strides);
+    assert_true(t[2].n == 0 && t[2].elements == 0 && !t[2].has_strides);
+    assert_string_equal(t[2].value, "0.5");
+    assert_true(t[3].n == 3 && t[3].elements == 6 * 5 && t[3].has_strides); /* repeated 8 times without being there */
+    assert_int_equal(t[4].n, -1);                                           /* more dimensions than there are */
+    assert_int_equal(t[5].n, -1);
+    assert_true(t[6].n == -1 && t[7].n == -1 && t[7].type == -1 && t[7].size == 0);
+    assert_string_equal(t[6].value, "[1, 2]");
+    assert_string_equal(t[7].value, "True");
+    const ek_trace_shaped none = {.shapes = "none", .types = "", .layout = "", .values = " 3"};
+    assert_int_equal(ek__profile_arguments(&none, t), 0);
+
+    assert_int_equal(ek__profile_cells("\"\"\"4096,1024;1024,512;;8;x\"\"\"", "DT_BF16;FLOAT;;INT64", t), 5);
+    assert_true(t[0].n == 2 && t[0].dim[0] == 4096 && t[0].elements == 4096.0 * 1024 && t[0].type == EK_BF16);
+    assert_true(t[1].n == 2 && t[1].dim[1] == 512 && t[1].elements == 1024.0 * 512 && t[1].type == EK_FP32);
+    assert_true(t[2].n == 0 && t[2].elements == 0 && t[2].type == -1);
+    assert_true(t[3].n == 1 && t[3].elements == 8 && t[3].size == 8);
+    assert_true(t[4].n == -1 && t[4].type == -1 && t[4].size == 0); /* more shapes than types */
+    assert_int_equal(ek__profile_cells("1,1,1,1,1,1,1,2;1,1,1,1,1,1,1,1,2", "", t), 2);
+    assert_true(t[0].n == 8 && t[0].elements == 2 && t[1].n == -1);
+    assert_int_equal(ek__profile_cells("\"\"", "", t), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_have_their_bytes_and_what_multiplies_them),
+        cmocka_unit_test(arguments_are_told_apart_by_place),
         cmocka_unit_test(products_are_rows_with_the_median),
         cmocka_unit_test(attention_has_its_mask_and_all_its_kernels),
         cmocka_unit_test(streams_count_what_they_read_and_write),
