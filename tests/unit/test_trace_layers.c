@@ -981,6 +981,45 @@ static void layers_by_hand_give_these_counts_and_times(void **state)
     }
 }
 
+/* Names that no layer has are answered with the nearest that the traces show by themselves, the most alike first:
+ * with 2, 7 and 8 edits to the whole or what is behind the number, and with 1, 5 and 9. */
+static void a_missing_name_is_answered_with_the_nearest(void **state)
+{
+    (void)state;
+    const trace_shape shape = {
+        .n_stages = 1, .n_micro_batches = 2, .n_steps = 2, .n_chunks = 1, .n_layers = 3, .n_dense = 1};
+    char path[4096];
+    const char *at = path;
+    assert_true(trace_write(&shape, folder, NULL));
+    trace_file(&shape, folder, 0, path, sizeof path);
+    ek_trace_layer layers[] = {layer_of("embed", "Embedding", -1, EK_TRACE_HEAD, 2, 4, NAN),
+                               layer_of("2-Dense", "Dense", 2, EK_TRACE_BODY, 10, NAN, NAN)};
+    ek_trace_rank rank = {.layers = {.n = 2, .layer = layers}};
+    const ek_trace_run run = {.n_ranks = 1, .rank = &rank};
+    static const char *const body[] = {"Dense", "DecoderLayr"}, *const tail[] = {"Haed"};
+    ek_trace_options options = {.n_body = 1, .body = body, .n_tail = 1, .tail = tail};
+    ek_trace_role role = EK_TRACE_HEAD;
+    int index = -1;
+    ek_error err = {0};
+    assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_ERR_INPUT);
+    assert_true(role == EK_TRACE_TAIL && index == 0);
+    assert_string_equal(err.message,
+                        "no tail layer of the traces is called 'Haed'; the nearest are 'lm_head-Head', "
+                        "'tok_embeddings-Embedding' and 'DenseLayer'; correct the name, leave it out to have "
+                        "the layers found, or add the trace of its stage");
+    options.n_body = 2;
+    assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_ERR_INPUT);
+    assert_true(role == EK_TRACE_BODY && index == 1);
+    assert_non_null(strstr(err.message, "no body layer of the traces is called 'DecoderLayr'; the nearest are "
+                                        "'DecoderLayer', 'DenseLayer' and 'lm_head-Head'; correct"));
+    trace_remove(shape.form, folder, 0);
+    /* where they cannot be read again that is what is wrong */
+    assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_ERR_SYSTEM);
+    options.n_body = 1;
+    options.n_tail = 0;
+    assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_OK);
+}
+
 static void a_run_without_layers_says_what_to_do(void **state)
 {
     (void)state;
@@ -1015,6 +1054,7 @@ int main(void)
         cmocka_unit_test(published_scopes_give_the_backward_pass),
         cmocka_unit_test(layers_go_to_a_file_and_balance),
         cmocka_unit_test(layers_by_hand_give_these_counts_and_times),
+        cmocka_unit_test(a_missing_name_is_answered_with_the_nearest),
         cmocka_unit_test(a_run_without_layers_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
