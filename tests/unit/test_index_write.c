@@ -1290,6 +1290,43 @@ static void without_memory_no_file_stays(void **state)
     clear_text(&t);
 }
 
+/* Every allocation of a small trace fails once: what does not end in an error is the whole index. */
+static void an_index_is_written_whole_or_not(void **state)
+{
+    (void)state;
+    const form f = {.n_events = 60, .object = true, .halves = true};
+    text t = {0};
+    index_view v;
+    ek__index_written out;
+    ek_error err;
+    int n_told = 0;
+    bool failed = true;
+    make_trace(&t, &f, 3);
+    write_bytes("t.json", t.at, t.size);
+    char *whole = index_of("t.json", 1, EK__INDEX_BOUND, &v, &out);
+    for (long i = 0; failed; i++) {
+        allocations = 0;
+        failing = i;
+        ek_status status = index_file("t.json", 1, EK__INDEX_BOUND, &out, &err);
+        failing = -1;
+        failed = allocations > i;
+        if (status == EK_OK) {
+            size_t size = 0;
+            char *bytes = slurp(path_of("out.index"), &size);
+            assert_int_equal(size, v.size);
+            assert_memory_equal(bytes, whole, size);
+            free(bytes);
+        } else
+            assert_int_equal(status, EK_ERR_MEMORY);
+        n_told += status != EK_OK;
+        unlink(path_of("out.index"));
+    }
+    assert_true(n_told > 50);
+    free(whole);
+    unlink(path_of("t.json"));
+    clear_text(&t);
+}
+
 /* Each allocation of reading a compressed file fails once: what is read is whole and has its spots, or it is told. */
 static void spots_are_noted_or_memory_is_out(void **state)
 {
@@ -1487,6 +1524,7 @@ int main(void)
         cmocka_unit_test(real_traces_keep_what_the_format_promises),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(without_memory_no_file_stays),
+        cmocka_unit_test(an_index_is_written_whole_or_not),
         cmocka_unit_test(spots_are_noted_or_memory_is_out),
         cmocka_unit_test(an_index_is_opened_whole_or_not),
         cmocka_unit_test(on_a_full_disk_no_file_stays),

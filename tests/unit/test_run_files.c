@@ -23,6 +23,8 @@
 
 void *__real_ek__alloc(size_t count, size_t size);
 void *__wrap_ek__alloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
 char *__real_strdup(const char *text);
 char *__wrap_strdup(const char *text);
 typedef int choose_entry(const struct dirent *entry);
@@ -41,6 +43,11 @@ static bool fails(void)
 void *__wrap_ek__alloc(size_t count, size_t size)
 {
     return fails() ? NULL : __real_ek__alloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
 }
 
 char *__wrap_strdup(const char *text)
@@ -543,6 +550,29 @@ static void lists_and_logs_give_the_same_peaks(void **state)
     ek_collection_clear(&logs);
 }
 
+/* Each allocation of reading logs fails once: all peaks are there, or that is said. */
+static void peaks_are_all_there_or_memory_is_out(void **state)
+{
+    (void)state;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", source_path("examples/dryrun16"));
+    int n_told = 0;
+    for (bool failed = true; failed; n_told += failed) {
+        ek_measured_peaks found;
+        ek_error err = {.message = ""};
+        left = n_told;
+        ek_status status = ek_measured_peaks_read(folder, NULL, 16, false, NULL, NULL, &found, &err);
+        failed = left < 0;
+        left = -1;
+        assert_int_equal(status, failed ? EK_ERR_MEMORY : EK_OK);
+        if (failed)
+            continue;
+        assert_int_equal(found.n, 16);
+        ek_measured_peaks_clear(&found);
+    }
+    assert_true(n_told > 2 * 16); /* two lists that grow by one */
+}
+
 static void a_list_that_is_wrong_is_refused_with_its_place(void **state)
 {
     (void)state;
@@ -844,6 +874,7 @@ int main(void)
         cmocka_unit_test(amounts_have_units),
         cmocka_unit_test(overlong_lines_are_lines_of_their_own),
         cmocka_unit_test(lists_and_logs_give_the_same_peaks),
+        cmocka_unit_test(peaks_are_all_there_or_memory_is_out),
         cmocka_unit_test(a_list_that_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(a_prediction_has_what_its_parts_say),
         cmocka_unit_test(a_device_file_is_owned),
