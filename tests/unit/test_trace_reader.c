@@ -126,14 +126,29 @@ static void blank(text *t, const form *f)
 /* A name as JSON and as it must be read. */
 static void random_name(char *json, char *plain)
 {
-    static const char *const piece[][2] = {
-        {"gemm", "gemm"},    {"\\\"", "\""}, {"\\\\", "\\"},          {"{", "{"},
-        {"}", "}"},          {"[]", "[]"},   {"\\u00e9", "\xc3\xa9"}, {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
-        {"\\/", "/"},        {", ", ", "},   {"\\n", "\n"},           {"\xe4\xbd\xa0", "\xe4\xbd\xa0"},
-        {"\\\\\\\"", "\\\""}};
+    static const char *const piece[][2] = {{"gemm", "gemm"},
+                                           {"\\\"", "\""},
+                                           {"\\\\", "\\"},
+                                           {"{", "{"},
+                                           {"}", "}"},
+                                           {"[]", "[]"},
+                                           {"\\u00e9", "\xc3\xa9"},
+                                           {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
+                                           {"\\/", "/"},
+                                           {", ", ", "},
+                                           {"\\n", "\n"},
+                                           {"\xe4\xbd\xa0", "\xe4\xbd\xa0"},
+                                           {"\\\\\\\"", "\\\""},
+                                           /* no characters: nul, halves of pairs */
+                                           {"\\u0000", "\xef\xbf\xbd"},
+                                           {"\\ud800 ", "\xef\xbf\xbd "},
+                                           {"\\uDFFF", "\xef\xbf\xbd"},
+                                           {"\\uD83Dx", "\xef\xbf\xbdx"},
+                                           {"\\b\\f\\r\\t", "\b\f\r\t"}};
+    enum { N_PIECES = sizeof piece / sizeof *piece };
     size_t n_json = 0, n_plain = 0;
     for (unsigned n = 1 + random_below(5); n > 0; n--) {
-        unsigned i = random_below(13);
+        unsigned i = random_below(N_PIECES);
         n_json += (size_t)snprintf(json + n_json, 16, "%s", piece[i][0]);
         n_plain += (size_t)snprintf(plain + n_plain, 16, "%s", piece[i][1]);
     }
