@@ -411,6 +411,27 @@ static void files_that_are_taken_are_told(void **state)
         fail_msg("%s", err.message);
     assert_string_equal(heard.text, expected);
     ek_run_evidence_clear(&evidence);
+
+    /* Each allocation of reading them fails once: all is there, or that is said. */
+    int n_told = 0;
+    const ek_listener notes = {say_warning, &heard};
+    const ek_run_reading how = {.files = &files, .notes = &notes, .n_threads = 1};
+    bool failed = true;
+    for (int i = 0; failed; i++) {
+        heard = (said){0};
+        left = i;
+        ek_status status = ek_run_read(&how, &evidence, &err);
+        failed = left < 0;
+        left = -1;
+        n_told += status != EK_OK;
+        if (status == EK_OK)
+            assert_string_equal(heard.text, expected);
+        else
+            assert_int_equal(status, EK_ERR_MEMORY);
+        ek_run_evidence_clear(&evidence);
+        memset(&evidence, 0, sizeof evidence);
+    }
+    assert_true(n_told > 100);
     ek_run_files_clear(&files);
 }
 
