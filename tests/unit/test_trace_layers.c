@@ -535,6 +535,59 @@ static void lists_of_modules_are_no_layers(void **state)
     ek__pool_free(r.rank.pool);
 }
 
+/* On the thread of the backward pass each layer's module runs again, and then its operators' gradients, which arrows
+ * from the forward pass tell: Layer_2, then Layer_1 and Layer_0, four kernels again and two backwards each. */
+static void modules_on_the_backward_thread_run_again(void **state)
+{
+    (void)state;
+    static const module_at forward[] = {{"Net_0", 0, 20},  {"Embedding_0", 1, 2}, {"Encoder_0", 3, 18},
+                                        {"Layer_0", 4, 8}, {"Layer_1", 8, 12},    {"Layer_2", 13, 17}};
+    char text[16384] = "{\"traceEvents\": [";
+    int n = (int)strlen(text);
+    for (int i = 0; i < 6; i++)
+        n += snprintf(
+            text + n, sizeof text - (size_t)n,
+            "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"nn.Module: %s\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+            "\"dur\":%d},",
+            forward[i].name, forward[i].start, forward[i].end - forward[i].start);
+    for (int i = 0; i < 3; i++) {
+        const module_at *m = &forward[5 - i];
+        int again = 30 + 10 * i;
+        n += snprintf(
+            text + n, sizeof text - (size_t)n,
+            "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"nn.Module: %s\",\"pid\":1,\"tid\":2,\"ts\":%d,"
+            "\"dur\":4},"
+            "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":%d,\"pid\":1,\"tid\":1,\"ts\":%d.2},"
+            "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":%d,\"pid\":1,\"tid\":2,\"ts\":"
+            "%d.2},",
+            m->name, again, i + 1, m->start, i + 1, again + 5);
+    }
+    for (int i = 0, id = 0; i < 60; i++) {
+        bool is_forward = i < 20, runs = i >= 30 && (i % 10 < 4 || i % 10 == 5 || i % 10 == 6);
+        if (!is_forward && !runs)
+            continue;
+        id++;
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%s{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":%d,"
+                      "\"ts\":%d.5,\"dur\":0.1,\"args\":{\"correlation\":%d}},"
+                      "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1,"
+                      "\"args\":{\"correlation\":%d}}",
+                      i ? "," : "", is_forward ? 1 : 2, i, id, i + 2, id);
+    }
+    snprintf(text + n, sizeof text - (size_t)n, "]}");
+    one_rank r;
+    read_text(text, NULL, &r);
+    assert_string_equal(r.rank.layers.source, "modules");
+    for (int i = 0; i < 3; i++) {
+        const ek_trace_layer *l = find_layer(&r.rank.layers, forward[3 + i].name);
+        assert_non_null(l);
+        assert_true(l->forward.n == 1 && l->forward.wall_mean == 4000);
+        assert_true(l->recompute.n == 1 && l->recompute.wall_mean == 4000 && l->recompute.busy_mean == 4000);
+        assert_true(l->backward.n == 1 && l->backward.wall_mean == 2000 && l->backward.busy_mean == 2000);
+    }
+    ek__pool_free(r.rank.pool);
+}
+
 /* Bytes of names, times and numbers are changed; whatever comes out, passes are never negative. */
 static void damaged_names_and_times_do_no_harm(void **state)
 {
@@ -1048,6 +1101,7 @@ int main(void)
         cmocka_unit_test(a_trace_without_layers_has_none),
         cmocka_unit_test(operators_in_a_row_are_no_layers),
         cmocka_unit_test(lists_of_modules_are_no_layers),
+        cmocka_unit_test(modules_on_the_backward_thread_run_again),
         cmocka_unit_test(damaged_names_and_times_do_no_harm),
         cmocka_unit_test(stages_give_their_truth),
         cmocka_unit_test(the_originals_numbers_come_out),
