@@ -3,6 +3,7 @@
  * milliseconds from the begin of the trace, and what must be said is worked out by hand from them.
  *
  * A new case is a function that writes the traces and a row of the table `cases`. */
+#include "golden.h"
 #include "input.h"
 #include "made_traces.h"
 #include "skip.h"
@@ -534,6 +535,39 @@ static void print_all(void)
             print_message("  note of %d: %s\n", r, run.rank[r].note[i]);
 }
 
+/* ---- what is said, to the letter ---- */
+
+static struct {
+    char text[1 << 18];
+    size_t n;
+} sheet;
+
+__attribute__((format(printf, 1, 2))) static void write_line(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    sheet.n += (size_t)vsnprintf(sheet.text + sheet.n, sizeof sheet.text - sheet.n, format, arguments);
+    va_end(arguments);
+    assert_true(sheet.n < sizeof sheet.text);
+}
+
+static void write_all(const char *name)
+{
+    write_line("%s\n", name);
+    for (int i = 0; i < run.n_findings; i++) {
+        const ek_trace_finding *f = &run.finding[i];
+        write_line("  %s: rank %d stage %d at %d step %s", f->id, f->rank, f->stage, f->at, f->step ? f->step : "-");
+        if (!isnan(f->share))
+            write_line(", %.4f of it", f->share);
+        if (f->gain_ns != EK_TRACE_UNKNOWN)
+            write_line(", %lld ns", (long long)f->gain_ns);
+        write_line("\n    %s\n    => %s\n", f->text, f->advice);
+    }
+    for (int r = 0; r < run.n_ranks; r++)
+        for (int i = 0; i < run.rank[r].n_notes; i++)
+            write_line("  note of %d: %s\n", r, run.rank[r].note[i]);
+}
+
 static int n_wrong(const adversary *a)
 {
     static const char *const communication[] = {"exposed-communication", "slow-rank", "pipeline-wait"};
@@ -572,6 +606,7 @@ static void causes_are_causes(void **state)
 {
     (void)state;
     int wrong = 0;
+    sheet.n = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char command[512];
         snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
@@ -581,12 +616,14 @@ static void causes_are_causes(void **state)
         int of_case = n_wrong(&cases[i]);
         if (of_case > 0)
             print_all();
+        write_all(cases[i].name);
         wrong += of_case;
         ek_trace_run_clear(&run);
         snprintf(command, sizeof command, "rm -rf '%s'", folder);
         assert_int_equal(system(command), 0);
     }
     assert_int_equal(wrong, 0);
+    assert_golden("trace_causes.txt", sheet.text);
 }
 
 static void links_within_a_device_are_known(void **state)
@@ -750,6 +787,7 @@ static void none_promises_its_waiting(const char *where, bool side_by_side, cons
             }
         if (wrong > before)
             print_all();
+        write_all(traces[i].name);
         ek_trace_run_clear(&run);
     }
     assert_int_equal(wrong, 0);
@@ -773,7 +811,9 @@ static void no_made_trace_promises_its_waiting(void **state)
         {"torch", {"compute-gap: Rank 3", "exposed-communication: how much of it waits for other ranks is unknown"}},
         {"stages", {"pipeline-wait: Rank 0:", "recompute-cost: Rank 0:"}},
     };
+    sheet.n = 0;
     none_promises_its_waiting(made_traces(), true, traces, sizeof traces / sizeof *traces);
+    assert_golden("trace_made_findings.txt", sheet.text);
 }
 
 static void no_reference_trace_promises_its_waiting(void **state)
