@@ -860,11 +860,100 @@ static void arguments_are_told_apart_by_place(void **state)
     assert_int_equal(ek__profile_cells("\"\"", "", t), 0);
 }
 
+/* By their signatures in PyTorch's native_functions.yaml and flash-attn's interface: tensors from `query` on, the mask
+ * where the argument for it stands. */
+static void attentions_are_read_by_their_signatures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *arguments;
+        bool heads_first;
+    } known[] = {
+        {"aten::_flash_attention_forward", "query,key,value,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,MASK", false},
+        {"aten::_flash_attention_backward",
+         "grad_out,query,key,value,out,logsumexp,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,MASK", false},
+        {"aten::_scaled_dot_product_flash_attention", "query,key,value,dropout_p,MASK", true},
+        {"aten::_scaled_dot_product_flash_attention_backward",
+         "grad_out,query,key,value,out,logsumexp,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,MASK", true},
+        {"aten::_efficient_attention_forward",
+         "query,key,value,bias,cu_seqlens_q,cu_seqlens_k,max_seqlen_q,max_seqlen_k,dropout_p,MASK", false},
+        {"aten::_efficient_attention_backward",
+         "grad_out,query,key,value,bias,out,cu_seqlens_q,cu_seqlens_k,max_seqlen_q,max_seqlen_k,logsumexp,dropout_p,"
+         "philox_seed,philox_offset,MASK",
+         false},
+        {"aten::_scaled_dot_product_cudnn_attention", "query,key,value,attn_bias,compute_log_sumexp,dropout_p,MASK",
+         true},
+        {"aten::_cudnn_attention_forward",
+         "query,key,value,attn_bias,cum_seq_q,cum_seq_k,max_q,max_k,compute_log_sumexp,dropout_p,MASK", true},
+        {"aten::_scaled_dot_product_cudnn_attention_backward",
+         "grad_out,query,key,value,out,logsumexp,philox_seed,philox_offset,attn_bias,cum_seq_q,cum_seq_k,max_q,max_k,"
+         "dropout_p,MASK",
+         true},
+        {"aten::_cudnn_attention_backward",
+         "grad_out,query,key,value,out,logsumexp,philox_seed,philox_offset,attn_bias,cum_seq_q,cum_seq_k,max_q,max_k,"
+         "dropout_p,MASK",
+         true},
+        {"flash_attn::_flash_attn_forward", "q,key,value,dropout_p,softmax_scale,MASK", false},
+        {"flash_attn::_flash_attn_backward", "dout,q,key,value,out,softmax_lse,dq,dk,dv,dropout_p,softmax_scale,MASK",
+         false},
+        {"FlashAttnFunc", "q,key,value,dropout_p,softmax_scale,MASK", false},
+    };
+    static const char *const masks[] = {"True", "1", "2", "False", "0", ""};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+            char shapes[512] = "[", types[512] = "[", values[512] = "[";
+            const char *comma = "";
+            bool backward = known[i].arguments[0] != 'q';
+            for (const char *at = known[i].arguments; at;
+                 comma = ",", at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+                bool q = *at == 'q', k = strncmp(at, "key", 3) == 0, v = strncmp(at, "value", 5) == 0;
+                size_t n = strlen(shapes);
+                snprintf(shapes + n, sizeof shapes - n, "%s%s", comma,
+                         q   ? "[2,32,512,64]"
+                         : k ? "[2,8,128,64]"
+                         : v ? "[2,8,128,96]"
+                             : "[]");
+                n = strlen(types);
+                snprintf(types + n, sizeof types - n, "%s\"%s\"", comma, q || k || v ? "c10::Half" : "Scalar");
+                n = strlen(values);
+                snprintf(values + n, sizeof values - n, "%s\"%s\"", comma,
+                         strncmp(at, "MASK", 4) == 0    ? masks[m]
+                         : at[0] == 'd' && at[1] == 'r' ? "0."
+                                                        : "");
+            }
+            strcat(shapes, "]");
+            strcat(types, "]");
+            strcat(values, "]");
+            const ek_trace_shaped op = {.name = known[i].name,
+                                        .kernel = "k",
+                                        .shapes = shapes,
+                                        .types = types,
+                                        .layout = "[]",
+                                        .values = values};
+            ek_kernel kernel;
+            ek__profile_doubt doubt = {false, false};
+            if (ek__profile_torch(&op, &kernel, &doubt) != EK_PROFILE_TAKEN)
+                fail_msg("%s is not taken", known[i].name);
+            bool first = known[i].heads_first, whole = masks[m][0] == 'F' || masks[m][0] == '0';
+            assert_int_equal(kernel.kind, backward ? EK_KERNEL_ATTENTION_BACKWARD : EK_KERNEL_ATTENTION_FORWARD);
+            assert_true(kernel.batch == 2 && kernel.qk_dim == 64 && kernel.v_dim == 96 && kernel.type == EK_FP16);
+            assert_true(kernel.heads == (first ? 32 : 512) && kernel.kv_heads == (first ? 8 : 128));
+            assert_true(kernel.seq == (first ? 512 : 32) && kernel.key_seq == (first ? 128 : 8));
+            /* two products of q by k and of the scores by v, a multiplication and an addition each; half below a mask
+             */
+            double pairs = 2 * kernel.heads * kernel.seq * kernel.key_seq;
+            if (kernel.flops != 2 * pairs * (64 + 96) * (whole ? 1 : 0.5) * (backward ? 2.5 : 1))
+                fail_msg("%s, mask '%s': %g FLOPs", known[i].name, masks[m], kernel.flops);
+            assert_int_equal(doubt.causal, masks[m][0] == '\0');
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_have_their_bytes_and_what_multiplies_them),
         cmocka_unit_test(arguments_are_told_apart_by_place),
+        cmocka_unit_test(attentions_are_read_by_their_signatures),
         cmocka_unit_test(products_are_rows_with_the_median),
         cmocka_unit_test(attention_has_its_mask_and_all_its_kernels),
         cmocka_unit_test(streams_count_what_they_read_and_write),
