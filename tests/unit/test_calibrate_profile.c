@@ -948,12 +948,106 @@ static void attentions_are_read_by_their_signatures(void **state)
         }
 }
 
+/* What operators have to read and write of tensors of 6 x 10 and 10 numbers of 2 bytes: 120 and 20 bytes each time. */
+static void operators_of_pytorch_have_their_bytes_or_shapes(void **state)
+{
+    (void)state;
+#define ONE  "[[6,10]]"
+#define ROW  "[[6,10],[10]]"
+#define BOTH "[[6,10],[6,10]]"
+    static const struct {
+        const char *names, *shapes;
+        double bytes;
+        ek_kernel_kind kind;
+    } streams[] = {
+        {"pow,neg,exp,sqrt,rsqrt,silu,gelu,relu,sigmoid,tanh,clamp_min,masked_fill,_softmax", ONE, 2 * 120,
+         EK_KERNEL_MEMORY},
+        {"add,sub,rsub,mul,div,native_layer_norm,_fused_rms_norm", ROW, 2 * 120 + 20, EK_KERNEL_MEMORY},
+        {"add,sub,rsub,mul,div,silu_backward,gelu_backward,sigmoid_backward,tanh_backward,threshold_backward,"
+         "native_dropout_backward,_softmax_backward_data",
+         BOTH, 3 * 120, EK_KERNEL_MEMORY},
+        {"native_layer_norm_backward,_fused_rms_norm_backward", "[[6,10],[6,10],[10],[6,1],[6,1],[10],[10]]", 3 * 120,
+         EK_KERNEL_MEMORY},
+        {"copy", BOTH, 2 * 120, EK_KERNEL_MEMORY},
+        {"fill,zero,sum,mean", ONE, 120, EK_KERNEL_MEMORY},
+        {"cat", "[[[6,10],[6,10]],[]]", 2 * 240, EK_KERNEL_MEMORY},
+        {"_log_softmax", ONE, 2 * 120, EK_KERNEL_LOSS},
+        {"_log_softmax_backward_data", BOTH, 2 * 120, EK_KERNEL_LOSS},
+    };
+    static const char types[] =
+        "[\"c10::Half\",\"c10::Half\",\"c10::Half\",\"c10::Half\",\"c10::Half\",\"c10::Half\",\"c10::"
+        "Half\"]",
+                      of_a_list[] = "[\"TensorList\",\"\"]";
+    ek_kernel kernel;
+    ek__profile_doubt doubt;
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        for (const char *at = streams[i].names; *at; at += strcspn(at, ","), at += *at == ',') {
+            char name[80];
+            for (int in_place = 0; in_place < 2; in_place++) {
+                snprintf(name, sizeof name, "aten::%.*s%s", (int)strcspn(at, ","), at, in_place ? "_" : "");
+                const ek_trace_shaped op = {.name = name,
+                                            .kernel = "k",
+                                            .shapes = streams[i].shapes,
+                                            .types = strncmp(at, "cat", 3) == 0 ? of_a_list : types,
+                                            .layout = "[]",
+                                            .values = "[]"};
+                assert_int_equal(ek__profile_torch(&op, &kernel, &doubt), EK_PROFILE_TAKEN);
+                if (kernel.bytes != streams[i].bytes || kernel.kind != streams[i].kind || kernel.flops != 0)
+                    fail_msg("%s: kind %d, %g bytes", name, kernel.kind, kernel.bytes);
+            }
+        }
+    static const struct {
+        const char *name, *shapes;
+        ek_profile_left left;
+        double m, n, k, groups;
+    } products[] = {
+        {"aten::mm", "[[6,10],[10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 1},
+        {"aten::bmm", "[[3,6,10],[3,10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 3},
+        {"aten::addmm", "[[4],[6,10],[10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 1},
+        {"aten::addmm_", "[[6,4],[6,10],[10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 1},
+        {"aten::baddbmm", "[[3,6,4],[3,6,10],[3,10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 3},
+        {"aten::baddbmm_", "[[3,6,4],[3,6,10],[3,10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 3},
+        {"aten::_addmm_activation", "[[4],[6,10],[10,4]]", EK_PROFILE_TAKEN, 6, 4, 10, 1},
+        {"aten::_scaled_mm", "[[6,10],[10,4],[],[]]", EK_PROFILE_TAKEN, 6, 4, 10, 1},
+        {"aten::_grouped_mm", "[[12,10],[3,10,4],[3]]", EK_PROFILE_TAKEN, 4, 4, 10, 3},
+        {"aten::_grouped_mm", "[[6,30],[30,4],[3]]", EK_PROFILE_TAKEN, 6, 4, 10, 3},
+        {"aten::_grouped_mm", "[[6,30],[30,4]]", EK_PROFILE_UNCLEAR, 0, 0, 0, 0},
+        {"aten::mm", "[[6,10],[9,4]]", EK_PROFILE_UNCLEAR, 0, 0, 0, 0},
+        {"aten::mm", "[[6,10]]", EK_PROFILE_UNCLEAR, 0, 0, 0, 0},
+        {"aten::add", "[[]]", EK_PROFILE_UNCLEAR, 0, 0, 0, 0},
+        {"aten::add__", ROW, EK_PROFILE_OTHER, 0, 0, 0, 0},
+        {"aten::addcmul", BOTH, EK_PROFILE_OTHER, 0, 0, 0, 0},
+        {"add", ROW, EK_PROFILE_OTHER, 0, 0, 0, 0},
+        {"aten::convolution", BOTH, EK_PROFILE_OTHER, 0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        const ek_trace_shaped op = {.name = products[i].name,
+                                    .kernel = "k",
+                                    .shapes = products[i].shapes,
+                                    .types = types,
+                                    .layout = "[]",
+                                    .values = "[]"};
+        kernel = (ek_kernel){.m = 0};
+        if (ek__profile_torch(&op, &kernel, &doubt) != products[i].left)
+            fail_msg("%s of %s", products[i].name, products[i].shapes);
+        if (products[i].left != EK_PROFILE_TAKEN)
+            continue;
+        assert_true(kernel.m == products[i].m && kernel.n == products[i].n && kernel.k == products[i].k);
+        assert_true(kernel.groups == products[i].groups && kernel.type == EK_FP16);
+        assert_true(kernel.flops == 2 * kernel.m * kernel.n * kernel.k * kernel.groups);
+    }
+#undef ONE
+#undef ROW
+#undef BOTH
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_have_their_bytes_and_what_multiplies_them),
         cmocka_unit_test(arguments_are_told_apart_by_place),
         cmocka_unit_test(attentions_are_read_by_their_signatures),
+        cmocka_unit_test(operators_of_pytorch_have_their_bytes_or_shapes),
         cmocka_unit_test(products_are_rows_with_the_median),
         cmocka_unit_test(attention_has_its_mask_and_all_its_kernels),
         cmocka_unit_test(streams_count_what_they_read_and_write),
