@@ -43,13 +43,14 @@ static int data_ranks(const ek__lint_file *file)
     return file->job ? file->job->parallel.data : number_at(file, "parallel_config.data_parallel", 1);
 }
 
+/* At least, where no job tells the other degrees. */
 static int64_t count_devices(const ek__lint_file *file)
 {
     if (file->job) {
         const ek_job_parallel *p = &file->job->parallel;
         return (int64_t)p->data * p->tensor * p->pipeline * p->context;
     }
-    return 1;
+    return data_ranks(file);
 }
 
 /* ---- switches left on ---- */

@@ -271,6 +271,8 @@ static const near_miss near_misses[] = {
     {"save-graphs", EK_LINT_YAML, true, "by its level", "context:\n  save_graphs: 2\n"},
     {"save-graphs", EK_LINT_YAML, false, "level 0", "context:\n  save_graphs: 0\n"},
     {"full-batch", EK_LINT_YAML, false, "one data-parallel rank", MODEL ALONE "parallel: {full_batch: True}\n"},
+    {"full-batch", EK_LINT_YAML, true, "without a model that could be read",
+     "parallel: {full_batch: True}\nparallel_config: {data_parallel: 4}\n"},
     {"dataset-strategy", EK_LINT_YAML, true, "beside full_batch",
      MODEL "parallel: {full_batch: True, dataset_strategy: [[8, 1]]}\nparallel_config: {data_parallel: 8}\n"},
     {"dataset-strategy", EK_LINT_YAML, true, "none without full_batch",
