@@ -290,6 +290,21 @@ static void events_that_are_there_twice_count_once(void **state)
     }
 }
 
+/* What begins and ends together on several streams is compared with all of them. */
+static void copies_are_found_among_what_runs_at_once(void **state)
+{
+    (void)state;
+    add("[" LAYERS);
+    for (int times = 0; times < 2; times++)
+        for (int stream = 2; stream < 7; stream++)
+            add(",{\"ph\":\"X\",\"name\":\"MatMul%d\",\"pid\":3,\"tid\":%d,\"ts\":10,\"dur\":5," TASK "}", stream,
+                stream);
+    add("]");
+    const ek_trace_rank *rank = read_trace();
+    assert_int_equal(rank->counts.n_doubled, 5);
+    assert_int_equal(rank->operators.n_executions, 5);
+}
+
 static void events_that_only_look_alike_all_count(void **state)
 {
     (void)state;
@@ -1103,6 +1118,7 @@ int main(void)
         TEST(what_is_no_number_is_left_out_and_told),
         TEST(the_same_event_twice_counts_once_in_unions),
         TEST(events_that_are_there_twice_count_once),
+        TEST(copies_are_found_among_what_runs_at_once),
         TEST(events_that_only_look_alike_all_count),
         TEST(a_layer_whose_events_run_at_once_is_left_aside),
         TEST(shapes_of_files_do_not_matter),
