@@ -714,6 +714,12 @@ static void few_shapes_leave_the_curve(void **state)
     assert_true(fabs(ek__kernel_seconds(&c.device, &old[1].kernel).seconds / 2e-5 - 1) < 1e-6);
     assert_memory_equal(&c.device.curve[EK_KERNEL_MATMUL], &start.curve[EK_KERNEL_MATMUL], sizeof(ek_curve));
     assert_false(c.profile[0].fitted[EK_KERNEL_MATMUL]);
+    /* how far the start is off: between both shapes */
+    const ek_kernel second = product(8192, 4096, 4096, EK_PASS_FORWARD);
+    double off = fabs(ek__kernel_seconds(&start, &old[0].kernel).seconds / 900e-6 - 1) +
+                 fabs(ek__kernel_seconds(&start, &second).seconds / 1800e-6 - 1);
+    assert_int_equal(c.profile[0].n_shapes[EK_KERNEL_MATMUL], 2);
+    assert_close_to(c.profile[0].start_error[EK_KERNEL_MATMUL], off / 2, 1e-6);
     ek_calibration_clear(&c);
     ek_kernel_table_free(start.kernels);
 }
