@@ -340,6 +340,14 @@ static void times_of_steps_are_found_above_their_share_only(void **state)
     assert_int_equal(f->run.n_findings, 1); /* 30 of 100 ms are exposed communication, whatever it waits for */
     assert_string_equal(f->run.finding[0].id, "exposed-communication");
     assert_int_equal(f->run.finding[0].gain_ns, EK_TRACE_UNKNOWN);
+    /* An empty queue says it where no idle time does, without how much. */
+    f->rank[1].data.near_empty_queue = true;
+    const ek_trace_finding *queue = found(f, "data-loading");
+    assert_non_null(queue);
+    assert_string_equal(queue->text,
+                        "Rank 1: the last queue of the data pipeline is under 10 % full on average: training "
+                        "waits for data.");
+    assert_true(queue->rank == 1 && isnan(queue->share) && queue->gain_ns == EK_TRACE_UNKNOWN);
     SET(pipeline_wait, 5 * MS);
     assert_null(found(f, "pipeline-wait"));
     SET(pipeline_wait, 5 * MS + 1000);
@@ -349,6 +357,7 @@ static void times_of_steps_are_found_above_their_share_only(void **state)
     assert_int_equal(finding->rank, 1);
     assert_int_equal(finding->gain_ns, 5 * MS + 1000);
     assert_true(fabs(finding->share - 0.05001) < 1e-9);
+    f->rank[1].data.near_empty_queue = false;
     SET(data_loading_idle, 2 * MS);
     assert_null(found(f, "data-loading"));
     SET(data_loading_idle, 3 * MS);
