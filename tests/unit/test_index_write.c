@@ -1369,6 +1369,52 @@ static void spots_are_noted_or_memory_is_out(void **state)
     clear_text(&t);
 }
 
+/* Checks that fit again after a change: what the sections say is looked at, too. */
+static void forged_sections_are_refused(void **state)
+{
+    (void)state;
+    const form f = {.n_events = 300, .object = true};
+    text t = {0};
+    index_view v;
+    ek__index_written written;
+    ek_error err;
+    make_trace(&t, &f, 3);
+    write_bytes("t.json", t.at, t.size);
+    char *whole = index_of("t.json", 1, EK__INDEX_BOUND, &v, &written);
+    size_t size = v.size;
+    static const char *const says[] = {NULL, "its rows are not", "its tracks are not", "its counters are not"};
+    for (int what = 0; what < 4; what++) {
+        char *bytes = malloc(size);
+        assert_non_null(bytes);
+        memcpy(bytes, whole, size);
+        ek__index_header *h = (void *)bytes;
+        uint64_t *check = (void *)(bytes + h->checks.at);
+        if (what == 1)
+            ((ek__index_row *)(void *)(bytes + h->rows.at))->n_events += 1;
+        else if (what == 2)
+            ((ek__index_track *)(void *)(bytes + h->tracks.at))->n_from += (uint32_t)h->from.n + 1;
+        else if (what == 3)
+            ((ek__index_counter *)(void *)(bytes + h->counters.at))->first_point = h->points.n + 1;
+        for (uint64_t i = 0; i < h->checks.n; i++)
+            check[i] = ek__check_of(0, bytes + sizeof *h + i * EK__CHECK_BYTES, EK__CHECK_BYTES);
+        h->checks_check = ek__check_of_checks(check, h->checks.n);
+        h->check = ek__check_of_header(h);
+        write_bytes("out.index", bytes, size);
+        ek__index_opened out;
+        ek_status status = ek__index_file_open(path_of("out.index"), &out, &err);
+        assert_int_equal(status, says[what] ? EK_ERR_INPUT : EK_OK);
+        if (says[what])
+            assert_non_null(strstr(err.message, says[what]));
+        else
+            ek__index_file_close(&out);
+        unlink(path_of("out.index"));
+        free(bytes);
+    }
+    free(whole);
+    unlink(path_of("t.json"));
+    clear_text(&t);
+}
+
 /* Each allocation of opening fails once: that is told, and leaves nothing open. */
 static void an_index_is_opened_whole_or_not(void **state)
 {
@@ -1526,6 +1572,7 @@ int main(void)
         cmocka_unit_test(without_memory_no_file_stays),
         cmocka_unit_test(an_index_is_written_whole_or_not),
         cmocka_unit_test(spots_are_noted_or_memory_is_out),
+        cmocka_unit_test(forged_sections_are_refused),
         cmocka_unit_test(an_index_is_opened_whole_or_not),
         cmocka_unit_test(on_a_full_disk_no_file_stays),
         cmocka_unit_test(an_interrupt_leaves_no_file),
