@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "assert_close.h"
@@ -561,6 +562,9 @@ static void the_tracker_is_read_in_all_three_generations(void **state)
         read_well(&r, ek__table_memory_block, fixture(name));
         const ek_trace_tracker *t = &r.rank.memory.tracker;
         assert_null(r.source.problem);
+        struct stat about;
+        assert_int_equal(stat(fixture(name), &about), 0);
+        assert_int_equal(r.source.bytes, about.st_size);
         assert_int_equal(t->n_rows, 8);
         assert_int_equal(t->n_pool_blocks, 7);
         assert_int_equal(t->n_somas_rows, 1);
