@@ -962,6 +962,60 @@ static void lists_are_written_for_the_stages_that_there_are(void **state)
     }
 }
 
+/* What is made of a job with other degrees is what its reader makes of the file with the same degrees. Two things are
+ * not said by degrees: a table that had nobody to be cut over is cut over the ranks that come, which a file of
+ * MindFormers has to say, and experts that go over tensor parallel ranks, too, grow with these. */
+static void what_follows_is_what_the_reader_derives(void **state)
+{
+    (void)state;
+    static const struct {
+        double data, tensor, context, expert; /* times as many */
+    } times[] = {{2, 1, 1, 1},   {1, 2, 1, 1},   {1, 1, 2, 1},   {1, 1, 1, 2}, {0.5, 1, 1, 1},
+                 {1, 0.5, 1, 1}, {1, 1, 0.5, 1}, {1, 1, 1, 0.5}, {2, 2, 1, 1}, {0.5, 2, 1, 1}};
+    int n = 0, n_wrong = 0;
+    for (int c = 0; c < n_configs; c++) {
+        ek_job was;
+        const ek_job_overrides first = overrides_of(config[c]);
+        if (ek_job_read(config[c], &first, NULL, &was, NULL))
+            continue;
+        for (size_t i = 0; i < sizeof times / sizeof *times && !ek__job_has(&was, "moe-tp-extend-ep"); i++) {
+            ek_job now, wanted;
+            char why[256];
+            ek_job_overrides overrides = first;
+            overrides.data = (int)(times[i].data * was.parallel.data);
+            overrides.tensor = (int)(times[i].tensor * was.parallel.tensor);
+            overrides.context = (int)(times[i].context * was.parallel.context);
+            overrides.expert = (int)(times[i].expert * was.parallel.expert);
+            overrides.n_micro_batches = was.parallel.n_micro_batches * was.parallel.n_accumulation;
+            if (!overrides.data || !overrides.tensor || !overrides.context || !overrides.expert ||
+                ek_job_read(config[c], &overrides, NULL, &wanted, NULL))
+                continue;
+            assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+            now.parallel.data = overrides.data;
+            now.parallel.tensor = overrides.tensor;
+            now.parallel.context = overrides.context;
+            now.parallel.expert = overrides.expert;
+            assert_int_equal(ek__job_follow(&was, &now, NULL), EK_OK);
+            if (was.parallel.tensor * was.parallel.context == 1) {
+                wanted.parallel.table_split = now.parallel.table_split;
+                wanted.parallel.head_split = now.parallel.head_split;
+            }
+            n++;
+            if (ek__job_differs(&now, &wanted, why, sizeof why)) {
+                n_wrong++;
+                print_message("# %s, %d x %d x %d, experts over %d: %s\n", config[c], overrides.data, overrides.tensor,
+                              overrides.context, overrides.expert, why);
+            }
+            ek_job_clear(&now);
+            ek_job_clear(&wanted);
+        }
+        ek_job_clear(&was);
+    }
+    print_message("# %d jobs, %d wrong\n", n, n_wrong);
+    assert_int_equal(n_wrong, 0);
+    assert_true(n > 250);
+}
+
 /* What follows from degrees are the framework's rules anew; what a user or a calibration said of them stays. */
 static void rules_that_were_told_stay(void **state)
 {
@@ -1270,6 +1324,7 @@ int main(void)
         cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
         cmocka_unit_test(lists_are_written_for_the_stages_that_there_are),
         cmocka_unit_test(rules_that_were_told_stay),
+        cmocka_unit_test(what_follows_is_what_the_reader_derives),
         cmocka_unit_test(settings_are_said_in_a_sentence),
         cmocka_unit_test(a_file_that_changed_is_refused),
         cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
