@@ -443,6 +443,26 @@ static void a_prediction_layer_adds_a_projection_and_three_norms(void **state)
         assert_true(graph.op[i].parameter < graph.n_parameters);
 }
 
+/* Or its gradient would be counted nowhere, or twice. */
+static void every_parameter_is_one_operators(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int kind = 0; kind < EK__N_GRAPH_KINDS; kind++) {
+            ek_job job = i % 2 ? mindformers() : plain();
+            int n[EK__MAX_PARAMETERS] = {0};
+            job.model.n_prediction_layers = 1;
+            job.parallel.pipeline = 1 + i / 2;
+            build(&job, (ek__graph_kind)kind);
+            for (int o = 0; o < graph.n_ops; o++)
+                if (graph.op[o].parameter >= 0)
+                    n[graph.op[o].parameter]++;
+            for (int k = 0; k < graph.n_parameters; k++)
+                if (n[k] != 1)
+                    fail_msg("%s: %d operators have %s", graph.name, n[k], graph.parameter[k].name);
+        }
+}
+
 static void a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own(void **state)
 {
     (void)state;
@@ -526,6 +546,7 @@ int main(void)
         cmocka_unit_test(patterns_find_the_experts_activations),
         cmocka_unit_test(parameters_are_those_published),
         cmocka_unit_test(a_prediction_layer_adds_a_projection_and_three_norms),
+        cmocka_unit_test(every_parameter_is_one_operators),
         cmocka_unit_test(a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own),
         cmocka_unit_test(measured_peaks_are_met),
     };
