@@ -843,6 +843,19 @@ static const struct {
      "other: &b2 8\nmodel:\n  model_config:\n    type: LlamaConfig\n    batch_size: *b\n    seq_length: 4096\n"
      "    hidden_size: 2048\n    num_layers: 24\n    num_heads: 16\n    vocab_size: 32000\n",
      {.batch = 2, .tensor = 2, NOTHING}},
+    {"inputs that were cut over the data-parallel ranks are cut over those that there are then",
+     "p2.yaml",
+     "train_dataset: {input_columns: ['input_ids', 'labels']}\nparallel: {full_batch: False, dataset_strategy: [[8, "
+     "1], "
+     "[1, 4]]}\nparallel_config: {data_parallel: 8, model_parallel: 2}\n"
+     "model:\n  model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 2048, num_layers: 24, num_heads: 16, "
+     "vocab_size: 32000}\n",
+     "train_dataset: {input_columns: ['input_ids', 'labels']}\nparallel: {full_batch: False, dataset_strategy: [[4, "
+     "1], "
+     "[1, 4]]}\nparallel_config: {data_parallel: 4, model_parallel: 2}\n"
+     "model:\n  model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 2048, num_layers: 24, num_heads: 16, "
+     "vocab_size: 32000}\n",
+     {.data = 4, NOTHING}},
 };
 
 static void ask(const asked *a, ek_job *job)
