@@ -102,8 +102,8 @@ static void follow_switches(const ek_job *was, ek_job *now)
         run->overlap_weights = run->overlap_gradients;
     if (was->states.shard_optimizer && !now->states.shard_optimizer)
         run->overlap_weights = false;
-    if (now->parallel.sequence_parallel && !was->parallel.sequence_parallel && ek__job_has(was, "tp-comm-overlap"))
-        run->overlap_tensor = true;
+    if (now->parallel.sequence_parallel != was->parallel.sequence_parallel && ek__job_has(was, "tp-comm-overlap"))
+        run->overlap_tensor = now->parallel.sequence_parallel;
 }
 
 /* ---- torchtitan ---- */

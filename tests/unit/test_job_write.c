@@ -1029,6 +1029,47 @@ static void what_follows_is_what_the_reader_derives(void **state)
     assert_true(n > 250);
 }
 
+#define WAITING(more)                                                                                                  \
+    "torchrun --nproc_per_node 8 p.py " MODEL " --tensor-model-parallel-size 2 --micro-batch-size 1 " more "\n"
+
+/* Switches that are given and waited for another one are on as soon as that one is, and off without it. */
+static void switches_wait_for_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *without, *with;
+        asked on, off;
+        size_t at; /* in the job's run: what waits */
+    } cases[] = {
+        {WAITING("--overlap-grad-reduce --overlap-param-gather"),
+         WAITING("--overlap-grad-reduce --overlap-param-gather --use-distributed-optimizer"),
+         {.full = -1, .distributed = 1, .sequence = -1},
+         {.full = -1, .distributed = 0, .sequence = -1},
+         offsetof(ek_job_run, overlap_weights)},
+        {WAITING("--tp-comm-overlap"),
+         WAITING("--tp-comm-overlap --sequence-parallel"),
+         {.full = -1, .distributed = -1, .sequence = 1},
+         {.full = -1, .distributed = -1, .sequence = 0},
+         offsetof(ek_job_run, overlap_tensor)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int on = 0; on < 2; on++) {
+            ek_job was, now, wanted, same;
+            char why[256];
+            read_and_ask("w.sh", on ? cases[i].with : cases[i].without, &(asked){NOTHING}, &wanted, &same);
+            read_and_ask("w.sh", on ? cases[i].without : cases[i].with, on ? &cases[i].on : &cases[i].off, &was, &now);
+            assert_int_equal(*((const bool *)&wanted.run + cases[i].at), on);
+            assert_int_equal(*((const bool *)&was.run + cases[i].at), !on);
+            if (ek__job_differs(&now, &wanted, why, sizeof why))
+                fail_msg("%s: %s", cases[i].with, why);
+            assert_int_equal(*((const bool *)&now.run + cases[i].at), on);
+            ek_job_clear(&same);
+            ek_job_clear(&wanted);
+            ek_job_clear(&was);
+            ek_job_clear(&now);
+        }
+}
+
 /* What follows from degrees are the framework's rules anew; what a user or a calibration said of them stays. */
 static void rules_that_were_told_stay(void **state)
 {
@@ -1336,6 +1377,7 @@ int main(void)
         cmocka_unit_test(only_these_bytes_change),
         cmocka_unit_test(the_order_of_kinds_of_patterns_is_no_difference),
         cmocka_unit_test(lists_are_written_for_the_stages_that_there_are),
+        cmocka_unit_test(switches_wait_for_others),
         cmocka_unit_test(rules_that_were_told_stay),
         cmocka_unit_test(what_follows_is_what_the_reader_derives),
         cmocka_unit_test(settings_are_said_in_a_sentence),
