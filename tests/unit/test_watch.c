@@ -99,6 +99,13 @@ static void work_is_reported_by_parts_and_steps(void **state)
     ek_progress_end();
     work_on(1e6);
     assert_int_equal(seen.n, n);
+    ek_progress_begin(show, &seen); /* another piece of work knows nothing of it */
+    ek__watch_part("again", 4e6);
+    work_on(2e6);
+    assert_int_equal(seen.n, n + 1);
+    assert_string_equal(seen.what, "again");
+    assert_float_equal(seen.share, 0.5, 1e-12);
+    ek_progress_end();
 }
 
 static void the_end_of_an_outer_watch_is_that_of_an_inner_one(void **state)
