@@ -475,6 +475,12 @@ static void a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own(void **s
         assert_int_equal(kept(&job, EK__GRAPH_PREDICTION), decoder + head + 2 * (2 * T * H + 4 * T) + 2 * T * 2 * H);
         build(&job, EK__GRAPH_PREDICTION);
         assert_true(graph.input >= 0 && graph.output >= 0 && graph.output != graph.input);
+        /* With a wider residual the state and the embedding are wider, and so is what the decoder gets. */
+        job.types.residual = EK_FP32;
+        decoder = kept(&job, EK__GRAPH_EXPERTS);
+        head = kept(&job, EK__GRAPH_HEAD);
+        assert_int_equal(kept(&job, EK__GRAPH_PREDICTION), decoder + head + 2 * (4 * T * H + 4 * T) + 2 * T * 2 * H);
+        assert_int_equal(graph.tensor[graph.output].dtype, EK_FP32);
     }
 }
 
