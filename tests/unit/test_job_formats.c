@@ -478,6 +478,69 @@ static void arguments_do_what_megatron_does(void **state)
     }
 }
 
+/* Layouts of 8 layers in all that the grammar allows, with the layers of each part in the order of the model; and what
+ * is wrong with others. Each is for as many stages as it has parts, up to 2. */
+static void layouts_are_read_letter_by_letter(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layout, *more;
+        int n_stages, layers[4];
+        const char *wrong;
+    } cases[] = {
+        {"Etttt|ttttL", "", 2, {4, 4}, NULL},
+        {"Et*3|t*5L", "", 2, {3, 5}, NULL},
+        {"E, t*3, | ,t*5,L", "", 2, {3, 5}, NULL},
+        {"E(t*2|)*3t*2L", "", 2, {2, 2, 2, 2}, NULL},
+        {"E((t)*2|)*3(tt)*1L", "", 2, {2, 2, 2, 2}, NULL},
+        {"E(t|t)*0t*3|t*5L", "", 2, {3, 5}, NULL},
+        {"Et*0t*3|()*4t*5L", "", 2, {3, 5}, NULL},
+        {"E||t*8|L", "", 2, {0, 0, 8, 0}, NULL},
+        {"Et*4|t*4m*2L", "--mtp-num-layers 2", 2, {4, 6}, NULL},
+        {"E((((((((t*8))))))))L", "", 1, {8}, NULL},
+        {"E(((((((((t*8)))))))))L", "", 1, {0}, "has groups inside groups inside groups"},
+        {"Et*4|t*4mL", "", 2, {0}, "has 1 m, but --mtp-num-layers is 0"},
+        {"Et*4|t*4L", "--mtp-num-layers 1", 2, {0}, "has 0 m, but --mtp-num-layers is 1"},
+        {"Et*4m|t*4L", "--mtp-num-layers 1", 2, {0}, "has an m elsewhere than in its last part, which is not modelled"},
+        {"Et,*4|t*4L", "", 2, {0}, "has something else than E, t, m, L, |, ( ) and *N"},
+        {"Et*4|x*4L", "", 2, {0}, "has something else than E, t, m, L, |, ( ) and *N"},
+        {"Et*|t*4L", "", 2, {0}, "has a * without a number behind it"},
+        {"Et*4|t*4)L", "", 2, {0}, "has a ) without a ("},
+        {"E(t*4|t*4L", "", 2, {0}, "has a ( that does not end"},
+        {"Et*4|Lt*4", "", 2, {0}, "must begin with E and end with L"},
+        {"Et*4|Lt*4L", "", 2, {0}, "has an L elsewhere than at the end"},
+        {"t*4|t*4L", "", 2, {0}, "must begin with E and end with L"},
+        {"Et*4|t*4", "", 2, {0}, "must begin with E and end with L"},
+        {"|", "", 2, {0}, "must begin with E and end with L"},
+        {"E(tt)*65534|L", "", 2, {0}, "places 131068 layers, but --num-layers is 8"},
+        {"Et*131069|L", "", 2, {0}, "places 131069 layers, but --num-layers is 8"},
+        {"Et*131070|L", "", 2, {0}, "is longer than 131072 letters when written out"},
+        {"Et*131072|L", "", 2, {0}, "is longer than 131072 letters when written out"},
+        {"Et*4294967298|t*6L", "", 2, {0}, "is longer than 131072 letters when written out"},
+        {"Et*2|t*2|t*4L", "", 2, {0}, "has 3 parts, expected a multiple of the 2 stages"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        said s;
+        ek_job job;
+        snprintf(text, sizeof text,
+                 "run " MODEL RUN REST "%s --pipeline-model-parallel-size %d "
+                 "--pipeline-model-parallel-layout \"%s\"\n",
+                 cases[i].more, cases[i].n_stages, cases[i].layout);
+        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        if (cases[i].wrong ? status != EK_ERR_INPUT || !strstr(s.text, cases[i].wrong) : status != EK_OK)
+            fail_msg("%s: '%s' (%d), expected '%s'", cases[i].layout, s.text, status,
+                     cases[i].wrong ? cases[i].wrong : "nothing");
+        if (status)
+            continue;
+        assert_int_equal(job.plan.n_stages, cases[i].n_stages);
+        for (int c = 0; c < job.plan.n_stages * job.plan.n_chunks; c++)
+            if (job.plan.layers[c] != cases[i].layers[c])
+                fail_msg("%s: part %d has %d layers", cases[i].layout, c, job.plan.layers[c]);
+        ek_job_clear(&job);
+    }
+}
+
 /* ---- scripts ---- */
 
 #define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
@@ -1359,6 +1422,7 @@ int main(void)
         cmocka_unit_test(arguments_do_what_megatron_does),
         cmocka_unit_test(scripts_are_read_without_running),
         cmocka_unit_test(defaults_inside_each_other_end),
+        cmocka_unit_test(layouts_are_read_letter_by_letter),
         cmocka_unit_test(wrong_files_are_refused_with_a_place),
         cmocka_unit_test(numbers_outside_their_range_are_refused),
         cmocka_unit_test(doubtful_files_are_warned_of),
