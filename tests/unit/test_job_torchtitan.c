@@ -2,6 +2,7 @@
  * runs whose memory is predicted. */
 #include "input.h"
 
+#include <limits.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "base/config_tree_toml.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
 #include "job/job_internal.h"
 #include "model/graph.h"
@@ -510,6 +512,8 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {LLAMA PIPE "pipeline_parallel_schedule = \"2F2B\"\n",
          "7:30: parallelism.pipeline_parallel_schedule is '2F2B'"},
         {LLAMA PIPE "pipeline_parallel_layers_per_stage = 30\n", "7:38: pipeline_parallel_layers_per_stage is 30"},
+        {LLAMA "[parallelism]\ndata_parallel_shard_degree = 4000\ndata_parallel_replicate_degree = 5000\n",
+         "6:34: 5000 replicas of 4000 shards are more than 16777216 devices; correct them"},
         {LLAMA PIPE "pipeline_parallel_first_stage_less_layers = 40\n",
          "0:0: 32 layers, with 40 for the embedding and 1 for the output, leave nothing for part 0 of 4; give fewer "
          "stages"},
@@ -534,6 +538,56 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         if (read_text(cases[i].text, &none, &s, &job) != EK_ERR_INPUT || !strstr(s.text, cases[i].says))
             fail_msg("case %zu: %s\n%s", i, s.text, cases[i].text);
     }
+}
+
+/* Whole numbers of the file; some may be -1, which leaves them to be derived. */
+static const struct {
+    const char *section, *key;
+    int64_t least, most;
+    bool derived;
+} numbers[] = {
+    {"training", "seq_len", 1, EK__JOB_MAX_SEQUENCE, false},
+    {"training", "local_batch_size", 1, EK__JOB_MAX_BATCH, false},
+    {"training", "batch_size", 1, EK__JOB_MAX_BATCH, false},
+    {"training", "global_batch_size", 1, INT_MAX, true},
+    {"training", "data_parallel_degree", 1, EK_MAX_RANKS, true},
+    {"parallelism", "data_parallel_shard_degree", 1, EK_MAX_RANKS, true},
+    {"parallelism", "data_parallel_replicate_degree", 1, EK_MAX_RANKS, false},
+    {"parallelism", "tensor_parallel_degree", 1, EK_MAX_RANKS, false},
+    {"parallelism", "context_parallel_degree", 1, EK_MAX_RANKS, false},
+    {"parallelism", "expert_parallel_degree", 1, EK_MAX_RANKS, false},
+    {"parallelism", "expert_tensor_parallel_degree", 1, EK_MAX_RANKS, false},
+    {"parallelism", "pipeline_parallel_degree", 1, EK_MAX_STAGES, false},
+    {"parallelism", "pipeline_parallel_microbatch_size", 1, EK__JOB_MAX_BATCH, false},
+    {"parallelism", "pipeline_parallel_microbatches", 1, EK__JOB_MAX_BATCH, false},
+    {"parallelism", "pipeline_parallel_layers_per_stage", 1, EK_MAX_LAYERS, false},
+    {"parallelism", "pipeline_parallel_first_stage_less_layers", 0, EK_MAX_LAYERS, false},
+    {"parallelism", "pipeline_parallel_last_stage_less_layers", 0, EK_MAX_LAYERS, false},
+};
+
+/* Just outside the range at either end, and a number with a fraction. */
+static void numbers_outside_their_range_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (int k = 0; k < 3; k++) {
+            char value[32], text[512], at[64], says[256];
+            ek_job job;
+            said s;
+            if (k == 2)
+                snprintf(value, sizeof value, "2.5");
+            else
+                snprintf(value, sizeof value, "%lld", (long long)(k ? numbers[i].most + 1 : numbers[i].least - 1));
+            snprintf(text, sizeof text, LLAMA "[%s]\n%s = %s\n", numbers[i].section, numbers[i].key, value);
+            snprintf(at, sizeof at, "\n5:%d: %s.%.20s", (int)strlen(numbers[i].key) + 4, numbers[i].section,
+                     numbers[i].key); /* long names are cut in the middle of a message */
+            snprintf(says, sizeof says, " is %s, expected a whole number from %lld to %lld; %s", value,
+                     (long long)numbers[i].least, (long long)numbers[i].most,
+                     numbers[i].derived ? "or give -1, which leaves it to be derived" : "it is a setting of the run");
+            if (read_text(text, &none, &s, &job) != EK_ERR_INPUT || !strstr(s.text, at + (s.text[0] == '5')) ||
+                !strstr(s.text, says))
+                fail_msg("%s is '%s', expected '%s...%s'", text, s.text, at, says);
+        }
 }
 
 static void what_does_nothing_is_warned_of(void **state)
@@ -789,6 +843,7 @@ int main(void)
         cmocka_unit_test(devices_that_are_left_come_from_the_command_line),
         cmocka_unit_test(toml_is_known_by_its_headers),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+        cmocka_unit_test(numbers_outside_their_range_are_refused),
         cmocka_unit_test(what_does_nothing_is_warned_of),
         cmocka_unit_test(measures_are_said_with_keys_that_give_the_job),
         cmocka_unit_test(layers_run_again_as_far_as_gradients_read),
