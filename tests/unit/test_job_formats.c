@@ -684,6 +684,13 @@ static const refusal refusals[] = {
     {"A=( --num-layers 8", "1:1: is an array that does not end; close it with )"},
     {"run --num-layers 8 ${A", "1:20: begins with ${ and does not end"},
     {"run " MODEL RUN REST "--noop-layers 3,8", "1:191: --noop-layers is '3,8', expected different layers from 0 to 7"},
+    {"run " MODEL RUN REST "--data-parallel-size 4 --use-distributed-optimizer --num-distributed-optimizer-instances 3",
+     "num-distributed-optimizer-instances is 3, which does not divide the 4 ranks of data-parallel-size 4 x "
+     "context-parallel-size 1; correct it"},
+    {"run " MODEL RUN REST "--data-parallel-size 4 --use-distributed-optimizer --num-distributed-optimizer-instances 2 "
+     "--num-experts 8 --expert-model-parallel-size 4",
+     "num-distributed-optimizer-instances is 2, which does not divide the 1 data-parallel ranks of an expert "
+     "(expert-model-parallel-size 4); correct it"},
     {"run " MODEL RUN REST "--noop-layers ,3", "1:191: --noop-layers is ',3', expected different layers from 0 to 7"},
     {"run " MODEL RUN REST "--noop-layers 3,,4",
      "1:191: --noop-layers is '3,,4', expected different layers from 0 to 7"},
