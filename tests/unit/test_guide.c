@@ -1,6 +1,7 @@
 /* The guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small errors
  * (by random errors and least squares), keep their promises, and give the memory of random models back. */
 #include "described.h"
+#include "dryrun/guide.h"
 #include "effort.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/guide.h"
@@ -483,6 +484,45 @@ static void jobs_that_cannot_be_measured_get_other_stages_and_a_reason(void **st
     }
 }
 
+/* Of the spreads that are compared, the narrowest whose first look promises an error within a quarter of the least. */
+static void the_narrowest_spread_that_is_good_is_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        int p, n_layers, kinds;
+    } cases[] = {{5, 60, 3}, {4, 32, 0}, {8, 64, 1}, {6, 24, 5}};
+    static const double spreads[] = {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0};
+    enum { N_SPREADS = sizeof spreads / sizeof *spreads };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_guide_options options = options_for(cases[i].p, cases[i].n_layers, cases[i].kinds);
+        ek_guide guide = make_guide(&options);
+        ek__guide_shape shape = {.n_stages = cases[i].p,
+                                 .n_layers = cases[i].n_layers,
+                                 .n_rounds = guide.runs.n_rounds,
+                                 .unknowns.has_const = true};
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (k == EK_RECOMPUTE_NONE || options.kind[k])
+                shape.unknowns.kind[shape.unknowns.n_kinds++] = (ek_recompute)k;
+        ek__guide_cell cell[64];
+        double error[N_SPREADS], least = INFINITY, unused;
+        ek_error err = {0};
+        assert_true(shape.n_rounds * shape.n_stages <= 64);
+        for (int k = 0; k < N_SPREADS; k++) {
+            assert_int_equal(ek__guide_anneal(&shape, spreads[k], true, NULL, 0, cell, &error[k], &err), EK_OK);
+            least = fmin(least, error[k]);
+        }
+        int chosen = 0;
+        while (error[chosen] > 1.25 * least)
+            chosen++;
+        assert_int_equal(ek__guide_anneal(&shape, spreads[chosen], false, NULL, 0, cell, &unused, &err), EK_OK);
+        for (int c = 0; c < shape.n_rounds * shape.n_stages; c++)
+            if (guide.runs.layers[c] != cell[c].n)
+                fail_msg("%d stages, %d layers: not as with a spread of %g", cases[i].p, cases[i].n_layers,
+                         spreads[chosen]);
+        ek_guide_clear(&guide);
+    }
+}
+
 static void impossible_questions_are_refused(void **state)
 {
     (void)state;
@@ -599,6 +639,7 @@ int main(void)
         cmocka_unit_test(the_same_question_gets_the_same_answer),
         cmocka_unit_test(memory_made_by_the_equation_comes_back),
         cmocka_unit_test(jobs_that_cannot_be_measured_get_other_stages_and_a_reason),
+        cmocka_unit_test(the_narrowest_spread_that_is_good_is_taken),
         cmocka_unit_test(impossible_questions_are_refused),
         cmocka_unit_test(layers_that_cannot_be_are_refused),
         cmocka_unit_test(predicted_peaks_keep_the_limit_where_one_is_given),
