@@ -413,6 +413,49 @@ static void every_type_is_read(void **state)
     }
 }
 
+/* Every spelling of every format, eight elements each: as many bytes as one has bits. */
+static void every_number_format_has_its_size(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *written, *read;
+        int bits;
+    } formats[] = {
+        {"Bool", "bool", 8},         {"B", "bool", 8},
+        {"Int8", "int8", 8},         {"UInt8", "uint8", 8},
+        {"I8", "int8", 8},           {"U8", "uint8", 8},
+        {"Int16", "int16", 16},      {"UInt16", "uint16", 16},
+        {"I16", "int16", 16},        {"U16", "uint16", 16},
+        {"Int32", "int32", 32},      {"UInt32", "uint32", 32},
+        {"I32", "int32", 32},        {"U32", "uint32", 32},
+        {"Int64", "int64", 64},      {"UInt64", "uint64", 64},
+        {"I64", "int64", 64},        {"U64", "uint64", 64},
+        {"Float8", "float8", 8},     {"HiFloat8", "float8", 8},
+        {"F8", "float8", 8},         {"Float16", "float16", 16},
+        {"F16", "float16", 16},      {"BFloat16", "bfloat16", 16},
+        {"BF16", "bfloat16", 16},    {"Float32", "float32", 32},
+        {"F32", "float32", 32},      {"Float64", "float64", 64},
+        {"F64", "float64", 64},      {"Complex64", "complex64", 64},
+        {"C64", "complex64", 64},    {"Complex128", "complex128", 128},
+        {"C128", "complex128", 128}, {"Int4", "int4", 4},
+        {"I4", "int4", 4},           {"float32", "float32", 32},
+        {"Float9", "?", -1},         {"Float80", "?", -1},
+        {"Float", "?", -1},          {"Real32", "?", -1},
+    };
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char text[128], read[64], expected[64];
+        said s = {0};
+        snprintf(text, sizeof text, "%%0 = A()\n : () -> (<Tensor[%s], (8)>)\n", formats[i].written);
+        snprintf(expected, sizeof expected, "%s (8)", formats[i].read);
+        ek_ir *ir = parse(text, strlen(text), &s);
+        assert_non_null(ir);
+        ek_ir_type_text(ir, ir->node[0].type, read, sizeof read);
+        assert_string_equal(read, expected);
+        assert_int_equal(ir->type[ir->node[0].type].bytes, formats[i].bits);
+        ek_ir_free(ir);
+    }
+}
+
 static void a_type_in_two_spellings_is_one(void **state)
 {
     (void)state;
@@ -1137,6 +1180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_is_read),
         cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(every_number_format_has_its_size),
         cmocka_unit_test(a_type_in_two_spellings_is_one),
         cmocka_unit_test(every_damage_is_told_with_its_place),
         cmocka_unit_test(a_damaged_group_leaves_nothing_behind),

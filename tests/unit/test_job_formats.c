@@ -541,6 +541,42 @@ static void layouts_are_read_letter_by_letter(void **state)
     }
 }
 
+/* What a file of MindSpeed-Core-MS cannot do without, one left out at a time. */
+static void what_mindspeed_needs_is_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value, *what;
+    } needed[] = {
+        {"num_layers", "8", "give the number of the model's layers"},
+        {"hidden_size", "1024", "give the model's width"},
+        {"num_attention_heads", "16", "give the attention's heads"},
+        {"seq_length", "2048", "give the tokens of a sequence"},
+        {"micro_batch_size", "1", "give the sequences of a micro-batch (batch_size in older files)"},
+        {"vocab_size", "32000", "give the number of tokens the model knows"},
+        {"padded_vocab_size", "33000", NULL}, /* in place of vocab_size */
+    };
+    enum { N = sizeof needed / sizeof *needed };
+    for (int without = 0; without < N; without++) {
+        char text[1024] = "parallel_config:\n  tensor_model_parallel_size: 2\nmodel_config:\n", says[256];
+        said s;
+        ek_job job;
+        for (int i = 0; i < N - (without != N - 1); i++)
+            if (without == N - 1 ? i != N - 2 : i != without)
+                snprintf(text + strlen(text), sizeof text - strlen(text), "  %s: %s\n", needed[i].key, needed[i].value);
+        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        if (!needed[without].what) {
+            assert_int_equal(status, EK_OK);
+            assert_int_equal(job.model.vocab, 33000);
+            ek_job_clear(&job);
+            continue;
+        }
+        snprintf(says, sizeof says, "%s is missing; %s", needed[without].key, needed[without].what);
+        if (status != EK_ERR_INPUT || !strstr(s.text, says))
+            fail_msg("without %s: '%s' (%d), expected '%s'", needed[without].key, s.text, status, says);
+    }
+}
+
 /* ---- scripts ---- */
 
 #define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
@@ -1430,6 +1466,7 @@ int main(void)
         cmocka_unit_test(scripts_are_read_without_running),
         cmocka_unit_test(defaults_inside_each_other_end),
         cmocka_unit_test(layouts_are_read_letter_by_letter),
+        cmocka_unit_test(what_mindspeed_needs_is_asked_for),
         cmocka_unit_test(wrong_files_are_refused_with_a_place),
         cmocka_unit_test(numbers_outside_their_range_are_refused),
         cmocka_unit_test(doubtful_files_are_warned_of),
