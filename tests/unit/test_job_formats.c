@@ -577,6 +577,79 @@ static void what_mindspeed_needs_is_asked_for(void **state)
     }
 }
 
+/* Whole numbers of a file of MindSpeed-Core-MS: just outside the range at either end, and a word. */
+static void mindspeeds_numbers_have_a_range(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        int64_t least, most;
+    } cases[] = {
+        {"num_layers", 1, EK_MAX_LAYERS},
+        {"hidden_size", 1, EK__JOB_MAX_HIDDEN},
+        {"num_attention_heads", 1, EK__JOB_MAX_HEADS},
+        {"num_query_groups", 1, EK__JOB_MAX_HEADS},
+        {"kv_channels", 1, EK__JOB_MAX_HIDDEN},
+        {"ffn_hidden_size", 1, EK__JOB_MAX_WIDTH},
+        {"seq_length", 1, EK__JOB_MAX_SEQUENCE},
+        {"max_position_embeddings", 1, EK__JOB_MAX_SEQUENCE},
+        {"micro_batch_size", 1, EK__JOB_MAX_BATCH},
+        {"mtp_num_layers", 0, EK_MAX_LAYERS},
+        {"vocab_size", 1, EK__JOB_MAX_WIDTH},
+        {"padded_vocab_size", 1, EK__JOB_MAX_WIDTH},
+        {"make_vocab_size_divisible_by", 1, 1 << 20},
+        {"num_moe_experts", 1, EK__JOB_MAX_EXPERTS},
+        {"num_experts", 1, EK__JOB_MAX_EXPERTS},
+        {"moe_router_topk", 1, EK__JOB_MAX_EXPERTS},
+        {"moe_ffn_hidden_size", 1, EK__JOB_MAX_WIDTH},
+        {"moe_shared_expert_intermediate_size", 0, EK__JOB_MAX_WIDTH},
+        {"first_k_dense_replace", 0, EK_MAX_LAYERS},
+        {"moe_layer_freq", 1, EK_MAX_LAYERS},
+        {"tensor_model_parallel_size", 1, EK_MAX_RANKS},
+        {"pipeline_model_parallel_size", 1, EK_MAX_STAGES},
+        {"context_parallel_size", 1, EK_MAX_RANKS},
+        {"expert_model_parallel_size", 1, EK_MAX_RANKS},
+        {"expert_tensor_parallel_size", 1, EK_MAX_RANKS},
+        {"data_parallel_size", 1, EK_MAX_RANKS},
+        {"ulysses_degree_in_cp", 1, EK_MAX_RANKS},
+        {"micro_batch_num", 1, EK_MAX_MICRO_BATCHES},
+        {"virtual_pipeline_model_parallel_size", 1, EK_MAX_CHUNKS},
+        {"recompute_num_layers", 1, EK_MAX_LAYERS},
+    };
+    static const char *const base[] = {"tensor_model_parallel_size: 2",
+                                       "pipeline_model_parallel_size: 2",
+                                       "num_layers: 8",
+                                       "hidden_size: 1024",
+                                       "num_attention_heads: 16",
+                                       "seq_length: 2048",
+                                       "micro_batch_size: 1",
+                                       "vocab_size: 32000",
+                                       "recompute_granularity: full",
+                                       "recompute_method: block"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 0; k < 3; k++) {
+            char text[1024] = "parallel_config:\n  ", says[256], value[32];
+            said s;
+            ek_job job;
+            if (k == 2)
+                snprintf(value, sizeof value, "two");
+            else
+                snprintf(value, sizeof value, "%lld", (long long)(k ? cases[i].most + 1 : cases[i].least - 1));
+            size_t n = strlen(cases[i].key);
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s: %s\n", cases[i].key, value);
+            for (size_t b = 0; b < sizeof base / sizeof *base; b++)
+                if (strncmp(base[b], cases[i].key, n) != 0 || base[b][n] != ':')
+                    snprintf(text + strlen(text), sizeof text - strlen(text), "  %s\n", base[b]);
+            snprintf(says, sizeof says,
+                     k == 2 ? " is '%s', expected a whole number from %lld to %lld"
+                            : " is %s, expected a whole number from %lld to %lld",
+                     value, (long long)cases[i].least, (long long)cases[i].most);
+            ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+            if (status != EK_ERR_INPUT || !strstr(s.text, says) || !strstr(s.text, "2:"))
+                fail_msg("%s: %s is '%s' (%d), expected '%s'", cases[i].key, value, s.text, status, says);
+        }
+}
+
 /* ---- scripts ---- */
 
 #define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
@@ -1467,6 +1540,7 @@ int main(void)
         cmocka_unit_test(defaults_inside_each_other_end),
         cmocka_unit_test(layouts_are_read_letter_by_letter),
         cmocka_unit_test(what_mindspeed_needs_is_asked_for),
+        cmocka_unit_test(mindspeeds_numbers_have_a_range),
         cmocka_unit_test(wrong_files_are_refused_with_a_place),
         cmocka_unit_test(numbers_outside_their_range_are_refused),
         cmocka_unit_test(doubtful_files_are_warned_of),
