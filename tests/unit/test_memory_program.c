@@ -334,6 +334,22 @@ static void in_place(void **state)
     ek__program_free(p);
 }
 
+/* A layer that passes its input on: the next layer gets a copy, and both are there for a moment. */
+static void an_output_that_is_the_input(void **state)
+{
+    (void)state;
+    ek__graph g = {0};
+    ek_job job = bare_job();
+    int x = ek__add_bytes(&g, "x", X, false), o = ek__add_bytes(&g, "o", X, false);
+    add_op(&g, "reshape", EK__OP_VIEW, x, -1, o, false);
+    g.input = x;
+    g.output = o;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, 0);
+    assert_part(p, EK_FORWARD, X, X - X);
+    ek__program_free(p);
+}
+
 static void a_weight_gradient_that_stays(void **state)
 {
     (void)state;
@@ -445,6 +461,7 @@ int main(void)
         {"a sum of two tensors that others read, too, is added to where their gradients are",
          a_sum_of_two_that_others_read, NULL, NULL, NULL},
         {"an operator in place takes its input's storage", in_place, NULL, NULL, NULL},
+        {"an output that is a view of the input is a copy", an_output_that_is_the_input, NULL, NULL, NULL},
         {"without a buffer a weight's gradient stays, for the first micro-batch only", a_weight_gradient_that_stays,
          NULL, NULL, NULL},
         {"weights are cast for a moment, kept cast, or gathered for a layer's pass", weights, NULL, NULL, NULL},
