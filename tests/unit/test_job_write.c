@@ -1126,12 +1126,23 @@ static void to_the_device(ek_job *job)
     job->run.offload_optimizer = false;
 }
 
+static void to_the_usual_schedule(ek_job *job)
+{
+    job->schedule = ek_schedule_default(job->plan.n_chunks, false);
+}
+
+static void to_v_half(ek_job *job)
+{
+    job->schedule = ek_schedule_find("v-half");
+}
+
 static void to_graphs(ek_job *job)
 {
     job->run.launch = EK_LAUNCH_GRAPH;
 }
 
 #define TITAN    "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\n"
+#define IN_A_V   RUN_OF_8 " --pipeline-model-parallel-size 2 --global-batch-size 32"
 #define NO_KEY   "the framework has no key for it"
 #define RUN_OF_8 "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1"
 
@@ -1174,6 +1185,37 @@ static void settings_are_said_in_a_sentence(void **state)
          {.full = -1, .distributed = 0, .sequence = -1, .batch = 2},
          to_nothing,
          "--micro-batch-size 2 (without --use-distributed-optimizer)",
+         NULL},
+        {"s.sh",
+         IN_A_V " --schedules-method dualpipev\n",
+         {NOTHING},
+         to_the_usual_schedule,
+         "--num-virtual-stages-per-pipeline-rank 2 (without --schedules-method)",
+         NULL},
+        {"s.sh",
+         IN_A_V " --zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup half\n",
+         {NOTHING},
+         to_the_usual_schedule,
+         "--num-virtual-stages-per-pipeline-rank 2 (without --zero-bubble-v-schedule and "
+         "--zero-bubble-v-schedule-mem-setup)",
+         NULL},
+        {"s.sh",
+         IN_A_V " --zero-bubble-v-schedule\n",
+         {NOTHING},
+         to_the_usual_schedule,
+         "--num-virtual-stages-per-pipeline-rank 2 (without --zero-bubble-v-schedule)",
+         NULL},
+        {"s.sh",
+         IN_A_V " --schedules-method dualpipev\n",
+         {NOTHING},
+         to_v_half,
+         "--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup half (without --schedules-method)",
+         NULL},
+        {"s.sh",
+         IN_A_V " --zero-bubble-v-schedule\n",
+         {NOTHING},
+         to_v_half,
+         "--zero-bubble-v-schedule-mem-setup half",
          NULL},
         {"s.toml", TITAN, {NOTHING}, to_nothing, "", NO_KEY},
         {"s.toml", TITAN, {NOTHING}, to_overlapped, "", "the framework needs its compiler for that"},
