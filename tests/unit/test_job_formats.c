@@ -650,6 +650,63 @@ static void mindspeeds_numbers_have_a_range(void **state)
         }
 }
 
+/* Whole numbers of a config.json, by each of their names: just outside the range at either end, and a fraction. */
+static void hugging_faces_numbers_have_a_range(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *instead_of; /* of the base below */
+        int64_t least, most;
+    } cases[] = {
+        {"num_hidden_layers", "num_hidden_layers", 1, EK_MAX_LAYERS},
+        {"num_layers", "num_hidden_layers", 1, EK_MAX_LAYERS},
+        {"n_layer", "num_hidden_layers", 1, EK_MAX_LAYERS},
+        {"hidden_size", "hidden_size", 1, EK__JOB_MAX_HIDDEN},
+        {"n_embd", "hidden_size", 1, EK__JOB_MAX_HIDDEN},
+        {"n_embed", "hidden_size", 1, EK__JOB_MAX_HIDDEN},
+        {"num_attention_heads", "num_attention_heads", 1, EK__JOB_MAX_HEADS},
+        {"n_head", "num_attention_heads", 1, EK__JOB_MAX_HEADS},
+        {"num_key_value_heads", "", 1, EK__JOB_MAX_HEADS},
+        {"multi_query_group_num", "", 1, EK__JOB_MAX_HEADS},
+        {"num_kv_heads", "", 1, EK__JOB_MAX_HEADS},
+        {"head_dim", "", 1, EK__JOB_MAX_HIDDEN},
+        {"kv_channels", "", 1, EK__JOB_MAX_HIDDEN},
+        {"intermediate_size", "", 1, EK__JOB_MAX_WIDTH},
+        {"ffn_hidden_size", "", 1, EK__JOB_MAX_WIDTH},
+        {"n_inner", "", 1, EK__JOB_MAX_WIDTH},
+        {"ffn_dim", "", 1, EK__JOB_MAX_WIDTH},
+        {"padded_vocab_size", "vocab_size", 1, EK__JOB_MAX_WIDTH},
+        {"vocab_size", "vocab_size", 1, EK__JOB_MAX_WIDTH},
+        {"max_position_embeddings", "", 1, EK__JOB_MAX_SEQUENCE},
+        {"seq_length", "", 1, EK__JOB_MAX_SEQUENCE},
+        {"n_positions", "", 1, EK__JOB_MAX_SEQUENCE},
+        {"num_nextn_predict_layers", "", 0, EK_MAX_LAYERS},
+    };
+    static const char *const base[][2] = {
+        {"num_hidden_layers", "8"}, {"hidden_size", "1024"}, {"num_attention_heads", "16"}, {"vocab_size", "32000"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 0; k < 3; k++) {
+            char text[512], says[256], value[32];
+            said s;
+            ek_job job;
+            if (k == 2)
+                snprintf(value, sizeof value, "2.5");
+            else
+                snprintf(value, sizeof value, "%lld", (long long)(k ? cases[i].most + 1 : cases[i].least - 1));
+            snprintf(text, sizeof text, "{\"%s\": %s", cases[i].key, value);
+            for (size_t b = 0; b < sizeof base / sizeof *base; b++)
+                if (strcmp(base[b][0], cases[i].instead_of) != 0)
+                    snprintf(text + strlen(text), sizeof text - strlen(text), ", \"%s\": %s", base[b][0], base[b][1]);
+            strcat(text, "}");
+            snprintf(says, sizeof says, "1:%d: %s is %s, expected a whole number from %lld to %lld",
+                     (int)strlen(cases[i].key) + 6, cases[i].key, value, (long long)cases[i].least,
+                     (long long)cases[i].most);
+            ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+            if (status != EK_ERR_INPUT || !strstr(s.text, says))
+                fail_msg("%s is '%s' (%d), expected '%s'", text, s.text, status, says);
+        }
+}
+
 /* ---- scripts ---- */
 
 #define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
@@ -1541,6 +1598,7 @@ int main(void)
         cmocka_unit_test(layouts_are_read_letter_by_letter),
         cmocka_unit_test(what_mindspeed_needs_is_asked_for),
         cmocka_unit_test(mindspeeds_numbers_have_a_range),
+        cmocka_unit_test(hugging_faces_numbers_have_a_range),
         cmocka_unit_test(wrong_files_are_refused_with_a_place),
         cmocka_unit_test(numbers_outside_their_range_are_refused),
         cmocka_unit_test(doubtful_files_are_warned_of),
