@@ -1098,6 +1098,38 @@ static void rules_that_were_told_stay(void **state)
     }
 }
 
+/* A job of a config.json becomes one of a script: with that one's rules and switches, but what was told stays. */
+static void a_script_keeps_the_rules_that_were_told(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"loss_buffers=5"};
+    ek_job script, same, was, now;
+    ek_error err = {0};
+    read_and_ask("r.sh", "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1\n", &(asked){NOTHING},
+                 &script, &same);
+    for (int told = 0; told < 2; told++) {
+        const char *path = source_path("tests/data/job/qwen2.json");
+        ek_job_overrides overrides = overrides_of(path);
+        overrides.rules = rules;
+        overrides.n_rules = told;
+        if (ek_job_read(path, &overrides, NULL, &was, &err))
+            fail_msg("%s", err.message);
+        was.rules.constant_mb = 700;
+        was.rules.loss_fused = !script.rules.loss_fused; /* nobody told */
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        now.run.offload_optimizer = true;
+        ek__take_script_run(&script, &was, &now);
+        assert_int_equal(now.rules.loss_buffers, told ? 5 : script.rules.loss_buffers);
+        assert_true(now.rules.constant_mb == 700);
+        assert_int_equal(now.rules.loss_fused, script.rules.loss_fused);
+        assert_true(now.run.offload_optimizer);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+    ek_job_clear(&script);
+    ek_job_clear(&same);
+}
+
 /* ---- settings in words ---- */
 
 static void to_nothing(ek_job *job)
@@ -1421,6 +1453,7 @@ int main(void)
         cmocka_unit_test(lists_are_written_for_the_stages_that_there_are),
         cmocka_unit_test(switches_wait_for_others),
         cmocka_unit_test(rules_that_were_told_stay),
+        cmocka_unit_test(a_script_keeps_the_rules_that_were_told),
         cmocka_unit_test(what_follows_is_what_the_reader_derives),
         cmocka_unit_test(settings_are_said_in_a_sentence),
         cmocka_unit_test(a_file_that_changed_is_refused),
