@@ -748,6 +748,9 @@ static const expectation scripts[] = {
     {BRANCH("[ ! -z $N ]") ":\nelse\nA=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
     {"N=2\nif [ $N -eq 2 ]; then TP=2; else TP=4; fi\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor,
      2, 0},
+    {BRANCH("! [ $N -eq 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {BRANCH("! [ $N -eq 3 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ $N -eq 2 ] && ! [ $N -gt 1 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
     /* and branches that only a run would tell: both count */
     {BRANCH("[ $1 -eq 3 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
     {BRANCH("[ -d $N ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
