@@ -346,6 +346,28 @@ static void every_element_is_read(void **state)
     }
 }
 
+/* Counts at the beginning are known for what they are; another sentence is counted as unknown. */
+static void counts_of_the_header_are_read(void **state)
+{
+    (void)state;
+    static const char text[] = "Total params: 1\nTotal subgraphs: 1\nTotal number of cnodes: 2\n"
+                               "Total number of nodes: 3\n%sPrimitives without a title\n"
+                               "%%para1_x : <Tensor[Int8], (2)>\nsubgraph @f() {\n%%0 = A()\nReturn(%%0)\n}\n";
+    for (int other = 0; other < 2; other++) {
+        char whole[512];
+        said s = {0};
+        snprintf(whole, sizeof whole, text, other ? "" : "# "); /* a comment is no sentence */
+        ek_ir *ir = parse(whole, strlen(whole), &s);
+        assert_non_null(ir);
+        assert_int_equal(ir->said_parameters, 1);
+        assert_int_equal(ir->said_graphs, 1);
+        assert_int_equal(ir->said_cnodes, 2);
+        assert_int_equal(ir->said_nodes, 3);
+        assert_int_equal(ir->n_unknown, other);
+        ek_ir_free(ir);
+    }
+}
+
 /* ---- types ---- */
 
 static const struct {
@@ -1179,6 +1201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_is_read),
+        cmocka_unit_test(counts_of_the_header_are_read),
         cmocka_unit_test(every_type_is_read),
         cmocka_unit_test(every_number_format_has_its_size),
         cmocka_unit_test(a_type_in_two_spellings_is_one),
