@@ -10,6 +10,7 @@
 #include "cost/device_files.h"
 #include "cost/kernel.h"
 #include "cost/kernel_table.h"
+#include "cost/layer_table.h"
 
 static const char start[] = "memory_gib: 80\nmemory_gbs: 2000\npeak_tflops: {bf16: 300}\n";
 enum { START_LINES = 3 };
@@ -219,6 +220,32 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
             !strstr(err.message, cases[i].word))
             fail_msg("case %zu: %d:%d %s", i, err.line - START_LINES, err.column, err.message);
         assert_true(d.memory_gib == -1);
+    }
+}
+
+/* The table of layers that `calibrate` writes: what holds its rows is as strict as a row. */
+static void wrong_layer_tables_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rows, *says;
+    } cases[] = {
+        {"", "rows is missing"},
+        {"  rows: 5\n", "rows is 5, expected a list"},
+        {"  rows: {a: 1}\n", "expected a list"},
+        {"  rows: [5]\n", "a row is the coordinates, the logarithm of a factor and a weight above 0"},
+        {"  rows: [[1, 2]]\n", "has 2 figures of"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048] = "layers:\n  width: 1\n  lambda: 1\n  met_error: 0.1\n  new_error: 0.1\n  coordinates: [";
+        ek_device d = {.memory_gib = -1};
+        ek_error err = {0};
+        for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", k ? ", " : "",
+                     ek__layer_coordinate_name[k]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "]\n%s", cases[i].rows);
+        if (read_text(start, text, NULL, &d, &err) != EK_ERR_INPUT || !strstr(err.message, cases[i].says))
+            fail_msg("case %zu: %s", i, err.message);
     }
 }
 
@@ -650,6 +677,7 @@ int main(void)
         cmocka_unit_test(the_basis_of_an_error_is_written_and_read_back),
         cmocka_unit_test(a_limit_of_measured_products_without_any_is_told),
         cmocka_unit_test(wrong_sections_are_refused_where_they_are_wrong),
+        cmocka_unit_test(wrong_layer_tables_are_refused),
         cmocka_unit_test(shipped_devices_are_written_and_read_back),
         cmocka_unit_test(odd_figures_are_written_and_read_back),
         cmocka_unit_test(a_full_disk_is_told),
