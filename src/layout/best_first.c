@@ -179,10 +179,12 @@ ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *l
     *legal = status != EK_ERR_INPUT; /* what chunks and schedule bring into the job's check */
     if (!*legal)
         return EK_OK;
-    if (!status)
-        status = ek__split_layout(&job, search->device, cache, &options, out, err);
-    else if (err)
-        *err = why;
+    if (status) {
+        if (err)
+            *err = why;
+        return status;
+    }
+    status = ek__split_layout(&job, search->device, cache, &options, out, err);
     if (!status && out->found)
         status = ek__layout_find_peak(search, upper, out, err);
     ek_job_clear(&job);

@@ -84,13 +84,17 @@ static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost
         to->illegal += most;
         return EK_OK;
     }
-    if (!status && ek__framework_objection(&job)) {
+    if (status) {
+        if (err)
+            *err = why;
+        return status;
+    }
+    if (ek__framework_objection(&job)) {
         ek_job_clear(&job);
         to->illegal += most;
         return EK_OK;
     }
-    if (!status)
-        status = ek__bound_figures_of(&job, search->device, cache, false, &figures, &why);
+    status = ek__bound_figures_of(&job, search->device, cache, false, &figures, &why);
     for (int v = 1; v <= most && !status; v++) {
         long before = to->n;
         for (int s = 0; s < search->options.n_schedules && !status; s++)

@@ -281,8 +281,13 @@ static ek_status visit(walker *w, unsigned set, unsigned all, visited *out)
     ek_status status = has(set, EK_METHOD_INPUTS)
                            ? ek__layout_job_on(today, w->result->device, &layout, &out->job, &why)
                            : ek_layout_job(today, &layout, &out->job, &why);
-    if (status)
-        return status == EK_ERR_INPUT ? EK_OK : status;
+    if (status == EK_ERR_INPUT)
+        return EK_OK;
+    if (status) {
+        if (w->err)
+            *w->err = why;
+        return status;
+    }
     if (!add_layers(w, &layout, set, &out->job))
         return EK_OK;
     if (has(set, EK_METHOD_RECOMPUTE))

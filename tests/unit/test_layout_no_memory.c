@@ -1,5 +1,7 @@
 /* Memory that runs out at any time while layouts are searched, and while more is said of them: every function tells it,
  * and leaves its output as it was. Linked with --wrap, so the library itself needs no hook. */
+#include "effort.h"
+
 #include <math.h>
 
 #include "evenkeel/layout_advice.h"
@@ -55,6 +57,13 @@ static int tear_down(void **state)
 
 /* A call with memory for so many allocations: first for none, then for more and more, until there is enough. */
 typedef ek_status call(ek_error *err);
+static ek_status balance_chunks(ek_error *err);
+
+/* Bounds by mixes of paths are left out where there is no memory for them, and the answer is the same. */
+static bool does_without(call *of)
+{
+    return of == balance_chunks;
+}
 
 static void run_out(const char *name, call *of, int most_steps)
 {
@@ -68,9 +77,13 @@ static void run_out(const char *name, call *of, int most_steps)
             assert_int_equal(status, EK_OK);
             break;
         }
+        if (status == EK_OK && does_without(of)) {
+            n++;
+            continue;
+        }
         if (status != EK_ERR_MEMORY || strcmp(err.message, "out of memory") != 0)
             fail_msg("%s after %d allocations: %d, %s", name, n, status, err.message);
-        n += tried < most_steps ? 1 : 1 + n / 8;
+        n += tried < effort(most_steps, 10) ? 1 : 1 + n / effort(100, 2);
     }
     print_message("# %s: %d of about %d allocations failed\n", name, tried, n);
     assert_true(tried > 0);
@@ -94,7 +107,10 @@ static ek_status balance(int pipeline, int chunks, ek_error *err)
     ek_status status = ek_layout_balance(&job, device, &layout, &plan, err);
     assert_int_equal(plan.group, status ? 77 : -1);
     if (!status) {
+        static double seconds[5];       /* by chunks; of the first call that had what it needs */
         assert_non_null(plan.job.path); /* it fits */
+        seconds[chunks] = seconds[chunks] > 0 ? seconds[chunks] : plan.estimate.step.seconds;
+        assert_true(plan.estimate.step.seconds == seconds[chunks]);
         ek_layout_plan_clear(&plan);
     }
     return status;
