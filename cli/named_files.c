@@ -209,13 +209,41 @@ bool cli_named_written(const char *path)
     return true;
 }
 
-/* Will the command make a folder before it writes? */
-static bool makes_folder(void)
+static const char *without_dots(const char *path)
+{
+    while (strncmp(path, "./", 2) == 0)
+        path += 2;
+    return path;
+}
+
+/* By its name, since neither need be there. */
+static bool is_below(const char *path, const char *folder)
+{
+    path = without_dots(path);
+    folder = without_dots(folder);
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    return length > 0 && strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
+/* Is it in a folder that the command makes? */
+static bool is_in_output(const char *path)
 {
     for (size_t i = 0; i < n; i++)
-        if (writes_of(&list[i]) == CLI_WRITES_FOLDER)
+        if (writes_of(&list[i]) == CLI_WRITES_FOLDER && is_below(path, list[i].text))
             return true;
     return false;
+}
+
+bool cli_named_make_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || !is_in_output(path))
+        return true;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    return cli_make_folder(folder);
 }
 
 static bool check_one(const named *file)
@@ -228,7 +256,7 @@ static bool check_one(const named *file)
     const named *input = input_at(file->text, file->option);
     if (input)
         return refuse_input(file->text, shown, input);
-    return (!locate(file->text, &where) && makes_folder()) || cli_check_output(file->text);
+    return (!locate(file->text, &where) && is_in_output(file->text)) || cli_check_output(file->text);
 }
 
 /* Is it one that an option wants written, and not a file that is changed? */

@@ -20,6 +20,9 @@ bool cli_named_check(void);
 /** Is a file, or what its links lead to, neither an input nor an output that was written before? Names of files in a
  *  folder are known when they are written. False after a message. */
 bool cli_named_spares(const char *path);
+/** Make the folder of an output that is to be in an output folder of the command, which may come later. False after a
+ *  message. */
+bool cli_named_make_folder(const char *path);
 /** An output is in its place. False after a message. */
 bool cli_named_written(const char *path);
 /** Does an output that was asked for go to standard output, so that nothing else may? */

@@ -251,19 +251,19 @@ static void a_switch_is_true_or_false_also_where_it_is_not_used(void **state)
         const char *key, *value;
     } cases[] = {{"vpp_less_memory", "perhaps"}, {"enable_simulation", "2"}, {"use_backward_time", "[true]"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[512], line[128], said[256];
+        char text[512], line[128], begun[256];
         ek__config_tree *doc;
         ek_dryrun_run run = {0};
         ek_error err = {0};
         snprintf(line, sizeof line, "  %s: %s\n", cases[i].key, cases[i].value);
         snprintf(text, sizeof text, pipeline_only, line);
-        snprintf(said, sizeof said, "pipeline_config.%s is", cases[i].key);
+        snprintf(begun, sizeof begun, "pipeline_config.%s is", cases[i].key);
         assert_int_equal(ek__config_parse_buffer("run", text, strlen(text), &doc, &err), EK_OK);
         const ek__in in = {doc, NULL, &err};
         assert_int_equal(ek__dryrun_run_read(&in, ek__get(ek__config_root(doc), "pipeline_config"), &run),
                          EK_ERR_INPUT);
         assert_int_equal(err.line, 3);
-        if (strncmp(err.message, said, strlen(said)) != 0 ||
+        if (strncmp(err.message, begun, strlen(begun)) != 0 ||
             !strstr(err.message, "expected true or false; 0 and 1 will do too"))
             fail_msg("%s", err.message);
         ek__config_free(doc);

@@ -727,7 +727,7 @@ static void the_worst_executions_are_kept(void **state)
     (void)state;
     enum { N = 8 * EK_TRACE_MAX_NAMES };
     static ek_trace_outlier all[N];
-    static char names[N][8];
+    static char names[N][16];
     for (int seed = 1; seed <= 20; seed++) {
         ek__outliers outliers = {0};
         ek_trace_operators ops = {0};
