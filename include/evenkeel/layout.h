@@ -207,11 +207,13 @@ void ek_layout_result_clear(ek_layout_result *result);
 ek_status ek_layout_offer_sets(const ek_job *job, const ek_device *device, ek_job *out, ek_error *err);
 
 /**
- * The best plan of one layout, balanced exactly.
+ * The best plan of one layout: with one chunk a stage, by 1F1B or GPipe, balanced exactly; else the best that a fixed
+ * number of steps of annealing finds, and none where these find none, though ek_layout_search(), which goes on from
+ * there, may.
  *
- * @param out  job.path NULL where nothing fits; ek_layout_plan_clear() frees it; untouched on failure
+ * @param out  job.path NULL where no plan that fits was found; ek_layout_plan_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT where the framework does not allow it or the device lacks a figure; EK_ERR_SYSTEM where
- *         no thread can be started; EK_ERR_MEMORY. Cost: one exact balance, without a time limit.
+ *         no thread can be started; EK_ERR_MEMORY. Cost: one balance, without a time limit.
  */
 ek_status ek_layout_balance(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_plan *out,
                             ek_error *err);
