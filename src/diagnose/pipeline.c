@@ -65,8 +65,11 @@ static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek_
         status = ek__plan_predicted(p, plan, wish, ms, &why);
     if (status == EK_ERR_INPUT)
         return EK_OK;
-    if (status && err)
-        *err = why;
+    if (status) {
+        ek_plan_clear(plan);
+        if (err)
+            *err = why;
+    }
     return status;
 }
 
