@@ -79,7 +79,8 @@ static bool write_file(const char *path, bool executable, cli_writer *write, con
     ek_error err;
     const ek_save_options options = {.mode = new_mode(), .executable = executable};
     if (!cli_on_stdout(path))
-        return cli_named_spares(path) && cli_named_make_folder(path) && save(path, &options, write, user) && cli_named_written(path);
+        return cli_named_spares(path) && cli_named_make_folder(path) && save(path, &options, write, user) &&
+               cli_named_written(path);
     if (write(user, stdout, &err) == EK_OK)
         return cli_printed(EK_OK, NULL);
     cli_error(NULL, "cannot write to standard output: %s", err.message);

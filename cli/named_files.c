@@ -242,7 +242,8 @@ bool cli_named_make_folder(const char *path)
     const char *slash = strrchr(path, '/');
     if (!slash || !is_in_output(path))
         return true;
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    if ((size_t)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= sizeof folder)
+        return true; /* writing says so */
     return cli_make_folder(folder);
 }
 

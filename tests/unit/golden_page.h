@@ -82,7 +82,8 @@ static inline void assert_golden_document(const char *name, json_t *root)
     free(text);
 }
 
-static inline void assert_golden_page(const char *name, const ek_view_run *run)
+/** The document of a page of one run; the caller frees it. */
+static inline char *page_text(const ek_view_run *run)
 {
     const ek_view view = {.title = "made up", .n_runs = 1, .run = run};
     char *text = NULL;
@@ -93,11 +94,22 @@ static inline void assert_golden_page(const char *name, const ek_view_run *run)
     if (ek_write(ek_output_of_page(&view), "json", out, &err))
         fail_msg("%s", err.message);
     assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/** Takes the text over. */
+static inline void assert_golden_page_text(const char *name, char *text)
+{
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
     free(text);
     assert_golden_document(name, root);
     json_decref(root);
+}
+
+static inline void assert_golden_page(const char *name, const ek_view_run *run)
+{
+    assert_golden_page_text(name, page_text(run));
 }
 
 #endif

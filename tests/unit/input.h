@@ -39,6 +39,14 @@ static inline char *slurp(const char *path, size_t *size)
     return text;
 }
 
+/* A number just outside a range, below it (0) or above (1), or else a text that is none. */
+static inline const char *outside(int which, int64_t least, int64_t most, const char *none)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)(which == 0 ? least - 1 : most + 1));
+    return which < 2 ? text : none;
+}
+
 /* Everything a reader said, one "line:column: message" per line. */
 typedef struct said {
     char text[16384];

@@ -1,5 +1,6 @@
 /* Diagnoses of runs made by hand, whose losses are known to the nanosecond: what is found, where it stands, and what it
  * is predicted to bring. */
+#include "failing_heap.h"
 #include "input.h"
 
 #include <math.h>
@@ -48,17 +49,7 @@ void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
     return is_out_of_memory() ? NULL : __real_ek__pool_push(pool, array, n, size);
 }
 
-char *__wrap_ek__pool_format(ek__pool *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *__wrap_ek__pool_format(ek__pool *pool, const char *format, ...)
-{
-    char text[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    assert_in_range(n, 0, sizeof text - 1);
-    return is_out_of_memory() ? NULL : ek__pool_text(pool, text, (size_t)n);
-}
+FAILING_POOL_FORMAT(is_out_of_memory, ek__pool_text)
 
 /* Ranks with steps of 100 ms that begin at 0 and 100 ms. */
 typedef struct made {

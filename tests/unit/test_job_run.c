@@ -646,7 +646,7 @@ static void every_key_of_mindspeed_flips_its_field(void **state)
 }
 
 /* The file with one key of so much, at its root, and its other lines as they are. */
-static ek_error read_with(const char *key, long long value)
+static ek_error read_with(const char *key, const char *value)
 {
     char text[4096] = "", path[256], line[128];
     ek_job job;
@@ -656,7 +656,7 @@ static ek_error read_with(const char *key, long long value)
         if (strncmp(name, key, strlen(key)) != 0 || name[strlen(key)] != ':')
             strncat(text, at, (size_t)(end + 1 - at));
     }
-    snprintf(line, sizeof line, "%s: %lld\n", key, value);
+    snprintf(line, sizeof line, "%s: %s\n", key, value);
     strcat(text, line);
     write_file("run.yaml", text, path, sizeof path);
     if (ek_job_read(path, NULL, NULL, &job, &err) == EK_OK)
@@ -695,19 +695,33 @@ static void numbers_of_mindspeed_are_taken_up_to_their_limits(void **state)
         {"ulysses_degree_in_cp", 1, EK_MAX_RANKS},
         {"global_batch_size", 1, 1 << 30},
         {"micro_batch_num", 1, EK_MAX_MICRO_BATCHES},
+        {"micro_batch_size", 1, 1 << 16},
+        {"num_moe_experts", 1, 1 << 16},
+        {"num_experts", 1, 1 << 16},
+        {"moe_router_topk", 1, 1 << 16},
+        {"moe_ffn_hidden_size", 1, 1 << 24},
+        {"moe_shared_expert_intermediate_size", 0, 1 << 24},
+        {"first_k_dense_replace", 0, EK_MAX_LAYERS},
+        {"moe_layer_freq", 1, EK_MAX_LAYERS},
+        {"virtual_pipeline_model_parallel_size", 1, EK_MAX_CHUNKS},
+        {"recompute_num_layers", 1, EK_MAX_LAYERS},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         char limits[128], name[64];
         snprintf(limits, sizeof limits, "a whole number from %lld to %lld", numbers[i].least, numbers[i].most);
         snprintf(name, sizeof name, "%s is ", numbers[i].key);
-        const long long out[] = {numbers[i].least - 1, numbers[i].most + 1}, in[] = {numbers[i].least, numbers[i].most};
+        for (int k = 0; k < 3; k++) {
+            const char *out = outside(k, numbers[i].least, numbers[i].most, "two");
+            ek_error err = read_with(numbers[i].key, out);
+            if (strncmp(err.message, name, strlen(name)) != 0 || !strstr(err.message, limits) || err.line < 1)
+                fail_msg("%s %s: %d: %s", numbers[i].key, out, err.line, err.message);
+        }
         for (int k = 0; k < 2; k++) {
-            ek_error err = read_with(numbers[i].key, out[k]);
-            if (strncmp(err.message, name, strlen(name)) != 0 || !strstr(err.message, limits))
-                fail_msg("%s %lld: %s", numbers[i].key, out[k], err.message);
-            err = read_with(numbers[i].key, in[k]);
+            char in[32];
+            snprintf(in, sizeof in, "%lld", k ? numbers[i].most : numbers[i].least);
+            ek_error err = read_with(numbers[i].key, in);
             if (strstr(err.message, "a whole number from"))
-                fail_msg("%s %lld: %s", numbers[i].key, in[k], err.message);
+                fail_msg("%s %s: %s", numbers[i].key, in, err.message);
         }
     }
 }

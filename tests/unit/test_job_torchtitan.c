@@ -571,13 +571,10 @@ static void numbers_outside_their_range_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         for (int k = 0; k < 3; k++) {
-            char value[32], text[512], at[64], says[256];
+            const char *value = outside(k, numbers[i].least, numbers[i].most, "2.5");
+            char text[512], at[64], says[256];
             ek_job job;
             said s;
-            if (k == 2)
-                snprintf(value, sizeof value, "2.5");
-            else
-                snprintf(value, sizeof value, "%lld", (long long)(k ? numbers[i].most + 1 : numbers[i].least - 1));
             snprintf(text, sizeof text, LLAMA "[%s]\n%s = %s\n", numbers[i].section, numbers[i].key, value);
             snprintf(at, sizeof at, "\n5:%d: %s.%.20s", (int)strlen(numbers[i].key) + 4, numbers[i].section,
                      numbers[i].key); /* long names are cut in the middle of a message */

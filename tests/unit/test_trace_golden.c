@@ -97,20 +97,7 @@ static void a_page_is_as_it_was(void **state)
     (void)state;
     ek_trace_run run = read_run("mindspore");
     const ek_view_run shown = {.name = "mindspore", .trace = &run};
-    const ek_view view = {.title = "made up", .n_runs = 1, .run = &shown};
-    char *text = NULL;
-    size_t size = 0;
-    ek_error err = {0};
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    if (ek_write(ek_output_of_page(&view), "json", out, &err))
-        fail_msg("%s", err.message);
-    assert_int_equal(fclose(out), 0);
-    json_t *root = json_loads(without_folder(text), JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(root);
-    free(text);
-    assert_golden_document("trace_page.json", root);
-    json_decref(root);
+    assert_golden_page_text("trace_page.json", without_folder(page_text(&shown)));
     ek_trace_run_clear(&run);
 }
 

@@ -27,7 +27,6 @@ void *__real_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
 void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
 char *__wrap_ek__pool_text(ek__pool *pool, const char *text, size_t size);
 void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
-char *__wrap_ek__pool_format(ek__pool *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int left = -1; /* allocations until one fails; negative: none does */
 static bool one_failed;
@@ -58,16 +57,7 @@ void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
     return fails() ? NULL : __real_ek__pool_push(pool, array, n, size);
 }
 
-char *__wrap_ek__pool_format(ek__pool *pool, const char *format, ...)
-{
-    char text[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    assert_in_range(n, 0, sizeof text - 1);
-    return fails() ? NULL : __real_ek__pool_text(pool, text, (size_t)n);
-}
+FAILING_POOL_FORMAT(fails, __real_ek__pool_text)
 
 /* ---- files ---- */
 
