@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evenkeel/compute.h"
 #include "evenkeel/trace_index.h"
 #include "evenkeel/trace_report.h"
 #include "evenkeel/view_files.h"
@@ -25,7 +26,7 @@ typedef struct command {
     cli_texts head, body, tail, receive, collective;
     ek_trace_options options;
     ek_trace_view view;
-    const char *format, *csv, *svg, *html, *layers;
+    const char *format, *csv, *svg, *html, *layers, *device;
     bool drops; /* --drop-first is given */
 } command;
 
@@ -70,11 +71,14 @@ static const cli_option options[] = {
      "also work out what MindFormers' ComputationAnalyzer prints for these files (in the JSON)", NULL,
      CLI_FLAG(command, options.sapp_compatible),
      .manual = "also what MindFormers' ComputationAnalyzer prints for these files, faults included; in the JSON"},
+    {"device", "NAME|FILE", "compare operators with this device's peaks and curves (docs/device-files.md)", "operators",
+     CLI_TEXT(command, device), .otherwise = "none",
+     .manual = "compare operators with the peaks and curves of this [device](device-files.md), a name or a file"},
     {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output",
      CLI_WORD(command, format), .must = "text, json or csv", .hint = "; a picture is --svg FILE"},
     {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_OUTPUT_FOLDER(command, csv),
-     .manual = "folder for 13 tables, one a topic: steps, ranks, layers, operators, outliers, collectives, links, "
-               "idle, memory, stages, cluster, sources, findings"},
+     .manual = "folder for 14 tables, one a topic: steps, ranks, layers, operators, shapes, outliers, collectives, "
+               "links, idle, memory, stages, cluster, sources, findings"},
     {"svg", "FILE", "picture: a bar for every rank", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE",
      "page for a browser: the timeline and all figures of all ranks; - for standard output, instead of "
@@ -147,6 +151,23 @@ static ek_status read_run(const command *c, ek_trace_run *run, ek_error *err)
     ek_status status = ek_trace_run_read(c->path, c->n_paths, &reading, &progress.listener, run, err);
     cli_progress_end(&progress);
     return status;
+}
+
+static bool compare_with_device(const command *c, ek_trace_run *run)
+{
+    ek_device device;
+    bool owns = false;
+    ek_error err;
+    if (c->device && ek_device_open(c->device, &cli_listener, &device, &owns, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    ek_status status = ek_compute_make(run, c->device ? &device : NULL, &err);
+    if (owns)
+        ek_device_clear(&device);
+    if (status)
+        cli_error(&err, "%s", err.message);
+    return status == EK_OK;
 }
 
 /* ---- output ---- */
@@ -266,7 +287,7 @@ static int answer(const command *c, const ek_trace_run *run)
 
 static int run(int argc, char **argv)
 {
-    command c = {.format = "text", .view = {.rank = EK_TRACE_NO_RANK}};
+    command c = {.format = "text", .view = {.rank = EK_TRACE_NO_RANK}, .options.measure = true};
     ek_trace_run traces;
     ek_error err;
     if (argc > 1 && strcmp(argv[1], "merge") == 0)
@@ -283,7 +304,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     }
     c.view.color = cli_color(STDOUT_FILENO);
-    int code = answer(&c, &traces);
+    int code = compare_with_device(&c, &traces) ? answer(&c, &traces) : EXIT_WRONG;
     ek_trace_run_clear(&traces);
     return code;
 }

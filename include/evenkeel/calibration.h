@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/compute.h"
 #include "evenkeel/device.h"
 #include "evenkeel/interrupt.h"
 
@@ -127,19 +128,6 @@ typedef struct ek_calibrated_link {
     double share, start_us;
     double median_error; /**< of |predicted / measured - 1| */
 } ek_calibrated_link;
-
-/** Why operators of a profile tell nothing of a device's kernels. */
-typedef enum ek_profile_left {
-    EK_PROFILE_TAKEN,
-    EK_PROFILE_NO_SHAPES, /**< nothing tells their shapes */
-    EK_PROFILE_OTHER,     /**< operators whose work does not follow from their shapes */
-    EK_PROFILE_UNCLEAR,   /**< shapes that do not fit the operator, or types that nothing is known of */
-    EK_PROFILE_NO_PEAK,   /**< a type that the device has no peak for, or products of TF32 */
-    EK_PROFILE_PACKED,    /**< attention of packed sequences, whose lengths a profile does not tell */
-    EK_PROFILE_TOO_FAST,  /**< beyond the device's peak or memory rate: served by a cache, or of another device */
-} ek_profile_left;
-enum { EK_N_PROFILE_LEFT = 7 };
-extern const char *const ek_profile_left_name[EK_N_PROFILE_LEFT]; /**< taken, no_shapes, ... */
 
 /** Collectives of a profile, by what became of them. */
 typedef enum ek_profile_collective {

@@ -7,6 +7,7 @@
 #include "evenkeel/calibration.h"
 #include "evenkeel/cases.h"
 #include "evenkeel/collect.h"
+#include "evenkeel/compute.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"

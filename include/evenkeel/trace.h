@@ -265,20 +265,34 @@ typedef struct ek_trace_shaped {
     const char *layout;    /**< strides of the inputs; Ascend: their formats */
     const char *values;    /**< PyTorch: arguments that are no tensors, by place; Ascend: shapes of the outputs */
     const char *out_types; /**< Ascend: types of the outputs */
-    int64_t count;
-    double median; /**< nanoseconds of the device for one execution, the sum over its kernels */
+    const char *core;      /**< Ascend: the accelerator core; NULL when nothing tells */
+    int64_t count, total, min, max;
+    double median;                    /**< nanoseconds of the device for one execution, the sum over its kernels */
+    double cube, vector, load, store; /**< Ascend: means of the shares of an execution in which the matrix unit
+                                           computes, the vector unit does, data come in, go out, weighted by its time;
+                                           NAN when not recorded */
+    int64_t blocks;                   /**< Ascend: most cores that one ran on; 0 when nothing tells */
 } ek_trace_shaped;
 
-/** What a device did, by the shapes of its work, and how fast the host launched it; warm-up steps left out. */
+/** One execution of an operator that computes. */
+typedef struct ek_trace_execution {
+    int64_t start, duration;
+    int op;     /**< index in ek_trace_measured.op */
+    int stream; /**< equal numbers are of one stream; -1 when nothing tells */
+} ek_trace_execution;
+
+/** What a device did, by the shapes of its work, and how fast the host launched it; PyTorch's warm-up left out. */
 typedef struct ek_trace_measured {
     int n;
-    ek_trace_shaped *op;      /**< [n], by name, shape and kernel */
-    int64_t n_executions;     /**< in `op` */
+    ek_trace_shaped *op;      /**< [n], by name, shape and kernel; shapes "" where nothing tells them */
+    int64_t n_executions;     /**< in `op`, of known shapes */
     int64_t n_without_shapes; /**< operators or kernels whose shapes nothing tells */
-    int64_t n_intervals;      /**< times from one launch of a kernel to the next by one thread that does nothing else */
-    double launch;            /**< their median, nanoseconds; NAN with fewer than EK_TRACE_LEAST_LAUNCHES */
-    double share_compiled;    /**< of the kernels, those that a compiler made (Triton) */
-    bool graphs;              /**< most kernels were launched as part of graphs, which have no launch of their own */
+    size_t n_all;
+    ek_trace_execution *execution; /**< [n_all], by start: also those without shapes */
+    int64_t n_intervals;   /**< times from one launch of a kernel to the next by one thread that does nothing else */
+    double launch;         /**< their median, nanoseconds; NAN with fewer than EK_TRACE_LEAST_LAUNCHES */
+    double share_compiled; /**< of the kernels, those that a compiler made (Triton) */
+    bool graphs;           /**< most kernels were launched as part of graphs, which have no launch of their own */
 } ek_trace_measured;
 enum { EK_TRACE_LEAST_LAUNCHES = 100 };
 
@@ -668,6 +682,7 @@ typedef struct ek_trace_run {
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
     ek_trace_sapp sapp;
     ek_trace_finding *finding; /**< [n_findings], most to win first */
+    ek_compute *compute;       /**< of ek_compute_make(); NULL: not made */
     const char *database;      /**< the first of the profilers' databases by path, which are not read; NULL */
     struct ek__pool *pool;
 } ek_trace_run;

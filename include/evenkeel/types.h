@@ -28,6 +28,7 @@ typedef struct ek_measured_runs ek_measured_runs;
 typedef struct ek_calibration ek_calibration;
 typedef struct ek_case ek_case;
 typedef struct ek_collection ek_collection;
+typedef struct ek_compute ek_compute;
 typedef struct ek_step_run ek_step_run;
 typedef struct ek_device ek_device;
 typedef struct ek_diagnosis ek_diagnosis;

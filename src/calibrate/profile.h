@@ -3,6 +3,7 @@
 #define EK_CALIBRATE_PROFILE_H
 
 #include "calibrate/collect.h"
+#include "compute/profiled.h"
 #include "evenkeel/trace.h"
 
 /*
@@ -32,21 +33,6 @@ typedef struct ek__profile_rows {
     ek__profile_row *at; /* [n] */
 } ek__profile_rows;
 
-/* What could not be read off and was assumed. */
-typedef struct ek__profile_doubt {
-    bool causal, layout;
-} ek__profile_doubt;
-
-/* The kernel that an operator is, of PyTorch on GPU and of Ascend. Attention's FLOPs are those under its mask.
- * @return EK_PROFILE_TAKEN, or why there is none */
-ek_profile_left ek__profile_torch(const ek_trace_shaped *op, ek_kernel *out, ek__profile_doubt *doubt);
-ek_profile_left ek__profile_ascend(const ek_trace_shaped *op, ek_kernel *out, ek__profile_doubt *doubt);
-
-/* FLOPs and bytes of a product whose groups, m, n, k and type are set. */
-void ek__profile_product(ek_kernel *kernel, double out_bytes);
-/* FLOPs and bytes of attention whose shape and type are set. */
-void ek__profile_attention(ek_kernel *kernel, bool causal);
-
 /* Add a run's operators to the rows, and count them in `out`. O(operators). */
 ek_status ek__profile_operators(const ek_trace_run *run, const ek_device *device, ek__profile_rows *rows,
                                 ek_calibrated_profile *out, ek_error *err);
@@ -56,27 +42,6 @@ enum { EK__PROFILE_MOST_SHAPES = 4096 };
 void ek__profile_merge(ek__profile_rows *rows);
 /* Put the rows into the device's table and its curves, as ek__profiles_take() says. `fitted` [EK_N_KERNEL_KINDS]. */
 ek_status ek__profile_fit(const ek__profile_rows *rows, ek_calibration *out, bool *fitted, ek_error *err);
-
-/* ---- texts ---- */
-
-enum { EK__PROFILE_MAX_DIMS = 8, EK__PROFILE_MAX_TENSORS = 48 };
-
-/* An argument of an operator. */
-typedef struct ek__profile_tensor {
-    int n; /* dimensions; -1: no tensor, or a list of them */
-    double dim[EK__PROFILE_MAX_DIMS];
-    double stride[EK__PROFILE_MAX_DIMS];
-    bool has_strides;
-    double elements; /* read of it: of a list all together */
-    int type;        /* ek_dtype or EK_TYPE_FP8; -1: another */
-    double size;     /* bytes of an element; 0: not known */
-    char value[32];  /* of what is no tensor */
-} ek__profile_tensor;
-
-/* PyTorch's lists into tensors. @return how many; 0 when the text is none */
-int ek__profile_arguments(const ek_trace_shaped *op, ek__profile_tensor out[EK__PROFILE_MAX_TENSORS]);
-/* Ascend's "4096,1024;1024,512", types and formats likewise. */
-int ek__profile_cells(const char *shapes, const char *types, ek__profile_tensor out[EK__PROFILE_MAX_TENSORS]);
 
 /* ---- collectives ---- */
 

@@ -8,9 +8,6 @@
 #include "calibrate/profile.h"
 #include "cost/kernel_table.h"
 
-const char *const ek_profile_left_name[EK_N_PROFILE_LEFT] = {"taken",   "no_shapes", "other",   "unclear",
-                                                             "no_peak", "packed",    "too_fast"};
-
 /* ---- taking ---- */
 
 static ek_profile_left check_rate(const ek_device *device, const ek_kernel *k, double seconds)
@@ -57,7 +54,8 @@ ek_status ek__profile_operators(const ek_trace_run *run, const ek_device *device
         const ek_trace_measured *m = &run->rank[r].measured;
         out->n_operators[EK_PROFILE_NO_SHAPES] += m->n_without_shapes;
         for (int i = 0; i < m->n && status == EK_OK; i++)
-            status = parse(&m->op[i], run->rank[r].producer == EK_PRODUCER_KINETO, device, rows, out, err);
+            if (m->op[i].shapes[0])
+                status = parse(&m->op[i], run->rank[r].producer == EK_PRODUCER_KINETO, device, rows, out, err);
     }
     return status;
 }

@@ -15,6 +15,7 @@
  * communication, a wait in the pipeline is the balance's as far as equal stages would not have it. */
 #define EK__BOTTLENECK_LIST(X)                                                                                         \
     X(slow_operators)                                                                                                  \
+    X(computing)                                                                                                       \
     X(optimizer)                                                                                                       \
     X(exposed_communication)                                                                                           \
     X(redistribution)                                                                                                  \

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evenkeel/compute.h"
 #include "figures/rows.h"
 #include "figures/trace_figures.h"
 
@@ -264,6 +265,7 @@ GETTER(version, number, 1);
 GETTER(worst_percent, real, it->worst_rank_by_interval < 0 ? NAN : round(it->worst_over_mean * 1e8) / 1e6);
 /* ---- the run ---- */
 GETTER(run_step, number, ek_trace_run_step(it).ns);
+FINDER(computing, it->compute && it->compute->n > 0 ? it->compute : NULL);
 static const ek__member run[] = {
     {"version", GET(COUNT, version),
      "1; a field may be added without a new number, one that changes its meaning or goes "
@@ -272,6 +274,7 @@ static const ek__member run[] = {
     {"topology", OBJECT(topology, ek__trace_topology), "sizes and groups, as the files tell them"},
     {"step_us", GET(NS, run_step), "the run's [step](trace.md#the-length-of-a-step)"},
     {"step_source", COMPOSE(step_source), "its definition with its numbers; null without steps", .not_empty = true},
+    {"compute", FOUND(computing, ek__trace_compute), "operators by type and shape over all ranks"},
     {"stage_balance", HERE(ek__trace_balance), "stages side by side"},
     {"slow_rank", HERE(slow_ranks), "which rank do the others wait for?"},
     {"p2p_pairs", HERE(ek__trace_transfers), "transfers between ranks, both sides of which are there"},

@@ -80,6 +80,7 @@ const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
     {"ranks", "means over a rank's steps"},
     {"layers", "a row for every layer and direction"},
     {"operators", "a row for every operator"},
+    {"shapes", "a row for every operator by type and shape, over all ranks"},
     {"outliers", "executions far longer than others of their kind"},
     {"collectives", "communication by kind, group and size"},
     {"links", "bandwidth between two ranks"},

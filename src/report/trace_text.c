@@ -9,6 +9,7 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "base/page.h"
+#include "evenkeel/compute.h"
 #include "report/report_internal.h"
 #include "report/trace_internal.h"
 #include "report/writers.h"
@@ -437,6 +438,64 @@ static void print_operators(const page *p)
     }
 }
 
+/* "[[4096, 1024], [1024, 512]]" as it is: what tells operators of one name apart. */
+static void print_shape(const page *p, const ek_compute_operator *op)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%.60s%s%.90s", op->name, op->shapes[0] ? " " : "", op->shapes);
+    print_cut(text, NAME_WIDTH, p->out);
+}
+
+static void print_classes(const page *p, const ek_compute *c)
+{
+    const char *sign = "";
+    fputs("  ", p->out);
+    for (int k = 0; k < EK_N_COMPUTE_CLASSES; k++)
+        if (c->time[k] > 0) {
+            fprintf(p->out, "%s%s %s %%", sign, k == EK_COMPUTE_AI_CPU ? "AI CPU" : ek_compute_class_name[k],
+                    ek__fixed(100 * c->time[k] / c->total, 1).text);
+            sign = ", ";
+        }
+    fputc('\n', p->out);
+    if (!(c->known > 0))
+        return;
+    fprintf(p->out, "  %s %% of the time is of operators whose work follows from their shapes",
+            ek__fixed(100 * c->known / c->total, 1).text);
+    if (c->flops > 0)
+        fprintf(p->out, "; they reach %s TFLOP/s", ek__fixed(c->flops / c->known * 1e-3, 1).text);
+    fputc('\n', p->out);
+}
+
+/* Of all ranks, whatever rank is shown in full: they are compared here. */
+static void print_computing(const page *p)
+{
+    const ek_compute *c = p->run->compute;
+    if (!c || !(c->total > 0) || (p->view && p->view->rank != EK_TRACE_NO_RANK))
+        return;
+    heading(p, "Computing");
+    fprintf(p->out, ", by type and shape over %d rank%s\n", p->run->n_ranks, p->run->n_ranks == 1 ? "" : "s");
+    print_classes(p, c);
+    if (!(c->known > 0))
+        return;
+    fprintf(p->out, "  %-*s  %8s  %10s  %10s  %8s  %8s  %8s  %8s\n", NAME_WIDTH, "", "count", "total ms", "mean us",
+            "TFLOP/s", "% peak", "GB/s", "% curve");
+    for (int i = 0, shown = 0; i < c->n && shown < p->top; i++) {
+        const ek_compute_operator *op = &c->op[i];
+        double mean = (double)op->total / (double)op->count;
+        if (op->known != EK_PROFILE_TAKEN)
+            continue;
+        shown++;
+        fputs("  ", p->out);
+        print_shape(p, op);
+        fprintf(p->out, "  %8" PRId64 "  %10s", op->count, ms(op->total).text);
+        fprintf(p->out, "  %10s", ek__fixed(mean / 1000, 1).text);
+        fprintf(p->out, "  %8s", ek__fixed(op->tflops, 1).text);
+        fprintf(p->out, "  %8s", ek__fixed(100 * op->share_of_peak, 1).text);
+        fprintf(p->out, "  %8s", ek__fixed(op->gbs, 1).text);
+        fprintf(p->out, "  %8s\n", ek__fixed(100 * op->expected / mean, 1).text);
+    }
+}
+
 static void print_communication(const page *p)
 {
     const ek_trace_communication *c = &p->detail->communication;
@@ -606,6 +665,7 @@ static ek_status print_page(const page *p, ek_error *err)
     if (p->n > 1)
         fprintf(p->out, "\nDetails of %s, the busiest; --rank N shows another.\n", label);
     print_operators(p);
+    print_computing(p);
     print_communication(p);
     print_data(p);
     print_memory(p);

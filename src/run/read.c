@@ -1,5 +1,6 @@
 /* Reading what there is of a training run into what a diagnosis takes: settings, logs of dry runs, graphs, the training
  * log, traces. Files that were named must be good; those that a search came across are left out when they are not. */
+#include "evenkeel/compute.h"
 #include "evenkeel/ir.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/run.h"
@@ -172,6 +173,7 @@ static ek_status read_traces(const ek_run_reading *c, ek_run_evidence *f, ek_err
         stages = f->job.parallel.pipeline;
     const ek_trace_options how = {.stages = stages,
                                   .n_threads = c->n_threads,
+                                  .measure = true,
                                   .progress = c->progress,
                                   .user = c->user,
                                   .interrupt = c->interrupt};
@@ -179,6 +181,8 @@ static ek_status read_traces(const ek_run_reading *c, ek_run_evidence *f, ek_err
         c->traces_begin(c->user);
     ek_status status = ek_trace_run_read(path, n, &how, c->warnings, &f->trace, &why);
     free(path);
+    if (status == EK_OK)
+        status = ek_compute_make(&f->trace, f->input.device, &why);
     bool interrupted = ek_interrupted(c->interrupt);
     if (status && interrupted && err)
         *err = why;

@@ -11,6 +11,9 @@ typedef struct ek__who {
 } ek__who;
 ek__who ek__who_is(const ek_trace_rank *rank);
 
+/** Most to win first; what is not known last, then by share and name. O(n log n). */
+void ek__findings_sort(ek_trace_run *run);
+
 /** Nanoseconds of a step that recomputation takes: executions of every layer, or PyTorch's checkpoint functions. 0
  * where nothing tells. O(layers). */
 double ek__recomputation(const ek_trace_rank *rank);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/pool.h"
+#include "evenkeel/compute.h"
 #include "evenkeel/trace_report.h"
 #include "evenkeel/view.h"
 #include "figures/trace_figures.h"
@@ -117,6 +118,20 @@ static void fill_rest(ek_trace_run *run, ek__pool *pool)
     run->sapp.made = true;
 }
 
+static ek_compute *new_compute(ek__pool *pool)
+{
+    ek_compute *c = ek__pool_alloc(pool, 1, sizeof *c);
+    assert_non_null(c);
+    fill(&ek__trace_compute, c, 0, pool);
+    c->total = c->known = c->flops = 2;
+    for (int i = 0; i < c->n; i++) {
+        c->op[i].known = EK_PROFILE_TAKEN;
+        c->op[i].work = (ek_kernel){.flops = 3, .bytes = 4};
+        c->op[i].expected = 5;
+    }
+    return c;
+}
+
 static ek_trace_run *new_run(void)
 {
     ek__pool *pool = ek__pool_new();
@@ -129,6 +144,7 @@ static ek_trace_run *new_run(void)
     fill_entries(&ek__trace_rank, (char *)run->rank, false, pool);
     run->n_ranks = ENTRIES;
     fill_rest(run, pool);
+    run->compute = new_compute(pool);
     return run;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/pool.h"
+#include "evenkeel/compute.h"
 #include "evenkeel/trace_report.h"
 #include "golden.h"
 #include "report/report_internal.h"
@@ -191,6 +192,10 @@ static void every_table_has_rows_that_fit_its_header(void **state)
     ek_trace_stage stage = {.n_ranks = 2};
     ek_trace_cluster_row row = {.step = "1", .type = "rank", .index = "(0, 1)", .preparing = EK_TRACE_UNKNOWN};
     ek_trace_finding finding = {.id = "x", .rank = -1, .stage = -1, .text = "a, b", .advice = "c", .share = NAN};
+    ek_compute_operator shaped = {
+        .name = "mm", .shapes = "[[1,2],[2,3]]", .kernel = "k", .types = "", .layout = "", .count = 1};
+    ek_compute compute = {.n = 1, .op = &shaped};
+    f->run.compute = &compute;
     f->rank[0].operators = (ek_trace_operators){.n = 1, .op = &op, .n_outliers = 1, .outlier = &outlier};
     f->rank[0].communication = (ek_trace_communication){.n_sums = 1, .sum = &sum, .n_links = 1, .link = &link};
     f->rank[0].idle = (ek_trace_idle){.n_streams = 1, .stream = &stream};
@@ -200,7 +205,7 @@ static void every_table_has_rows_that_fit_its_header(void **state)
     f->run.n_stages = 1, f->run.stage = &stage;
     f->run.n_cluster_rows = 1, f->run.cluster_row = &row;
     f->run.n_findings = 1, f->run.finding = &finding;
-    static const int n_rows[EK_N_TRACE_TABLES] = {6, 2, 3, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1};
+    static const int n_rows[EK_N_TRACE_TABLES] = {6, 2, 3, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1};
     for (int i = 0; i < EK_N_TRACE_TABLES; i++) {
         char *text = NULL;
         size_t size;

@@ -1,12 +1,16 @@
 /* PyTorch's operators by shape: a kernel is of the innermost operator around its launch, which the launch names by its
  * external id. Kernels of one id are one execution, so that an operator of several kernels (a product that is split and
  * summed, attention backward) counts as a whole, with what it sets to zero; the longest kernel gives its name to it.
- * Ascend's are those of kernel_details.csv (src/trace/tables/table_kernel_details.c). Then what collectives send: the
- * host's call (record_param_comms) by external id, else the kernel's own arguments. Made with options->measure only. */
+ * Ascend's are those of kernel_details.csv (src/trace/tables/table_kernel_details.c), else its tasks without shapes.
+ * Then what collectives send: the host's call (record_param_comms) by external id, else the kernel's own arguments.
+ * Made with options->measure only. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/texts.h"
 #include "trace/events/device.h"
+#include "trace/events/intervals.h"
 #include "trace/events/measured.h"
 #include "trace/events/shapes.h"
 
@@ -66,10 +70,11 @@ static uint32_t told(const ek__shapes *of, uint32_t link)
 
 /* ---- executions ---- */
 
-/* A kernel of an operator. */
+/* A kernel of an operator. `id` 0: its operator tells nothing, and it is one of its own. */
 typedef struct part {
     uint32_t id, what, kernel;
-    int64_t duration;
+    int64_t start, duration;
+    int stream;
     bool sets;
 } part;
 
@@ -82,7 +87,9 @@ static int by_id(const void *a, const void *b)
         return x->sets ? 1 : -1;
     if (x->duration != y->duration)
         return x->duration > y->duration ? -1 : 1;
-    return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+    if (x->kernel != y->kernel)
+        return x->kernel < y->kernel ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
 }
 
 /* The longest kernel of an id comes first. @return how many executions */
@@ -92,10 +99,17 @@ static size_t bring_together(part *at, size_t n, ek__execution *out)
     if (n > 1)
         qsort(at, n, sizeof *at, by_id);
     for (size_t i = 0; i < n; i++) {
-        if (i > 0 && at[i].id == at[i - 1].id)
-            out[kept - 1].duration += at[i].duration;
-        else
-            out[kept++] = (ek__execution){at[i].what, at[i].kernel, at[i].duration};
+        ek__execution *last = kept > 0 ? &out[kept - 1] : NULL;
+        if (at[i].id && i > 0 && at[i].id == at[i - 1].id) {
+            last->duration = ek__ns_add(last->duration, at[i].duration);
+            last->start = at[i].start < last->start ? at[i].start : last->start;
+        } else
+            out[kept++] = (ek__execution){.what = at[i].what,
+                                          .kernel = at[i].kernel,
+                                          .start = at[i].start,
+                                          .duration = at[i].duration,
+                                          .stream = at[i].stream,
+                                          EK__NO_COUNTERS};
     }
     return kept;
 }
@@ -116,7 +130,7 @@ static bool is_compiled(const ek__trace *trace, const ek__event *e)
     return strncmp(ek__trace_name(trace, e->name), "triton_", strlen("triton_")) == 0;
 }
 
-/* Kernels of operators that tell their shapes, warm-up left out. */
+/* Kernels, with what their operators tell; warm-up left out, and what is set to zero for no such operator. */
 static size_t gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_rank *rank, part *out)
 {
     ek_trace_measured *m = &rank->measured;
@@ -133,8 +147,8 @@ static size_t gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_
         n_compiled += !sets && is_compiled(trace, e);
         n_graph += !sets && graph;
         m->n_without_shapes += !sets && what == 0;
-        if (what)
-            out[n++] = (part){launch->detail, what, e->name, e->duration, sets};
+        if (what || !sets)
+            out[n++] = (part){what ? launch->detail : 0, what, e->name, e->start, e->duration, e->track, sets};
     }
     m->share_compiled = n_kernels > 0 ? (double)n_compiled / (double)n_kernels : 0;
     m->graphs = 2 * n_graph > n_kernels;
@@ -156,6 +170,65 @@ static ek_status keep_operators(const ek__trace *trace, ek_trace_rank *rank, ek_
     }
     ek__shapes_clear(&shapes);
     free(parts);
+    free(all);
+    return status;
+}
+
+/* ---- Ascend's events, where no table has them ---- */
+
+/* The text of a type on a core; UINT32_MAX when memory is out. */
+static uint32_t typed(const ek__trace *trace, ek__texts *texts, const ek__event *e)
+{
+    char text[320];
+    size_t size;
+    const char *type = ek__operator_type(ek__trace_name(trace, e->name), &size);
+    int n = snprintf(text, sizeof text, "%.*s\n\n\n\n\n\n%s", (int)(size < 256 ? size : 256), type,
+                     e->core == EK__CORE_NONE ? "" : ek__core_name[e->core]);
+    return ek__texts_intern(texts, text, (size_t)n);
+}
+
+static const char *typed_text(const void *user, uint32_t number)
+{
+    return ek__texts_at(user, number);
+}
+
+/* By name and core, whose text is made once. @return false when memory is out */
+static bool gather_tasks(const ek__trace *trace, ek__texts *texts, ek__execution *all, size_t *n)
+{
+    uint32_t *of = ek__alloc((size_t)trace->n_names * EK__N_CORES, sizeof *of), none = ek__texts_intern(texts, "", 0);
+    ek__slice slice = trace->of[EK__EVENT_KERNEL];
+    bool fine = of && none != UINT32_MAX;
+    for (size_t i = 0; fine && i < slice.n; i++) {
+        const ek__event *e = &slice.event[i];
+        if (!ek__is_compute(trace, e))
+            continue;
+        uint32_t *what = &of[(size_t)e->name * EK__N_CORES + e->core];
+        if (*what == 0) /* "" is number 0 */
+            *what = typed(trace, texts, e);
+        fine = *what != UINT32_MAX;
+        all[(*n)++] = (ek__execution){.what = *what,
+                                      .kernel = none,
+                                      .start = e->start,
+                                      .duration = e->duration,
+                                      .stream = e->track,
+                                      EK__NO_COUNTERS};
+    }
+    free(of);
+    return fine;
+}
+
+static ek_status keep_tasks(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
+{
+    size_t n = 0;
+    ek__texts texts = {0};
+    ek__execution *all = ek__alloc(trace->of[EK__EVENT_KERNEL].n, sizeof *all);
+    ek_status status = EK_OK;
+    if (!all || !ek__texts_reset(&texts) || !gather_tasks(trace, &texts, all, &n))
+        status = ek__no_memory(err);
+    rank->measured.n_without_shapes = (int64_t)n;
+    if (status == EK_OK)
+        status = ek__measured_keep(all, n, typed_text, &texts, rank, err);
+    ek__texts_clear(&texts);
     free(all);
     return status;
 }
@@ -196,6 +269,7 @@ ek_status ek__analyse_measured(const ek__trace *trace, const ek_trace_options *o
         status = keep_operators(trace, rank, err);
         if (status == EK_OK)
             status = keep_messages(trace, rank, err);
-    }
+    } else if (rank->measured.n_all == 0)
+        status = keep_tasks(trace, rank, err);
     return status ? status : ek__measured_launches(trace, rank, err);
 }

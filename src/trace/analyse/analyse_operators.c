@@ -1,8 +1,6 @@
 /* Operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it), Ascend by
  * operator type and core when no table told. Executions are dealt to their names by counting, and from there to rows
- * by type and core: O(n). Only where some stand out by enough are those of a name sorted, for the median. Types are
- * read off task names, as far as those follow the usual patterns. */
-#include <ctype.h>
+ * by type and core: O(n). Only where some stand out by enough are those of a name sorted, for the median. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,34 +15,6 @@ enum {
     MIN_OUTLIER_LOSS_NS = 50000, /* 50 us over it */
     RARE = 50,                   /* at most one of so many, or one alone: more are another shape, no accident */
 };
-
-/* ---- types of Ascend's operators ---- */
-
-/* "Default/../conv1-Conv2d/Conv2D-op8" is Conv2D, "aclnnAdd_AddAiCore_Add" is Add, "trans_TransData_12" TransData. */
-static char *type_of(ek__pool *pool, const char *name)
-{
-    const char *begin = strrchr(name, '/');
-    begin = begin ? begin + 1 : name;
-    const char *end = begin + strlen(begin), *op = NULL;
-    for (const char *s = begin; (s = strstr(s, "-op")); s++)
-        op = s;
-    if (op && op > begin && isdigit((unsigned char)op[3]))
-        end = op;
-    while (end > begin + 1 && isdigit((unsigned char)end[-1])) {
-        const char *digits = end;
-        while (digits > begin && isdigit((unsigned char)digits[-1]))
-            digits--;
-        if (digits <= begin + 1 || digits[-1] != '_')
-            break;
-        end = digits - 1;
-    }
-    for (const char *s = end; s > begin; s--)
-        if (s[-1] == '_' && s < end && (strncmp(begin, "aclnn", 5) == 0 || strncmp(begin, "trans_", 6) == 0)) {
-            begin = s;
-            break;
-        }
-    return ek__pool_text(pool, begin, (size_t)(end - begin));
-}
 
 static const char *family_of(const ek__trace *trace, const char *name, const char *core)
 {
@@ -108,7 +78,9 @@ static ek_status find_types(table *t, ek_error *err)
         uint32_t name = slice.event[i].name;
         if (of_name[name])
             continue;
-        of_name[name] = type_of(t->rank->pool, ek__trace_name(t->trace, name));
+        size_t size;
+        const char *type = ek__operator_type(ek__trace_name(t->trace, name), &size);
+        of_name[name] = ek__pool_text(t->rank->pool, type, size);
         fine = of_name[name];
         if (fine)
             t->type[n_used++] = of_name[name];

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/analyse/analysis.h"
@@ -19,6 +20,22 @@ ek__who ek__who_is(const ek_trace_rank *rank)
     else
         snprintf(w.text, sizeof w.text, "Rank %d", rank->rank);
     return w;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const ek_trace_finding *p = a, *q = b;
+    if (p->gain_ns != q->gain_ns)
+        return p->gain_ns < q->gain_ns ? 1 : -1;                /* what is not known is the least */
+    if (p->share != q->share && (p->share > 0 || q->share > 0)) /* a share that is not known is the least, too */
+        return p->share > q->share || isnan(q->share) ? -1 : 1;
+    return strcmp(p->id, q->id);
+}
+
+void ek__findings_sort(ek_trace_run *run)
+{
+    if (run->n_findings > 1)
+        qsort(run->finding, (size_t)run->n_findings, sizeof *run->finding, by_gain);
 }
 
 double ek__recomputation(const ek_trace_rank *rank)

@@ -738,16 +738,6 @@ static ek_status find_nothing(judge *j, ek_error *err)
         err);
 }
 
-static int by_gain(const void *a, const void *b)
-{
-    const ek_trace_finding *p = a, *q = b;
-    if (p->gain_ns != q->gain_ns)
-        return p->gain_ns < q->gain_ns ? 1 : -1;                /* what is not known is the least */
-    if (p->share != q->share && (p->share > 0 || q->share > 0)) /* a share that is not known is the least, too */
-        return p->share > q->share || isnan(q->share) ? -1 : 1;
-    return strcmp(p->id, q->id);
-}
-
 /* O(ranks x what each lists). */
 ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
@@ -760,7 +750,6 @@ ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *ru
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof rules / sizeof *rules && status == EK_OK; i++)
         status = rules[i](&j, err);
-    if (run->n_findings > 1)
-        qsort(run->finding, (size_t)run->n_findings, sizeof *run->finding, by_gain);
+    ek__findings_sort(run);
     return status;
 }

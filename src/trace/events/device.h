@@ -108,6 +108,10 @@ bool ek__looks_like_collective(const char *name);
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
 const char *ek__kernel_family(const char *name);
 
+/** The type of an Ascend operator within its task's name: "Default/../conv1-Conv2d/Conv2D-op8" is Conv2D,
+ *  "aclnnAdd_AddAiCore_Add" is Add, "trans_TransData_12" TransData. @param size  out: of the type. O(size). */
+const char *ek__operator_type(const char *name, size_t *size);
+
 /** A path, or an operator by its number in the graph, "Slice-op192": every execution of it works on the same shapes. */
 bool ek__is_of_graph(const char *name);
 

@@ -3,20 +3,28 @@
 #ifndef EK_TRACE_ANALYSE_MEASURED_H
 #define EK_TRACE_ANALYSE_MEASURED_H
 
+#include <math.h>
+
 #include "base/error.h"
 #include "trace/trace.h"
 
 /** One execution: its device time, and what it worked on as the number of a text "name\nshapes\ntypes\nlayout\nvalues",
- *  of a table with "\noutput types" behind it; `kernel` the number of another text. */
+ *  of a table with "\noutput types\ncore" behind it; `kernel` the number of another text. Without shapes there are
+ *  fewer lines. */
 typedef struct ek__execution {
     uint32_t what, kernel;
-    int64_t duration;
+    int64_t start, duration;
+    int stream, row;                 /**< row: set by ek__measured_keep() */
+    float cube, vector, load, store; /**< shares of its time; NAN */
+    int64_t blocks;                  /**< 0 */
 } ek__execution;
+#define EK__NO_COUNTERS .cube = NAN, .vector = NAN, .load = NAN, .store = NAN
 
 /** A text by its number, of the trace or of a table. */
 typedef const char *ek__execution_text(const void *user, uint32_t number);
 
-/** Bring executions of equal numbers together: rank->measured.op and n_executions. Sorts them. O(n log n). */
+/** Bring executions of equal numbers together: what rank->measured has of operators. Sorts
+ *  them. O(n log n). */
 ek_status ek__measured_keep(ek__execution *all, size_t n, ek__execution_text *text, const void *user,
                             ek_trace_rank *rank, ek_error *err);
 

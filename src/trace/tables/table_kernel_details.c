@@ -1,11 +1,14 @@
 /* kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table under
- * different column names, which differ from release to release as well; columns are found by name. The metrics of the
- * cores (cycles, ratios) are not read. */
+ * different column names, which differ from release to release as well; columns are found by name. Of the metrics
+ * of the cores those are read that say what an execution's time goes into: matrix unit, vector unit, data in, data out.
+ */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/events/device.h"
 #include "trace/events/measured.h"
 #include "trace/events/shapes.h"
 #include "trace/tables/kernels.h"
@@ -13,6 +16,8 @@
 
 typedef struct columns {
     int name, type, core, start, duration, wait, step, shapes, types, formats, out_shapes, out_types;
+    int stream, blocks;
+    int cube[2], vector[2], load[3], store[3]; /* of one metric; -1: not there */
 } columns;
 
 /* The reader's state: a row's keys are put together in `key`. */
@@ -47,9 +52,21 @@ static void find_columns(const ek__csv *csv, columns *c)
     c->formats = ek__csv_column(csv, "Input Formats", NULL);
     c->out_shapes = ek__csv_column(csv, "Output Shapes", NULL);
     c->out_types = ek__csv_column(csv, "Output Data Types", NULL);
+    c->stream = ek__csv_column(csv, "Stream ID", "Stream Id", NULL);
+    c->blocks = ek__csv_column(csv, "Block Dim", "Block Num", NULL);
+    c->cube[0] = ek__csv_column(csv, "aic_mac_ratio", "mac_ratio", NULL);
+    c->cube[1] = ek__csv_column(csv, "aic_mac_fp16_ratio", "mac_fp16_ratio", NULL);
+    c->vector[0] = ek__csv_column(csv, "aiv_vec_ratio", NULL);
+    c->vector[1] = ek__csv_column(csv, "vec_ratio", NULL);
+    c->load[0] = ek__csv_column(csv, "aic_mte2_ratio", NULL);
+    c->load[1] = ek__csv_column(csv, "aiv_mte2_ratio", NULL);
+    c->load[2] = ek__csv_column(csv, "mte2_ratio", NULL);
+    c->store[0] = ek__csv_column(csv, "aic_fixpipe_ratio", NULL);
+    c->store[1] = ek__csv_column(csv, "aiv_mte3_ratio", NULL);
+    c->store[2] = ek__csv_column(csv, "mte3_ratio", NULL);
 }
 
-enum { MAX_PARTS = 6 };
+enum { MAX_PARTS = 7 };
 
 /* The number of "a\nb\nc"; a NULL ends it. UINT32_MAX when memory is out. */
 static uint32_t intern_key(reading *r, ek__texts *texts, const char *const part[MAX_PARTS])
@@ -114,22 +131,52 @@ static bool note_shapes(reading *r, const ek__kernel *k)
     return ek__shapes_add(r->shapes, &(ek__shape){k->start, k->duration, ek__shape_number(kind, strlen(kind))});
 }
 
+/* The largest of a metric's columns, which the units that did not work have at 0; NAN without one. */
+static float metric(const ek__csv *csv, const int *column, int n)
+{
+    double most = NAN, value;
+    for (int i = 0; i < n; i++)
+        if (column[i] >= 0 && ek__csv_number(csv, column[i], &value) && value >= 0 && value <= 1)
+            most = fmax(most, value);
+    return (float)most;
+}
+#define METRIC(csv, column) metric((csv), (column), (int)(sizeof(column) / sizeof *(column)))
+
+static int whole(const ek__csv *csv, int column, int otherwise)
+{
+    int64_t value;
+    return column >= 0 && ek__csv_int(csv, column, &value) && value >= 0 && value <= INT32_MAX ? (int)value : otherwise;
+}
+
+/* The type, read off the name where the table has none. */
+static const char *type_of(const char *type, const char *name, char *text, size_t room)
+{
+    size_t size;
+    if (is_known(type))
+        return type;
+    const char *found = ek__operator_type(name, &size);
+    snprintf(text, room, "%.*s", (int)(size < room ? size : room - 1), found);
+    return text;
+}
+
 /* An execution with all that the row tells of its shapes. @return false when memory is out */
 static bool note_execution(reading *r, const ek__kernel *k, const char *type, const char *shapes)
 {
     const ek__csv *csv = r->csv;
+    char text[256];
     if (!r->measure || k->communication)
         return true;
-    if (!is_known(shapes)) {
-        r->n_without_shapes++;
-        return true;
-    }
-    const char *const part[MAX_PARTS] = {type,
-                                         shapes,
-                                         ek__csv_cell(csv, r->column.types),
-                                         ek__csv_cell(csv, r->column.formats),
-                                         ek__csv_cell(csv, r->column.out_shapes),
-                                         ek__csv_cell(csv, r->column.out_types)};
+    bool shaped = is_known(shapes);
+    r->n_without_shapes += !shaped;
+    const char *part[MAX_PARTS] = {type_of(type, ek__csv_cell(csv, r->column.name), text, sizeof text),
+                                   shaped ? shapes : "",
+                                   ek__csv_cell(csv, r->column.types),
+                                   ek__csv_cell(csv, r->column.formats),
+                                   ek__csv_cell(csv, r->column.out_shapes),
+                                   ek__csv_cell(csv, r->column.out_types),
+                                   ek__csv_cell(csv, r->column.core)};
+    for (int i = 2; i < MAX_PARTS; i++)
+        part[i] = is_known(part[i]) ? part[i] : "";
     uint32_t what = intern_key(r, &r->measured, part), none = intern(&r->measured, "");
     ek__execution *grown = ek__with_room(r->one, &r->ones_room, r->n_ones + 1, sizeof *grown);
     if (!grown || what == UINT32_MAX || none == UINT32_MAX) {
@@ -137,7 +184,16 @@ static bool note_execution(reading *r, const ek__kernel *k, const char *type, co
         return false;
     }
     r->one = grown;
-    r->one[r->n_ones++] = (ek__execution){what, none, k->duration};
+    r->one[r->n_ones++] = (ek__execution){.what = what,
+                                          .kernel = none,
+                                          .start = k->start,
+                                          .duration = k->duration,
+                                          .stream = whole(csv, r->column.stream, -1),
+                                          .blocks = whole(csv, r->column.blocks, 0),
+                                          .cube = METRIC(csv, r->column.cube),
+                                          .vector = METRIC(csv, r->column.vector),
+                                          .load = METRIC(csv, r->column.load),
+                                          .store = METRIC(csv, r->column.store)};
     return true;
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/profile.h"
+#include "compute/profiled.h"
 
 typedef ek__profile_tensor tensor;
 

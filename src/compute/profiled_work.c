@@ -1,5 +1,5 @@
 /* Floating-point operations and bytes of an operator of a profile. */
-#include "calibrate/profile.h"
+#include "compute/profiled.h"
 
 void ek__profile_product(ek_kernel *k, double out_bytes)
 {

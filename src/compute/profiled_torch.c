@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "calibrate/profile.h"
+#include "compute/profiled.h"
 
 typedef ek__profile_tensor tensor;
 

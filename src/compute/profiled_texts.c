@@ -6,7 +6,7 @@
 
 #include "base/c_locale.h"
 #include "base/error.h"
-#include "calibrate/profile.h"
+#include "compute/profiled.h"
 
 /* ---- types ---- */
 

@@ -1,0 +1,134 @@
+/* Figures of what a run computes: its operators by type and shape over all ranks, and what of them could be faster. */
+#include <math.h>
+#include <stdio.h>
+
+#include "evenkeel/compute.h"
+#include "figures/rows.h"
+#include "figures/trace_figures.h"
+
+/* ---- operators by shape ---- */
+
+static const ek_trace_run *run_of(const ek__owner *of)
+{
+    return of->run;
+}
+
+static int rank_at(const ek_trace_run *run, int at)
+{
+    return at >= 0 && at < run->n_ranks ? run->rank[at].rank : EK_TRACE_NO_RANK;
+}
+
+#define EK__T ek_compute_operator
+COMPOSER(name_operator, EK__VIEW_KEY_SIZE, "%s%s%s", it->name, it->shapes[0] ? " " : "", it->shapes);
+GETTER(mean_ns, real, it->count > 0 ? (double)it->total / (double)it->count : NAN);
+GETTER(flops, real, it->known == EK_PROFILE_TAKEN && it->work.flops > 0 ? it->work.flops : NAN);
+GETTER(bytes, real, it->known == EK_PROFILE_TAKEN && it->work.bytes > 0 ? it->work.bytes : NAN);
+GETTER(share_of_time, real,
+       it->count > 0 && it->expected > 0 ? it->expected / ((double)it->total / (double)it->count) : NAN);
+GETTER(least_rank, number, rank_at(run_of(of), it->least_at));
+GETTER(most_rank, number, rank_at(run_of(of), it->most_at));
+CONDITION(is_compared, it->expected > 0);
+static const ek__member operators[] = {
+    {NULL, COMPOSE(name_operator), NULL, PAGE(1, "operator", "Operator", EK__SEARCH)},
+    {"name", TEXT(name), "type for Ascend, operator for PyTorch; the kernel where nothing tells either", CSV(1)},
+    {"kernel", TEXT(kernel), "PyTorch: the kernel that took longest of an execution", CSV(2)},
+    {"core", TEXT(core), "Ascend's accelerator core; null without one", CSV(3), PAGE(2, "core", "Core")},
+    {"class", WORD(class_, ek_compute_class_name), "`matrix`, `attention`, `vector`, `transform`, `ai_cpu`, `other`",
+     CSV(4), PAGE(3, "class", "Class")},
+    {"shapes", TEXT(shapes), "of the inputs, as the profiler writes them; empty where it does not", CSV(5)},
+    {"types", TEXT(types), "of the inputs, likewise", CSV(6), PAGE(4, "types", "Types")},
+    {"layout", TEXT(layout), "PyTorch: strides of the inputs; Ascend: their formats", CSV(7)},
+    {"count", COUNT(count), "executions on all ranks", CSV(8), PAGE(5, "count", "Times")},
+    {"total_us", NS(total), "sum of them", CSV(9), PAGE(6, "total", "Total", EK__LESS)},
+    {"mean_us", GET(MEAN, mean_ns), "mean of one", CSV(10), PAGE(7, "mean", "Mean", EK__LESS)},
+    {"ranks", COUNT(n_ranks), "that have it", CSV(11), PAGE(8, "ranks", "Ranks")},
+    {"least_us", MEAN(least), "mean of one on the rank where it is shortest", CSV(12),
+     PAGE(9, "least", "Shortest rank", EK__LESS)},
+    {"median_us", MEAN(median), "median of the ranks' means", CSV(13), PAGE(10, "median", "Median of ranks", EK__LESS)},
+    {"most_us", MEAN(most), "on the rank where it is longest", CSV(14), PAGE(11, "most", "Longest rank", EK__LESS)},
+    {"least_rank", GET(NUMBER, least_rank), "that rank", CSV(15)},
+    {"most_rank", GET(NUMBER, most_rank), "that rank", CSV(16), PAGE(12, "which", "Which")},
+    {"work", WORD(known, ek_profile_left_name),
+     "`taken`: FLOPs and bytes follow from the shapes; else why not: `no_shapes`, `other`, `unclear`, `no_peak`, "
+     "`packed`",
+     CSV(17)},
+    {"flops", GET(REAL, flops), "floating-point operations of one", CSV(18)},
+    {"bytes", GET(REAL, bytes), "read and written by one", CSV(19)},
+    {"tflops", REAL(tflops), "10^12 operations a second that the mean reaches", CSV(20),
+     PAGE(13, "tflops", "TFLOP/s", EK__MORE)},
+    {"share_of_peak", SHARE(share_of_peak), "of the device's peak for its type; null without a device", CSV(21),
+     PAGE(14, "peak", "Of the peak", EK__MORE)},
+    {"gbps", GBPS(gbs), "10^9 bytes a second", CSV(22), PAGE(15, "rate", "GB/s", EK__MORE)},
+    {"share_of_memory_rate", SHARE(share_of_memory), "of the device's memory rate; above 1 from a cache", CSV(23)},
+    {"expected_us", MEAN(expected), "by the device's measured shapes and curves", CSV(24),
+     PAGE(16, "expected", "By the device", EK__LESS)},
+    {"basis", WORD(basis, ek_cost_basis_name), "what that rests on: `measured`, `fitted`, `derived`, `assumed`",
+     CSV(25), WHEN(is_compared)},
+    {"share_of_expected", GET(SHARE, share_of_time), "the expected time over the mean: 1 is as fast as expected",
+     CSV(26), PAGE(17, "curve", "Of what is expected", EK__MORE)},
+    {"matrix_unit", SHARE(cube), "Ascend: mean share of its time in which the matrix unit computes", CSV(27),
+     PAGE(18, "cube", "Matrix unit")},
+    {"vector_unit", SHARE(vector), "the same of the vector unit", CSV(28), PAGE(19, "vector", "Vector unit")},
+    {"load", SHARE(load), "in which data come in (MTE2)", CSV(29), PAGE(20, "load", "Data in")},
+    {"store", SHARE(store), "in which data go out (MTE3, fixpipe)", CSV(30), PAGE(21, "store", "Data out")},
+    {"blocks", COUNT(blocks), "cores that one ran on at most; 0: not recorded", CSV(31)},
+};
+static const ek__fields operator_ = {
+    FIELDS(operators, "compute.operators[]", "Over all ranks, longest total first, then by name and shapes.")};
+#undef EK__T
+
+/* ---- what could be faster ---- */
+
+#define EK__T ek_compute_finding
+GETTER(worst_rank, number, rank_at(run_of(of), it->worst));
+GETTER(places, number, (int64_t)it->n);
+static const ek__member finding[] = {
+    {"id", WORD(fault, ek_compute_fault_name), "`ai-cpu`, `unfused-attention`, ... ([list](trace.md#computing))"},
+    {"what", TEXT(what), "the operators in words"},
+    {"places", GET(COUNT, places), "executions, or runs of them, on all ranks"},
+    {"rank", GET(NUMBER, worst_rank), "that loses most"},
+    {"time_us", MEAN(time), "what they take of a mean step of that rank"},
+    {"lost_us", MEAN(lost), "of it what the better ones would not take: at most this can be won per step"},
+    {"instead", TEXT(instead), "what to change"},
+    {"estimate", TEXT(estimate), "how the loss was worked out"},
+};
+static const ek__fields findings = {FIELDS(finding, "compute.findings[]", "Most lost first.")};
+#undef EK__T
+
+/* ---- the whole ---- */
+
+#define EK__T ek_compute
+GETTER(time_of_class, real, it->time[of->number]);
+GETTER(known_share, real, it->total > 0 ? it->known / it->total : NAN);
+GETTER(rate, real, it->known > 0 && it->flops > 0 ? it->flops / it->known * 1e-3 : NAN);
+static const ek__member compute[] = {
+    {"device", NAME(device), "whose peaks and curves times are compared with; null without `--device`"},
+    {"total_us", MEAN(total), "of all operators on all ranks"},
+    {"time_us", GET_BY_WORD(MEAN, time_of_class, ek_compute_class_name, EK_N_COMPUTE_CLASSES), "of it by class"},
+    {"known_share", GET(SHARE, known_share), "of the time, operators whose FLOPs and bytes follow from their shapes"},
+    {"tflops", GET(REAL, rate), "10^12 operations a second that these reach"},
+    {"operators", LIST(n, op, operator_), "by type and shape"},
+    {"findings", LIST(n_findings, finding, findings), "what could be faster"},
+};
+const ek__fields ek__trace_compute = {
+    FIELDS(
+        compute, "compute",
+        "What the device computes, over all ranks and the whole trace, PyTorch's warm-up left out; null where nothing "
+        "was recorded."),
+    .lines = true};
+#undef EK__T
+
+/* ---- tables ---- */
+
+static const void *operator_at(int i, ek__owner *of, bool *end)
+{
+    const ek_compute *all = ((const ek_trace_run *)of->run)->compute;
+    *end = !all || i >= all->n;
+    return *end ? NULL : &all->op[i];
+}
+
+const ek__rows ek__compute_rows[] = {
+    {"shapes", "operators", "shapes", "Operators by type and shape, over all ranks", .fields = &operator_,
+     RESULT_ITEMS(operator_at), .sort = 6},
+};
+const int ek__n_compute_rows = sizeof ek__compute_rows / sizeof *ek__compute_rows;
