@@ -21,6 +21,7 @@ typedef struct products {
     double factor;                  /* of the run over the device's curves; NAN without a device or products */
     double rate;                    /* FLOP/ns of aligned products in 16 bits, the middle one; NAN without one */
     double least;                   /* FLOPs of the smallest of them; 0 */
+    double dense;                   /* FLOPs for a byte, the least of them */
     double *fast_type, *fast_shape; /* [out->n]: nanoseconds that one would take; 0: no fault */
     int type, shape;                /* index of the operator that loses most; -1 */
 } products;
@@ -81,10 +82,14 @@ static ek_status find_references(products *p, ek_error *err)
     if (status == EK_OK) {
         p->factor = n_factors > 0 ? ek__median(factor, n_factors) : p->c->device ? 1 : (double)NAN;
         p->rate = ek__median(rate, n_rates);
-        p->least = INFINITY;
-        for (int i = 0; i < out->n; i++)
-            if (is_product(&out->op[i]) && !is_wide(&out->op[i].work) && is_aligned(&out->op[i].work))
-                p->least = fmin(p->least, out->op[i].work.flops);
+        p->least = p->dense = INFINITY;
+        for (int i = 0; i < out->n; i++) {
+            const ek_kernel *k = &out->op[i].work;
+            if (!is_product(&out->op[i]) || is_wide(k) || !is_aligned(k))
+                continue;
+            p->least = fmin(p->least, k->flops);
+            p->dense = fmin(p->dense, k->flops / k->bytes);
+        }
     }
     free(factor);
     free(rate);
@@ -95,7 +100,8 @@ static ek_status find_references(products *p, ek_error *err)
 static double expected(const products *p, const ek_kernel *k)
 {
     double time = p->factor * by_curve(p, k);
-    return !isnan(time) ? time : 4 * k->flops >= p->least ? k->flops / p->rate : (double)NAN;
+    bool comparable = 4 * k->flops >= p->least && 2 * k->flops >= p->dense * k->bytes;
+    return !isnan(time) ? time : comparable ? k->flops / p->rate : (double)NAN;
 }
 
 static double in_16_bits(const products *p, const ek_compute_operator *op)

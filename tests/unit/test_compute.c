@@ -302,6 +302,21 @@ static void a_fault_is_the_first_bottleneck(void **state)
     }
 }
 
+/* As many FLOPs as the others, but a byte for every few of them: it waits for memory, and may be as fast as it can be.
+ */
+static void a_product_that_waits_for_memory_is_not_compared(void **state)
+{
+    (void)state;
+    ek_trace_run run;
+    program p;
+    step_of(&p, NOTHING);
+    add(&p, (op){"BatchMatMulV2", CUBE, "64,4097,64;64,64,4097", BF2, "64,4097,4097", BF, 4000});
+    write_rank("thin/rank_0_ascend_ms", &p, true, true);
+    read_run("thin/rank_0_ascend_ms", &run, NULL);
+    assert_int_equal(run.compute->n_findings, 0);
+    ek_trace_run_clear(&run);
+}
+
 /* Half a percent of a step is no finding of the trace, though it is in the list. */
 static void what_costs_little_is_not_told(void **state)
 {
@@ -655,6 +670,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_healthy_step_has_no_fault, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_fault_is_named_with_what_it_costs, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_fault_is_the_first_bottleneck, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(a_product_that_waits_for_memory_is_not_compared, make_top, remove_top),
         cmocka_unit_test_setup_teardown(what_costs_little_is_not_told, make_top, remove_top),
         cmocka_unit_test_setup_teardown(is_made_again, make_top, remove_top),
         cmocka_unit_test_setup_teardown(tells_what_operators_reach, make_top, remove_top),
