@@ -26,7 +26,7 @@ typedef struct command {
     cli_texts head, body, tail, receive, collective;
     ek_trace_options options;
     ek_trace_view view;
-    const char *format, *csv, *svg, *html, *layers, *device;
+    const char *format, *csv, *svg, *html, *layers, *device, *database, *query;
     bool drops; /* --drop-first is given */
 } command;
 
@@ -77,8 +77,15 @@ static const cli_option options[] = {
     {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output",
      CLI_WORD(command, format), .must = "text, json or csv", .hint = "; a picture is --svg FILE"},
     {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_OUTPUT_FOLDER(command, csv),
-     .manual = "folder for 14 tables, one a topic: steps, ranks, layers, operators, shapes, outliers, collectives, "
-               "links, idle, memory, stages, cluster, sources, findings"},
+     .manual = "folder for 16 tables, one a topic: steps, ranks, layers, operators, shapes, kernels, outliers, "
+               "collectives, calls, links, idle, memory, stages, cluster, sources, findings"},
+    {"database", "FILE", "these tables as a database of SQLite, times in nanoseconds", NULL,
+     CLI_OUTPUT(command, database),
+     .manual = "the tables of `--csv` as a [database of SQLite](trace.md#queries), times in whole nanoseconds"},
+    {"query", "SQL", "answer a query over these tables as comma-separated values, instead of the summary", NULL,
+     CLI_TEXT(command, query),
+     .manual =
+         "answer a [query](trace.md#queries) over these tables as comma-separated values, instead of the summary"},
     {"svg", "FILE", "picture: a bar for every rank", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE",
      "page for a browser: the timeline and all figures of all ranks; - for standard output, instead of "
@@ -109,6 +116,7 @@ static const cli_spec spec = {
                 "  evenkeel trace profile --rank 3\n"
                 "  evenkeel trace profile --format json >trace.json\n"
                 "  evenkeel trace profile --svg ranks.svg --csv tables\n"
+                "  evenkeel trace profile --query 'SELECT name, sum(duration_ns)/1e6 ms FROM kernels GROUP BY name'\n"
                 "  evenkeel trace profile --layers-out layers.json\n"
                 "  evenkeel trace profile --html profile.html\n",
     .operand = "PATH",
@@ -267,14 +275,24 @@ static bool usable(const ek_trace_run *run)
     return false;
 }
 
+static bool print_query(const command *c, const ek_trace_run *run)
+{
+    ek_error err;
+    if (ek_trace_query(run, c->query, stdout, &err) == EK_OK)
+        return true;
+    cli_error(NULL, "--query: %s", err.message);
+    return false;
+}
+
 static int answer(const command *c, const ek_trace_run *run)
 {
     const ek_trace_report report = {run, &c->view};
     const ek_output output = ek_output_of_trace(&report);
-    if (!check_view(c, run) || !cli_answer(output, c->format))
+    if (!check_view(c, run) || !(c->query ? print_query(c, run) : cli_answer(output, c->format)))
         return EXIT_WRONG;
-    if (!cli_save(c->svg, output, "svg") || (c->csv && !write_tables(c, output)) ||
-        (c->layers && !write_layer_file(c, run)) || (c->html && !write_page(c, run)))
+    if (!cli_save(c->svg, output, "svg") || !cli_save(c->database, output, "sqlite") ||
+        (c->csv && !write_tables(c, output)) || (c->layers && !write_layer_file(c, run)) ||
+        (c->html && !write_page(c, run)))
         return EXIT_WRONG;
     if (usable(run))
         return EXIT_DONE;

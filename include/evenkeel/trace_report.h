@@ -42,9 +42,20 @@ typedef struct ek_trace_table {
     const char *name; /**< "steps", "layers", ...: of the file NAME.csv */
     const char *what; /**< in a few words */
 } ek_trace_table;
-enum { EK_N_TRACE_TABLES = 14 };
+enum { EK_N_TRACE_TABLES = 16 };
 /** The first is what `--format csv` prints. */
 extern const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES];
+
+/**
+ * Answer a query of SQLite over the tables of a run (docs/trace.md, "Queries") as comma-separated values with a header.
+ * A query only reads: nothing else is let through, no file is opened.
+ *
+ * @param sql  one SELECT
+ * @return EK_OK; EK_ERR_INPUT with SQLite's sentence when it is no such query; EK_ERR_SYSTEM when `out` cannot be
+ *         written; EK_ERR_MEMORY. O(rows of all tables) and what the query takes.
+ */
+ek_status ek_trace_query(const ek_trace_run *run, const char *sql, FILE *out, ek_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,15 +19,16 @@ static ek__reading exchange(const void *record, const ek__owner *of)
 /* ---- collectives ---- */
 GETTER(step_name, text, (it->step >= 0 && it->step < of->rank->n_steps) ? of->rank->step[it->step].name : NULL);
 static const ek__member collective[] = {
-    {"name", TEXT(name), "full name", PAGE(2, "name", "Collective", EK__SEARCH)},
-    {"group", TEXT(group), "digits or ranks of its group", PAGE(3, "group", "Group")},
-    {"step", GET(TEXT, step_name), "name of the step it is in", PAGE(4, "step", "Step")},
-    {"start_us", NS(start), "when it began", PAGE(5, "at", "At", EK__PLACE)},
-    {"duration_us", NS(duration), "how long it took", PAGE(6, "duration", "Took", EK__LESS)},
-    {"exposed_us", NS(exposed), "of it outside computing", PAGE(7, "exposed", "Exposed", EK__LESS)},
-    {"transit_us", NS(transit), "the transfer itself; the rest waits for other ranks; null where nothing tells"},
+    {"name", TEXT(name), "full name", CSV(4), PAGE(2, "name", "Collective", EK__SEARCH)},
+    {"group", TEXT(group), "digits or ranks of its group", CSV(5), PAGE(3, "group", "Group")},
+    {"step", GET(TEXT, step_name), "name of the step it is in", CSV(3), PAGE(4, "step", "Step")},
+    {"start_us", NS(start), "when it began", CSV(1), PAGE(5, "at", "At", EK__PLACE)},
+    {"duration_us", NS(duration), "how long it took", CSV(2), PAGE(6, "duration", "Took", EK__LESS)},
+    {"exposed_us", NS(exposed), "of it outside computing", CSV(6), PAGE(7, "exposed", "Exposed", EK__LESS)},
+    {"transit_us", NS(transit), "the transfer itself; the rest waits for other ranks; null where nothing tells",
+     CSV(7)},
     {"exchange", GET(TEXT, exchange),
-     "`p2p`: between two ranks; of SendRecv kernels also `collective` and `unclear`; else null"},
+     "`p2p`: between two ranks; of SendRecv kernels also `collective` and `unclear`; else null", CSV(8)},
 };
 const ek__fields ek__trace_collective = {FIELDS(collective, "ranks[].collectives[]", NULL)};
 #undef EK__T
@@ -401,7 +402,7 @@ const ek__fields ek__trace_place = {FIELDS(place, "topology.ranks[].groups[]", N
 const ek__rows ek__communication_rows[] = {
     {"collectives", "communication", "collectives", "Collectives, summed by kind, group and size", .rank_column = 2,
      .fields = &ek__trace_collective_sum, RANK_LIST(communication.n_sums, communication.sum), .sort = 5},
-    {NULL, "communication", "exposed", "Single collectives, most exposed first", "number", "No.", EK__KEY_NUMBER,
+    {"calls", "communication", "exposed", "Single collectives, most exposed first", "number", "No.", EK__KEY_NUMBER,
      .fields = &ek__trace_collective, RANK_LIST(communication.n_collectives, communication.collective), .sort = 6},
     {NULL, "communication", "communication-json", "communication.json, summed by operator and group", .rank_column = 2,
      .fields = &ek__trace_comm_sum, RANK_LIST(communication.n_comm_sums, communication.comm_sum), .sort = 4},

@@ -118,7 +118,50 @@ const ek__fields ek__trace_compute = {
     .lines = true};
 #undef EK__T
 
+/* ---- executions ---- */
+
+static const ek_trace_shaped *shaped_of(const ek_trace_execution *e, const ek__owner *of)
+{
+    return &of->rank->measured.op[e->op];
+}
+
+static const char *step_at(const ek_trace_rank *rank, int64_t time)
+{
+    for (int i = rank->n_steps - 1; i >= 0; i--)
+        if (rank->step[i].start != EK_TRACE_UNKNOWN && rank->step[i].start <= time)
+            return rank->step[i].name;
+    return NULL;
+}
+
+#define EK__T ek_trace_execution
+GETTER(execution_name, text, shaped_of(it, of)->name[0] ? shaped_of(it, of)->name : shaped_of(it, of)->kernel);
+GETTER(execution_kernel, text, shaped_of(it, of)->kernel);
+GETTER(execution_core, text, shaped_of(it, of)->core);
+GETTER(execution_shapes, text, shaped_of(it, of)->shapes);
+GETTER(execution_types, text, shaped_of(it, of)->types);
+GETTER(execution_step, text, step_at(of->rank, it->start));
+static const ek__member execution[] = {
+    {NULL, NS(start), NULL, CSV(1, "start_us")},
+    {NULL, NS(duration), NULL, CSV(2, "duration_us")},
+    {NULL, GET(TEXT, execution_step), NULL, CSV(3, "step")},
+    {NULL, GET(TEXT, execution_name), NULL, CSV(4, "name")},
+    {NULL, GET(TEXT, execution_kernel), NULL, CSV(5, "kernel")},
+    {NULL, GET(TEXT, execution_core), NULL, CSV(6, "core")},
+    {NULL, GET(TEXT, execution_shapes), NULL, CSV(7, "shapes")},
+    {NULL, GET(TEXT, execution_types), NULL, CSV(8, "types")},
+    {NULL, NUMBER(stream), NULL, CSV(9, "stream")},
+};
+static const ek__fields executions = {FIELDS(execution, NULL, NULL)};
+#undef EK__T
+
 /* ---- tables ---- */
+
+static const void *execution_at(int i, ek__owner *of, bool *end)
+{
+    const ek_trace_measured *m = &of->rank->measured;
+    *end = i < 0 || (size_t)i >= m->n_all;
+    return *end ? NULL : &m->execution[i];
+}
 
 static const void *operator_at(int i, ek__owner *of, bool *end)
 {
@@ -130,5 +173,6 @@ static const void *operator_at(int i, ek__owner *of, bool *end)
 const ek__rows ek__compute_rows[] = {
     {"shapes", "operators", "shapes", "Operators by type and shape, over all ranks", .fields = &operator_,
      RESULT_ITEMS(operator_at), .sort = 6},
+    {"kernels", .fields = &executions, .item = execution_at},
 };
 const int ek__n_compute_rows = sizeof ek__compute_rows / sizeof *ek__compute_rows;

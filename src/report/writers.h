@@ -24,6 +24,9 @@ ek_status ek__calibration_write_svg(const ek_calibration *calibration, FILE *out
 /** For people. */
 ek_status ek__calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
 
+/** The tables of CSV as a database of SQLite. @return also EK_ERR_MEMORY. O(output). */
+ek_status ek__trace_write_sqlite(const ek_trace_run *run, FILE *out, ek_error *err);
+
 /** For scripts: docs/diagnose.md. Times in seconds, shares of a step. */
 ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 /** For people, lines of at most 100 columns but for settings. */

@@ -104,6 +104,9 @@ static void fill_rest(ek_trace_run *run, ek__pool *pool)
             rank->step[i].warm_up = false;
             rank->step[i].from_table = false;
         }
+        static ek_trace_shaped shaped = {.name = "op", .kernel = "kernel", .core = "core", .shapes = "1", .types = "t"};
+        static ek_trace_execution execution = {.start = 1, .duration = 2};
+        rank->measured = (ek_trace_measured){.n = 1, .op = &shaped, .n_all = 1, .execution = &execution};
         rank->producer = EK_PRODUCER_MSPROF; /* its steps have iterations */
         rank->recompute.n_regions = 1;
         rank->counts.by_phase['X'] = 1;
