@@ -71,6 +71,7 @@ try memory data/job/torchtitan_70b.toml
 try memory examples/llama2_13b_1_dp8.yaml --measures --format json
 try estimate examples/megatron_13b.sh --device H100 --format json
 try trace examples/trace --threads 1 --format json
+try trace examples/trace --threads 1 --query 'SELECT * FROM kernels LIMIT 9'
 try trace examples/trace --threads 1 --layers-out -
 try diagnose examples/run --threads 1 --format json
 try view examples/run --threads 1 -o -

@@ -89,6 +89,7 @@ simulate|chrome-trace|manual.yaml|manual.yaml --layers layers.json -mb 12 --form
 simulate|html|manual.yaml|manual.yaml --layers layers.json -mb 12 --format json
 trace|layers-out|$events|trace
 trace|svg|$events|trace
+trace|database|$events|trace
 trace|html|$events|trace
 trace cut|o|$events|trace --rank 0
 trace merge|o|$events|trace
