@@ -687,6 +687,11 @@ static void text_and_picture_match_their_golden_files(void **state)
     text = text_of(&r, ek__estimate_write_text);
     assert_golden("estimate.txt", text);
     free(text);
+    r.plot = (ek_plot){.columns = 80, .rows = 16};
+    text = text_of(&r, ek__estimate_write_text);
+    assert_golden("estimate_plot.txt", text);
+    free(text);
+    r.plot.columns = 0;
     text = text_of(&r, ek__estimate_write_svg);
     assert_golden("estimate_against.svg", text);
     free(text);
