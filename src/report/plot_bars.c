@@ -69,7 +69,7 @@ static void draw_parts(ek__plot_line *line, const frame *f, const ek__bar *bar)
         ek__plot_fill(line, f->left + from, f->left + to, f->bars->role[k]);
         if (fine && to >= from)
             draw_end(line, f, edge, f->bars->role[k]);
-        from = to > from ? to : from;
+        from = to;
     }
 }
 

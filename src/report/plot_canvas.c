@@ -10,6 +10,7 @@
 #include "report/report_internal.h"
 
 enum { TICK_COLUMNS = 9 };
+#define ROUNDING 1e-6 /* of a column */
 
 static const struct {
     char ascii;
@@ -185,7 +186,7 @@ void ek__plot_axis(const ek_plot *given, int left, double span, FILE *out)
     for (int k = 0; k * step <= span * (1 + 1e-9); k++) {
         ek__digits text = ek__short(k * step);
         int length = (int)strlen(text.text);
-        int at = left + within((int)floor(k * step / span * columns), 0, columns - 1);
+        int at = left + within((int)floor(k * step / span * columns + ROUNDING), 0, columns - 1);
         int from = within(at - length / 2, 0, plot.columns - length);
         if (from < free_from)
             continue;

@@ -245,7 +245,7 @@ static void fill_bar(const ek_trace_breakdown *b, int64_t whole, ek__bar *out)
     const int64_t part[] = {b->computing, b->communication_not_overlapped, b->free};
     snprintf(out->value, sizeof out->value, "%s", ms(whole).text);
     for (int i = 0; i < 3; i++)
-        out->part[i] = (double)(ek__known(part[i]) > 0 ? part[i] : 0);
+        out->part[i] = fmax(0, (double)ek__known(part[i]));
 }
 
 /* Of a step that the view shows. */

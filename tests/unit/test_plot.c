@@ -418,6 +418,39 @@ static void colors_change_no_character_and_lines_fit(void **state)
     }
 }
 
+/* Each label belongs to a tick at its time, and none touches another. */
+static void labels_of_the_axis_stand_at_their_ticks(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    for (int trial = 0; trial < 2000; trial++) {
+        const ek_plot plot = {.columns = 40 + (int)(next_random(&seed) % 161)};
+        int columns = plot.columns - LEFT, ticks = -1, labels = 0;
+        double span = exp(log(10) * ((double)(next_random(&seed) % 150) / 10 - 6)), last = -1, value;
+        char *text = NULL, *end;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        assert_non_null(out);
+        ek__plot_axis(&plot, LEFT, span, out);
+        assert_int_equal(fclose(out), 0);
+        const char *below = strchr(text, '\n') + 1;
+        for (const char *c = text; c < below; c++)
+            ticks += *c == '+';
+        for (const char *label = below; (value = strtod(label, &end), end > label); label = end, labels++) {
+            label += strspn(label, " ");
+            int at = LEFT + (int)fmin(columns - 1, floor(value / span * columns + 1e-6));
+            if (value <= last || text[at] != '+')
+                fail_msg("span %g, label %g at column %d\n%s", span, value, at, text);
+            assert_true(label - below <= at && end - below >= at); /* it covers the column of its tick */
+            last = value;
+        }
+        assert_string_equal(end, "\n");
+        assert_int_equal(labels, ticks);
+        assert_true(labels >= 2);
+        free(text);
+    }
+}
+
 /* ---- bars ---- */
 
 typedef struct lengths {
@@ -461,15 +494,16 @@ static void bars_are_as_long_as_their_values(void **state)
 
 static void a_solid_end_is_drawn_to_an_eighth(void **state)
 {
-    static const double part[][2] = {{10, 0}, {0.25, 0}, {0.4375, 0}, {0.03125, 0}, {0.01, 0}};
-    static const char *const want[] = {"\u2588\u2588", "\u2588\n", "\u2588\u258a\n", "\u258f\n", "\u2502\n"};
+    static const double part[][2] = {{10, 0}, {0.25, 0}, {0.27, 0}, {0.4375, 0}, {0.03125, 0}, {0.01, 0}};
+    static const char *const want[] = {"\u2588\u2588",   "\u2588\n", "\u2588\u258f\n",
+                                       "\u2588\u258a\n", "\u258f\n", "\u2502\n"};
     const lengths l = {part, NULL};
-    const ek__bars bars = {.n = 5, .at = bar_at, .user = &l, .whole = 10, .n_parts = 1, .role = {EK__ROLE_SOLID}};
+    const ek__bars bars = {.n = 6, .at = bar_at, .user = &l, .whole = 10, .n_parts = 1, .role = {EK__ROLE_SOLID}};
     const ek_plot plot = {.columns = 46, .rows = 16, .utf8 = true};
     (void)state;
     char *text = bars_of(&plot, &bars), *line = text;
-    for (int i = 0; i < 5; i++, line = strchr(line, '\n') + 1)
-        assert_ptr_equal(strstr(line, want[i]), strstr(line, "\u2502") + (i < 4 ? 3 : 0));
+    for (int i = 0; i < 6; i++, line = strchr(line, '\n') + 1)
+        assert_ptr_equal(strstr(line, want[i]), strstr(line, "\u2502") + (i < 5 ? 3 : 0));
     free(text);
 }
 
@@ -538,6 +572,7 @@ int main(void)
         cmocka_unit_test(columns_add_up_and_show_what_is_there),
         cmocka_unit_test(columns_add_up_to_the_busy_share_of_the_table),
         cmocka_unit_test(colors_change_no_character_and_lines_fit),
+        cmocka_unit_test(labels_of_the_axis_stand_at_their_ticks),
         cmocka_unit_test(bars_are_as_long_as_their_values),
         cmocka_unit_test(a_solid_end_is_drawn_to_an_eighth),
         cmocka_unit_test(names_of_any_bytes_are_cut_and_the_rest_is_said),
