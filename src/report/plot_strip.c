@@ -193,7 +193,7 @@ static bool number_row(ek__plot_line *line, const row *r, const ek_timeline *t, 
 /* What of a timeline is drawn. */
 typedef struct drawn {
     bool role[EK__N_ROLES], numbers;
-    double shortest; /* block of the drawn stages that takes time */
+    double shortest, longest; /* part of a block of the drawn stages that takes time */
 } drawn;
 
 static void note_blocks(drawn *d, const ek__strip *strip, int stage)
@@ -201,10 +201,9 @@ static void note_blocks(drawn *d, const ek__strip *strip, int stage)
     walk w;
     segment s;
     begin_walk(&w, strip, stage);
-    while (next_segment(&w, &s)) {
-        d->role[s.role] = true;
-        if (s.role != EK__ROLE_TAIL)
-            d->shortest = fmin(d->shortest, s.end - s.begin);
+    while (next_segment(&w, &s) && s.role != EK__ROLE_TAIL) {
+        d->shortest = fmin(d->shortest, s.end - s.begin);
+        d->longest = fmax(d->longest, s.end - s.begin);
     }
 }
 
@@ -239,6 +238,9 @@ static void print_legend(const ek_plot *plot, const ek__strip *strip, const draw
              rounded(strip->scale * width).text);
     if (d->shortest < width * (1 - TIE))
         meaning[n++] = (ek__plot_meaning){EK__ROLE_TEXT, coarse};
+    if (d->longest < width * (1 - TIE) && d->longest > 0)
+        meaning[n++] =
+            (ek__plot_meaning){EK__ROLE_TEXT, "no block is as long as a column: a row shows shares, not blocks"};
     snprintf(left_out, sizeof left_out, "%d of %d stages are drawn, evenly spaced", n_rows, p);
     if (n_rows < p)
         meaning[n++] = (ek__plot_meaning){EK__ROLE_TEXT, left_out};

@@ -202,6 +202,34 @@ static void what_follows_the_last_block_is_drawn_as_such(void **state)
     ek_uniform_run_clear(&run);
 }
 
+/* Of very many blocks a row shows shares, and it is said; what no column shows needs no explanation. */
+static void what_a_column_cannot_show_is_said(void **state)
+{
+    static const struct {
+        int micro_batches;
+        bool coarse, shares;
+    } cases[] = {{4, false, false}, {40, true, false}, {400, true, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_uniform_run run;
+        const ek_plot plot = {.columns = 120, .rows = 16};
+        uniform("1f1b", 1, cases[i].micro_batches, 1, 2, &run);
+        const double end = run.timeline.step_time;
+        const ek_step_tail tail[1] = {{end, end, end, end, end}};
+        const ek__strip strip = {
+            .timeline = &run.timeline, .span = end * (1 + 1e-6), .scale = 1, .unit = "s", .tail = tail};
+        char *text = strip_of(&plot, &strip);
+        assert_true((strstr(text, "shows what fills most of it; what it leaves out counts in the next\n") != NULL) ==
+                    cases[i].coarse);
+        assert_true((strstr(text, "no block is as long as a column: a row shows shares, not blocks\n") != NULL) ==
+                    cases[i].shares);
+        assert_null(strstr(text, "optimizer"));
+        assert_null(strstr(text, "idle"));
+        free(text);
+        ek_uniform_run_clear(&run);
+    }
+}
+
 static void numbers_out_of_range_count_as_the_nearest(void **state)
 {
     static const struct {
@@ -568,6 +596,7 @@ int main(void)
         cmocka_unit_test(of_many_stages_some_are_drawn_and_it_is_said),
         cmocka_unit_test(blocks_without_time_are_not_drawn),
         cmocka_unit_test(what_follows_the_last_block_is_drawn_as_such),
+        cmocka_unit_test(what_a_column_cannot_show_is_said),
         cmocka_unit_test(numbers_out_of_range_count_as_the_nearest),
         cmocka_unit_test(columns_add_up_and_show_what_is_there),
         cmocka_unit_test(columns_add_up_to_the_busy_share_of_the_table),
