@@ -126,22 +126,38 @@ static void part_bar(const void *user, int i, ek__bar *out)
     assert(part < EK_N_STEP_PARTS);
     snprintf(out->label, sizeof out->label, "%s", ek_step_part_title[part]);
     snprintf(out->value, sizeof out->value, "%s", ms(seconds[part]).text);
-    out->part[0] = seconds[part];
+    out->part[ek_against_of((ek_step_part)part)] = seconds[part];
 }
 
 static void draw_parts(const page *p)
 {
     const ek_step *step = &p->e->step;
-    ek__bars bars = {.at = part_bar, .user = p, .n_parts = 1, .role = {EK__ROLE_SOLID}, .what = "parts"};
+    ek__bars bars = {.at = part_bar,
+                     .user = p,
+                     .n_parts = EK_N_AGAINST_PARTS,
+                     .role = {[EK_AGAINST_COMPUTE] = EK__ROLE_SOLID,
+                              [EK_AGAINST_EXPOSED] = EK__ROLE_EXPOSED,
+                              [EK_AGAINST_PIPELINE] = EK__ROLE_WAITING,
+                              [EK_AGAINST_IDLE] = EK__ROLE_IDLE},
+                     .what = "parts"};
+    bool has[EK_N_AGAINST_PARTS] = {false};
     if (p->r->plot.columns < 1)
         return;
     for (int i = 0; i < EK_N_STEP_PARTS; i++) {
-        bars.n += step->stage[step->slowest].seconds[i] > 0;
-        bars.whole = fmax(bars.whole, step->stage[step->slowest].seconds[i]);
+        double seconds = step->stage[step->slowest].seconds[i];
+        bars.n += seconds > 0;
+        bars.whole = fmax(bars.whole, seconds);
+        has[ek_against_of((ek_step_part)i)] |= seconds > 0;
     }
     heading(p, "The parts as bars");
     fputs(", ms\n", p->out);
     ek__plot_bars(&p->r->plot, &bars, p->out);
+    ek__plot_meaning meaning[EK_N_AGAINST_PARTS];
+    int n = 0;
+    for (int i = 0; i < EK_N_AGAINST_PARTS; i++)
+        if (has[i])
+            meaning[n++] = (ek__plot_meaning){bars.role[i], ek_against_title[i]};
+    ek__plot_legend(&p->r->plot, 0, meaning, n, p->out);
 }
 
 static void memory_bar(const void *user, int i, ek__bar *out)

@@ -24,6 +24,7 @@ static const struct {
     [EK__ROLE_TAIL] = {'o', '=', "34"},         [EK__ROLE_IDLE] = {'.', 0xb7, "2"},       /* middle dot */
     [EK__ROLE_SOLID] = {'#', 0x2588, "36"},     [EK__ROLE_LIGHT] = {'-', 0x2591, "36"},
     [EK__ROLE_OVER] = {'!', 0x2592, "31"},      [EK__ROLE_EXPOSED] = {'x', 0x2592, "31"},
+    [EK__ROLE_WAITING] = {'~', 0x2584, "33"},
 };
 
 static int within(int value, int least, int most)

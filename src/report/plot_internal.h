@@ -28,6 +28,7 @@ typedef enum ek__role {
     EK__ROLE_LIGHT, /**< a part that is less sure */
     EK__ROLE_OVER,  /**< beyond a limit */
     EK__ROLE_EXPOSED,
+    EK__ROLE_WAITING,
     EK__N_ROLES,
 } ek__role;
 
