@@ -340,7 +340,7 @@ static void draw_pipeline(const page *p)
     if (p->report->plot.columns < 1 || !run || run->pipeline.shape.n_stages < 2)
         return;
     const ek__strip strip = {.timeline = &run->pipeline,
-                             .span = run->seconds,
+                             .span = fmax(run->seconds, run->pipeline.step_time),
                              .scale = in_ms(p->r) ? 1e3 : 1,
                              .unit = in_ms(p->r) ? "ms" : "s",
                              .tail = run->tail};

@@ -70,7 +70,6 @@ export NO_COLOR=1
 draws() { # PATTERN COMMAND
     printf '%s\n%s\n' "$1" "$2" >>drawing
     on_terminal "$2"
-    on_terminal "$2 --no-plot"
 }
 printf 'mine:\n  offset: [[0, 0, 0], [0, 1, -1]]\n  recompute: [[1, 0, 0], [2, 1, 0]]\n  interleave_num: 2\n  micro_batch_num: 8\n' >plan.yaml
 draws "$strip" "$schedule"
@@ -79,15 +78,19 @@ draws "$strip" 'evenkeel simulate plan.yaml --layers data/small_layers.json --sv
 draws "$bar" 'evenkeel estimate examples/llama175b_train.yaml --device 910B'
 draws "$bar" 'evenkeel plan data/job/llama.yaml --device 910B --devices 4 --range vpp=1:1 --top 3 -t 20'
 draws '^rank 0 .*|#*x*[.]*$' 'evenkeel trace examples/trace'
+on_terminal "$schedule --no-plot"
+on_terminal 'evenkeel trace examples/trace --no-plot'
 run
 at=1
 while IFS= read -r pattern && IFS= read -r command; do
     has $at "$pattern"
     lacks $at "$escape"
-    lacks $((at + 1)) "$pattern"
-    check "on a terminal, not with --no-plot: $command"
-    at=$((at + 2))
+    check "on a terminal: $command"
+    at=$((at + 1))
 done <drawing
+lacks $at "$strip"
+lacks $((at + 1)) '^rank 0 .*|'
+check 'no drawing with --no-plot'
 
 for command in "$schedule" 'evenkeel trace examples/trace'; do
     $command >all.pipe 2>/dev/null </dev/null
@@ -114,7 +117,7 @@ on_terminal "export LC_ALL=C; unset NO_COLOR; $schedule"
 on_terminal "TERM=dumb $schedule"
 on_terminal "NO_COLOR=1 $schedule"
 # Elsewhere.
-on_terminal "$balance -o pictures"
+on_terminal "export NO_COLOR=1; $balance -o pictures"
 on_terminal "$balance --format yaml"
 on_terminal 'evenkeel estimate examples/llama175b_train.yaml --device 910B -q'
 on_terminal "$schedule --html -"
