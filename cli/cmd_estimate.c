@@ -18,6 +18,7 @@
 #include "model.h"
 #include "options.h"
 #include "page.h"
+#include "plot.h"
 #include "progress.h"
 #include "warnings.h"
 
@@ -25,6 +26,7 @@ typedef struct command {
     const char *source, *device, *cluster, *against, *format, *svg, *html;
     cli_job_options job;
     double tokens;
+    cli_plot plot;
     bool quiet;
 } command;
 
@@ -46,6 +48,7 @@ static const cli_option options[] = {
     {"svg", "FILE", "picture: how every stage spends the step", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL,
      CLI_OUTPUT(command, html)},
+    CLI_PLOT_OPTIONS(command, plot),
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet)},
     CLI_HELP_ROW,
     CLI_END,
@@ -104,7 +107,7 @@ static bool check_options(const command *c)
     else if (cli_on_stdout(c->source) && cli_on_stdout(c->against))
         cli_error(NULL, "standard input (-) can be read once; save the job or the log to a file");
     else
-        return true;
+        return cli_plot_check(&c->plot, c->format);
     return false;
 }
 
@@ -169,7 +172,8 @@ static bool answer(const command *c, found *f)
                                        .n_warnings = f->warnings.n,
                                        .warning = f->warnings.at,
                                        .verdict_only = c->quiet,
-                                       .color = cli_color(STDOUT_FILENO)};
+                                       .color = cli_color(STDOUT_FILENO),
+                                       .plot = cli_plot_of(&c->plot, c->format, false)};
     return cli_save(c->svg, ek_output_of_estimate(&report), "svg") && (!c->html || write_page(c, f, &report)) &&
            cli_answer(ek_output_of_estimate(&report), c->format);
 }

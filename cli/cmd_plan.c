@@ -13,6 +13,7 @@
 #include "files.h"
 #include "memory.h"
 #include "plan.h"
+#include "plot.h"
 #include "search.h"
 
 typedef cli_plan_command command;
@@ -136,6 +137,7 @@ static const cli_option options[] = {
      NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](plan.md#picture-and-page): all layouts, and a timeline of each plan; `-` for "
                "standard output, instead of the report"},
+    CLI_PLOT_OPTIONS(command, plot),
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
      .manual = "the first line alone, and no warnings"},
     CLI_HELP_ROW,
@@ -199,7 +201,7 @@ static bool check_options(const command *c)
     else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
         cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
-        return true;
+        return cli_plot_check(&c->plot, c->format);
     return false;
 }
 
@@ -276,8 +278,25 @@ static bool search(command *c, found *f)
 
 /* ---- output ---- */
 
+/* The step of the first plan, block by block, for its drawing. False after a message. */
+static bool run_best(const found *f, const ek_plot *plot, ek_step_run *run)
+{
+    ek_error err;
+    const ek_layout_plan *best = f->result.plan;
+    if (plot->columns == 0 || f->result.n_plans == 0 || best->layout.value[EK_AXIS_PIPELINE] < 2)
+        return true;
+    ek_status status = ek_cost_step_run(&best->job, &f->device, NULL, run, &err);
+    if (status)
+        cli_error(&err, "%s", err.message);
+    return status == EK_OK;
+}
+
 static bool print(const command *c, const found *f)
 {
+    ek_step_run run = {.repeats = 0};
+    const ek_plot plot = cli_plot_of(&c->plot, c->format, c->quiet);
+    if (!run_best(f, &plot, &run))
+        return false;
     const ek_layout_report report = {.result = &f->result,
                                      .fits = f->result.n_plans == 0 ? &f->fits : NULL,
                                      .file = c->write && f->trials.n == 0 ? (const char *const *)f->file : NULL,
@@ -290,8 +309,12 @@ static bool print(const command *c, const found *f)
                                      .n_warnings = f->warnings.n,
                                      .warning = f->warnings.at,
                                      .verdict_only = c->quiet,
-                                     .color = cli_color(STDOUT_FILENO)};
-    return cli_answer(ek_output_of_layout(&report), c->format);
+                                     .color = cli_color(STDOUT_FILENO),
+                                     .plot = plot,
+                                     .run = run.repeats > 0 ? &run : NULL};
+    bool fine = cli_answer(ek_output_of_layout(&report), c->format);
+    ek_step_run_clear(&run);
+    return fine;
 }
 
 static bool offer_sets(command *c, found *f)

@@ -66,6 +66,8 @@ static int run(int argc, char **argv)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model);
+    if (!cli_plot_check(&c.model.plot, c.model.format))
+        return EXIT_WRONG;
     if (c.uniform && plan) {
         cli_error(NULL, "--uniform needs no plan; leave '%s' out, or --uniform", plan);
         return EXIT_WRONG;

@@ -15,6 +15,7 @@
 #include "files.h"
 #include "options.h"
 #include "page.h"
+#include "plot.h"
 #include "progress.h"
 #include "timeline.h"
 
@@ -28,6 +29,7 @@ typedef struct command {
     ek_trace_view view;
     const char *format, *csv, *svg, *html, *layers, *device, *database, *query;
     bool drops; /* --drop-first is given */
+    cli_plot plot;
 } command;
 
 static const cli_option options[] = {
@@ -94,6 +96,7 @@ static const cli_option options[] = {
      .manual = "[page for a browser](trace.md#a-page-for-a-browser), in one file that needs no network, with the "
                "timeline of the events and all figures of all ranks; `-` for standard output, instead of the "
                "summary. Traces of more than 96 MB of events are refused: `evenkeel view --serve` shows them"},
+    CLI_PLOT_OPTIONS(command, plot),
     {"top", "N", "rows of a list in the summary ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores",
      .manual = "threads; the answer does not depend on it"},
@@ -139,6 +142,8 @@ static bool check_options(command *c)
             cli_error(NULL, "traces cannot be read from standard input; save them to a file");
             return false;
         }
+    if (!cli_plot_check(&c->plot, c->format))
+        return false;
     if (c->drops && c->options.drop_first_steps == 0)
         c->options.drop_first_steps = -1; /* none */
     c->options.head = c->head.at, c->options.n_head = c->head.n;
@@ -322,6 +327,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     }
     c.view.color = cli_color(STDOUT_FILENO);
+    c.view.plot = cli_plot_of(&c.plot, c.format, false);
     int code = compare_with_device(&c, &traces) ? answer(&c, &traces) : EXIT_WRONG;
     ek_trace_run_clear(&traces);
     return code;

@@ -286,6 +286,7 @@ int cli_print_schedules(const cli_model *model)
 bool cli_print_report(const cli_model *model, ek_report *report)
 {
     report->color = strcmp(model->format, "text") == 0 && cli_color(STDOUT_FILENO);
+    report->plot = cli_plot_of(&model->plot, model->format, model->output != NULL);
     return cli_answer(ek_output_of_balance(report), model->format);
 }
 

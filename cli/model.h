@@ -7,6 +7,7 @@
 
 #include "cluster.h"
 #include "options.h"
+#include "plot.h"
 
 /** Where the model comes from, and the pipeline it runs in, as given on the command line. */
 typedef struct cli_model {
@@ -30,6 +31,7 @@ typedef struct cli_model {
     const char *format; /**< "text", "yaml" or "json" */
     bool format_given;
     const char *output, *svg, *chrome_trace, *html;
+    cli_plot plot;
     bool no_default_folder; /**< pictures only where an option asks for them */
     int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */
     ek_dryrun_run run;      /**< what that file says of the pipeline to balance for */

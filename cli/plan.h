@@ -9,6 +9,7 @@
 #include "job_options.h"
 #include "model.h"
 #include "options.h"
+#include "plot.h"
 #include "progress.h"
 #include "warnings.h"
 
@@ -34,6 +35,7 @@ typedef struct cli_plan_command {
     cli_job_options job;
     ek_layout_options layout;
     int global_batch;
+    cli_plot plot;
     bool quiet;
 } cli_plan_command;
 

@@ -38,14 +38,30 @@ static bool check_options(const cli_model *model)
     return cli_check_format(model, EK_OUTPUT_UNIFORM, "--uniform");
 }
 
+/* Its one case, which `one` is filled with. */
+static ek_report report_of(const ek_uniform_run *run, ek_case *one)
+{
+    *one = (ek_case){run->timeline.schedule->name, &run->plan, &run->timeline};
+    return (ek_report){.layers = &run->layers,
+                       .memory_limit_mb = run->activation_limit,
+                       .memory_unit = "micro-batches",
+                       .n_cases = 1,
+                       .cases = one};
+}
+
+static bool draw(const cli_model *model, const ek_uniform_run *run)
+{
+    ek_case one;
+    ek_report report = report_of(run, &one);
+    report.plot = cli_plot_of(&model->plot, model->format, model->output != NULL);
+    report.color = report.plot.color;
+    return report.plot.columns == 0 || cli_answer(ek_output_of_balance(&report), "plot");
+}
+
 static bool write_pictures(cli_model *model, const ek_uniform_run *run)
 {
-    const ek_case one = {run->timeline.schedule->name, &run->plan, &run->timeline};
-    const ek_report report = {.layers = &run->layers,
-                              .memory_limit_mb = run->activation_limit,
-                              .memory_unit = "micro-batches",
-                              .n_cases = 1,
-                              .cases = &one};
+    ek_case one;
+    const ek_report report = report_of(run, &one);
     char file[EK_NAME_SIZE];
     snprintf(file, sizeof file, "%s.svg", one.name);
     const char *const names[] = {file};
@@ -77,7 +93,8 @@ int cli_run_uniform(cli_model *model, const char *text)
         cli_error(NULL, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine = cli_answer(ek_output_of_uniform(&run), model->format) && write_pictures(model, &run);
+    bool fine =
+        cli_answer(ek_output_of_uniform(&run), model->format) && draw(model, &run) && write_pictures(model, &run);
     ek_uniform_run_clear(&run);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }

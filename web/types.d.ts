@@ -34,7 +34,7 @@ export interface Table {
 export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][] }
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
-    series: { name: string; points: [number, number | null][] }[]; limit: number | null;
+    series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;
 }
 export interface Finding {
     id: string; rank: number; title: string; cost: number | null; gain: number | null; gain_share: number | null;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -25,6 +26,7 @@ typedef struct ek_estimate_report {
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */
     bool color;              /**< ANSI colours, for a terminal that wants them */
+    ek_plot plot;            /**< text: the parts of the step and the memory of the stages as bars */
 } ek_estimate_report;
 
 #ifdef __cplusplus

@@ -41,6 +41,7 @@
 #include "evenkeel/model_files.h"
 #include "evenkeel/placement.h"
 #include "evenkeel/plan.h"
+#include "evenkeel/plot.h"
 #include "evenkeel/prediction.h"
 #include "evenkeel/progress.h"
 #include "evenkeel/quick.h"

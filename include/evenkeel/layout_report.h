@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -31,6 +32,8 @@ typedef struct ek_layout_report {
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */
     bool color;              /**< ANSI colours, for a terminal that wants them */
+    ek_plot plot;            /**< text: the steps of the plans as bars, and the pipeline of `run` */
+    const ek_step_run *run;  /**< the first plan's step, block by block; NULL: its pipeline is not drawn */
 } ek_layout_report;
 
 /** A sweep, printed. All borrowed. */

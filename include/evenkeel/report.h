@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "evenkeel/collect.h"
+#include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -47,6 +48,7 @@ typedef struct ek_report {
     const char *memory_unit;   /**< of all memory, for pictures; NULL: MB */
     bool list;                 /**< print cases as a list even when there is one */
     bool color;                /**< ANSI colours, for a terminal that wants them */
+    ek_plot plot;              /**< text: the timeline of each case below its table */
 } ek_report;
 
 /** What the logs of dry runs gave. All borrowed. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -24,6 +25,7 @@ typedef struct ek_trace_view {
     const char *step; /**< only this one; NULL: all */
     int top;          /**< rows of a list for people; 0: 10 */
     bool color;       /**< ANSI colours, for a terminal that wants them */
+    ek_plot plot;     /**< text: where a step goes as bars, of one rank each step */
 } ek_trace_view;
 
 /** Is the view's rank among the run's? Yes where it names none. O(ranks). */

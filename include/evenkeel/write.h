@@ -20,7 +20,8 @@ extern "C" {
 
 /** Kinds of results: constant, name, and the type that is written. Formats of each, in src/write/write.c:
  *
- *  balance        text, yaml, json, svg (a case, or all side by side), chrome (the simulated timeline of a case)
+ *  balance        text, yaml, json, svg (a case, or all side by side), chrome (the simulated timeline of a case), plot
+ *                 (the drawings of the text alone)
  *  schedules      text, json; of nothing (NULL): the schedules there are
  *  sweep          text, json, svg
  *  uniform        text, json

@@ -1,5 +1,6 @@
 /* An estimate for people, the verdict first: how long a step takes and whether it fits; the measured run beside it;
  * where the step goes and what each part rests on; a row a stage; the error to expect and what makes it smaller. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
+#include "report/plot_internal.h"
 #include "report/writers.h"
 
 enum { NAME = 28, NUMBER = 12, STAGE = 10 };
@@ -111,6 +113,89 @@ static void print_against(const page *p)
         ek__print_wrapped(a->texts.text[i], 0, p->out);
 }
 
+/* ---- bars ---- */
+
+/* The part that is the i-th with any time. */
+static void part_bar(const void *user, int i, ek__bar *out)
+{
+    const page *p = user;
+    const double *seconds = p->e->step.stage[p->e->step.slowest].seconds;
+    int part = 0;
+    while (part < EK_N_STEP_PARTS && (!(seconds[part] > 0) || i-- > 0))
+        part++;
+    assert(part < EK_N_STEP_PARTS);
+    snprintf(out->label, sizeof out->label, "%s", ek_step_part_title[part]);
+    snprintf(out->value, sizeof out->value, "%s", ms(seconds[part]).text);
+    out->part[ek_against_of((ek_step_part)part)] = seconds[part];
+}
+
+static void draw_parts(const page *p)
+{
+    const ek_step *step = &p->e->step;
+    ek__bars bars = {.at = part_bar,
+                     .user = p,
+                     .n_parts = EK_N_AGAINST_PARTS,
+                     .role = {[EK_AGAINST_COMPUTE] = EK__ROLE_SOLID,
+                              [EK_AGAINST_EXPOSED] = EK__ROLE_EXPOSED,
+                              [EK_AGAINST_PIPELINE] = EK__ROLE_WAITING,
+                              [EK_AGAINST_IDLE] = EK__ROLE_IDLE},
+                     .what = "parts"};
+    bool has[EK_N_AGAINST_PARTS] = {false};
+    if (p->r->plot.columns < 1)
+        return;
+    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+        double seconds = step->stage[step->slowest].seconds[i];
+        bars.n += seconds > 0;
+        bars.whole = fmax(bars.whole, seconds);
+        has[ek_against_of((ek_step_part)i)] |= seconds > 0;
+    }
+    heading(p, "The parts as bars");
+    fputs(", ms\n", p->out);
+    ek__plot_bars(&p->r->plot, &bars, p->out);
+    ek__plot_meaning meaning[EK_N_AGAINST_PARTS];
+    int n = 0;
+    for (int i = 0; i < EK_N_AGAINST_PARTS; i++)
+        if (has[i])
+            meaning[n++] = (ek__plot_meaning){bars.role[i], ek_against_title[i]};
+    ek__plot_legend(&p->r->plot, 0, meaning, n, p->out);
+}
+
+static void memory_bar(const void *user, int i, ek__bar *out)
+{
+    const page *p = user;
+    const ek_memory *m = &p->e->memory;
+    int64_t peak = ek__memory_peak(&m->stage[i]);
+    bool over = ek__memory_over(m, &m->stage[i]);
+    snprintf(out->label, sizeof out->label, "stage %d", i);
+    snprintf(out->value, sizeof out->value, "%s", ek__whole_mb(peak).text);
+    out->part[0] = (double)(over ? m->limit : peak);
+    out->part[1] = over ? (double)(peak - m->limit) : 0;
+}
+
+static void draw_memory(const page *p)
+{
+    const ek_memory *m = &p->e->memory;
+    ek__bars bars = {.n = p->e->step.n_stages,
+                     .at = memory_bar,
+                     .user = p,
+                     .mark = (double)m->limit,
+                     .n_parts = 2,
+                     .role = {EK__ROLE_SOLID, EK__ROLE_OVER},
+                     .what = "stages",
+                     .spread = true};
+    if (p->r->plot.columns < 1)
+        return;
+    bars.whole = (double)m->limit;
+    for (int s = 0; s < bars.n; s++)
+        bars.whole = fmax(bars.whole, (double)ek__memory_peak(&m->stage[s]));
+    heading(p, "Memory's peak of every stage");
+    fputs(", MB of 2^20 bytes", p->out);
+    if (m->limit > 0)
+        fprintf(p->out, "; the line is the limit of %s MB", ek__whole_mb(m->limit).text);
+    fputc('\n', p->out);
+    ek__plot_bars(&p->r->plot, &bars, p->out);
+}
+
 /* ---- parts ---- */
 
 static void print_part(const page *p, const char *name, double seconds, double error, const char *basis)
@@ -139,6 +224,7 @@ static void print_parts(const page *p)
     double hidden = slowest->hidden_data + slowest->hidden_tensor;
     if (hidden > 0)
         fprintf(p->out, "%s ms of communication run behind computing.\n", ms(hidden).text);
+    draw_parts(p);
 }
 
 /* ---- stages ---- */
@@ -173,6 +259,7 @@ static void print_stages(const page *p)
     fprintf(p->out, "%*s\n", STAGE, "peak");
     for (int s = 0; s < p->e->step.n_stages; s++)
         print_stage(p, s);
+    draw_memory(p);
 }
 
 /* ---- how sure ---- */

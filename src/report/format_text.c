@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evenkeel/cases.h"
+#include "report/plot_internal.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 
@@ -170,6 +171,20 @@ static void stage_table(const ek_report *report, const ek_case *c, FILE *out)
     }
 }
 
+static void draw_timeline(const ek_report *report, const ek_case *c, FILE *out)
+{
+    const ek_timeline *timeline = c->timeline;
+    const ek__strip strip = {
+        .timeline = timeline, .span = timeline->step_time, .scale = 1, .unit = "the unit of the given times"};
+    char title[128];
+    if (report->plot.columns < 1)
+        return;
+    snprintf(title, sizeof title, "\n%s: what each stage does in a step of %s", timeline->schedule->name,
+             ek__short(timeline->step_time).text);
+    heading(report, title, out);
+    ek__plot_strip(&report->plot, &strip, out);
+}
+
 /* "stage speeds: 1, 0.8x2 (...)" */
 static void repeats_line(const char *what, const double *value, int n, const char *meaning, FILE *out)
 {
@@ -248,6 +263,7 @@ static void print_case(const ek_report *report, const ek_case *c, bool named, FI
     limit_line(report, c->timeline, out);
     fputc('\n', out);
     stage_table(report, c, out);
+    draw_timeline(report, c, out);
 }
 
 static void comparison(const ek_report *report, FILE *out)
@@ -467,5 +483,12 @@ ek_status ek__balance_write_text(const ek_report *report, FILE *out, ek_error *e
         comparison(report, out);
     if (report->layers->fit.n_residuals > 0)
         memory_model(report, out);
+    return ek__finish(out, err);
+}
+
+ek_status ek__balance_write_plot(const ek_report *report, FILE *out, ek_error *err)
+{
+    for (int i = 0; i < report->n_cases; i++)
+        draw_timeline(report, &report->cases[i], out);
     return ek__finish(out, err);
 }

@@ -6,6 +6,7 @@
 
 #include "base/page.h"
 #include "report/layout_internal.h"
+#include "report/plot_internal.h"
 #include "report/writers.h"
 
 enum { NAME = 28, NUMBER = 12, MOST_PARTS = 3 };
@@ -238,6 +239,38 @@ static void print_plans(const page *p)
         print_group(p, i);
 }
 
+static void step_bar(const void *user, int i, ek__bar *out)
+{
+    const page *p = user;
+    const ek_layout_plan *plan = &p->r->plan[i];
+    double step = step_of(plan), bound = p->r->proved ? step : fmax(0, fmin(step, plan->lower_bound));
+    snprintf(out->label, sizeof out->label, "%4d", i + 1);
+    snprintf(out->value, sizeof out->value, "%s", scaled(p->r, step).text);
+    out->part[0] = bound;
+    out->part[1] = step - bound;
+}
+
+static void draw_plans(const page *p)
+{
+    ek__bars bars = {.n = p->r->n_plans,
+                     .at = step_bar,
+                     .user = p,
+                     .n_parts = 2,
+                     .role = {EK__ROLE_SOLID, EK__ROLE_LIGHT},
+                     .what = "plans"};
+    static const ek__plot_meaning meaning[] = {
+        {EK__ROLE_SOLID, "up to the bound, which no plan of the layout is below"},
+        {EK__ROLE_LIGHT, "from there to the step"}};
+    if (p->report->plot.columns < 1)
+        return;
+    for (int i = 0; i < bars.n; i++)
+        bars.whole = fmax(bars.whole, step_of(&p->r->plan[i]));
+    heading(p, in_ms(p->r) ? "Their steps, ms" : "Their steps, s");
+    ek__plot_bars(&p->report->plot, &bars, p->out);
+    if (!p->r->proved)
+        ek__plot_legend(&p->report->plot, 0, meaning, 2, p->out);
+}
+
 /* ---- the best ---- */
 
 static void print_part(const page *p, const char *name, double seconds, double step, double error)
@@ -297,6 +330,23 @@ static void print_stages(const page *p)
         fprintf(p->out, "  %10s", ek__whole_mb(peak).text);
         fprintf(p->out, "  %10s\n", m->limit > 0 ? ek__whole_mb(m->limit - peak).text : "-");
     }
+}
+
+/* One stage has no pipeline to be seen. */
+static void draw_pipeline(const page *p)
+{
+    const ek_step_run *run = p->report->run;
+    char title[128];
+    if (p->report->plot.columns < 1 || !run || run->pipeline.shape.n_stages < 2)
+        return;
+    const ek__strip strip = {.timeline = &run->pipeline,
+                             .span = fmax(run->seconds, run->pipeline.step_time),
+                             .scale = in_ms(p->r) ? 1e3 : 1,
+                             .unit = in_ms(p->r) ? "ms" : "s",
+                             .tail = run->tail};
+    snprintf(title, sizeof title, "%s: what each of its stages does in a step", run->pipeline.schedule->name);
+    heading(p, title);
+    ek__plot_strip(&p->report->plot, &strip, p->out);
 }
 
 static void print_settings(const page *p)
@@ -458,8 +508,10 @@ ek_status ek__layout_write_text(const ek_layout_report *report, FILE *out, ek_er
     print_question(&p);
     if (some) {
         print_plans(&p);
+        draw_plans(&p);
         print_parts(&p);
         print_stages(&p);
+        draw_pipeline(&p);
         print_settings(&p);
     } else {
         print_closest(&p);

@@ -39,4 +39,7 @@ void ek__print_ranking(const ek_ranking *ranking, FILE *out);
 /** A sentence on what a search's status rests on; NULL for infeasible. */
 const char *ek__status_basis(ek_balance_status status);
 
+/** The smallest of 1, 2, 5 x 10^n that is at least so large (> 0). */
+double ek__nice_step(double least);
+
 #endif

@@ -105,3 +105,13 @@ const char *ek__status_basis(ek_balance_status status)
     }
     return NULL;
 }
+
+double ek__nice_step(double least)
+{
+    static const double multiple[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(least)));
+    int i = 0;
+    while (i < 3 && multiple[i] * power < least * (1 - 1e-9))
+        i++;
+    return multiple[i] * power;
+}

@@ -221,16 +221,6 @@ int ek__frame_label_step(const ek__frame *frame, double size)
     return steps[i];
 }
 
-double ek__nice_step(double least)
-{
-    static const double multiple[] = {1, 2, 5, 10};
-    double power = pow(10, floor(log10(least)));
-    int i = 0;
-    while (i < 3 && multiple[i] * power < least * (1 - 1e-9))
-        i++;
-    return multiple[i] * power;
-}
-
 double ek__axis_at(const ek__axis *axis, double value)
 {
     double low = axis->low, high = axis->high;

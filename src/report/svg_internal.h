@@ -60,8 +60,6 @@ ek__digits ek__coordinate(double value);
 extern const char ek__svg_letter[EK_N_BLOCK_KINDS];
 /** Shade of a chunk, 0 .. min(n_chunks, EK__MAX_SHADES) - 1. */
 int ek__svg_shade(int chunk, int n_chunks);
-/** The smallest of 1, 2, 5 x 10^n that is at least so large (> 0). */
-double ek__nice_step(double least);
 double ek__axis_at(const ek__axis *axis, double value);
 double ek__frame_x(const ek__frame *frame, double time);
 double ek__frame_bottom(const ek__frame *frame);

@@ -1,5 +1,6 @@
-/* The picture of a sweep: step time, and the bound below it, over the swept value. The time axis need not start at 0,
- * since what is asked is the difference between neighbours; its ticks say where it starts. */
+/* The picture of a sweep: step time, and the bound below it, over the swept value; plans that are not proved optimal
+ * are hollow. The time axis need not start at 0, since what is asked is the difference between neighbours; its ticks
+ * say where it starts. */
 #include <math.h>
 #include <string.h>
 
@@ -98,10 +99,17 @@ static void curve(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek_
     fputs("\"/>\n", out);
 }
 
-static void point(FILE *out, double x, double y, const char *tip)
+/* Hollow, in the page's colour, where the plan is not proved optimal. */
+static void mark(FILE *out, double x, double y, bool proved)
 {
-    fprintf(out, "<circle class=\"f0\" cx=\"%s\" cy=\"%s\" r=\"4.5\"><title>", ek__coordinate(x).text,
-            ek__coordinate(y).text);
+    fprintf(out, "<circle class=\"%s\" cx=\"%s\" cy=\"%s\" r=\"4.5\"%s>", proved ? "f0" : "page sf0",
+            ek__coordinate(x).text, ek__coordinate(y).text, proved ? "" : " stroke-width=\"2\"");
+}
+
+static void point(FILE *out, double x, double y, bool proved, const char *tip)
+{
+    mark(out, x, y, proved);
+    fputs("<title>", out);
     ek__svg_escape(out, tip);
     fputs("</title></circle>\n", out);
 }
@@ -141,7 +149,7 @@ static void points(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek
             snprintf(text, sizeof text, "%s: step %s, ", value_text(row->value).text, ek__short(row->step_time).text);
         snprintf(text + n, sizeof text - (size_t)n, "peak %s MB at stage %d, %s", ek__grouped(row->peak_memory_mb).text,
                  row->peak_stage, ek_balance_status_name[row->status]);
-        point(out, px, py, text);
+        point(out, px, py, row->status == EK_BALANCE_OPTIMAL, text);
         ek__digits label = ek__short(row->step_time);
         double width = ek__svg_text_width(label.text, 12, false), left = falling ? px + 2 : px - 2 - width;
         if (left < free_from)
@@ -151,18 +159,31 @@ static void points(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek
     }
 }
 
+/* A mark and its meaning; returns the x after it. */
+static double legend_mark(FILE *out, bool proved, double x, double y)
+{
+    const char *text = proved ? "simulated step, proved optimal" : "simulated step, not proved optimal";
+    mark(out, x + 9, y - 4, proved);
+    fputs("</circle>\n", out);
+    ek__svg_text(out, x + 24, y, 12, EK__START, "m", text);
+    return x + 24 + ek__svg_text_width(text, 12, false) + 22;
+}
+
 static void legend(FILE *out, const ek_sweep *sweep)
 {
-    bool any_gap = false, any_bound = false, any_infeasible = false;
+    bool any_proved = false, any_gap = false, any_bound = false, any_infeasible = false;
     for (int i = 0; i < sweep->n; i++) {
         const ek_sweep_row *row = &sweep->row[i];
         any_bound |= bounded(row);
+        any_proved |= ek__sweep_solved(row) && row->status == EK_BALANCE_OPTIMAL;
         any_gap |= ek__sweep_solved(row) && row->status != EK_BALANCE_OPTIMAL;
         any_infeasible |= !ek__sweep_solved(&sweep->row[i]);
     }
     double x = 330, y = TOP - 16;
-    x = ek__svg_swatch(out, "f0", x, y,
-                       any_gap ? "simulated step of the best plan found" : "simulated step, proved optimal");
+    if (any_proved)
+        x = legend_mark(out, true, x, y);
+    if (any_gap)
+        x = legend_mark(out, false, x, y);
     if (any_bound && any_gap)
         x = ek__svg_swatch(out, "b0", x, y, "lower bound on any plan");
     if (any_infeasible)

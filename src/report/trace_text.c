@@ -1,6 +1,7 @@
 /* A run's traces for people: where a step goes on every rank, then stages, layers, operators, communication, data and
  * memory, and at the end, where a terminal shows it, what is worth doing. Of many ranks there are means and extremes,
  * the busiest ranks, and the details of the busiest one; --rank shows one in full. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/page.h"
 #include "evenkeel/compute.h"
+#include "report/plot_internal.h"
 #include "report/report_internal.h"
 #include "report/trace_internal.h"
 #include "report/writers.h"
@@ -230,6 +232,85 @@ static void print_extremes(const page *p)
     }
 }
 
+/* ---- bars ---- */
+
+/* What is drawn: ranks in the order of their table, or the steps of one. */
+typedef struct drawn {
+    const page *page;
+    const ek_trace_rank *const *rank; /* NULL: the steps of page->detail */
+} drawn;
+
+/* Computing, exposed communication and free, as the tables have them; what is left of the step stays blank. */
+static void fill_bar(const ek_trace_breakdown *b, int64_t whole, ek__bar *out)
+{
+    const int64_t part[] = {b->computing, b->communication_not_overlapped, b->free};
+    snprintf(out->value, sizeof out->value, "%s", ms(whole).text);
+    for (int i = 0; i < 3; i++)
+        out->part[i] = fmax(0, (double)ek__known(part[i]));
+}
+
+/* Of a step that the view shows. */
+static const ek_trace_step *step_at(const page *p, int i)
+{
+    const ek_trace_rank *rank = p->detail;
+    int k = 0;
+    while (!ek__view_shows_step(p->view, &rank->step[k]) || i-- > 0)
+        k++;
+    assert(k < rank->n_steps);
+    return &rank->step[k];
+}
+
+static int64_t step_length(const page *p, const ek_trace_step *step)
+{
+    bool begin_to_begin;
+    return ek_trace_step_length(p->detail, (int)(step - p->detail->step), &begin_to_begin);
+}
+
+static void draw_bar(const void *user, int i, ek__bar *out)
+{
+    const drawn *d = user;
+    if (d->rank) {
+        ek__rank_label(d->page->run, d->rank[i], out->label, sizeof out->label);
+        fill_bar(ek__rank_breakdown(d->rank[i]), ek__rank_step(d->rank[i]), out);
+        return;
+    }
+    const ek_trace_step *step = step_at(d->page, i);
+    snprintf(out->label, sizeof out->label, "%s", step->name[0] ? step->name : "(none)");
+    fill_bar(&step->own, step_length(d->page, step), out);
+}
+
+static void draw_bars(const drawn *d, int n)
+{
+    static const ek__plot_meaning meaning[] = {
+        {EK__ROLE_SOLID, "computing"},
+        {EK__ROLE_EXPOSED, "exposed communication"},
+        {EK__ROLE_IDLE, "free"},
+        {EK__ROLE_TEXT, "a step's length and its parts in ms; what is left blank of it is none of them"}};
+    const page *p = d->page;
+    ek__bars bars = {.n = n,
+                     .at = draw_bar,
+                     .user = d,
+                     .n_parts = 3,
+                     .role = {EK__ROLE_SOLID, EK__ROLE_EXPOSED, EK__ROLE_IDLE},
+                     .what = d->rank ? "ranks" : "steps"};
+    for (int i = 0; i < n; i++) {
+        ek__bar bar = {.label = ""};
+        draw_bar(d, i, &bar);
+        int64_t length = d->rank ? ek__rank_step(d->rank[i]) : step_length(p, step_at(p, i));
+        bars.whole = fmax(bars.whole, fmax((double)ek__known(length), bar.part[0] + bar.part[1] + bar.part[2]));
+    }
+    fputc('\n', p->out);
+    ek__plot_bars(&p->view->plot, &bars, p->out);
+    ek__plot_legend(&p->view->plot, 0, meaning, 4, p->out);
+}
+
+static bool draws(const page *p)
+{
+    return p->view && p->view->plot.columns > 0;
+}
+
+/* ---- the table of ranks ---- */
+
 static ek_status print_ranks(const page *p, ek_error *err)
 {
     char label[32];
@@ -254,10 +335,12 @@ static ek_status print_ranks(const page *p, ek_error *err)
         ek__rank_label(p->run, order[i], label, sizeof label);
         print_rank_parts(p, &c, label, order[i]);
     }
-    free(order);
     fputs("outside: the step less its device window, first event to last; stage wait is a part of exposed comm.; host "
           "bound\nand data wait are idle time, also outside the window; - is not known.\n",
           p->out);
+    if (draws(p))
+        draw_bars(&(drawn){p, order}, all ? p->n : BUSIEST);
+    free(order);
     return EK_OK;
 }
 
@@ -265,6 +348,7 @@ static void print_steps(const page *p)
 {
     const ek_trace_rank *rank = p->detail;
     columns c = columns_of(&ek__trace_step);
+    int n = 0;
     heading(p, "Steps");
     fprintf(p->out, " in ms\n%-8s", "step");
     print_titles(&c, p->out);
@@ -276,7 +360,10 @@ static void print_steps(const page *p)
         print_cut(step->name[0] ? step->name : "(none)", 8, p->out);
         print_cells(p, &c, step, rank);
         fprintf(p->out, "%s%s\n", step->warm_up ? "  warm-up" : "", step->from_table ? "  from a table" : "");
+        n++;
     }
+    if (draws(p) && n > 0)
+        draw_bars(&(drawn){p, NULL}, n);
 }
 
 /* ---- stages and layers ---- */

@@ -118,6 +118,8 @@ ek_status ek__guide_write_yaml(const ek_guide *guide, FILE *out, ek_error *err);
 ek_status ek__quick_write_json(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__quick_write_text(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__balance_write_json(const ek_report *report, FILE *out, ek_error *err);
+/** The drawings of the text alone. */
+ek_status ek__balance_write_plot(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__balance_write_text(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__balance_write_yaml(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__schedules_write_json(FILE *out, ek_error *err);

@@ -42,7 +42,12 @@ static double peak_of(const ek_sweep_row *row)
     return ek__sweep_solved(row) ? row->peak_memory_mb : NAN;
 }
 
-static void line(const ek_sweep *sweep, ek__section *x, const char *name, figure *of)
+static bool is_open(const ek_sweep_row *row)
+{
+    return ek__sweep_solved(row) && row->status != EK_BALANCE_OPTIMAL;
+}
+
+static void line(const ek_sweep *sweep, ek__section *x, const char *name, figure *of, bool is_plan)
 {
     bool any = false;
     for (int i = 0; i < sweep->n; i++)
@@ -51,19 +56,28 @@ static void line(const ek_sweep *sweep, ek__section *x, const char *name, figure
         return;
     ek__polyline_begin(x, name);
     for (int i = 0; i < sweep->n; i++)
-        ek__polyline_point(x, sweep->row[i].value, of(&sweep->row[i]));
+        (is_plan && is_open(&sweep->row[i]) ? ek__polyline_hollow : ek__polyline_point)(x, sweep->row[i].value,
+                                                                                        of(&sweep->row[i]));
     ek__polyline_end(x);
+}
+
+static void plan_line(const ek_sweep *sweep, ek__section *x, figure *of)
+{
+    bool any = false;
+    for (int i = 0; i < sweep->n; i++)
+        any |= is_open(&sweep->row[i]);
+    line(sweep, x, any ? "best plan found (hollow: not proved optimal)" : "best plan found", of, true);
 }
 
 static void lines(const ek_sweep *sweep, ek__section *x)
 {
     ek__lines_begin(x, "step", "Step time (simulated)", sweep->key->title, EK__UNIT_NONE, "step time", EK__UNIT_TIME);
-    line(sweep, x, "best plan found", step_of);
-    line(sweep, x, "lower bound of any plan (proved)", bound_of);
+    plan_line(sweep, x, step_of);
+    line(sweep, x, "lower bound of any plan (proved)", bound_of, false);
     ek__lines_end(x, NAN);
     ek__lines_begin(x, "peak", "Peak memory of the fullest stage (simulated)", sweep->key->title, EK__UNIT_NONE, "peak",
                     EK__UNIT_MB);
-    line(sweep, x, "best plan found", peak_of);
+    plan_line(sweep, x, peak_of);
     ek__lines_end(x, NAN);
 }
 

@@ -231,12 +231,24 @@ void ek__polyline_begin(ek__section *x, const char *name)
     ek__stream_list(x->s, points, false);
 }
 
-void ek__polyline_point(ek__section *x, double at, double y)
+static void write_point(ek__section *x, double at, double y, bool hollow)
 {
     ek__stream_list(x->s, NULL, false);
     ek__stream_real(x->s, NULL, at);
     ek__stream_real(x->s, NULL, y);
+    if (hollow)
+        ek__stream_int(x->s, NULL, 1);
     ek__stream_end(x->s);
+}
+
+void ek__polyline_point(ek__section *x, double at, double y)
+{
+    write_point(x, at, y, false);
+}
+
+void ek__polyline_hollow(ek__section *x, double at, double y)
+{
+    write_point(x, at, y, true);
 }
 
 void ek__polyline_end(ek__section *x)

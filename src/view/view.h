@@ -138,6 +138,8 @@ void ek__lines_begin(ek__section *x, const char *id, const char *title, const ch
                      const char *y_title, ek__view_unit y_unit);
 void ek__polyline_begin(ek__section *x, const char *name);
 void ek__polyline_point(ek__section *x, double at, double y);
+/** The same with a hollow mark: what the name of the line says of it. */
+void ek__polyline_hollow(ek__section *x, double at, double y);
 void ek__polyline_end(ek__section *x);
 void ek__lines_end(ek__section *x, double limit);
 

@@ -38,6 +38,7 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
  * degree of the pipeline, which tells them apart best: what they cost in time and give in memory goes along with it. */
 #define WRITERS(X)                                                                                                     \
     X(BALANCE, ek_report, text, ek__balance_write_text(of, out, err))                                                  \
+    X(BALANCE, ek_report, plot, ek__balance_write_plot(of, out, err))                                                  \
     X(BALANCE, ek_report, yaml, ek__balance_write_yaml(of, out, err))                                                  \
     X(BALANCE, ek_report, json, ek__balance_write_json(of, out, err))                                                  \
     X(BALANCE, ek_report, svg, draw_balance(of, o->index, out, err))                                                   \

@@ -687,6 +687,18 @@ static void text_and_picture_match_their_golden_files(void **state)
     text = text_of(&r, ek__estimate_write_text);
     assert_golden("estimate.txt", text);
     free(text);
+    r.plot = (ek_plot){.columns = 80, .rows = 16};
+    text = text_of(&r, ek__estimate_write_text);
+    assert_golden("estimate_plot.txt", text);
+    free(text);
+    m.e.memory.limit = INT64_C(50000) << 20; /* 63 columns for 61 000 MB: 51.6 for the limit */
+    text = text_of(&r, ek__estimate_write_text);
+    assert_non_null(strstr(text, "\nstage 0  61 000 |###################################################|!!!!!!!!!!!\n"
+                                 "stage 1  53 000 |###################################################|!!!\n"
+                                 "stage 2  45 000 |##############################################     |\n"));
+    free(text);
+    m.e.memory.limit = INT64_C(65536) << 20;
+    r.plot.columns = 0;
     text = text_of(&r, ek__estimate_write_svg);
     assert_golden("estimate_against.svg", text);
     free(text);

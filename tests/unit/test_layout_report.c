@@ -6,6 +6,7 @@
 #include "evenkeel/layout_advice.h"
 #include "evenkeel/layout_fit.h"
 #include "evenkeel/layout_report.h"
+#include "evenkeel/uniform.h"
 #include "evenkeel/write.h"
 #include "golden_page.h"
 
@@ -168,6 +169,33 @@ static void plans_stand_with_why_not_the_others(void **state)
     make(&m);
     check(&(ek_layout_report){.result = &m.result}, "layout");
     assert_golden_page("layout_plans_page.json", &(ek_view_run){.name = "layouts", .layout = &m.result});
+}
+
+/* Steps as bars, whole where they are proved, and the pipeline of the first plan. */
+static void plans_are_drawn_where_it_is_wanted(void **state)
+{
+    (void)state;
+    static made m;
+    ek_uniform_run run;
+    ek_error err = {0};
+    ek_step_tail tail[] = {{1.75, 1.8125, 1.875, 1.9375, 1.9375}, {1.5, 1.5625, 1.875, 1.9375, 1.9375}};
+    const ek_uniform times = {.forward_time = 0.125, .backward_time = 0.25};
+    make(&m);
+    if (ek_uniform_simulate(ek_schedule_find("1f1b"), &(ek_shape){2, 1, 4, 0}, &times, NULL, 0, &run, &err))
+        fail_msg("%s", err.message);
+    const ek_step_run step = {.pipeline = run.timeline, .repeats = 1, .tail = tail, .seconds = 2};
+    ek_layout_report report = {.result = &m.result, .plot = {.columns = 80, .rows = 16}, .run = &step};
+    char *text = written(ek_output_of_layout(&report), "text");
+    assert_golden("layout_plot.txt", text);
+    free(text);
+    m.result.proved = true;
+    report.run = NULL;
+    text = written(ek_output_of_layout(&report), "text");
+    assert_non_null(strstr(text, "Their steps, s\n   1"));
+    assert_null(strstr(text, "#-"));
+    assert_null(strstr(text, "what each of its stages does"));
+    free(text);
+    ek_uniform_run_clear(&run);
 }
 
 /* A way of three changes, two of them at once, with today's job over the limit. */
@@ -351,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_stand_with_why_not_the_others),
+        cmocka_unit_test(plans_are_drawn_where_it_is_wanted),
         cmocka_unit_test(advice_stands_below_the_plans),
         cmocka_unit_test(where_nothing_fits_changes_stand_that_would),
         cmocka_unit_test(a_sweep_has_a_row_for_each_value),

@@ -112,6 +112,15 @@ static void the_picture_marks_bounds_and_gaps(void **state)
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "inf"));
     free(text);
+    /* A plan that is proved is a filled mark, one that is not a hollow one, and each is in the legend. */
+    rows[2].status = EK_BALANCE_OPTIMAL;
+    rows[3].status = EK_BALANCE_TIME_LIMIT;
+    text = printed(ek__svg_sweep_write);
+    contains(text, "<circle class=\"f0\" cx=\"1050\"");
+    contains(text, "<circle class=\"page sf0\" cx=\"1496\"");
+    contains(text, "simulated step, proved optimal</text>");
+    contains(text, "simulated step, not proved optimal</text>");
+    free(text);
     /* Nothing to draw but the marks. */
     ek_sweep few = sweep;
     few.n = 2;

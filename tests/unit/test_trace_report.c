@@ -317,6 +317,25 @@ static void a_picture_and_a_summary_match_golden(void **state)
     free_fixture(f);
 }
 
+/* The ranks' means as bars; of one rank alone its steps, too. What is not known has no length. */
+static void ranks_and_steps_are_drawn_where_it_is_wanted(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture(3);
+    ek_trace_view view = {.rank = EK_TRACE_NO_RANK, .plot = {.columns = 80, .rows = 16}};
+    f->rank[1].mean.computing += 16 * MS;
+    f->rank[1].mean.communication_not_overlapped -= 16 * MS;
+    f->step[1][2].own.free = EK_TRACE_UNKNOWN;
+    char *text = written(ek__trace_write_text, &f->run, &view);
+    assert_golden("trace_plot.txt", text);
+    free(text);
+    view.rank = 1;
+    text = written(ek__trace_write_text, &f->run, &view);
+    assert_golden("trace_plot_rank.txt", text);
+    free(text);
+    free_fixture(f);
+}
+
 /* ---- findings ---- */
 
 static const ek_trace_finding *found(fixture *f, const char *id)
@@ -508,6 +527,7 @@ int main(void)
         cmocka_unit_test(the_summary_of_many_ranks_is_short),
         cmocka_unit_test(the_picture_stays_in_its_page),
         cmocka_unit_test(a_picture_and_a_summary_match_golden),
+        cmocka_unit_test(ranks_and_steps_are_drawn_where_it_is_wanted),
         cmocka_unit_test(times_of_steps_are_found_above_their_share_only),
         cmocka_unit_test(communication_and_links_are_found),
         cmocka_unit_test(ranks_and_stages_are_found),

@@ -908,7 +908,14 @@ static void a_sweep_has_its_rows(void **state)
     assert_string_equal(json_string_value(json_array_get(json_array_get(table, 1), 7)), "16 full");
     const json_t *series = member(piece_of(section, "lines", "step"), "series");
     assert_int_equal(json_array_size(series), 2);
+    /* What is not proved has a hollow mark; a bound has none, for it is proved. */
+    assert_string_equal(json_string_value(member(json_array_get(series, 0), "name")),
+                        "best plan found (hollow: not proved optimal)");
+    const json_t *found = json_array_get(member(json_array_get(series, 0), "points"), 1);
+    assert_int_equal(json_array_size(found), 3);
+    assert_true(json_number_value(json_array_get(found, 2)) == 1);
     const json_t *points = member(json_array_get(series, 1), "points");
+    assert_int_equal(json_array_size(json_array_get(points, 1)), 2);
     assert_true(json_is_null(json_array_get(json_array_get(points, 0), 1)));
     assert_true(json_number_value(json_array_get(json_array_get(points, 1), 1)) == 120);
     assert_true(json_is_null(json_object_get(first_run(root), "timeline")));

@@ -1,5 +1,6 @@
-// A line chart on round ticks: a colour and a mark for each series, gaps where there is no value, a line for the
-// limit. The pointer and the arrow keys go to the nearest point and show its values. No logarithmic axes.
+// A line chart on round ticks: a colour and a mark for each series, hollow where a point says so, gaps where there is no
+// value, a line for the limit. The pointer and the arrow keys go to the nearest point and show its values. No
+// logarithmic axes.
 
 import { element, fill, svg } from "../dom.js";
 import { choice, copyButton, makePart, onWidth } from "./part.js";
@@ -213,16 +214,14 @@ export function showLines(root, lines, context) {
         const path = runs
             .map((run) => "M" + run.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L"))
             .join("");
-        const marks = points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs;
+        const marks = (points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs).flat();
+        const outline = (list) =>
+            list.map(([x, y]) => markPath(i, Number(toX(x).toFixed(1)), Number(toY(y).toFixed(1)), 3.5)).join("");
+        const hollow = marks.filter((point) => point[2] === 1);
         return [
             svg("path", { class: "curve", d: path, stroke: colors.series(i) }),
-            svg("path", {
-                d: marks
-                    .flat()
-                    .map(([x, y]) => markPath(i, Number(toX(x).toFixed(1)), Number(toY(y).toFixed(1)), 3.5))
-                    .join(""),
-                fill: colors.series(i),
-            }),
+            svg("path", { d: outline(marks.filter((point) => point[2] !== 1)), fill: colors.series(i) }),
+            hollow.length > 0 ? svg("path", { class: "hollow", d: outline(hollow), stroke: colors.series(i) }) : null,
         ];
     };
     const marker = () => {

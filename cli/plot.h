@@ -1,0 +1,26 @@
+/* cli/plot.h - the drawings beside a text report: the options of every command that has them, and when they are made.
+ */
+#ifndef EK_CLI_PLOT_H
+#define EK_CLI_PLOT_H
+
+#include "evenkeel/plot.h"
+
+#include "options.h"
+
+typedef struct cli_plot {
+    bool on;  /**< --plot: also where nobody looks */
+    bool off; /**< --no-plot */
+} cli_plot;
+
+/** Rows for a command's table. */
+#define CLI_PLOT_OPTIONS(owner, field) CLI_ROWS(cli_plot_rows, cli_plot, owner, field)
+extern const cli_option cli_plot_rows[];
+
+/** Do the options go together, and with what is printed? False after a message. */
+bool cli_plot_check(const cli_plot *plot, const char *format);
+
+/** How to draw: with text on a terminal, unless --no-plot is given or the answer is wanted `elsewhere` (-o); in its
+ *  width, with block characters where its character set is UTF-8, and with colour as cli_color() says. */
+ek_plot cli_plot_of(const cli_plot *plot, const char *format, bool elsewhere);
+
+#endif
