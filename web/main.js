@@ -197,7 +197,7 @@ function page(doc) {
         shown = context;
         showFacts(facts, context.run, format);
         tabs = tabsOf(context);
-        first = firstTab(tabs, context.run.kinds);
+        first = firstTab(tabs, context.run);
         showTab();
     }
 
@@ -256,7 +256,7 @@ function page(doc) {
             showFacts(facts, shown.run, format);
             tabs = tabsOf(shown);
             // What is open stays open, although more of the run is known now.
-            first = before ?? firstTab(tabs, shown.run.kinds);
+            first = before ?? firstTab(tabs, shown.run);
             if (before?.id !== "timeline" || currentTab() !== before) return showTab();
             listTabs();
             drawTab(before, shown);
