@@ -137,7 +137,8 @@ function tables(types, dark) {
  * @returns {import("./types").Colors & { setDark(dark: boolean): void }}
  */
 export function makeColors(types, nameOf) {
-    let table = tables(types, false);
+    const light = tables(types, false);
+    let table = light;
     let shades = new Uint8Array(1024); // by name: shade + 1; 0 is not known yet
 
     /** @param {number} name */
@@ -161,6 +162,10 @@ export function makeColors(types, nameOf) {
         pixel: (type, name) => table.pixel[at(type, name)],
         ink: (type, name) => table.ink[at(type, name)],
         series: (number) => table.series[number % table.series.length],
+        light: {
+            type: (type) => light.type[type] ?? light.type[0],
+            series: (number) => light.series[number % light.series.length],
+        },
         setDark(dark) {
             table = tables(types, dark);
         },

@@ -46,6 +46,7 @@ function page(doc) {
     let ends = [];
     /** @type {{ focus(): void } | null} */
     let tools = null;
+    let side_closed = false; // for as long as the page is open
     /** @type {Context | null} */
     let shown = null;
     /** @type {Tab[]} */
@@ -127,7 +128,17 @@ function page(doc) {
             ends.push(show(section, context));
             return section;
         });
-        append(main, line, panel, element("aside", { class: "side", "aria-label": "Selection" }, parts));
+        const side = element("aside", { class: "side", id: "side", "aria-label": "Selection", hidden: side_closed }, parts);
+        const toggle = element("button", { class: "to-side", "aria-controls": "side", onclick: () => showSide(side_closed) });
+        const showSide = (/** @type {boolean} */ open) => {
+            side_closed = !open;
+            side.hidden = side_closed;
+            toggle.setAttribute("aria-expanded", String(open));
+            toggle.textContent = open ? "Hide side panel" : "Show side panel";
+        };
+        showSide(!side_closed);
+        append(line, toggle);
+        append(main, line, panel, side);
     }
 
     const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? first;
@@ -197,7 +208,7 @@ function page(doc) {
         shown = context;
         showFacts(facts, context.run, format);
         tabs = tabsOf(context);
-        first = firstTab(tabs, context.run.kinds);
+        first = firstTab(tabs, context.run);
         showTab();
     }
 
@@ -256,7 +267,7 @@ function page(doc) {
             showFacts(facts, shown.run, format);
             tabs = tabsOf(shown);
             // What is open stays open, although more of the run is known now.
-            first = before ?? firstTab(tabs, shown.run.kinds);
+            first = before ?? firstTab(tabs, shown.run);
             if (before?.id !== "timeline" || currentTab() !== before) return showTab();
             listTabs();
             drawTab(before, shown);

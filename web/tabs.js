@@ -40,12 +40,14 @@ const first_of = [
 ];
 
 /**
- * The tab that opens where the address names none. @param {import("./types").Tab[]} tabs @param {string[]} kinds of the run
+ * The tab that opens where the address names none: a timeline that is not there opens last.
+ * @param {import("./types").Tab[]} tabs @param {import("./types").Run} run
  * @returns {import("./types").Tab | undefined}
  */
-export function firstTab(tabs, kinds) {
-    const id = first_of.find(([kind]) => kinds.includes(kind))?.[1];
-    return tabs.find((tab) => tab.id === id) ?? tabs[0];
+export function firstTab(tabs, run) {
+    const shown = tabs.filter(({ id }) => id !== "timeline" || run.timeline !== null);
+    const id = first_of.find(([kind]) => run.kinds.includes(kind))?.[1];
+    return shown.find((tab) => tab.id === id) ?? shown[0] ?? tabs[0];
 }
 
 /**

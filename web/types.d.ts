@@ -35,6 +35,7 @@ export interface Matrix { id: string; title: string; unit: Unit; labels: string[
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
     series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;
+    steps?: boolean;  // a value holds until the next point
 }
 export interface Finding {
     id: string; rank: number; title: string; cost: number | null; gain: number | null; gain_share: number | null;
@@ -143,6 +144,8 @@ export interface Colors {
     /** CSS colour of text on such a box. */
     ink(type: number, name: number): string;
     series(number: number): string;
+    /** The same in the light theme, whatever the theme is: what is chosen by colours is then the same in both. */
+    light: { type(type: number): string; series(number: number): string };
 }
 export interface Format {
     value(value: number | string | null, unit: Unit): string;

@@ -40,7 +40,7 @@ typedef enum ek__view_unit {
 } ek__view_unit;
 
 /** Rows of a table, bars of a chart and ranks with tables of their own that a page gets; a note tells of the rest. */
-enum { EK__VIEW_MAX_ROWS = 20000, EK__VIEW_MAX_BARS = 4096, EK__VIEW_MAX_RANKS = 16, EK__VIEW_MAX_BALLOTS = 1000 };
+enum { EK__VIEW_MAX_ROWS = 20000, EK__VIEW_MAX_BARS = 4096, EK__VIEW_MAX_RANKS = 128, EK__VIEW_MAX_BALLOTS = 1000 };
 enum { EK__VIEW_KEY_SIZE = 4096 }; /* of a composed text */
 
 /* ---- fields ---- */

@@ -3,20 +3,33 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "figures/trace_figures.h"
 #include "report/diagnosis_internal.h"
 #include "view/trace_sections.h"
+
+static const double SAME_STEP = 1e-3; /* what a step's length is rounded by */
 
 static bool present(const ek_view_run *run)
 {
     return run->diagnosis != NULL;
 }
 
+/* The trace's facts have its step; the diagnosed one stands beside it only where it is another one. */
+static bool is_traced(const ek_view_run *run)
+{
+    if (!run->trace || run->trace->n_ranks == 0)
+        return false;
+    double seconds = 1e-9 * ek__means_of_run(run->trace).step;
+    return fabs(run->diagnosis->step_seconds - seconds) <= SAME_STEP * seconds;
+}
+
 static void facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_diagnosis *d = run->diagnosis;
     bool known = !isnan(d->step_seconds);
-    ek__view_fact(s, "diagnosed step", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS | EK__LESS,
-                  known ? NULL : "none was measured", known ? EK__MEASURED : NULL);
+    if (!is_traced(run))
+        ek__view_fact(s, "diagnosed step", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS | EK__LESS,
+                      known ? NULL : "none was measured", known ? EK__MEASURED : NULL);
     ek__view_fact(s, "bottlenecks", d->n_bottlenecks, EK__UNIT_COUNT | EK__LESS, NULL, NULL);
 }
 

@@ -169,9 +169,10 @@ static void write_memory(const ek_view_run *run, ek__stream *s)
     snprintf(text, sizeof text, "Rests on: %.500s.", ek__memory_basis);
     ek__section_note(&x, text);
     if (!r->measure)
-        ek__section_note(&x, "What would save memory: evenkeel memory --measures.");
+        ek__section_note(&x, "What would save memory: `evenkeel memory FILE --measures --html PAGE` has it.");
     if (r->n_kept == 0)
-        ek__section_note(&x, "What one layer keeps, tensor by tensor: evenkeel memory --tensors.");
+        ek__section_note(
+            &x, "What one layer keeps, tensor by tensor: `evenkeel memory FILE --tensors --html PAGE` has it.");
     write_bars(r->memory, "stages", "What every stage holds at its peak", &x);
     if (r->literal)
         write_bars(r->literal, "literal", "The same by the literal reading of the file", &x);

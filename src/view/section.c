@@ -215,13 +215,27 @@ static void write_axis(ek__stream *s, const char *key, const char *title, ek__vi
     ek__stream_end(s);
 }
 
-void ek__lines_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
-                     const char *y_title, ek__view_unit y_unit)
+static void begin_lines(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
+                        const char *y_title, ek__view_unit y_unit, bool steps)
 {
     begin_piece(x, lines, id, title);
     write_axis(x->s, "x", x_title, x_unit);
     write_axis(x->s, "y", y_title, y_unit);
+    if (steps)
+        ek__stream_bool(x->s, "steps", true);
     open_inner(x, series);
+}
+
+void ek__lines_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
+                     const char *y_title, ek__view_unit y_unit)
+{
+    begin_lines(x, id, title, x_title, x_unit, y_title, y_unit, false);
+}
+
+void ek__steps_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
+                     const char *y_title, ek__view_unit y_unit)
+{
+    begin_lines(x, id, title, x_title, x_unit, y_title, y_unit, true);
 }
 
 void ek__polyline_begin(ek__section *x, const char *name)

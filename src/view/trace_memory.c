@@ -22,7 +22,7 @@ static double value_of(const ek_trace_memory_point *point, bool reserved)
 
 /* A component's points: the largest of every so many. */
 static void write_line(const ek_trace_run *run, const ek_trace_rank *rank, int first, int end, int step, bool reserved,
-                       ek__section *x)
+                       int64_t origin, ek__section *x)
 {
     const ek_trace_memory *m = &rank->memory;
     char name[256], key[300];
@@ -36,8 +36,7 @@ static void write_line(const ek_trace_run *run, const ek_trace_rank *rank, int f
             if (!(value_of(&m->point[i], reserved) <= value_of(&m->point[most], reserved)) &&
                 isfinite(value_of(&m->point[i], reserved)))
                 most = i;
-        ek__polyline_point(x, (double)ek__sum(m->point[most].time, -m->point[first].time),
-                           value_of(&m->point[most], reserved));
+        ek__polyline_point(x, (double)ek__sum(m->point[most].time, -origin), value_of(&m->point[most], reserved));
     }
     ek__polyline_end(x);
 }
@@ -50,6 +49,17 @@ static bool has_column(const ek_trace_memory *m, int first, int end, bool reserv
     return false;
 }
 
+/* When the first point of all was: what the axis of every curve begins with. */
+static int64_t first_time(const ek_trace_run *run)
+{
+    int64_t first = INT64_MAX;
+    for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_RANKS; i++)
+        for (int k = 0; k < run->rank[i].memory.n_points; k++)
+            if (run->rank[i].memory.point[k].time < first)
+                first = run->rank[i].memory.point[k].time;
+    return first;
+}
+
 static void write_lines(const ek_trace_run *run, ek__section *x)
 {
     int n = 0;
@@ -57,8 +67,9 @@ static void write_lines(const ek_trace_run *run, ek__section *x)
         n += 2 * run->rank[i].memory.n_points;
     if (n == 0)
         return;
+    int64_t origin = first_time(run);
     int step = (n + MAX_POINTS - 1) / MAX_POINTS;
-    ek__lines_begin(x, "curve", "Memory over time, from each curve's first point", "Time", EK__UNIT_NS, "Memory",
+    ek__steps_begin(x, "curve", "Memory over time", "Time since the first point of all curves", EK__UNIT_NS, "Memory",
                     EK__UNIT_MB);
     for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_RANKS; i++) {
         const ek_trace_memory *m = &run->rank[i].memory;
@@ -67,7 +78,7 @@ static void write_lines(const ek_trace_run *run, ek__section *x)
                 next++;
             for (int reserved = 0; reserved < 2; reserved++)
                 if (has_column(m, k, next, reserved))
-                    write_line(run, &run->rank[i], k, next, step, reserved, x);
+                    write_line(run, &run->rank[i], k, next, step, reserved, origin, x);
         }
     }
     ek__lines_end(x, NAN);

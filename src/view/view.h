@@ -136,6 +136,9 @@ void ek__matrix_end(ek__section *x);
 /** Lines over one axis: ek__polyline_begin() for each, then its points in order of x. y not finite: a gap. */
 void ek__lines_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
                      const char *y_title, ek__view_unit y_unit);
+/** The same where a value holds until the next point. */
+void ek__steps_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
+                     const char *y_title, ek__view_unit y_unit);
 void ek__polyline_begin(ek__section *x, const char *name);
 void ek__polyline_point(ek__section *x, double at, double y);
 /** The same with a hollow mark: what the name of the line says of it. */

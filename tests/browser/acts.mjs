@@ -195,6 +195,21 @@ test("a flow of an event leads to the event that launched it and back", async (o
     check(selected !== null, "nothing is selected at the other end");
 });
 
+test("the side panel is closed by its button, and stays so when the timeline comes back", async (open) => {
+    const { page } = await timeline_of(open, "operators");
+    const width = async () => (await page.locator("canvas[role=application]").first().boundingBox()).width;
+    const before = await width();
+    await page.focus("button[aria-controls=side]");
+    await page.keyboard.press("Enter");
+    equal(await page.getAttribute("button[aria-controls=side]", "aria-expanded"), "false", "the button's state");
+    await until(async () => await width() > before + 200, "the timeline does not take the room");
+    await go_to(page, "Breakdown");
+    await go_to(page, "Timeline");
+    check(!(await page.isVisible("aside.side")), "the panel is open again");
+    await page.click("button[aria-controls=side]");
+    check(await page.isVisible("aside.side"), "the panel does not open");
+});
+
 test("filters leave the rows of one rank, and the address keeps them", async (open) => {
     const { page } = await timeline_of(open, "operators");
     const rank = page.locator("aside ~ *, .tools").locator("input.rank, label:has-text('Rank') input").first();
@@ -301,6 +316,10 @@ test("what is compared is shown with its differences", async (open) => {
     const text = await page.locator("[role=tabpanel]").textContent();
     check(/step/i.test(text) && /[+−-]\d/.test(text), `no difference of the step: ${text.slice(0, 300)}`);
     check(await page.locator("[role=tabpanel] canvas").count() >= 1, "there are no timelines to compare");
+    const [first, second] = await page.evaluate(() =>
+        JSON.parse(document.getElementById("document").textContent).runs.map(({ timeline }) => timeline.end));
+    check(first < second, `the first run is not the shorter one: ${first}, ${second}`);
+    await until(async () => Number((await view_of(page)).given.get("t")?.split("~")[1]) > 0.999 * second, "the longer run is not whole");
 });
 
 test("the theme is switched and kept", async (open) => {

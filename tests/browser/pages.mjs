@@ -109,6 +109,38 @@ test("two timelines that are compared have room for rows and curves, and a part 
         "the window's own scroll and height");
 });
 
+test("the table of peaks has low rows and says where each is, on paper and in forced colours bars keep theirs", async (open) => {
+    const page = await open(pages.memory.make());
+    await go_to(page, "Memory");
+    const seen = await page.evaluate(() => {
+        const part = document.querySelector('.part[aria-label^="The peak of every stage"]');
+        const { right } = part.querySelector(".scroller").getBoundingClientRect();
+        const heads = [...part.querySelectorAll("th")];
+        const at = heads.find((head) => head.textContent === "Peak is in");
+        const cells = [...part.querySelectorAll("tbody tr[aria-rowindex]")].map((row) => [...row.children].map((cell) => cell.textContent));
+        return { height: Math.max(...[...part.querySelectorAll("tbody tr")].map((row) => row.offsetHeight)),
+            in_sight: at.getBoundingClientRect().right <= right,
+            empty: heads.filter((_, i) => cells.every((row) => row[i] === "")).length };
+    });
+    check(seen.height <= 46, `a row is ${seen.height} pixels high`);
+    check(seen.in_sight, "where the peak is is out of sight");
+    equal(seen.empty, 0, "columns without anything");
+    const look = () => page.evaluate(() => {
+        const { backgroundColor, printColorAdjust, outlineStyle } = getComputedStyle(document.querySelector(".segment"));
+        return { backgroundColor, printColorAdjust, outlineStyle };
+    });
+    const screen = await look();
+    await page.emulateMedia({ media: "print" });
+    const paper = await look();
+    equal([paper.backgroundColor, paper.printColorAdjust], [screen.backgroundColor, "exact"], "a bar on paper");
+    await page.emulateMedia({ media: "screen", forcedColors: "active" });
+    const forced = await look();
+    equal([forced.backgroundColor, forced.outlineStyle], [screen.backgroundColor, "solid"], "a bar in forced colours");
+    await page.emulateMedia({ forcedColors: "none" });
+    await go_to(page, "Timeline");
+    check(/There is no timeline: .*Give/.test(await page.textContent("[role=tabpanel]")), "nothing says why there is no timeline");
+});
+
 for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdown"], ["simulation", "Memory"], ["balance", "Compare"],
     ["sweep", "Sweep"], ["memory", "Memory"], ["trace", "Layers"], ["operators", "Timeline"], ["operators", "Operators"],
     ["operators", "Communication"], ["diagnosis", "Findings"], ["estimate", "Estimate"], ["calibration", "Calibration"]]) {

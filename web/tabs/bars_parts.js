@@ -30,24 +30,23 @@ function rgbOf(color) {
 
 /**
  * Colours of the series of a chart: that of its type, so that a type looks the same everywhere; series without one get
- * the first of the free colours that none of the others comes near to, or the one that is farthest from them.
+ * the first of the free colours that none of the others comes near to, or the one that is farthest from them. They are
+ * chosen by their light looks, so that a series has one hue in both themes.
  * @param {import("../types").Bars["series"]} series @param {import("../types").Colors} colors
  */
 export function seriesColors(series, colors) {
-    const of_type = (type) => (type === null || type === undefined ? null : colors.type(type));
-    const used = series.map(({ type }) => of_type(type)).filter((color) => color !== null);
+    const used = series.flatMap(({ type }) => (typeof type === "number" ? [colors.light.type(type)] : []));
     const farFrom = (color) =>
         used.reduce((least, other) => {
             const [a, b] = [rgbOf(other), rgbOf(color)];
             return Math.min(least, Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]));
         }, Infinity);
     return series.map(({ type }) => {
-        const own = of_type(type);
-        if (own !== null) return own;
-        const choices = Array.from({ length: N_SERIES_COLORS }, (_, i) => colors.series(i));
+        if (typeof type === "number") return colors.type(type);
+        const choices = Array.from({ length: N_SERIES_COLORS }, (_, i) => colors.light.series(i));
         const farthest = choices.reduce((best, color) => (farFrom(color) > farFrom(best) ? color : best));
         used.push(choices.find((color) => farFrom(color) > NEAR) ?? farthest);
-        return used[used.length - 1];
+        return colors.series(choices.indexOf(used[used.length - 1]));
     });
 }
 

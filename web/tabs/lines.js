@@ -1,6 +1,7 @@
 // A line chart on round ticks: a colour and a mark for each series, hollow where a point says so, gaps where there is no
-// value, a line for the limit. The pointer and the arrow keys go to the nearest point and show its values. No
-// logarithmic axes.
+// value, a line for the limit. The pointer and the arrow keys go to the nearest point and show its values; its series
+// stands out, and so does that of the legend's entry at the pointer or with the focus. Colours come again after eight
+// series, with other dashes. No logarithmic axes.
 
 import { element, fill, svg } from "../dom.js";
 import { choice, copyButton, makePart, onWidth } from "./part.js";
@@ -12,6 +13,23 @@ import { hideTip, showTip } from "./tip.js";
 const HEIGHT = 300;
 const [TOP, BOTTOM, RIGHT] = [14, 44, 24];
 const MARKS_UP_TO = 200;
+const N_COLORS = 8;
+const DASHES = ["", "7 3", "2 3", "10 3 2 3", "14 4", "1 5"];
+const CHOICE_FROM = 9; // series of which one can be shown alone by a list
+let next_id = 0;
+
+/** How the line of a series is broken: another way each time that colours come again. @param {number} number */
+export const dashOf = (number) => DASHES[Math.floor(number / N_COLORS) % DASHES.length];
+
+/** The path of points that have values: straight, or holding each value until the next point. */
+export function pathOf(run, steps, toX, toY) {
+    return run
+        .map(([x, y], i) => {
+            const [px, py] = [toX(x).toFixed(1), toY(y).toFixed(1)];
+            return i === 0 ? `M${px} ${py}` : steps ? `H${px}V${py}` : `L${px} ${py}`;
+        })
+        .join("");
+}
 
 /** The outline of a mark of a series: neighbours differ in shape as well as in colour. */
 function markPath(number, x, y, r) {
@@ -21,8 +39,8 @@ function markPath(number, x, y, r) {
         `M${x} ${y - r - 1}L${x + r + 1} ${y + r}H${x - r - 1}z`,
         `M${x} ${y - r - 1}L${x + r + 1} ${y}L${x} ${y + r + 1}L${x - r - 1} ${y}z`,
     ];
-    // Colours come again after eight series: the shape then is another one.
-    return shapes[(number + Math.floor(number / 8)) % shapes.length];
+    // Where colours come again the shape is another one.
+    return shapes[(number + Math.floor(number / N_COLORS)) % shapes.length];
 }
 
 /** Runs of points that have values: a line each. */
@@ -74,12 +92,38 @@ export function showLines(root, lines, context) {
     const limit = typeof lines.limit === "number" ? lines.limit : null;
     let from_zero = true;
     let active = -1;
+    let stressed = -1; // the series of the legend that is pointed at
     let width = 0;
+    const clip = `lines-${next_id++}`;
     let at = (_point) => [0, 0];
 
     const table = asTable(lines);
+    const showOnly = (value) => {
+        hidden.clear();
+        if (value !== "") lines.series.forEach((_, i) => i !== Number(value) && hidden.add(i));
+        [...legend.querySelectorAll("button")].forEach((button, i) =>
+            button.setAttribute("aria-pressed", String(!hidden.has(i))),
+        );
+        draw();
+    };
+    const stress = (number) => {
+        if (stressed === number) return;
+        stressed = number;
+        draw();
+    };
     const { part, body } = makePart(
         lines.title,
+        lines.series.length < CHOICE_FROM
+            ? null
+            : choice(
+                  "Show",
+                  [
+                      ["", `all ${lines.series.length} curves`],
+                      ...lines.series.map((series, i) => /** @type {[string, string]} */ ([String(i), series.name])),
+                  ],
+                  "",
+                  showOnly,
+              ),
         choice(
             "Axis",
             [
@@ -111,13 +155,17 @@ export function showLines(root, lines, context) {
     });
     const legend = element(
         "ul",
-        { class: "legend" },
+        { class: lines.series.length < CHOICE_FROM ? "legend" : "legend many" },
         lines.series.map((series, i) => {
             const button = element(
                 "button",
                 {
                     type: "button",
                     "aria-pressed": "true",
+                    onpointerenter: () => stress(i),
+                    onpointerleave: () => stress(-1),
+                    onfocus: () => stress(i),
+                    onblur: () => stress(-1),
                     onclick: () => {
                         if (!hidden.delete(i)) hidden.add(i);
                         button.setAttribute("aria-pressed", String(!hidden.has(i)));
@@ -127,7 +175,12 @@ export function showLines(root, lines, context) {
                 svg(
                     "svg",
                     { width: 22, height: 12, "aria-hidden": "true" },
-                    svg("path", { d: "M0 6H22", stroke: colors.series(i), "stroke-width": 2 }),
+                    svg("path", {
+                        d: "M0 6H22",
+                        stroke: colors.series(i),
+                        "stroke-width": 2,
+                        "stroke-dasharray": dashOf(i) || null,
+                    }),
                     svg("path", { d: markPath(i, 11, 6, 3.5), fill: colors.series(i) }),
                 ),
                 series.name,
@@ -207,21 +260,46 @@ export function showLines(root, lines, context) {
                           `limit ${format.value(limit, lines.y.unit)}`,
                       ),
                   ];
-        fill(picture, grid, below, titles, limit_line, curves, marker());
+        const inside = svg(
+            "clipPath",
+            { id: clip },
+            svg("rect", { x: left, y: TOP - 5, width: Math.max(0, width - RIGHT - left), height: inner_height + 6 }),
+        );
+        fill(
+            picture,
+            svg("defs", {}, inside),
+            grid,
+            below,
+            titles,
+            limit_line,
+            svg("g", { "clip-path": `url(#${clip})` }, curves),
+            marker(),
+        );
     };
     const drawSeries = (series, i, toX, toY) => {
         const runs = unbroken(series.points);
-        const path = runs
-            .map((run) => "M" + run.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L"))
-            .join("");
+        const path = runs.map((run) => pathOf(run, lines.steps === true, toX, toY)).join("");
+        const first = stressed >= 0 ? stressed : (points[active]?.number ?? -1);
+        const look = first < 0 ? null : i === first ? "stressed" : "faint";
         const marks = (points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs).flat();
         const outline = (list) =>
             list.map(([x, y]) => markPath(i, Number(toX(x).toFixed(1)), Number(toY(y).toFixed(1)), 3.5)).join("");
         const hollow = marks.filter((point) => point[2] === 1);
         return [
-            svg("path", { class: "curve", d: path, stroke: colors.series(i) }),
-            svg("path", { d: outline(marks.filter((point) => point[2] !== 1)), fill: colors.series(i) }),
-            hollow.length > 0 ? svg("path", { class: "hollow", d: outline(hollow), stroke: colors.series(i) }) : null,
+            svg("path", {
+                class: look === null ? "curve" : `curve ${look}`,
+                d: path,
+                stroke: colors.series(i),
+                "stroke-dasharray": dashOf(i) || null,
+            }),
+            svg("path", { class: look, d: outline(marks.filter((point) => point[2] !== 1)), fill: colors.series(i) }),
+            hollow.length > 0
+                ? svg("path", {
+                      class: look === null ? "hollow" : `hollow ${look}`,
+                      d: outline(hollow),
+                      stroke: colors.series(i),
+                  })
+                : null,
         ];
     };
     const marker = () => {

@@ -35,6 +35,15 @@ function mix([low, high], share) {
     return { css: `rgb(${parts.join(" ")})`, light: parts[0] * 0.299 + parts[1] * 0.587 + parts[2] * 0.114 > 140 };
 }
 
+/** Labels without the words that all of them begin with: above columns there is little room. @param {string[]} labels */
+export function shortLabels(labels) {
+    if (labels.length < 2) return labels;
+    const words = labels.map((label) => label.split(" "));
+    let same = 0;
+    while (words.every((one) => one.length > same + 1 && one[same] === words[0][same])) same++;
+    return words.map((one) => one.slice(same).join(" "));
+}
+
 /** The cells as a table. @returns {import("../types").Table} */
 function asTable(matrix) {
     return {
@@ -67,6 +76,8 @@ export function showMatrix(root, matrix, context) {
     const places = new Map(matrix.cells.map((cell) => [cell[0] * n + cell[1], cell]));
     const label_width =
         Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map((label) => textWidth(label))))) + 10;
+    const above = shortLabels(matrix.labels);
+    const above_width = Math.min(WIDEST_LABEL, Math.ceil(above.reduce((most, label) => Math.max(most, textWidth(label)), 0))) + 8;
     let scale = colorScale(values, false);
     let size = 0;
     let at = [0, 0];
@@ -143,7 +154,7 @@ export function showMatrix(root, matrix, context) {
             pen.fillStyle = color.css;
             pen.fillRect(x, y, size - gap, size - gap);
             const text = format.value(value, matrix.unit);
-            if (size >= 40 && textWidth(text) * 0.85 < size - 4) {
+            if (size >= 40 && pen.measureText(text).width < size - 6) {
                 pen.fillStyle = color.light ? "#000" : "#fff";
                 pen.fillText(text, x + size / 2, y + size / 2 + 4);
             }
@@ -165,9 +176,10 @@ export function showMatrix(root, matrix, context) {
                     4,
             );
         pen.textAlign = "left";
-        const across = Math.max(1, Math.ceil(Math.min(label_width, 70) / size));
+        // As many as stand beside each other; where even one is wider than a few cells, shortened.
+        const across = Math.max(1, Math.ceil(Math.min(above_width, 70) / size));
         for (let column = 0; column < n; column += across)
-            pen.fillText(shortenTo(matrix.labels[column], across * size), label_width + column * size, LABEL_HEIGHT);
+            pen.fillText(shortenTo(above[column], across * size - 8), label_width + column * size, LABEL_HEIGHT);
     };
     const draw = () => {
         if (width === 0) return;

@@ -6,9 +6,11 @@ import { showBars } from "./bars.js";
 import { showFindings } from "./finding_cards.js";
 import { showLines } from "./lines.js";
 import { showMatrix } from "./matrix.js";
+import { choice } from "./part.js";
 import { showTable } from "./table.js";
 
 const CONTENTS_FROM = 4;
+const FAMILY_FROM = 5; // tables of one kind, a rank each: one is shown, a list chooses which
 
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
 function notesOf(notes) {
@@ -26,6 +28,37 @@ export function sectionsOf(run, name) {
     return run.sections.filter((section) => section.name === name);
 }
 
+/** Tables whose ids differ by a number at the end, together. @param {import("../types").Table[]} tables */
+export function familiesOf(tables) {
+    /** @type {import("../types").Table[][]} */
+    const families = [];
+    const kind = ({ id }) => (/-\d+$/.test(id) ? id.replace(/\d+$/, "") : null);
+    for (const table of tables) {
+        const last = families[families.length - 1];
+        if (last && kind(table) !== null && kind(last[0]) === kind(table)) last.push(table);
+        else families.push([table]);
+    }
+    return families.flatMap((family) => (family.length < FAMILY_FROM ? family.map((table) => [table]) : [family]));
+}
+
+/** One of many tables, and a list of all. @param {HTMLElement} root @param {import("../types").Table[]} family */
+function showFamily(root, family, context) {
+    const holder = element("div", { class: "family" });
+    const titles = family.map((table, i) => /** @type {[string, string]} */ ([String(i), table.title]));
+    let end = () => {};
+    const show = (value) => {
+        end();
+        end = showTable(holder, family[Number(value)], context);
+    };
+    holder.append(choice(`One of ${family.length} tables`, titles, "0", show));
+    root.append(holder);
+    show("0");
+    return () => {
+        end();
+        holder.remove();
+    };
+}
+
 /**
  * @param {HTMLElement} root @param {import("../types").Section} section @param {import("../types").Context} context
  * @returns {(() => void)[]} what ends its parts
@@ -38,7 +71,9 @@ export function showSection(root, section, context) {
         ...(section.bars ?? []).map((bars) => showBars(root, bars, context)),
         ...(section.matrices ?? []).map((matrix) => showMatrix(root, matrix, context)),
         ...(section.lines ?? []).map((lines) => showLines(root, lines, context)),
-        ...(section.tables ?? []).map((table) => showTable(root, table, context)),
+        ...familiesOf(section.tables ?? []).map((family) =>
+            family.length > 1 ? showFamily(root, family, context) : showTable(root, family[0], context),
+        ),
     ];
 }
 

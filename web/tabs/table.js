@@ -12,12 +12,15 @@ const ROW_HEIGHT = 26;
 const PADDING = 20;
 const PADDING_OF_NUMBER = 38;
 const BUTTON = 26;
+const TITLE_ROOM = 20 + 18; // padding and the arrow of the sort
+const LINES = 2; // of a sentence; the rest is in the small text beside it
 const WIDEST_TEXT = 520;
 const NARROWEST_TEXT = 110;
 const NARROWEST_FIRST = 230;
 const SPARE = 60;
 const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
+const NARROWEST_SENTENCE = 260; // a long one then takes two lines, and not ten
 const WORDS_OF_SENTENCE = 4; // texts of so many are broken into lines; names are shortened
 const LONG_FROM = 12;
 
@@ -61,12 +64,17 @@ function naturalWidth(format, table, column, numeric) {
  * Widths for what there is room for: texts give way when there is too little, the first text takes some of what is
  * left.
  */
-function fittedWidths(natural, numeric, room) {
+function fittedWidths(natural, numeric, room, sentences, titles) {
     const widths = [...natural];
+    const narrowest = (column) =>
+        Math.max(
+            titles[column],
+            column === 0 ? NARROWEST_FIRST : sentences[column] ? NARROWEST_SENTENCE : NARROWEST_TEXT,
+        );
     const texts = widths.map((_, column) => column).filter((column) => !numeric[column]);
     let missing = widths.reduce((sum, width) => sum + width, 0) - room;
     for (const column of [...texts].sort((a, b) => widths[b] - widths[a])) {
-        const give = Math.max(0, Math.min(missing, widths[column] - (column === 0 ? NARROWEST_FIRST : NARROWEST_TEXT)));
+        const give = Math.max(0, Math.min(missing, widths[column] - narrowest(column)));
         widths[column] -= give;
         missing -= give;
     }
@@ -104,7 +112,8 @@ function textCell(context, table, column, widthOf) {
     let full = "";
     let shown = "";
     const name = element("span", { class: "name" });
-    giveTip(name, () => (shown === full ? "" : full));
+    let whole = true; // is all of it in sight?
+    giveTip(name, () => (whole ? "" : full));
     const button = search ? searchButton(context, () => full) : null;
     const node = element("td", { class: search ? "sought" : null }, name, button);
     const fill = (row) => {
@@ -115,7 +124,8 @@ function textCell(context, table, column, widthOf) {
         node.classList.toggle("sentence", sentence && textWidth(full) > room);
         shown = sentence ? full : shortenTo(full, room);
         name.textContent = shown;
-        if (shown === full) {
+        whole = shown === full && !(sentence && textWidth(full) > (LINES - 0.25) * room);
+        if (whole) {
             name.removeAttribute("tabindex");
             name.removeAttribute("aria-label");
         } else {
@@ -129,13 +139,29 @@ function textCell(context, table, column, widthOf) {
     return { node, fill };
 }
 
+/** The table without the columns that no row has anything in; the first one stays. @param {import("../types").Table} table */
+export function withoutEmpty(table) {
+    const kept = table.columns
+        .map((_, column) => column)
+        .filter((column) => column === 0 || table.rows.some((row) => row[column] !== null && row[column] !== ""));
+    if (kept.length === table.columns.length || table.rows.length === 0) return table;
+    const at = table.sort ? kept.indexOf(table.sort.column) : -1;
+    return {
+        ...table,
+        columns: kept.map((column) => table.columns[column]),
+        rows: table.rows.map((row) => kept.map((column) => row[column])),
+        sort: table.sort && at >= 0 ? { ...table.sort, column: at } : null,
+    };
+}
+
 /**
- * @param {HTMLElement} root @param {import("../types").Table} table @param {import("../types").Context} context
+ * @param {HTMLElement} root @param {import("../types").Table} given @param {import("../types").Context} context
  * @param {{ decorate?: (cell: HTMLElement, row: number, column: number) => void, tools?: HTMLElement[] }} [options]
  * @returns {() => void} what ends it
  */
-export function showTable(root, table, context, options = {}) {
+export function showTable(root, given, context, options = {}) {
     const { format } = context;
+    const table = options.decorate ? given : withoutEmpty(given); // decorations go by the columns' numbers
     const numeric = table.columns.map((_, column) => isNumeric(table, column));
     const most = table.columns.map((column, number) =>
         column.unit !== "ns" && column.unit !== "time" && column.unit !== "MB"
@@ -143,6 +169,13 @@ export function showTable(root, table, context, options = {}) {
             : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0),
     );
     const natural = table.columns.map((_, column) => naturalWidth(format, table, column, numeric[column]));
+    const sentences = table.columns.map(
+        (_, column) =>
+            !numeric[column] &&
+            table.rows.length <= ALL_UP_TO &&
+            table.rows.some((row) => String(row[column] ?? "").split(" ").length >= WORDS_OF_SENTENCE),
+    );
+    const titles = table.columns.map(({ title }) => titleWidth(title) + TITLE_ROOM);
     let widths = natural;
     let sort = table.sort;
     let filter = "";
@@ -260,7 +293,7 @@ export function showTable(root, table, context, options = {}) {
         update();
     });
     const ended = onWidth(root, (width) => {
-        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR);
+        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR, sentences, titles);
         grid.style.width = `${widths.reduce((sum, size) => sum + size, 0)}px`;
         [...columns.children].forEach((node, column) => {
             /** @type {HTMLElement} */ (node).style.width = `${widths[column]}px`;

@@ -121,7 +121,11 @@ export function mountChart(root, contexts, tell = () => {}) {
         choosing.select(pane, { row: event.row, index: event.index });
     }
     const unfollow = follow(it, picture.dropOverview);
-    if (!(view.end > view.begin) || view.end - view.begin < limits.least) {
+    // Of two runs the whole of the first is not the whole of both.
+    const [{ begin: first, end: last }] = panes.map((pane) => pane.timeline);
+    const whole = panes.length > 1 && view.begin <= first && view.end >= last;
+    const shown = view.end - view.begin;
+    if (!(shown >= limits.least) || shown > 1.05 * (limits.end - limits.begin) || whole) {
         it.show(everything(limits));
     }
     if (/\bbench\b/.test(window.location.hash)) {

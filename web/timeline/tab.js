@@ -21,12 +21,34 @@ export const timelineKeys = [
     ["Escape", "clear selection and range"],
 ];
 
+/** Why there is no timeline, and what to give for one; by the kind of run, null where nobody would look for one. */
+export function whyNone(kinds) {
+    if (kinds.includes("trace"))
+        return (
+            "There is no timeline: these files have sums and tables, but no events with their times. Give the trace " +
+            "itself too: trace_view.json of an Ascend profile, the .json or .json.gz of torch.profiler, or the folder " +
+            "around them."
+        );
+    if (kinds.includes("diagnosis"))
+        return "There is no timeline: no trace was given. Give the profiler's files of the run, or the folder around them.";
+    if (kinds.includes("memory") || kinds.includes("estimate"))
+        return (
+            "There is no timeline: settings say what stages hold, not when. Give traces of the run, or a plan with the " +
+            "times of its layers; `evenkeel estimate FILE --device NAME --html PAGE` shows a predicted step."
+        );
+    return null;
+}
+
 /** @type {import("../types").Tab} */
 export const timelineTab = {
     id: "timeline",
     title: "Timeline",
-    present: (context) => context.run.timeline !== null,
+    present: ({ run }) => run.timeline !== null || whyNone(run.kinds) !== null,
     show(root, context) {
+        if (context.run.timeline === null) {
+            root.replaceChildren(element("p", { class: "empty" }, whyNone(context.run.kinds)));
+            return () => root.replaceChildren();
+        }
         if (context.source === null) {
             root.replaceChildren(element("p", {}, "The events of this timeline are not at hand."));
             return () => root.replaceChildren();
