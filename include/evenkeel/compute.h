@@ -12,6 +12,7 @@
 
 #include "evenkeel/device.h"
 #include "evenkeel/error.h"
+#include "evenkeel/trace.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -51,18 +52,18 @@ typedef struct ek_compute_operator {
     const char *shapes, *types, *layout; /**< of the inputs, as the profiler writes them; "" when not recorded */
     const char *core;                    /**< Ascend; NULL */
     ek_compute_class class_;
-    int64_t count, total;             /**< over all ranks, nanoseconds */
-    int n_ranks;                      /**< that have it */
-    double least, median, most;       /**< over these ranks, of the median of an execution, nanoseconds */
-    int least_at, most_at;            /**< indices in ek_trace_run.rank */
-    ek_profile_left known;            /**< EK_PROFILE_TAKEN: `kernel_` tells its work */
-    ek_kernel work;                   /**< FLOPs and bytes of one execution */
-    double tflops, gbs;               /**< reached by the median execution: 10^12 FLOP/s, 10^9 B/s; NAN */
-    double share_of_peak;             /**< of the device's for the type; NAN without a device */
-    double share_of_memory;           /**< of the device's memory rate, 0..1 and above from a cache; NAN */
-    double expected;                  /**< by the device's measured shapes and curves, nanoseconds; NAN */
-    ek_cost_basis basis;              /**< of `expected` */
-    double cube, vector, load, store; /**< as in ek_trace_shaped, over all ranks */
+    int64_t count, total;          /**< over all ranks, nanoseconds */
+    int n_ranks;                   /**< that have it */
+    double least, median, most;    /**< over these ranks, of the median of an execution, nanoseconds */
+    int least_at, most_at;         /**< indices in ek_trace_run.rank */
+    ek_profile_left known;         /**< EK_PROFILE_TAKEN: `kernel_` tells its work */
+    ek_kernel work;                /**< FLOPs and bytes of one execution */
+    double tflops, gbs;            /**< reached by the median execution: 10^12 FLOP/s, 10^9 B/s; NAN */
+    double share_of_peak;          /**< of the device's for the type; NAN without a device */
+    double share_of_memory;        /**< of the device's memory rate, 0..1 and above from a cache; NAN */
+    double expected;               /**< by the device's measured shapes and curves, nanoseconds; NAN */
+    ek_cost_basis basis;           /**< of `expected` */
+    double unit[EK_N_TRACE_UNITS]; /**< as in ek_trace_shaped, over all ranks */
     int64_t blocks;
 } ek_compute_operator;
 
@@ -95,6 +96,7 @@ typedef struct ek_compute_finding {
     ek_compute_fault fault;
     const char *what;     /**< the operators in words: "BatchMatMul, SoftmaxV2, BatchMatMul" */
     const char *instead;  /**< what to change, a sentence */
+    const char *setting;  /**< the same as it is written in the run's files */
     const char *estimate; /**< how `lost` was worked out, a sentence */
     size_t n;
     ek_compute_loss *loss; /**< [n], by rank, then start */

@@ -255,6 +255,10 @@ typedef struct ek_trace_operators {
 
 /* ---- measured operators ---- */
 
+/** What an execution keeps busy: the matrix unit, the vector unit, data that come in, data that go out. */
+typedef enum ek_trace_unit { EK_TRACE_CUBE, EK_TRACE_VECTOR, EK_TRACE_LOAD, EK_TRACE_STORE } ek_trace_unit;
+enum { EK_N_TRACE_UNITS = 4 };
+
 /** Executions of one operator on inputs of one shape, with ek_trace_options.measure. Texts are the profiler's; "" where
  *  it tells nothing. */
 typedef struct ek_trace_shaped {
@@ -267,11 +271,10 @@ typedef struct ek_trace_shaped {
     const char *out_types; /**< Ascend: types of the outputs */
     const char *core;      /**< Ascend: the accelerator core; NULL when nothing tells */
     int64_t count, total, min, max;
-    double median;                    /**< nanoseconds of the device for one execution, the sum over its kernels */
-    double cube, vector, load, store; /**< Ascend: means of the shares of an execution in which the matrix unit
-                                           computes, the vector unit does, data come in, go out, weighted by its time;
-                                           NAN when not recorded */
-    int64_t blocks;                   /**< Ascend: most cores that one ran on; 0 when nothing tells */
+    double median;                 /**< nanoseconds of the device for one execution, the sum over its kernels */
+    double unit[EK_N_TRACE_UNITS]; /**< Ascend: means of the shares of an execution in which each is busy, weighted by
+                                        its time; NAN when not recorded */
+    int64_t blocks;                /**< Ascend: most cores that one ran on; 0 when nothing tells */
 } ek_trace_shaped;
 
 /** One execution of an operator that computes. */

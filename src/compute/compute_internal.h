@@ -83,8 +83,9 @@ bool ek__fault_lose(ek__fault_losses *losses, int rank, int64_t start, int64_t t
 ek_status ek__fault_add(ek__compute *c, ek_compute_fault fault, const ek__fault_losses *losses, const char *what,
                         const char *instead, const char *estimate, ek_error *err);
 
-/** What to change, for the trace's framework. O(1). */
-const char *ek__compute_remedy(const ek__compute *c, ek_compute_fault fault);
+/** What to change, and the setting of the trace's framework. O(1). */
+const char *ek__compute_instead(ek_compute_fault fault);
+const char *ek__compute_setting(const ek__compute *c, ek_compute_fault fault);
 
 /** The findings that lose enough of a step as findings of the run. O(findings log findings). */
 ek_status ek__compute_tell(ek__compute *c, ek_error *err);

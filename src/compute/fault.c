@@ -71,8 +71,13 @@ ek_status ek__fault_add(ek__compute *c, ek_compute_fault fault, const ek__fault_
         return ek__no_memory(err);
     memcpy(kept, losses->at, losses->n * sizeof *kept);
     qsort(kept, losses->n, sizeof *kept, by_place);
-    ek_compute_finding found = {
-        .fault = fault, .what = what, .instead = instead, .estimate = estimate, .n = losses->n, .loss = kept};
+    ek_compute_finding found = {.fault = fault,
+                                .what = what,
+                                .instead = instead,
+                                .setting = ek__compute_setting(c, fault),
+                                .estimate = estimate,
+                                .n = losses->n,
+                                .loss = kept};
     find_worst(c->run, &found);
     out->finding = list;
     list[out->n_findings++] = found;

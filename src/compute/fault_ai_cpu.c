@@ -77,7 +77,7 @@ ek_status ek__fault_ai_cpu(ek__compute *c, ek_error *err)
     for (int r = 0; r < c->run->n_ranks && status == EK_OK; r++)
         status = collect(c, r, &losses, err);
     if (status == EK_OK)
-        status = ek__fault_add(c, EK_FAULT_AI_CPU, &losses, names(c), ek__compute_remedy(c, EK_FAULT_AI_CPU),
+        status = ek__fault_add(c, EK_FAULT_AI_CPU, &losses, names(c), ek__compute_instead(EK_FAULT_AI_CPU),
                                "the time of these operators less that of the median operator of the vector units", err);
     free(losses.at);
     return status;

@@ -264,7 +264,7 @@ ek_status ek__fault_chains(ek__compute *c, ek_error *err)
         status = match_rank(&m, err);
     for (int f = EK_FAULT_ATTENTION; f <= EK_FAULT_CROSS_ENTROPY && status == EK_OK; f++)
         status = ek__fault_add(c, (ek_compute_fault)f, &m.losses[f], names(&m, (ek_compute_fault)f),
-                               ek__compute_remedy(c, (ek_compute_fault)f), estimate_of((ek_compute_fault)f), err);
+                               ek__compute_instead((ek_compute_fault)f), estimate_of((ek_compute_fault)f), err);
     for (int f = 0; f < EK_N_COMPUTE_FAULTS; f++)
         free(m.losses[f].at);
     return status;

@@ -185,7 +185,7 @@ static ek_status add_type(products *p, ek_error *err)
     return add(p, EK_FAULT_TYPE, p->fast_type,
                ek__pool_format(p->c->run->pool, "%.60s of %.0f x %.0f x %.0f in 32 bits", op->name, op->work.m,
                                op->work.k, op->work.n),
-               ek__compute_remedy(p->c, EK_FAULT_TYPE),
+               ek__compute_instead(EK_FAULT_TYPE),
                p->c->device ? "the time of these products less that of the device's curve in 16 bits"
                             : "the time of these products less that at the rate of the run's products in 16 bits",
                err);
@@ -197,17 +197,18 @@ static const char *padding(const products *p, const ek_kernel *k)
     const double side[] = {k->m, k->k, k->n};
     const char *text = "";
     if (is_aligned(k))
-        return ek__compute_remedy(p->c, EK_FAULT_SHAPE);
+        return ek__compute_instead(EK_FAULT_SHAPE);
     for (int i = 0; i < 3 && text; i++)
         if (side[i] != up(side[i]))
             text = ek__pool_format(p->c->run->pool, "%s%s%c %.0f to %.0f", text, *text ? ", " : "", "mkn"[i], side[i],
                                    up(side[i]));
     if (!text)
         return NULL;
-    return ek__pool_format(p->c->run->pool,
-                           "Pad to multiples of %d: %s. The vocabulary: Megatron `--make-vocab-size-divisible-by 128`, "
-                           "MindSpore `vocab_size`; else the sequence, the micro-batch or the hidden size.",
-                           ALIGNED, text);
+    return ek__pool_format(
+        p->c->run->pool,
+        "Pad to multiples of %d: %s. A side is the vocabulary, the sequence, the micro-batch or the hidden "
+        "size.",
+        ALIGNED, text);
 }
 
 static ek_status add_shape(products *p, ek_error *err)

@@ -106,7 +106,7 @@ ek_status ek__fault_transforms(ek__compute *c, ek_error *err)
         status = ek__fault_add(c, EK_FAULT_TRANSFORMS, &s.losses,
                                ek__pool_format(c->run->pool, "%.80s to %.80s", s.first[0] ? s.first : "a transform",
                                                s.last[0] ? s.last : "a transform"),
-                               ek__compute_remedy(c, EK_FAULT_TRANSFORMS),
+                               ek__compute_instead(EK_FAULT_TRANSFORMS),
                                "the time of transforms that undo each other, and of all but the longest in a row", err);
     free(s.losses.at);
     return status;

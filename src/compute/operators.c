@@ -100,27 +100,16 @@ static void find_rates(const ek__compute *c, ek_compute_operator *op)
 /* ---- bringing together ---- */
 
 /* Means of the ranks' shares, weighted by their times. */
-static double mean_share(const row *list, int n, double (*share)(const ek_trace_shaped *op))
+static double mean_share(const row *list, int n, int unit)
 {
     double sum = 0, time = 0;
     for (int i = 0; i < n; i++)
-        if (!isnan(share(list[i].op))) {
-            sum += share(list[i].op) * (double)list[i].op->total;
+        if (!isnan(list[i].op->unit[unit])) {
+            sum += list[i].op->unit[unit] * (double)list[i].op->total;
             time += (double)list[i].op->total;
         }
     return time > 0 ? sum / time : (double)NAN;
 }
-
-#define SHARE_OF(member)                                                                                               \
-    static double member##_of(const ek_trace_shaped *op)                                                               \
-    {                                                                                                                  \
-        return op->member;                                                                                             \
-    }                                                                                                                  \
-    _Static_assert(true, "a semicolon follows")
-SHARE_OF(cube);
-SHARE_OF(vector);
-SHARE_OF(load);
-SHARE_OF(store);
 
 static int64_t add(int64_t a, int64_t b)
 {
@@ -182,10 +171,8 @@ static bool make_operator(ek__compute *c, const row *list, int n, double *mean, 
         op->count = add(op->count, list[i].op->count);
         op->blocks = list[i].op->blocks > op->blocks ? list[i].op->blocks : op->blocks;
     }
-    op->cube = mean_share(list, n, cube_of);
-    op->vector = mean_share(list, n, vector_of);
-    op->load = mean_share(list, n, load_of);
-    op->store = mean_share(list, n, store_of);
+    for (int unit = 0; unit < EK_N_TRACE_UNITS; unit++)
+        op->unit[unit] = mean_share(list, n, unit);
     compare_ranks(list, n, mean, op);
     find_work(op, first, torch);
     find_rates(c, op);

@@ -43,7 +43,8 @@ ek_status ek__compute_tell(ek__compute *c, ek_error *err)
             continue;
         ek_trace_finding *list = ek__pool_push(run->pool, run->finding, run->n_findings, sizeof *list);
         const char *text = list ? sentence(run, f) : NULL;
-        if (!text)
+        const char *advice = text ? ek__pool_format(run->pool, "%s Setting: %s", f->instead, f->setting) : NULL;
+        if (!advice)
             return ek__no_memory(err);
         run->finding = list;
         list[run->n_findings++] = (ek_trace_finding){.id = ek_compute_fault_name[f->fault],
@@ -51,7 +52,7 @@ ek_status ek__compute_tell(ek__compute *c, ek_error *err)
                                                      .stage = rank->stage,
                                                      .at = f->worst,
                                                      .text = text,
-                                                     .advice = f->instead,
+                                                     .advice = advice,
                                                      .share = f->lost / whole,
                                                      .gain_ns = (int64_t)f->lost};
     }

@@ -57,7 +57,7 @@ static ek_status add(ek__diagnose *d, const ek_compute_finding *f, ek__losses *l
                        .basis = EK_BASIS_DERIVED,
                        .cost_seconds = cost / 1e9,
                        .gain_seconds = gain / 1e9,
-                       .setting = f->instead,
+                       .setting = f->setting,
                        .change = f->instead};
     b.title = ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%, could be saved.",
                               ek_compute_fault_title[f->fault], cost / 1e6, 100 * cost / d->step_ns);

@@ -66,11 +66,13 @@ static const ek__member operators[] = {
      CSV(25), WHEN(is_compared)},
     {"share_of_expected", GET(SHARE, share_of_time), "the expected time over the mean: 1 is as fast as expected",
      CSV(26), PAGE(17, "curve", "Of what is expected", EK__MORE)},
-    {"matrix_unit", SHARE(cube), "Ascend: mean share of its time in which the matrix unit computes", CSV(27),
-     PAGE(18, "cube", "Matrix unit")},
-    {"vector_unit", SHARE(vector), "the same of the vector unit", CSV(28), PAGE(19, "vector", "Vector unit")},
-    {"load", SHARE(load), "in which data come in (MTE2)", CSV(29), PAGE(20, "load", "Data in")},
-    {"store", SHARE(store), "in which data go out (MTE3, fixpipe)", CSV(30), PAGE(21, "store", "Data out")},
+    {"matrix_unit", SHARE(unit[EK_TRACE_CUBE]), "Ascend: mean share of its time in which the matrix unit computes",
+     CSV(27), PAGE(18, "cube", "Matrix unit")},
+    {"vector_unit", SHARE(unit[EK_TRACE_VECTOR]), "the same of the vector unit", CSV(28),
+     PAGE(19, "vector", "Vector unit")},
+    {"load", SHARE(unit[EK_TRACE_LOAD]), "in which data come in (MTE2)", CSV(29), PAGE(20, "load", "Data in")},
+    {"store", SHARE(unit[EK_TRACE_STORE]), "in which data go out (MTE3, fixpipe)", CSV(30),
+     PAGE(21, "store", "Data out")},
     {"blocks", COUNT(blocks), "cores that one ran on at most; 0: not recorded", CSV(31)},
 };
 static const ek__fields operator_ = {
@@ -90,6 +92,7 @@ static const ek__member finding[] = {
     {"time_us", MEAN(time), "what they take of a mean step of that rank"},
     {"lost_us", MEAN(lost), "of it what the better ones would not take: at most this can be won per step"},
     {"instead", TEXT(instead), "what to change"},
+    {"setting", TEXT(setting), "the same as it is written in the run's files"},
     {"estimate", TEXT(estimate), "how the loss was worked out"},
 };
 static const ek__fields findings = {FIELDS(finding, "compute.findings[]", "Most lost first.")};

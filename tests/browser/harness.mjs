@@ -103,6 +103,11 @@ export async function open(target, { dark = false, width = 1280, height = 720, h
 }
 const opened = [];
 
+/** Close all pages of the test: before what serves them ends, since they may be asking it. */
+export async function close_pages() {
+    for (const context of opened.splice(0)) await context.close().catch(() => {});
+}
+
 /** Where the picture of a name is: those called view-* stand in the documents. */
 function picture_path(name) {
     return name.startsWith("view-") ? join(root, "docs", "pictures", `${name}.png`) : join(golden_folder, `${name}.png`);
@@ -156,7 +161,7 @@ export async function main(words) {
         } catch (error) {
             problem = [error.stack ?? String(error), ...pages.flatMap((page) => page.errors)].join("\n");
         }
-        for (const context of opened.splice(0)) await context.close().catch(() => {});
+        await close_pages();
         failed += problem ? 1 : 0;
         console.log(`${problem ? "not ok" : "ok"} ${i + 1} - ${name}`);
         if (problem) console.log(problem.replace(/^/gm, "# "));

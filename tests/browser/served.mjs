@@ -2,11 +2,12 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { check, equal, evenkeel, folder, page_of, root, test, until } from "./harness.mjs";
+import { check, close_pages, equal, evenkeel, folder, page_of, root, test, until } from "./harness.mjs";
 import { go_to } from "./pages.mjs";
 import { write_run } from "./traces.mjs";
 
-/** Serve a run; {address, end}. `end` sends what Ctrl-C sends and gives the exit code. */
+/** Serve a run; {address, end}. `end` sends what Ctrl-C sends and gives the exit code; pages are closed first unless they
+ *  are to be left. */
 async function serve(run, temporary, options = []) {
     const index = join(folder, "served-index");
     rmSync(index, { recursive: true, force: true });
@@ -18,7 +19,12 @@ async function serve(run, temporary, options = []) {
     process_.stderr.on("data", (text) => { said += text; });
     const ended = new Promise((resolve) => process_.on("exit", (code, signal) => resolve(code ?? signal)));
     const address = await until(() => /http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\//.exec(said)?.[0], `no address: ${said}`, 20000);
-    return { address, end: () => (process_.kill("SIGINT"), ended) };
+    const end = async ({ leave = false } = {}) => {
+        if (!leave) await close_pages();
+        process_.kill("SIGINT");
+        return ended;
+    };
+    return { address, end };
 }
 
 async function shown(page) {
@@ -185,7 +191,7 @@ test("when the server is gone the page says so once, and keeps what it has", asy
     await until(async () => (await page.$$("[role=tab]")).length >= 4, "the figures of the run do not come", 20000);
     const canvas = await shown(page);
     await page.waitForTimeout(300);
-    equal(await end(), 0, "exit code after Ctrl-C");
+    equal(await end({ leave: true }), 0, "exit code after Ctrl-C");
     for (const key of "wwwwddddaaaass") await page.keyboard.press(key, { delay: 60 });
     await until(async () => (await page.locator("[role=alert]").count()) > 0, "nothing is said");
     await page.keyboard.press("Home");

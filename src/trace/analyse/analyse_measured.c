@@ -109,7 +109,7 @@ static size_t bring_together(part *at, size_t n, ek__execution *out)
                                           .start = at[i].start,
                                           .duration = at[i].duration,
                                           .stream = at[i].stream,
-                                          EK__NO_COUNTERS};
+                                          EK__NO_UNITS};
     }
     return kept;
 }
@@ -211,7 +211,7 @@ static bool gather_tasks(const ek__trace *trace, ek__texts *texts, ek__execution
                                       .start = e->start,
                                       .duration = e->duration,
                                       .stream = e->track,
-                                      EK__NO_COUNTERS};
+                                      EK__NO_UNITS};
     }
     free(of);
     return fine;

@@ -81,27 +81,16 @@ bool ek__measured_counts(const ek_trace_rank *rank, int64_t time)
 }
 
 /* Mean over n executions that know it, weighted by their time. */
-static double share_of(const ek__execution *all, size_t n, float (*share)(const ek__execution *e))
+static double share_of(const ek__execution *all, size_t n, int unit)
 {
     double sum = 0, time = 0;
     for (size_t i = 0; i < n; i++)
-        if (!isnan(share(&all[i]))) {
-            sum += (double)share(&all[i]) * (double)all[i].duration;
+        if (!isnan(all[i].unit[unit])) {
+            sum += (double)all[i].unit[unit] * (double)all[i].duration;
             time += (double)all[i].duration;
         }
     return time > 0 ? sum / time : (double)NAN;
 }
-
-#define SHARE_OF(member)                                                                                               \
-    static float member##_of(const ek__execution *e)                                                                   \
-    {                                                                                                                  \
-        return e->member;                                                                                              \
-    }                                                                                                                  \
-    _Static_assert(true, "a semicolon follows")
-SHARE_OF(cube);
-SHARE_OF(vector);
-SHARE_OF(load);
-SHARE_OF(store);
 
 /* Of n equal ones by duration, the first of them first. */
 static bool make_row(const ek__execution *all, size_t n, ek__execution_text *text, const void *user, ek__pool *pool,
@@ -122,11 +111,9 @@ static bool make_row(const ek__execution *all, size_t n, ek__execution_text *tex
                              .count = (int64_t)n,
                              .min = all[0].duration,
                              .max = all[n - 1].duration,
-                             .median = middle(all, n),
-                             .cube = share_of(all, n, cube_of),
-                             .vector = share_of(all, n, vector_of),
-                             .load = share_of(all, n, load_of),
-                             .store = share_of(all, n, store_of)};
+                             .median = middle(all, n)};
+    for (int unit = 0; unit < EK_N_TRACE_UNITS; unit++)
+        row->unit[unit] = share_of(all, n, unit);
     for (size_t i = 0; i < n; i++) {
         row->total = ek__ns_add(row->total, all[i].duration);
         row->blocks = all[i].blocks > row->blocks ? all[i].blocks : row->blocks;

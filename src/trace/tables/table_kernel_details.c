@@ -190,10 +190,10 @@ static bool note_execution(reading *r, const ek__kernel *k, const char *type, co
                                           .duration = k->duration,
                                           .stream = whole(csv, r->column.stream, -1),
                                           .blocks = whole(csv, r->column.blocks, 0),
-                                          .cube = METRIC(csv, r->column.cube),
-                                          .vector = METRIC(csv, r->column.vector),
-                                          .load = METRIC(csv, r->column.load),
-                                          .store = METRIC(csv, r->column.store)};
+                                          .unit = {[EK_TRACE_CUBE] = METRIC(csv, r->column.cube),
+                                                   [EK_TRACE_VECTOR] = METRIC(csv, r->column.vector),
+                                                   [EK_TRACE_LOAD] = METRIC(csv, r->column.load),
+                                                   [EK_TRACE_STORE] = METRIC(csv, r->column.store)}};
     return true;
 }
 
