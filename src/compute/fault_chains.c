@@ -250,7 +250,7 @@ static const char *names(const matching *m, ek_compute_fault fault)
 static const char *estimate_of(ek_compute_fault fault)
 {
     return fault == EK_FAULT_ATTENTION
-               ? "the time of these operators less that of a fused kernel of their shape on the "
+               ? "the time of these operators less that of a fused causal kernel of their shape on the "
                  "device, or of their products where the device or the shape is not known"
                : "the time of these operators less that of the longest of them, which is one "
                  "pass over the data";

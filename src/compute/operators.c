@@ -11,6 +11,7 @@
 #include "compute/compute_internal.h"
 #include "compute/profiled.h"
 #include "cost/kernel.h"
+#include "trace/events/intervals.h"
 
 const char *const ek_profile_left_name[EK_N_PROFILE_LEFT] = {"taken",   "no_shapes", "other",   "unclear",
                                                              "no_peak", "packed",    "too_fast"};
@@ -111,12 +112,6 @@ static double mean_share(const row *list, int n, int unit)
     return time > 0 ? sum / time : (double)NAN;
 }
 
-static int64_t add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 /* Of each rank the mean of an execution. @param mean  scratch, [n] */
 static void compare_ranks(const row *list, int n, double *mean, ek_compute_operator *op)
 {
@@ -125,8 +120,8 @@ static void compare_ranks(const row *list, int n, double *mean, ek_compute_opera
     for (int i = 0, end; i < n; i = end) {
         int64_t total = 0, count = 0;
         for (end = i; end < n && list[end].rank == list[i].rank; end++) {
-            total = add(total, list[end].op->total);
-            count = add(count, list[end].op->count);
+            total = ek__ns_add(total, list[end].op->total);
+            count = ek__ns_add(count, list[end].op->count);
         }
         double one = (double)total / (double)count;
         mean[op->n_ranks++] = one;
@@ -167,8 +162,8 @@ static bool make_operator(ek__compute *c, const row *list, int n, double *mean, 
                                 .core = first->core,
                                 .class_ = ek__compute_class_of(first, torch)};
     for (int i = 0; i < n; i++) {
-        op->total = add(op->total, list[i].op->total);
-        op->count = add(op->count, list[i].op->count);
+        op->total = ek__ns_add(op->total, list[i].op->total);
+        op->count = ek__ns_add(op->count, list[i].op->count);
         op->blocks = list[i].op->blocks > op->blocks ? list[i].op->blocks : op->blocks;
     }
     for (int unit = 0; unit < EK_N_TRACE_UNITS; unit++)

@@ -128,12 +128,23 @@ static const ek_trace_shaped *shaped_of(const ek_trace_execution *e, const ek__o
     return &of->rank->measured.op[e->op];
 }
 
+/* The latest step whose device window holds the time; NULL. Steps are in order of time, some without a window.
+ * O(log steps) with windows. */
 static const char *step_at(const ek_trace_rank *rank, int64_t time)
 {
-    for (int i = rank->n_steps - 1; i >= 0; i--)
-        if (rank->step[i].start != EK_TRACE_UNKNOWN && rank->step[i].start <= time)
-            return rank->step[i].name;
-    return NULL;
+    int low = 0, high = rank->n_steps; /* steps before `low` begin no later */
+    while (low < high) {
+        int middle = low + (high - low) / 2, at = middle;
+        while (at > low && rank->step[at].start == EK_TRACE_UNKNOWN)
+            at--;
+        if (rank->step[at].start <= time) /* what is not known is the least */
+            low = middle + 1;
+        else
+            high = at;
+    }
+    while (low > 0 && rank->step[low - 1].start == EK_TRACE_UNKNOWN)
+        low--;
+    return low > 0 && time <= rank->step[low - 1].end ? rank->step[low - 1].name : NULL;
 }
 
 #define EK__T ek_trace_execution

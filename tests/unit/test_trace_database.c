@@ -108,6 +108,48 @@ static void tables_are_those_of_csv(void **state)
     ek_trace_run_clear(&run);
 }
 
+/* By looking at every step. */
+static void a_kernel_is_of_the_step_whose_window_holds_it(void **state)
+{
+    (void)state;
+    ek_trace_run run;
+    sqlite3_stmt *row;
+    int n_in = 0;
+    read_made(&run);
+    /* Kernels outside: the last step of one rank ends early, and the one before has no window. */
+    ek_trace_rank *cut = &run.rank[0];
+    assert_true(cut->n_steps > 2);
+    cut->step[cut->n_steps - 1].end = cut->step[cut->n_steps - 1].start + 1000000;
+    cut->step[cut->n_steps - 2].start = EK_TRACE_UNKNOWN;
+    sqlite3 *database = written(&run);
+    assert_int_equal(sqlite3_prepare_v2(database, "SELECT rank, start_ns, step FROM kernels", -1, &row, NULL),
+                     SQLITE_OK);
+    int n_out = 0;
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        const ek_trace_rank *rank = &run.rank[sqlite3_column_int(row, 0)];
+        int64_t time = sqlite3_column_int64(row, 1);
+        const char *name = (const char *)sqlite3_column_text(row, 2), *expected = NULL;
+        int64_t latest = EK_TRACE_UNKNOWN;
+        assert_int_equal(rank->rank, sqlite3_column_int(row, 0));
+        for (int i = 0; i < rank->n_steps; i++)
+            if (rank->step[i].start != EK_TRACE_UNKNOWN && rank->step[i].start <= time &&
+                rank->step[i].start > latest) {
+                latest = rank->step[i].start;
+                expected = time <= rank->step[i].end ? rank->step[i].name : NULL;
+            }
+        n_in += expected != NULL;
+        n_out += expected == NULL;
+        if (expected)
+            assert_string_equal(name, expected);
+        else
+            assert_null(name);
+    }
+    assert_true(n_in > 0 && n_out > 0);
+    sqlite3_finalize(row);
+    sqlite3_close(database);
+    ek_trace_run_clear(&run);
+}
+
 static ek_status ask(const ek_trace_run *run, const char *sql, char *text, size_t room, ek_error *err)
 {
     char *answer = NULL;
@@ -180,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables_are_those_of_csv, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(a_kernel_is_of_the_step_whose_window_holds_it, make_top, remove_top),
         cmocka_unit_test(a_query_sums_what_the_run_has),
         cmocka_unit_test(a_query_only_reads),
     };
