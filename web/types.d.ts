@@ -31,7 +31,7 @@ export type Cell = number | string | null;
 export interface Table {
     id: string; title: string; columns: Column[]; rows: Cell[][]; sort: { column: number; descending: boolean } | null;
 }
-export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][] }
+export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][]; columns?: string[] }
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
     series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;

@@ -135,6 +135,16 @@ typedef struct ek_bubble {
     double recompute; /**< m x extra backward time of recomputation / work */
 } ek_bubble;
 
+/** How a stage spends the step; the members sum to step_time. */
+typedef struct ek_stage_time {
+    double forward;
+    double backward;  /**< without what follows: of the inputs alone where the backward is split */
+    double weight;    /**< gradient of the weights, where the backward is split */
+    double recompute; /**< done again in the backward */
+    double transfer;  /**< sending and receiving while nothing is computed: blocking transfers */
+    double idle;      /**< the bubble of the stage */
+} ek_stage_time;
+
 /** A finished simulation. Blocks of stage s are block[first[s] .. first[s + 1]) in running order. */
 typedef struct ek_timeline {
     ek_shape shape;
@@ -149,6 +159,11 @@ typedef struct ek_timeline {
     double *static_mb;  /**< [n_stages] const + parameters, held from the start */
     double *peak_mb;    /**< [n_stages] */
     double *busy;       /**< [n_stages] share of the step the stage computes, 0..1 */
+    size_t n_path;
+    size_t *path; /**< [n_path] blocks of the critical path in order of time, each begun by the end of the one
+                       before or by its transfer; one of those that are as long */
+    ek_stage_time *path_time; /**< [n_stages] what of the path lies on a stage: without idle time, and they sum to
+                                   step_time; transfer: before a block, from the end of the one before */
 } ek_timeline;
 
 /**
@@ -195,16 +210,6 @@ typedef struct ek_wait {
  * @return EK_OK, EK_ERR_MEMORY. O(blocks).
  */
 ek_status ek_timeline_waits(const ek_timeline *timeline, ek_wait *wait, ek_error *err);
-
-/** How a stage spends the step; the members sum to step_time. */
-typedef struct ek_stage_time {
-    double forward;
-    double backward;  /**< without what follows: of the inputs alone where the backward is split */
-    double weight;    /**< gradient of the weights, where the backward is split */
-    double recompute; /**< done again in the backward */
-    double transfer;  /**< sending and receiving while nothing is computed: blocking transfers */
-    double idle;      /**< the bubble of the stage */
-} ek_stage_time;
 
 /**
  * Sums of each stage's blocks and of what lies between them. O(blocks).

@@ -92,6 +92,28 @@ typedef struct ek_trace_breakdown {
     int64_t total;                     /**< last end - first start */
 } ek_trace_breakdown;
 
+/** What a step's time goes to. Each instant counts once: for the first of these that the device does then, and where it
+ *  does nothing for why. */
+typedef enum ek_trace_activity {
+    EK_TRACE_FORWARD,
+    EK_TRACE_RECOMPUTE, /**< a forward pass run again */
+    EK_TRACE_BACKWARD,
+    EK_TRACE_OPTIMIZER,       /**< with what prepares it: clipping and scaling of gradients */
+    EK_TRACE_POST,            /**< computing behind the optimizer */
+    EK_TRACE_OTHER_COMPUTING, /**< of which nothing tells what it is for */
+    EK_TRACE_COLLECTIVES,     /**< communication with nothing computed beside it, but the next two */
+    EK_TRACE_GRADIENTS,       /**< reduction of gradients */
+    EK_TRACE_PIPELINE,        /**< sends and receives between stages, with their waiting */
+    EK_TRACE_COPIES,          /**< memory copies with nothing else beside them */
+    EK_TRACE_DATA,            /**< idle while the host waits for data */
+    EK_TRACE_HOST,            /**< idle for what the host had not launched yet */
+    EK_TRACE_IDLE,            /**< idle for another reason, or nothing tells */
+} ek_trace_activity;
+enum { EK_N_TRACE_ACTIVITIES = 13 };
+/** "forward", "recompute", "backward", "optimizer", "post", "other_computing", "collectives", "gradients", "pipeline",
+ *  "copies", "data", "host", "idle". */
+extern const char *const ek_trace_activity_name[EK_N_TRACE_ACTIVITIES];
+
 /** One training step on one rank. */
 typedef struct ek_trace_step {
     const char *name; /**< "50"; "" when the trace has no step marks */
@@ -118,6 +140,8 @@ typedef struct ek_trace_step {
     int64_t iteration_interval, fp_and_bp, tail;
     int64_t communication_alone, receive_alone, collective_alone;
     int64_t scope_default_busy, scope_gradients_busy; /**< sums of compute tasks by the first part of their name */
+    int64_t activity[EK_N_TRACE_ACTIVITIES]; /**< they sum to the step's length, or to its device window where that is
+                                                  longer; EK_TRACE_UNKNOWN without events */
 } ek_trace_step;
 
 /* ---- idle device time ---- */
@@ -180,6 +204,10 @@ typedef struct ek_trace_layer {
     ek_trace_pass forward, recompute, backward;
 } ek_trace_layer;
 
+typedef struct ek_trace_span {
+    int64_t start, end;
+} ek_trace_span;
+
 /** The layers of one rank. */
 typedef struct ek_trace_layers {
     int n;
@@ -187,6 +215,8 @@ typedef struct ek_trace_layers {
     int n_micro_batches;   /**< forward passes of a layer per step; 0 when not known */
     int n_steps;           /**< steps looked at */
     const char *source;    /**< "task_names", "launch_names", "scope_layer", "modules", "annotations"; NULL without */
+    int n_reruns;
+    ek_trace_span *rerun; /**< [n_reruns], by start, disjoint: when layers were run again */
 } ek_trace_layers;
 
 /** What MindFormers' ComputationAnalyzer would print for the same files (--sapp-compatible). */
@@ -321,6 +351,7 @@ typedef struct ek_trace_collective {
     int step;            /**< index in ek_trace_rank.step; -1 outside */
     int sum;             /**< index in ek_trace_communication.sum; -1: of a table */
     int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
+    int last_call;       /**< index of the same collective in that rank's list; -1 where `last` is */
     int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
     double moved_mb;     /**< 10^6 bytes that the rank sent, of communication.json; 0 when not known */
@@ -347,6 +378,9 @@ typedef struct ek_trace_collective_sum {
     int64_t count, total, exposed;
     int64_t bytes;         /**< of one; EK_TRACE_UNKNOWN */
     double bandwidth_gbps; /**< of the algorithm: bytes / mean time; NAN */
+    int n_group;           /**< ranks of the group; 0 when not known */
+    double bus_gbps;       /**< of the bus: what each rank's link carries, bytes x share / mean time; NAN where the
+                                operation or the group's size is not known */
 } ek_trace_collective_sum;
 
 /** Rows of communication.json, summed per (operator type, group). */
@@ -495,6 +529,27 @@ typedef struct ek_trace_mark {
     int64_t device_start, device_end; /**< EK_TRACE_UNKNOWN when the device did not see it */
 } ek_trace_mark;
 
+/* ---- what the device did, piece by piece ---- */
+
+/** An operator, collective or copy of the device. */
+typedef struct ek_trace_piece {
+    int64_t start, end;
+    int64_t launch; /**< on the host; EK_TRACE_UNKNOWN */
+    const char *name;
+    int collective; /**< index in ek_trace_communication.collective; -1 */
+    int step;       /**< index in ek_trace_rank.step; -1 outside */
+    uint16_t stream;
+    uint8_t activity; /**< ek_trace_activity, of those before EK_TRACE_DATA */
+} ek_trace_piece;
+
+/** With ek_trace_options.measure. */
+typedef struct ek_trace_work {
+    size_t n, n_waits, n_data;
+    ek_trace_piece *piece; /**< [n], by start */
+    ek_trace_span *wait;   /**< [n_waits], by start: the host waits for the device */
+    ek_trace_span *data;   /**< [n_data], by start, disjoint: the host waits for data */
+} ek_trace_work;
+
 /* ---- a rank ---- */
 
 /** One process of the run. Everything it points to belongs to its pool. */
@@ -526,6 +581,7 @@ typedef struct ek_trace_rank {
     ek_trace_exposure exposure;
     ek_trace_data data;
     ek_trace_memory memory;
+    ek_trace_work work;
     ek_trace_mark *mark; /**< [n_marks], by start */
     struct ek__pool *pool;
 } ek_trace_rank;
@@ -588,6 +644,13 @@ typedef struct ek_trace_pair {
 typedef struct ek_trace_transfer {
     int from_rank, from, to_rank, to; /**< indices */
 } ek_trace_transfer;
+
+/** What one rank waits for another in communication. */
+typedef struct ek_trace_wait {
+    int at, last; /**< indices in ek_trace_run.rank: who waits, and who came last */
+    int64_t n;    /**< collectives and transfers, over all steps that count */
+    double ns;    /**< of a mean step of the rank that waits */
+} ek_trace_wait;
 
 /** Largest minus smallest over the ranks, in shares of the mean of the summed parts. */
 typedef struct ek_trace_gap {
@@ -657,6 +720,37 @@ typedef struct ek_trace_finding {
     int at;          /**< index in ek_trace_run.rank, also of ranks that have no number; -1: of the run */
 } ek_trace_finding;
 
+/* ---- the critical path ---- */
+
+/** A stretch of the critical path, on one rank's clock. */
+typedef struct ek_trace_segment {
+    int at; /**< index in ek_trace_run.rank */
+    ek_trace_activity activity;
+    int64_t start, end;
+    const char *name; /**< of what the device ran; NULL while it ran nothing */
+} ek_trace_segment;
+
+/** What of one name and activity lies on the critical path. */
+typedef struct ek_trace_path_part {
+    const char *name; /**< NULL while the device ran nothing */
+    ek_trace_activity activity;
+    int64_t count; /**< over all steps */
+    double ns;     /**< of a mean step */
+} ek_trace_path_part;
+
+/** The chain of work and waiting, each begun by the end of the one before, that makes a step as long as it is; with
+ *  ek_trace_options.measure. */
+typedef struct ek_trace_path {
+    int n_steps;                            /**< that were followed; 0: none */
+    double length;                          /**< nanoseconds of a mean step: the sum of its segments */
+    double activity[EK_N_TRACE_ACTIVITIES]; /**< likewise */
+    double *of_rank;                        /**< [n_ranks], likewise */
+    int n_parts, n_segments;
+    ek_trace_path_part *part;  /**< [n_parts], longest first */
+    const char *step;          /**< whose segments follow: the one whose path is of median length */
+    ek_trace_segment *segment; /**< [n_segments], in order of time along the path */
+} ek_trace_path;
+
 typedef struct ek_trace_run {
     int n_ranks;
     ek_trace_rank *rank; /**< [n_ranks], by rank, then by path */
@@ -684,6 +778,9 @@ typedef struct ek_trace_run {
     int n_databases;            /**< of profilers */
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
     ek_trace_sapp sapp;
+    int n_waits;
+    ek_trace_wait *wait; /**< [n_waits]: pairs of ranks, most waiting first */
+    ek_trace_path path;
     ek_trace_finding *finding; /**< [n_findings], most to win first */
     ek_compute *compute;       /**< of ek_compute_make(); NULL: not made */
     const char *database;      /**< the first of the profilers' databases by path, which are not read; NULL */
@@ -746,6 +843,11 @@ int64_t ek_trace_step_length(const ek_trace_rank *rank, int index, bool *begin_t
 ek_trace_step_time ek_trace_rank_step(const ek_trace_rank *rank);
 /** The step of a synchronous job: the longest of its ranks' means. O(steps). */
 ek_trace_step_time ek_trace_run_step(const ek_trace_run *run);
+/** What a rank's mean step goes to: means over the steps counted that know it. They sum to ek_trace_rank_step() at
+ * least: what a step without a follower is counted longer there is idle.
+ *  @param ns  [EK_N_TRACE_ACTIVITIES], nanoseconds
+ *  @return how many steps; 0: not known, and `ns` untouched. O(steps). */
+int ek_trace_rank_anatomy(const ek_trace_rank *rank, double *ns);
 enum { EK_TRACE_STEP_WORDS = 200 };
 /** That definition in words, with its numbers: "mean of 3 steps of rank 0, ...". @return text. */
 const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_time *time, char *text, size_t room);

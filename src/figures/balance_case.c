@@ -141,6 +141,20 @@ static const ek__member shape[] = {
 const ek__fields ek__shape_fields = {FIELDS(shape, "shape", NULL)};
 #undef EK__T
 
+#define EK__T ek_stage_time
+static const ek__member path[] = {
+    {"forward", TIME(forward), "forward passes on the critical path"},
+    {"backward", TIME(backward), "backward passes, of the inputs alone where they are split"},
+    {"weight", TIME(weight), "gradients of the weights, where the backward pass is split"},
+    {"recompute", TIME(recompute), "of the backward passes what is done again"},
+    {"transfer", TIME(transfer), "between the end of a block and the begin of the next one on the path"},
+};
+static const ek__fields path_times = {FIELDS(
+    path, "critical_path[]",
+    "By stage: the blocks that make the step as long as it is, each begun by the end of the one before. They sum "
+    "to `step_time`. Of several paths of that length one.")};
+#undef EK__T
+
 #define EK__T ek_timeline
 static int fullest(const ek_timeline *timeline)
 {
@@ -160,6 +174,7 @@ CONDITION(has_edges, it->comm.edge_time != NULL);
 static const ek__member timeline[] = {
     {"step_time", TIME(step_time), "simulated end of the last block of one training step"},
     {"bubble", OBJECT(bubble, bubbles), "idle time over useful work, and its parts"},
+    {"critical_path", SHORT_LIST(shape.n_stages, path_time, path_times), "what makes the step as long as it is"},
     {"peak_memory_mb", GET(MB, peak), "largest simulated peak of any stage"},
     {"peak_stage", GET(COUNT, peak_stage), "which stage"},
     {"fits", GET(FLAG, fits), "`peak_memory_mb` is within `memory_limit_mb`; null: there is no limit"},

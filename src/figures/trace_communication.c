@@ -59,6 +59,11 @@ static const ek__member collective_sum[] = {
     {"bytes", BYTES(bytes), "of one; null when not known", CSV(5), PAGE(7, "mb", "Size of one")},
     {"bandwidth_gbps", GBPS(bandwidth_gbps), "of the algorithm: bytes by mean time", CSV(6),
      PAGE(8, "bandwidth", "Bandwidth", EK__MORE)},
+    {"ranks", COUNT(n_group), "of the group; 0: not known", CSV(8)},
+    {"bus_gbps", GBPS(bus_gbps),
+     "of the bus: what a rank's link carries, the algorithm's by 2 (n - 1) / n for an all-reduce, (n - 1) / n for a "
+     "gather, scatter or exchange, 1 for a broadcast; null for others",
+     CSV(9), PAGE(9, "bus", "Of the bus", EK__MORE)},
 };
 const ek__fields ek__trace_collective_sum = {FIELDS(collective_sum, "ranks[].collective_sums[]",
                                                     "Collectives of one kind, group and size, most exposed first.")};

@@ -21,12 +21,12 @@ extern const ek__fields ek__trace_collective, ek__trace_collective_sum, ek__trac
 extern const ek__fields ek__trace_peak, ek__trace_memory;
 extern const ek__fields ek__trace_stream, ek__trace_idle, ek__trace_dispatch, ek__trace_data, ek__trace_mark,
     ek__trace_source, ek__trace_counts;
-extern const ek__fields ek__trace_compute;
+extern const ek__fields ek__trace_compute, ek__trace_path;
 
 /* ---- tables of rows ---- */
 
 /* In the order of each section of the page. */
-#define EK__TRACE_ROWS_LIST(X) X(step) X(work) X(compute) X(communication) X(memory) X(host) X(run)
+#define EK__TRACE_ROWS_LIST(X) X(step) X(path) X(work) X(compute) X(communication) X(memory) X(host) X(run)
 #define EK__ROWS_OF(topic)                                                                                             \
     extern const ek__rows ek__##topic##_rows[];                                                                        \
     extern const int ek__n_##topic##_rows;

@@ -40,7 +40,14 @@ static const ek__member recompute[] = {
 static const ek__fields recomputes = {FIELDS(recompute, "ranks[].recompute_time", "PyTorch.")};
 #undef EK__T
 
+static double mean_of_activity(const ek_trace_rank *rank, int activity)
+{
+    double ns[EK_N_TRACE_ACTIVITIES];
+    return ek_trace_rank_anatomy(rank, ns) > 0 ? ns[activity] : NAN;
+}
+
 #define EK__T ek_trace_rank
+GETTER(mean_activity, real, mean_of_activity(it, of->number));
 static const ek__member rank[] = {
     {"rank", NUMBER(rank), "null where nothing tells, as the three that follow"},
     {"stage", NUMBER(stage), "its place in the group `pp`"},
@@ -58,6 +65,8 @@ static const ek__member rank[] = {
     {"steps", OWN_OF("list", ek__trace_step), "every step"},
     {"events_outside_steps", COUNT(n_outside_steps), "device events in no step"},
     {"mean", OBJECT(mean, ek__trace_breakdown), "parts of a step, over those that are no warm-up"},
+    {"anatomy_us", GET_BY_WORD(MEAN, mean_activity, ek_trace_activity_name, EK_N_TRACE_ACTIVITIES),
+     "[what the mean step goes to](trace.md#anatomy-of-a-step)"},
     {"step_us", GET(NS, rank_step), "the rank's [step](trace.md#the-length-of-a-step)", CSV(23)},
     {"device_breakdown", HERE(whole_devices), "device time of the whole file"},
     {"pipeline_intervals", HERE(ek__trace_pipeline), "what pipelines wait for"},
@@ -148,6 +157,29 @@ static const ek__fields ballots = {
     FIELDS(ballot, "slow_rank.operators[]",
            "Collectives whose durations were compared over their ranks: the first 10000, by group, name and "
            "occurrence.")};
+#undef EK__T
+
+#define EK__T ek_trace_wait
+WRITER(who_waits, rank_text(of->run, it->at, true, text, room < 64 ? room : 64));
+WRITER(who_is_last, rank_text(of->run, it->last, true, text, room < 64 ? room : 64));
+COMPOSER(name_wait, EK__VIEW_KEY_SIZE, "%d for %d", it->at, it->last);
+GETTER(waiting_rank, number, ((const ek_trace_run *)of->run)->rank[it->at].rank);
+GETTER(last_rank_of_wait, number, ((const ek_trace_run *)of->run)->rank[it->last].rank);
+static const ek__member wait[] = {
+    {NULL, COMPOSE(name_wait), NULL, PAGE(1, "pair", "Traces")},
+    {"trace", NUMBER(at), "index in `ranks` of the one that waits", CSV(1)},
+    {"rank", GET(NUMBER, waiting_rank), "its rank", CSV(2)},
+    {"last_trace", NUMBER(last), "index of the one that came last", CSV(3)},
+    {"last_rank", GET(NUMBER, last_rank_of_wait), "its rank", CSV(4)},
+    {NULL, COMPOSE(who_waits), NULL, PAGE(2, "waits", "Waits")},
+    {NULL, COMPOSE(who_is_last), NULL, PAGE(3, "for", "For")},
+    {"count", COUNT(n), "collectives and transfers, over all steps that count", CSV(5), PAGE(4, "count", "Times")},
+    {"wait_us", MEAN(ns), "of a mean step of the rank that waits", CSV(6), PAGE(5, "wait", "Of a step", EK__LESS)},
+};
+static const ek__fields waits = {
+    FIELDS(wait, "waits[]",
+           "What each rank [waits](trace.md#waiting-and-transfer) for another one in collectives and transfers, most "
+           "first.")};
 #undef EK__T
 
 static void name_part(const void *record, const ek__owner *of, char *text, size_t room)
@@ -265,6 +297,7 @@ GETTER(version, number, 1);
 GETTER(worst_percent, real, it->worst_rank_by_interval < 0 ? NAN : round(it->worst_over_mean * 1e8) / 1e6);
 /* ---- the run ---- */
 GETTER(run_step, number, ek_trace_run_step(it).ns);
+FINDER(critical, it->path.n_steps > 0 ? &it->path : NULL);
 FINDER(computing, it->compute && it->compute->n > 0 ? it->compute : NULL);
 static const ek__member run[] = {
     {"version", GET(COUNT, version),
@@ -275,8 +308,10 @@ static const ek__member run[] = {
     {"step_us", GET(NS, run_step), "the run's [step](trace.md#the-length-of-a-step)"},
     {"step_source", COMPOSE(step_source), "its definition with its numbers; null without steps", .not_empty = true},
     {"compute", FOUND(computing, ek__trace_compute), "operators by type and shape over all ranks"},
+    {"critical_path", FOUND(critical, ek__trace_path), "what makes a step as long as it is"},
     {"stage_balance", HERE(ek__trace_balance), "stages side by side"},
     {"slow_rank", HERE(slow_ranks), "which rank do the others wait for?"},
+    {"waits", LIST(n_waits, wait, waits), "who waits for whom?"},
     {"p2p_pairs", HERE(ek__trace_transfers), "transfers between ranks, both sides of which are there"},
     {"link_matrices", LIST(n_matrices, matrix, ek__trace_matrix), "links from rank to rank"},
     {"cluster_table", LIST(n_cluster_rows, cluster_row, ek__trace_cluster), "cluster_step_trace_time.csv"},
@@ -295,6 +330,7 @@ const ek__rows ek__run_rows[] = {
     {"ranks", .fields = &ek__trace_rank, .inner = true},
     {NULL, "ranks", "votes", "Which rank do the others wait for?", .fields = &votes, RUN_LIST(n_votes, vote),
      .sort = 1},
+    {"waits", "ranks", "waits", "Who waits for whom?", .fields = &waits, RUN_LIST(n_waits, wait), .sort = 4},
     {NULL, "ranks", "gaps", "How far ranks are apart", .fields = &gaps, RUN_LIST(n_gaps, gap)},
     {NULL, "ranks", "ballots", "Collectives whose durations were compared over their ranks", .fields = &ballots,
      RUN_LIST(n_ballots, ballot), .most = EK__VIEW_MAX_BALLOTS},

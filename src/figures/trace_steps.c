@@ -119,6 +119,7 @@ static const ek__fields step_trace_fields = {
            "MindSpore of 2020 to 2023: the columns of step_trace_raw and ascend_cluster_analyse. The step named `-` is "
            "the producer's average.")};
 
+GETTER(activity_of, number, it->activity[of->number]);
 static const ek__member step[] = {
     {NULL, COMPOSE(name_step), NULL, PAGE(1, "step", "Step")},
     {"step", TEXT(name), "as the producer names it; empty without step marks", CSV(1)},
@@ -159,6 +160,8 @@ static const ek__member step[] = {
     {"scope_gradients_busy_us", NS(scope_gradients_busy), "sum of the tasks whose name begins with `Gradients`"},
     {"raw", OBJECT(raw, ek__trace_breakdown), "the same parts from raw device events"},
     {"device_breakdown", OBJECT(own, ek__trace_device), "the parts in Kineto's words"},
+    {"anatomy_us", GET_BY_WORD(NS, activity_of, ek_trace_activity_name, EK_N_TRACE_ACTIVITIES),
+     "[what its time goes to](trace.md#anatomy-of-a-step)"},
     {"step_trace", HERE(step_trace_fields), "the columns of MindSpore's step trace"},
 };
 const ek__fields ek__trace_step = {FIELDS(step, "ranks[].steps[]", NULL)};

@@ -64,6 +64,35 @@ static void bubble_block(const ek_timeline *timeline, FILE *out)
     fprintf(out, "+%s%s\n", recompute.text[0] == '-' ? " " : "  ", recompute.text);
 }
 
+/* What lies on the critical path, in shares of the step, and how it is spread over the stages. */
+static void path_line(const ek_timeline *t, FILE *out)
+{
+    static const char *const word[] = {"forward", "backward", "weight gradient", "recomputation", "transfers"};
+    double sum[5] = {0}, most = 0;
+    int most_at = 0;
+    for (int s = 0; s < t->shape.n_stages; s++) {
+        const ek_stage_time *p = &t->path_time[s];
+        const double part[] = {p->forward, p->backward, p->weight, p->recompute, p->transfer};
+        double stage = 0;
+        for (int i = 0; i < 5; i++) {
+            sum[i] += part[i];
+            stage += part[i];
+        }
+        if (stage > most) {
+            most = stage;
+            most_at = s;
+        }
+    }
+    fputs("critical path:", out);
+    bool any = false;
+    for (int i = 0; i < 5; i++)
+        if (sum[i] > 0.0005 * t->step_time) {
+            fprintf(out, "%s %s %s %%", any ? "," : "", word[i], ek__fixed(100 * sum[i] / t->step_time, 1).text);
+            any = true;
+        }
+    fprintf(out, "; most on stage %d, %s %% of the step\n", most_at, ek__fixed(100 * most / t->step_time, 1).text);
+}
+
 static void status_line(const ek_report *report, FILE *out)
 {
     const ek_balance_result *search = report->search;
@@ -245,6 +274,8 @@ static void print_case(const ek_report *report, const ek_case *c, bool named, FI
         fprintf(out, ", %s transfers of %s", c->timeline->comm.blocking ? "blocking" : "non-blocking",
                 ek__short(c->timeline->comm.p2p_time).text);
     fputs(")\n", out);
+    if (c->timeline->step_time > 0)
+        path_line(c->timeline, out);
     if (c->timeline->schedule->splits_backward) {
         if (!report->layers->split_known)
             fputs("backward split: half input gradient, half weight gradient (assumed)\n", out);

@@ -161,17 +161,17 @@ static void style(FILE *out, ek__palette palette)
           "text{font-family:'Segoe UI','Helvetica Neue',Arial,'Noto Sans','DejaVu Sans',sans-serif}\n"
           ".h,.bad{font-weight:bold}\n"
           ".n{pointer-events:none}\n"
-          ".grid,.rule,.limit,.strokes{fill:none}\n"
+          ".grid,.rule,.limit,.strokes,.path{fill:none}\n"
           ".limit{stroke-dasharray:6 3}\n"
           ".page{fill:#fff}.t,.h,.dot{fill:#1a2430}.m{fill:#566272}.bad,.over{fill:#c3202b}\n"
           ".idle{fill:#eef1f5}.grid{stroke:#d3dae2}.rule{stroke:#aab4c0}.limit{stroke:#c3202b}\n"
-          ".static{fill:#7f8fa3}.activation{fill:#8fcfbd}\n",
+          ".static{fill:#7f8fa3}.activation{fill:#8fcfbd}.path{stroke:#c3202b;stroke-width:1.6}\n",
           out);
     shade_rules(out, palette, 0);
     fputs("@media (prefers-color-scheme:dark){\n"
           ".page{fill:#12171d}.t,.h,.dot{fill:#e6eaef}.m{fill:#9aa7b5}.bad{fill:#ff8078}.over{fill:#f0483e}\n"
           ".idle{fill:#1d242c}.grid{stroke:#343e49}.rule{stroke:#56626f}.limit{stroke:#ff8078}\n"
-          ".static{fill:#596a7f}.activation{fill:#2f8573}\n",
+          ".static{fill:#596a7f}.activation{fill:#2f8573}.path{stroke:#ff8078;stroke-width:1.6}\n",
           out);
     shade_rules(out, palette, 1);
     fputs("}\n</style>\n", out);
@@ -272,7 +272,7 @@ void ek__svg_ticks(FILE *out, const ek__frame *frame)
 
 double ek__svg_swatch(FILE *out, const char *swatch_style, double x, double y, const char *text)
 {
-    if (strcmp(swatch_style, "limit") == 0)
+    if (strcmp(swatch_style, "limit") == 0 || strcmp(swatch_style, "path") == 0)
         ek__svg_line(out, swatch_style, x, y - 4, x + 18, y - 4);
     else
         ek__svg_rect(out, swatch_style, x, y - 9, 18, 10);

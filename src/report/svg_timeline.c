@@ -178,6 +178,27 @@ static void draw_shares(FILE *out, const ek_timeline *timeline, const ek__frame 
     }
 }
 
+/* A line through the blocks of the critical path, below the middle of each row, so that numbers can be read. */
+static void draw_path(FILE *out, const ek_timeline *t, const ek__frame *frame)
+{
+    size_t per_stage = t->n_blocks / (size_t)t->shape.n_stages;
+    double above = -1;
+    fputs("<path class=\"path\" d=\"", out);
+    for (size_t i = 0; i < t->n_path; i++) {
+        const ek_interval *b = &t->block[t->path[i]];
+        size_t stage = t->path[i] / per_stage;
+        double y = frame->y + (double)stage * frame->pitch + frame->row * 0.86;
+        if (y != above)
+            fprintf(out, "%c%s %s", i ? 'L' : 'M', ek__coordinate(ek__frame_x(frame, b->start)).text,
+                    ek__coordinate(y).text);
+        above = y;
+        bool stays = i + 1 < t->n_path && t->path[i + 1] / per_stage == stage;
+        if (!stays)
+            fprintf(out, "H%s", ek__coordinate(ek__frame_x(frame, b->end)).text);
+    }
+    fputs("\"/>\n", out);
+}
+
 void ek__svg_timeline(FILE *out, const ek_timeline *timeline, const ek__frame *frame, ek__detail detail)
 {
     if (detail == EK__BLOCKS)
@@ -186,6 +207,8 @@ void ek__svg_timeline(FILE *out, const ek_timeline *timeline, const ek__frame *f
         draw_strokes(out, timeline, frame);
     else
         draw_shares(out, timeline, frame);
+    if (timeline->n_path > 1)
+        draw_path(out, timeline, frame);
 }
 
 static double shades_swatch(FILE *out, char letter, int first, int shades, double x, double y, const char *text)
@@ -224,6 +247,7 @@ double ek__svg_timeline_legend(FILE *out, ek__palette palette, ek__detail detail
     if (palette.n_kinds > 2)
         x = shades_swatch(out, 'w', first, shades, x, y, "weight gradient");
     x = ek__svg_swatch(out, "idle", x, y, "idle");
+    x = ek__svg_swatch(out, "path", x, y, "critical path");
     const char *note = detail == EK__SHARES ? "too many blocks to draw each: shares of forward and backward per column"
                        : numbered           ? "numbers: micro-batch"
                                             : NULL;

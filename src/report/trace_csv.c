@@ -77,6 +77,9 @@ static void print_rows(const table *t, ek__owner *of, const ek_trace_view *view)
 
 const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
     {"steps", "a row for every step of every rank"},
+    {"anatomy", "what every step's time goes to: forward, backward, waiting and so on"},
+    {"path_parts", "the critical path by what lies on it"},
+    {"path", "the critical path of one step, stretch by stretch"},
     {"ranks", "means over a rank's steps"},
     {"layers", "a row for every layer and direction"},
     {"operators", "a row for every operator"},
@@ -85,6 +88,7 @@ const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
     {"outliers", "executions far longer than others of their kind"},
     {"collectives", "communication by kind, group and size"},
     {"calls", "a row for every collective"},
+    {"waits", "which rank waits for which other one"},
     {"links", "bandwidth between two ranks"},
     {"idle", "idle time of streams by cause"},
     {"memory", "peaks by component, or by type of block"},

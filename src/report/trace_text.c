@@ -366,6 +366,106 @@ static void print_steps(const page *p)
         draw_bars(&(drawn){p, NULL}, n);
 }
 
+/* ---- anatomy ---- */
+
+static const char *const activity_words[EK_N_TRACE_ACTIVITIES] = {
+    "forward",          "recomputation",        "backward",      "optimizer",      "after the optimizer",
+    "other computing",  "other collectives",    "gradients",     "between stages", "copies",
+    "waiting for data", "waiting for the host", "idle otherwise"};
+
+static const double LEAST_SHOWN = 0.0005; /* of the step: less prints as 0.0 % */
+
+static double sum_of_activities(const double *part)
+{
+    double sum = 0;
+    for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++)
+        sum += part[a];
+    return sum;
+}
+
+/* Rows are what the time goes to, columns ranks: first those of the table of ranks. */
+static void print_anatomy_of(const page *p, const ek_trace_rank *const *rank,
+                             const double (*part)[EK_N_TRACE_ACTIVITIES], int n)
+{
+    char label[32];
+    heading(p, "Anatomy of a step");
+    fprintf(p->out, ", means in ms; each instant counts once\n%-20s", "");
+    for (int i = 0; i < n; i++) {
+        ek__rank_label(p->run, rank[i], label, sizeof label);
+        fprintf(p->out, "  %17s", label);
+    }
+    fputc('\n', p->out);
+    for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++) {
+        bool any = false;
+        for (int i = 0; i < n; i++)
+            any |= part[i][a] >= LEAST_SHOWN * sum_of_activities(part[i]);
+        if (!any)
+            continue;
+        fprintf(p->out, "%-20s", activity_words[a]);
+        for (int i = 0; i < n; i++)
+            fprintf(p->out, "  %10s %5s%%", ek__fixed(part[i][a] / 1e6, 2).text,
+                    ek__fixed(100 * part[i][a] / sum_of_activities(part[i]), 1).text);
+        fputc('\n', p->out);
+    }
+    fputs("communication is what nothing is computed beside; gradients: their reduction.\n", p->out);
+}
+
+static void print_anatomy(const page *p)
+{
+    enum { MOST = 4 };
+    double part[MOST][EK_N_TRACE_ACTIVITIES];
+    const ek_trace_rank *rank[MOST];
+    int n = 0;
+    for (int i = 0; i < p->n && n < MOST; i++) {
+        const ek_trace_rank *of = p->n > MOST ? p->detail : p->rank[i];
+        if (n > 0 && of == rank[n - 1])
+            break;
+        if (ek_trace_rank_anatomy(of, part[n]) > 0)
+            rank[n++] = of;
+    }
+    if (n > 0)
+        print_anatomy_of(p, rank, (const double(*)[EK_N_TRACE_ACTIVITIES])part, n);
+}
+
+/* ---- the critical path ---- */
+
+static void print_path(const page *p)
+{
+    enum { MOST = 8 };
+    const ek_trace_run *run = p->run;
+    const ek_trace_path *path = &run->path;
+    char label[32];
+    if (path->n_steps == 0 || p->n < run->n_ranks)
+        return;
+    heading(p, "Critical path");
+    fprintf(p->out, ": what makes a step %s ms long; mean of %d step%s\n", ms((int64_t)path->length).text,
+            path->n_steps, path->n_steps == 1 ? "" : "s");
+    fputs("only what lies on it shortens the step, each by at most its time\n", p->out);
+    for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++)
+        if (path->activity[a] >= LEAST_SHOWN * path->length)
+            fprintf(p->out, "  %-56s  %10s  %10s %5s%%\n", activity_words[a], "", ms((int64_t)path->activity[a]).text,
+                    ek__fixed(100 * path->activity[a] / path->length, 1).text);
+    for (int r = 0; r < run->n_ranks && run->n_ranks > 1 && run->n_ranks <= ALL_RANKS; r++) {
+        if (path->of_rank[r] <= 0)
+            continue;
+        ek__rank_label(run, &run->rank[r], label, sizeof label);
+        fprintf(p->out, "  on %-53s  %10s  %10s %5s%%\n", label, "", ms((int64_t)path->of_rank[r]).text,
+                ek__fixed(100 * path->of_rank[r] / path->length, 1).text);
+    }
+    fprintf(p->out, "longest on it%45s  %10s  %10s\n", "", "a step", "ms");
+    for (int i = 0, n = 0; i < path->n_parts && n < MOST; i++) {
+        const ek_trace_path_part *part = &path->part[i];
+        if (!part->name)
+            continue;
+        n++;
+        fputs("  ", p->out);
+        print_cut(part->name, 56, p->out);
+        fprintf(p->out, "  %10s  %10s %5s%%  %s\n", ek__fixed((double)part->count / path->n_steps, 1).text,
+                ms((int64_t)part->ns).text, ek__fixed(100 * part->ns / path->length, 1).text,
+                activity_words[part->activity]);
+    }
+}
+
 /* ---- stages and layers ---- */
 
 static void print_stages(const page *p)
@@ -583,13 +683,34 @@ static void print_computing(const page *p)
     }
 }
 
+static void print_waits(const page *p)
+{
+    enum { MOST = 5 };
+    const ek_trace_run *run = p->run;
+    char waits[32], last[32];
+    if (run->n_waits == 0 || p->n < run->n_ranks)
+        return;
+    heading(p, "Who waits for whom");
+    fputs(", in collectives and transfers, ms of a step\n", p->out);
+    for (int i = 0; i < run->n_waits && i < MOST; i++) {
+        const ek_trace_wait *w = &run->wait[i];
+        ek__rank_label(run, &run->rank[w->at], waits, sizeof waits);
+        ek__rank_label(run, &run->rank[w->last], last, sizeof last);
+        fprintf(p->out, "  %-9s waits for %-9s  %10s  %" PRId64 " time%s\n", waits, last, ms((int64_t)w->ns).text, w->n,
+                w->n == 1 ? "" : "s");
+    }
+    if (run->n_waits > MOST)
+        fprintf(p->out, "  and %d other pair%s; --csv DIR has all\n", run->n_waits - MOST,
+                run->n_waits == MOST + 1 ? "" : "s");
+}
+
 static void print_communication(const page *p)
 {
     const ek_trace_communication *c = &p->detail->communication;
     if (c->n_sums > 0) {
         heading(p, "Communication");
-        fprintf(p->out, ", most exposed first\n  %-*s  %8s  %10s  %10s  %10s\n", NAME_WIDTH, "", "count", "total ms",
-                "exposed ms", "GB/s");
+        fprintf(p->out, ", most exposed first\n  %-*s  %8s  %10s  %10s  %10s  %10s\n", NAME_WIDTH, "", "count",
+                "total ms", "exposed ms", "GB/s", "bus GB/s");
     }
     for (int i = 0; i < c->n_sums && i < p->top; i++) {
         const ek_trace_collective_sum *sum = &c->sum[i];
@@ -597,7 +718,8 @@ static void print_communication(const page *p)
         print_cut(sum->key, NAME_WIDTH, p->out);
         fprintf(p->out, "  %8" PRId64 "  %10s", sum->count, ms(sum->total).text);
         fprintf(p->out, "  %10s", ms(sum->exposed).text);
-        fprintf(p->out, "  %10s\n", ek__fixed(sum->bandwidth_gbps > 0 ? sum->bandwidth_gbps : NAN, 2).text);
+        fprintf(p->out, "  %10s", ek__fixed(sum->bandwidth_gbps > 0 ? sum->bandwidth_gbps : NAN, 2).text);
+        fprintf(p->out, "  %10s\n", ek__fixed(sum->bus_gbps > 0 ? sum->bus_gbps : NAN, 2).text);
     }
     if (c->n_transports > 0)
         heading(p, "Links\n");
@@ -746,6 +868,8 @@ static ek_status print_page(const page *p, ek_error *err)
         return status;
     if (p->n == 1 && p->detail->n_steps > 1)
         print_steps(p);
+    print_anatomy(p);
+    print_path(p);
     print_stages(p);
     print_layers(p);
     ek__rank_label(p->run, p->detail, label, sizeof label);
@@ -753,6 +877,7 @@ static ek_status print_page(const page *p, ek_error *err)
         fprintf(p->out, "\nDetails of %s, the busiest; --rank N shows another.\n", label);
     print_operators(p);
     print_computing(p);
+    print_waits(p);
     print_communication(p);
     print_data(p);
     print_memory(p);

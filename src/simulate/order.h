@@ -154,6 +154,9 @@ static inline double ek__edge_time(const ek_comm *comm, ek_placement placement, 
     return comm->edge_time[wraps || from < to ? from : to];
 }
 
+/** Fill a timeline's critical path: path, path_time. @return EK_OK, EK_ERR_MEMORY. O(blocks). */
+ek_status ek__timeline_follow(ek_timeline *timeline, ek_error *err);
+
 /** ek_simulate() without its checks: of more layers than a model may have, too. */
 ek_status ek__simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                        ek_timeline *out, ek_error *err);

@@ -19,6 +19,8 @@ void ek_timeline_clear(ek_timeline *timeline)
     free(timeline->static_mb);
     free(timeline->peak_mb);
     free(timeline->busy);
+    free(timeline->path);
+    free(timeline->path_time);
     *timeline = (ek_timeline){0};
 }
 
@@ -228,7 +230,11 @@ ek_status ek__simulate(const ek_order *order, const ek_plan *plan, const ek_laye
         for (int s = 0; s < order->shape.n_stages; s++)
             account_stage(order, layers, cost, s, &t);
         t.bubble = split_bubble(order, cost, t.step_time);
-        *out = t;
+        status = ek__timeline_follow(&t, err);
+        if (status)
+            ek_timeline_clear(&t);
+        else
+            *out = t;
     }
     free(duration);
     free(cost);

@@ -30,6 +30,8 @@ double ek__step_mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trac
 
 /** When the step around a time begins, on the host where that is earlier; INT64_MIN without one. */
 int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time);
+/** Index of the step around a time, likewise; -1. O(steps). */
+int ek__step_index_at(const ek_trace_rank *rank, int64_t time);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 /** Name of the step around a time; NULL. */

@@ -45,6 +45,7 @@ typedef enum ek__event_kind {
     EK__EVENT_MESSAGE, /**< Kineto, with options->measure: what a collective sends. detail: ek_trace_collective.message;
                             link: external id of the host's call; core 1: correlation of the kernel */
     EK__EVENT_HOST_OP, /**< MindSpore host: operator launches with full names */
+    EK__EVENT_OPTIMIZER, /**< host: "Optimizer.step#AdamW.step" of PyTorch */
     EK__EVENT_FLOW,    /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
                             duration: its id (any 64 bits) */
     EK__N_EVENT_KINDS,

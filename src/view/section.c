@@ -189,6 +189,12 @@ void ek__matrix_label(ek__section *x, const char *text)
     ek__stream_text(x->s, NULL, text);
 }
 
+void ek__matrix_column(ek__section *x, const char *text)
+{
+    open_inner(x, columns);
+    ek__stream_text(x->s, NULL, text);
+}
+
 void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text)
 {
     open_inner(x, cells);

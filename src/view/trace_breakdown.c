@@ -39,6 +39,49 @@ static void write_ranks(const ek_view_run *run, ek__section *x)
     ek__bars_end(x, NAN);
 }
 
+/* ---- anatomy ---- */
+
+static const struct {
+    const char *name;
+    ek_view_type type;
+} activities[EK_N_TRACE_ACTIVITIES] = {{"forward", EK_VIEW_FORWARD},
+                                       {"recomputation", EK_VIEW_RECOMPUTE},
+                                       {"backward", EK_VIEW_BACKWARD},
+                                       {"optimizer", EK_VIEW_OPTIMIZER},
+                                       {"behind the optimizer", EK_VIEW_MARK},
+                                       {"other computing", EK_VIEW_COMPUTING},
+                                       {"other collectives", EK_VIEW_OVERLAP_NOT_OVERLAPPED},
+                                       {"reduction of gradients", EK_VIEW_GRADIENTS},
+                                       {"between stages", EK_VIEW_WAIT},
+                                       {"copies", EK_VIEW_COPY},
+                                       {"waiting for data", EK_VIEW_DATA_LOADING},
+                                       {"waiting for the host", EK_VIEW_HOST_RUNTIME},
+                                       {"idle otherwise", EK_VIEW_IDLE}};
+
+/* Mean steps of the ranks by what they go to, and the critical path by the same. */
+static void write_anatomy(const ek_view_run *run, ek__section *x)
+{
+    const ek_trace_run *trace = run->trace;
+    double value[EK_N_TRACE_ACTIVITIES];
+    int n = 0;
+    for (int i = 0; i < trace->n_ranks && n < EK__VIEW_MAX_BARS; i++) {
+        char label[64];
+        if (ek_trace_rank_anatomy(&trace->rank[i], value) == 0)
+            continue;
+        if (n++ == 0) {
+            ek__bars_begin(x, "anatomy-bars", "Anatomy of a mean step, and its critical path", EK__UNIT_NS);
+            for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++)
+                ek__bars_series(x, activities[a].name, (int)activities[a].type);
+        }
+        ek__view_rank_title(trace, &trace->rank[i], label, sizeof label);
+        ek__bars_bar(x, label, ek__view_trace_group(run, &trace->rank[i]), value, EK_N_TRACE_ACTIVITIES);
+    }
+    if (n > 0 && trace->path.n_steps > 0)
+        ek__bars_bar(x, "critical path", -1, trace->path.activity, EK_N_TRACE_ACTIVITIES);
+    if (n > 0)
+        ek__bars_end(x, NAN);
+}
+
 /* Series that bars of stages and of steps have. */
 static void begin_parts(ek__section *x, const char *id, const char *title, bool copies)
 {
@@ -151,6 +194,7 @@ void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s)
     write_notes(run->trace, &x);
     if (run->trace->n_ranks > 0)
         write_ranks(run, &x);
+    write_anatomy(run, &x);
     write_stages(run, &x);
     write_steps(run, &x);
     ek__view_tables(run, "breakdown", NULL, &x);

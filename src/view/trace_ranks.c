@@ -1,10 +1,90 @@
 /* What only ranks together can say: who came last to collectives, how far ranks are apart, collectives whose durations
  * were compared; and, in a tab of their own, the files that everything was read from. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "view/trace_sections.h"
+
+/* ---- matrices ---- */
+
+enum { MOST_RANKS = 1024, MOST_STEPS = 64 };
+
+static void write_labels(const ek_trace_run *run, ek__section *x)
+{
+    char text[96];
+    for (int i = 0; i < run->n_ranks; i++) {
+        ek__rank_label(run, &run->rank[i], text, sizeof text);
+        ek__matrix_label(x, text);
+    }
+}
+
+static void write_waits(const ek_trace_run *run, ek__section *x)
+{
+    char text[96];
+    ek__matrix_begin(x, "waits", "Who waits for whom, of a step: the row for the column", EK__UNIT_NS);
+    write_labels(run, x);
+    for (int i = 0; i < run->n_waits; i++) {
+        const ek_trace_wait *w = &run->wait[i];
+        snprintf(text, sizeof text, "%" PRId64 " time%s", w->n, w->n == 1 ? "" : "s");
+        ek__matrix_cell(x, w->at, w->last, w->ns, text);
+    }
+    ek__matrix_end(x);
+}
+
+static int64_t computing_of(const ek_trace_step *step)
+{
+    return step->own.computing;
+}
+
+static int64_t exposed_of(const ek_trace_step *step)
+{
+    return step->own.communication_not_overlapped;
+}
+
+/* Steps of the first rank that are no warm-up, which would take all of the colours. @return how many */
+static int pick_steps(const ek_trace_rank *rank, const ek_trace_step **out)
+{
+    int n = 0;
+    for (int i = 0; i < rank->n_steps && n < MOST_STEPS; i++)
+        if (!rank->step[i].warm_up)
+            out[n++] = &rank->step[i];
+    return n;
+}
+
+static void write_steps(const ek_trace_run *run, const char *id, const char *title,
+                        int64_t (*time)(const ek_trace_step *), ek__section *x)
+{
+    const ek_trace_step *of[MOST_STEPS];
+    int n = pick_steps(&run->rank[0], of);
+    char text[96];
+    if (n < 2)
+        return;
+    ek__matrix_begin(x, id, title, EK__UNIT_NS);
+    write_labels(run, x);
+    for (int i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "step %.60s", of[i]->name);
+        ek__matrix_column(x, text);
+    }
+    for (int r = 0; r < run->n_ranks; r++)
+        for (int i = 0; i < n; i++) {
+            const ek_trace_step *step = ek__view_find_step(&run->rank[r], of[i]->name);
+            if (step && time(step) != EK_TRACE_UNKNOWN)
+                ek__matrix_cell(x, r, i, (double)time(step), "");
+        }
+    ek__matrix_end(x);
+}
+
+static void write_matrices(const ek_trace_run *run, ek__section *x)
+{
+    if (run->n_ranks > MOST_RANKS)
+        return;
+    if (run->n_waits > 0)
+        write_waits(run, x);
+    write_steps(run, "rank-computing", "Computing, by rank and step", computing_of, x);
+    write_steps(run, "rank-exposed", "Exposed communication, by rank and step", exposed_of, x);
+}
 
 void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s)
 {
@@ -21,6 +101,7 @@ void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s)
                          "The rank that comes last to a collective has the shortest one: the others waited for it.");
     ek__view_note_rest(&x, trace->n_ballots - EK__VIEW_MAX_BALLOTS, "collectives",
                        "evenkeel trace --format json has them");
+    write_matrices(trace, &x);
     ek__view_tables(run, "ranks", NULL, &x);
     ek__section_end(&x);
 }

@@ -130,6 +130,8 @@ void ek__table_end(ek__section *x, int sort, bool descending);
 /** A matrix: its labels first, then its cells. */
 void ek__matrix_begin(ek__section *x, const char *id, const char *title, ek__view_unit unit);
 void ek__matrix_label(ek__section *x, const char *text);
+/** Columns of another kind than the rows: their labels, after those of the rows. */
+void ek__matrix_column(ek__section *x, const char *text);
 void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text);
 void ek__matrix_end(ek__section *x);
 

@@ -862,7 +862,8 @@ static void a_failed_allocation_of_a_measured_pipeline_is_told(void **state)
                                     .backward = pass(4)};
     for (int r = 0; r < 2; r++) {
         m.rank[r].stage = r;
-        m.rank[r].layers = (ek_trace_layers){r ? 3 : 5, layer + 5 * r, 8, 1, "made up"};
+        m.rank[r].layers = (ek_trace_layers){
+            .n = r ? 3 : 5, .layer = layer + 5 * r, .n_micro_batches = 8, .n_steps = 1, .source = "made up"};
     }
     ek_diagnosis d = diagnose(&m);
     assert_non_null(find(&d, "load-balance"));

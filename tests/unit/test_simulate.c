@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../bench/cases.h"
 #include "assert_close.h"
@@ -375,6 +376,134 @@ static void timeline_and_peaks_follow_from_the_blocks(void **state)
     }
 }
 
+/* --- the critical path --- */
+
+/* All paths back from a block, one by one. */
+typedef struct all_paths {
+    const ek_timeline *t;
+    double longest;
+    int n; /* of that length */
+    size_t stack[128], best[128];
+    int n_best;
+} all_paths;
+
+static bool is_cross(const ek_timeline *t, size_t block, bool sends)
+{
+    int p = t->shape.n_stages, v = t->shape.n_chunks, stage = (int)(block / (t->n_blocks / (size_t)p));
+    const ek_interval *b = &t->block[block];
+    bool first = b->chunk == 0 && stage == 0, last = b->chunk == v - 1 && stage == p - 1;
+    return p > 1 && ((b->kind == EK_FORWARD) == sends ? !last : !first);
+}
+
+/* The block whose result another takes: by the words of docs/models.md. */
+static ptrdiff_t needed_by(const ek_timeline *t, size_t block)
+{
+    int p = t->shape.n_stages, v = t->shape.n_chunks;
+    size_t per_stage = t->n_blocks / (size_t)p;
+    const ek_interval *b = &t->block[block];
+    int position = b->chunk * p + (int)(block / per_stage), last = p * v - 1;
+    int kind = b->kind, from = b->kind == EK_FORWARD ? position - 1 : position + 1;
+    if (b->kind == EK_BACKWARD && position == last) {
+        kind = EK_FORWARD;
+        from = position;
+    }
+    for (size_t k = 0; from >= 0 && k < per_stage; k++) {
+        size_t at = (size_t)(from % p) * per_stage + k;
+        if (t->block[at].kind == kind && t->block[at].chunk == from / p && t->block[at].micro_batch == b->micro_batch)
+            return (ptrdiff_t)at;
+    }
+    return EK_NO_BLOCK;
+}
+
+/* From the end of the block before on the stage, and of the one needed. */
+static double transfer_of(const ek_timeline *t, size_t block, bool of_stage)
+{
+    double c = t->comm.p2p_time;
+    bool turns = t->block[block].kind == EK_BACKWARD && !is_cross(t, block, false);
+    double receives = is_cross(t, block, false) && !turns ? c : 0;
+    if (!of_stage)
+        return receives;
+    return t->comm.blocking ? receives + (is_cross(t, block - 1, true) ? c : 0) : 0;
+}
+
+static void walk_back(all_paths *a, size_t block, double length, int depth)
+{
+    const ek_timeline *t = a->t;
+    ptrdiff_t needed = needed_by(t, block);
+    bool first = block % (t->n_blocks / (size_t)t->shape.n_stages) == 0;
+    assert_true(depth < 128);
+    a->stack[depth++] = block;
+    length += t->block[block].end - t->block[block].start;
+    if (!first)
+        walk_back(a, block - 1, length + transfer_of(t, block, true), depth);
+    if (needed != EK_NO_BLOCK && !(!first && needed == (ptrdiff_t)block - 1))
+        walk_back(a, (size_t)needed, length + transfer_of(t, block, false), depth);
+    if (!first || needed != EK_NO_BLOCK)
+        return;
+    double slack = 1e-9 * (1 + t->step_time);
+    if (length > a->longest + slack) {
+        a->longest = length;
+        a->n = 0;
+        memcpy(a->best, a->stack, sizeof a->best);
+        a->n_best = depth;
+    }
+    a->n += length > a->longest - slack;
+}
+
+static void check_path(const ek_timeline *t, const all_paths *a)
+{
+    double sum = 0;
+    for (int s = 0; s < t->shape.n_stages; s++) {
+        const ek_stage_time *p = &t->path_time[s];
+        sum += p->forward + p->backward + p->weight + p->recompute + p->transfer;
+        assert_true(p->transfer >= -1e-9 && p->idle == 0);
+    }
+    assert_close_to(sum, t->step_time, 1e-9 * t->step_time);
+    assert_close_to(a->longest, t->step_time, 1e-9 * t->step_time);
+    for (size_t i = 1; i < t->n_path; i++)
+        assert_true(t->path[i - 1] + 1 == t->path[i] || (ptrdiff_t)t->path[i - 1] == needed_by(t, t->path[i]));
+    if (a->n > 1)
+        return;
+    assert_int_equal(t->n_path, a->n_best);
+    for (size_t i = 0; i < t->n_path; i++)
+        assert_int_equal(t->path[i], a->best[t->n_path - 1 - i]);
+}
+
+static void the_critical_path_is_the_longest_of_all_paths(void **state)
+{
+    (void)state;
+    ek__random r = ek__random_seed(20261127);
+    case_model model;
+    case_model_init(&model, CASE_LLAMA_175B, 90, 90, 180);
+    int n = 0, n_single = 0;
+    while (n < 1000) {
+        ek_error err;
+        ek_plan plan;
+        ek_timeline t;
+        ek_order *order;
+        ek_shape shape = {.n_stages = 1 + ek__random_below(&r, 3),
+                          .n_chunks = 1 + ek__random_below(&r, 2),
+                          .n_micro_batches = 1 + ek__random_below(&r, 3)};
+        if (ek_order_new(ek_schedule_default(shape.n_chunks, ek__random_below(&r, 2)), &shape, &order, &err))
+            continue;
+        assert_int_equal(ek_plan_init(&plan, shape.n_stages, shape.n_chunks, &err), EK_OK);
+        random_plan(&r, &model.layers, &plan);
+        ek_comm comm = {.p2p_time = ek__random_below(&r, 2) * 211.0, .blocking = ek__random_below(&r, 2)};
+        assert_int_equal(ek_simulate(order, &plan, &model.layers, &comm, &t, &err), EK_OK);
+        all_paths a = {.t = &t, .longest = -1};
+        for (int s = 0; s < shape.n_stages; s++)
+            walk_back(&a, t.first[s + 1] - 1, 0, 0);
+        check_path(&t, &a);
+        n_single += a.n == 1;
+        ek_timeline_clear(&t);
+        ek_plan_clear(&plan);
+        ek_order_free(order);
+        n++;
+    }
+    print_message("# %d pipelines, %d of them with one longest path\n", n, n_single);
+    assert_true(n_single > 200);
+}
+
 /* --- orders --- */
 
 static void an_order_that_deadlocks_is_refused(void **state)
@@ -507,6 +636,7 @@ int main(void)
         cmocka_unit_test(equal_stages_match_the_closed_form),
         cmocka_unit_test(the_simulator_equals_the_slow_one),
         cmocka_unit_test(timeline_and_peaks_follow_from_the_blocks),
+        cmocka_unit_test(the_critical_path_is_the_longest_of_all_paths),
         cmocka_unit_test(an_order_that_deadlocks_is_refused),
         cmocka_unit_test(shapes_outside_the_limits_are_refused),
         cmocka_unit_test(recorded_makespans_are_reproduced),

@@ -135,6 +135,17 @@ static ek_compute *new_compute(ek__pool *pool)
     return c;
 }
 
+static void fill_path(ek_trace_run *run, ek__pool *pool)
+{
+    static double of_rank[ENTRIES] = {1, 2};
+    static ek_trace_segment segment = {.activity = EK_TRACE_FORWARD, .start = 1, .end = 3, .name = "op"};
+    fill(&ek__trace_path, &run->path, 0, pool);
+    run->path.of_rank = of_rank;
+    run->path.length = 3;
+    run->path.n_segments = 1;
+    run->path.segment = &segment;
+}
+
 static ek_trace_run *new_run(void)
 {
     ek__pool *pool = ek__pool_new();
@@ -148,6 +159,7 @@ static ek_trace_run *new_run(void)
     run->n_ranks = ENTRIES;
     fill_rest(run, pool);
     run->compute = new_compute(pool);
+    fill_path(run, pool);
     return run;
 }
 

@@ -1,4 +1,4 @@
-// A heat map from row to column: cells on a canvas, so that a thousand ranks are a thousand ranks, with labels, a
+// A heat map from row to column, or of rows by columns of another kind, such as ranks by steps: cells on a canvas, so that a thousand ranks are a thousand ranks, with labels, a
 // legend of the colours and the values on hover and by the arrow keys. The same cells are a table below it, for
 // reading aloud and for sorting. Cells that do not exist are left out of the picture.
 
@@ -51,14 +51,14 @@ function asTable(matrix) {
         title: `${matrix.title}, as a table`,
         sort: { column: 2, descending: true },
         columns: [
-            { name: "from", title: "From", unit: "text", search: false },
-            { name: "to", title: "To", unit: "text", search: false },
+            { name: "from", title: matrix.columns ? "Row" : "From", unit: "text", search: false },
+            { name: "to", title: matrix.columns ? "Column" : "To", unit: "text", search: false },
             { name: "value", title: "Value", unit: matrix.unit, search: false },
             { name: "what", title: "What", unit: "text", search: false },
         ],
         rows: matrix.cells.map(([row, column, value, text]) => [
             matrix.labels[row],
-            matrix.labels[column],
+            (matrix.columns ?? matrix.labels)[column],
             value,
             text,
         ]),
@@ -72,13 +72,18 @@ function asTable(matrix) {
 export function showMatrix(root, matrix, context) {
     const { format } = context;
     const n = matrix.labels.length;
-    const values = matrix.cells.map((cell) => cell[2]);
-    const places = new Map(matrix.cells.map((cell) => [cell[0] * n + cell[1], cell]));
+    const labels = matrix.columns ?? matrix.labels;
+    const m = labels.length;
+    // What stays where it is, as a copy on one device, would hide the differences between the links.
+    const moved = matrix.columns ? matrix.cells : matrix.cells.filter((cell) => cell[0] !== cell[1]);
+    const values = (moved.length > 0 ? moved : matrix.cells).map((cell) => cell[2]);
+    const places = new Map(matrix.cells.map((cell) => [cell[0] * m + cell[1], cell]));
     const label_width =
         Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map((label) => textWidth(label))))) + 10;
-    const above = shortLabels(matrix.labels);
+    const above = shortLabels(labels);
     const above_width = Math.min(WIDEST_LABEL, Math.ceil(above.reduce((most, label) => Math.max(most, textWidth(label)), 0))) + 8;
-    let scale = colorScale(values, false);
+    const from_least = Boolean(matrix.columns);
+    let scale = colorScale(values, false, from_least);
     let size = 0;
     let at = [0, 0];
     let width = 0;
@@ -93,7 +98,7 @@ export function showMatrix(root, matrix, context) {
             ],
             "linear",
             (value) => {
-                scale = colorScale(values, value === "logarithmic");
+                scale = colorScale(values, value === "logarithmic", from_least);
                 draw();
             },
         ),
@@ -102,7 +107,7 @@ export function showMatrix(root, matrix, context) {
         tabindex: 0,
         role: "application",
         "aria-roledescription": "heat map",
-        "aria-label": `${matrix.title}: ${n} by ${n}, arrow keys move from cell to cell`,
+        "aria-label": `${matrix.title}: ${n} by ${m}, arrow keys move from cell to cell`,
     });
     const said = element(
         "p",
@@ -119,8 +124,10 @@ export function showMatrix(root, matrix, context) {
     root.append(part);
 
     const textOf = (row, column) => {
-        const cell = places.get(row * n + column);
-        const way = `From ${matrix.labels[row]} to ${matrix.labels[column]}`;
+        const cell = places.get(row * m + column);
+        const way = matrix.columns
+            ? `${matrix.labels[row]}, ${labels[column]}`
+            : `From ${matrix.labels[row]} to ${labels[column]}`;
         if (!cell) return `${way}: nothing`;
         return `${way}: ${format.value(cell[2], matrix.unit)}${cell[3] ? `\n${cell[3]}` : ""}`;
     };
@@ -140,12 +147,12 @@ export function showMatrix(root, matrix, context) {
                 { class: "matrix-ticks", style: { width: `${LEGEND_WIDTH}px` } },
                 ticks.map((tick) => element("span", {}, `${text(tick)}${suffix ? ` ${suffix}` : ""}`)),
             ),
-            element("p", { class: "quiet" }, "Row: from. Column: to."),
+            matrix.columns ? null : element("p", { class: "quiet" }, "Row: from. Column: to."),
         );
     };
     const drawCells = (pen, colors) => {
         pen.fillStyle = colorOf(part, "ramp-nothing");
-        pen.fillRect(label_width, LABEL_HEIGHT + 6, n * size, n * size);
+        pen.fillRect(label_width, LABEL_HEIGHT + 6, m * size, n * size);
         const gap = size >= 6 ? 1 : 0;
         pen.textAlign = "center";
         for (const [row, column, value] of matrix.cells) {
@@ -178,16 +185,16 @@ export function showMatrix(root, matrix, context) {
         pen.textAlign = "left";
         // As many as stand beside each other; where even one is wider than a few cells, shortened.
         const across = Math.max(1, Math.ceil(Math.min(above_width, 70) / size));
-        for (let column = 0; column < n; column += across)
+        for (let column = 0; column < m; column += across)
             pen.fillText(shortenTo(above[column], across * size - 8), label_width + column * size, LABEL_HEIGHT);
     };
     const draw = () => {
         if (width === 0) return;
         const beside = width > 700 ? LEGEND_WIDTH + 40 : 20;
         const tallest = Math.max(200, window.innerHeight - 260);
-        const fits = Math.min((width - label_width - beside) / Math.max(n, 1), tallest / Math.max(n, 1), LARGEST_CELL);
+        const fits = Math.min((width - label_width - beside) / Math.max(m, 1), tallest / Math.max(n, 1), LARGEST_CELL);
         size = fits >= 4 ? Math.floor(fits) : Math.max(1, Math.ceil(fits));
-        const [wide, tall] = [label_width + n * size + 40, LABEL_HEIGHT + 8 + n * size];
+        const [wide, tall] = [label_width + m * size + 40, LABEL_HEIGHT + 8 + n * size];
         const dense = window.devicePixelRatio || 1;
         canvas.width = Math.round(wide * dense);
         canvas.height = Math.round(tall * dense);
@@ -211,7 +218,7 @@ export function showMatrix(root, matrix, context) {
         const box = canvas.getBoundingClientRect();
         const column = Math.floor((event.clientX - box.left - label_width) / size);
         const row = Math.floor((event.clientY - box.top - LABEL_HEIGHT - 6) / size);
-        return row >= 0 && row < n && column >= 0 && column < n ? [row, column] : null;
+        return row >= 0 && row < n && column >= 0 && column < m ? [row, column] : null;
     };
     canvas.addEventListener("pointermove", (event) => {
         const place = placeUnder(event);
@@ -230,14 +237,14 @@ export function showMatrix(root, matrix, context) {
             ArrowUp: [-1, 0],
             ArrowRight: [0, 1],
             ArrowLeft: [0, -1],
-            Home: [0, -n],
-            End: [0, n],
+            Home: [0, -m],
+            End: [0, m],
         };
         const move = moves[event.key];
         if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
         event.preventDefault();
         event.stopPropagation();
-        at = at.map((value, i) => Math.max(0, Math.min(n - 1, value + move[i])));
+        at = at.map((value, i) => Math.max(0, Math.min((i === 0 ? n : m) - 1, value + move[i])));
         said.textContent = textOf(at[0], at[1]);
         draw();
         holder.scrollTo({

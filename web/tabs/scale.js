@@ -57,10 +57,10 @@ export function placeOf(value, low, high) {
 /**
  * Scale of colours: from values to 0..1. Linear from 0 (or from the least, when values are below 0) to the most;
  * logarithmic from the least value above 0, and what is not above 0 is 0.
- * @param {number[]} values @param {boolean} logarithmic
+ * @param {number[]} values @param {boolean} logarithmic @param {boolean} from_least linear from the least value
  * @returns {{low: number, high: number, of: (value: number) => number, at: (share: number) => number}}
  */
-export function colorScale(values, logarithmic) {
+export function colorScale(values, logarithmic, from_least = false) {
     let [least, most, positive] = [Infinity, -Infinity, Infinity];
     for (const value of values) {
         if (!Number.isFinite(value)) continue;
@@ -78,7 +78,7 @@ export function colorScale(values, logarithmic) {
             at: (share) => positive * Math.exp(share * span),
         };
     }
-    const low = least < 0 ? least : 0;
+    const low = least < 0 || (from_least && Number.isFinite(least)) ? least : 0;
     const high = most > low ? most : low + 1;
     return {
         low,

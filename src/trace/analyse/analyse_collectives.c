@@ -1,6 +1,7 @@
 /* Collectives one by one, with the time in which nothing was computed beside them, and summed by what they are: Kineto
  * by name, type, sizes and group of the arguments, else by kernel name; Ascend by operation and group. Overlap with
  * computing is looked up in running sums over the merged intervals, O(log n) each. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,39 @@ static int64_t bytes_of_key(const char *key)
         return EK_TRACE_UNKNOWN;
     int64_t a = strtoll(in + 1, NULL, 10), b = strtoll(out + 1, NULL, 10), n = a > b ? a : b, bytes;
     return n >= 0 && !__builtin_mul_overflow(n, (int64_t)unit, &bytes) ? bytes : EK_TRACE_UNKNOWN;
+}
+
+/* The group's size behind the last bar of such a key; 0 without one. */
+static int group_size(const char *key)
+{
+    const char *bar = strrchr(key, '|');
+    long n = bar ? strtol(bar + 1, NULL, 10) : 0;
+    return n > 1 && n <= INT_MAX ? (int)n : 0;
+}
+
+/* What each rank's link carries of an operation over n ranks, in shares of its bytes, which are those of the larger
+ * side: as NCCL's performance tests define the bandwidth of the bus. 0 for other operations. */
+static double bus_share(const char *key, int n)
+{
+    static const struct {
+        const char *begin;
+        bool twice, all;
+    } operations[] = {{"allreduce", true, false},
+                      {"all_reduce", true, false},
+                      {"allgather", false, false},
+                      {"_allgather_base", false, false},
+                      {"all_gather", false, false},
+                      {"reducescatter", false, false},
+                      {"_reduce_scatter_base", false, false},
+                      {"reduce_scatter", false, false},
+                      {"all_to_all", false, false},
+                      {"alltoall", false, false},
+                      {"broadcast", false, true},
+                      {"reduce|", false, true}};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations && n > 1; i++)
+        if (strncmp(key, operations[i].begin, strlen(operations[i].begin)) == 0)
+            return operations[i].all ? 1 : (operations[i].twice ? 2.0 : 1.0) * (n - 1) / n;
+    return 0;
 }
 
 /* How long is the part of a name that says which operation it is? Kernels up to "(", hcom_allReduce__586_0_1 up to
@@ -202,6 +236,7 @@ static bool fill_one(table *t, const ek__event *e, size_t i)
                                .step = ek__step_of(&t->finder, e),
                                .sum = -1,
                                .last = -1,
+                               .last_call = -1,
                                .last_in_group = -1};
     int64_t end = ek__event_end(e);
     c->exposed = e->duration - (covered_before(&t->sets.computing, t->before, end) -
@@ -230,7 +265,9 @@ static bool fill_one(table *t, const ek__event *e, size_t i)
                                           .total = c->duration,
                                           .exposed = c->exposed,
                                           .bytes = bytes_of_key(key),
-                                          .bandwidth_gbps = NAN};
+                                          .bandwidth_gbps = NAN,
+                                          .n_group = group_size(key),
+                                          .bus_gbps = NAN};
     return true;
 }
 
@@ -268,8 +305,11 @@ static size_t bring_together(ek_trace_collective_sum *sum, size_t n)
         s->exposed = ek__ns_add(s->exposed, sum[i].exposed);
     }
     for (size_t i = 0; i < kept; i++)
-        if (sum[i].bytes != EK_TRACE_UNKNOWN && sum[i].total > 0) /* bytes per nanosecond are GB/s */
+        if (sum[i].bytes != EK_TRACE_UNKNOWN && sum[i].total > 0) { /* bytes per nanosecond are GB/s */
+            double share = bus_share(sum[i].key, sum[i].n_group);
             sum[i].bandwidth_gbps = (double)sum[i].bytes * (double)sum[i].count / (double)sum[i].total;
+            sum[i].bus_gbps = share > 0 ? share * sum[i].bandwidth_gbps : (double)NAN;
+        }
     qsort(sum, kept, sizeof *sum, by_exposed);
     return kept;
 }

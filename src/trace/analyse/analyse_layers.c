@@ -63,6 +63,34 @@ static void join_reruns(ek__layer_search *search)
     }
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const ek_trace_span *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* When layers were run again, pieces too. Before they are joined. */
+static ek_status keep_reruns(const ek__layer_search *search, ek_trace_layers *out, ek_error *err)
+{
+    ek__intervals set = {0};
+    size_t n = 0;
+    ek_trace_span *all = ek__pool_alloc(search->rank->pool, search->n_passes, sizeof *all);
+    for (size_t i = 0; all && i < search->n_passes; i++)
+        if (search->pass[i].direction == EK__PASS_RERUN)
+            all[n++] = (ek_trace_span){search->pass[i].start, search->pass[i].end};
+    if (n > 1)
+        qsort(all, n, sizeof *all, by_start);
+    bool fine = all;
+    for (size_t i = 0; fine && i < n; i++)
+        fine = ek__intervals_add(&set, all[i].start, all[i].end);
+    for (size_t i = 0; fine && i < set.n; i++)
+        all[i] = (ek_trace_span){set.at[i].start, set.at[i].end};
+    out->rerun = all;
+    out->n_reruns = (int)set.n;
+    ek__intervals_clear(&set);
+    return fine ? EK_OK : ek__no_memory(err);
+}
+
 /* ---- figures ---- */
 
 static double mean_of(const double *value, int64_t n)
@@ -194,6 +222,8 @@ static ek_status fill(ek__layer_search *search, const char *source, ek_error *er
     double *scratch = ek__alloc(2 * search->n_passes, sizeof *scratch);
     place *found = ek__alloc(search->n_layers, sizeof *found);
     ek_status status = scratch && found && count_steps(search, &out.n_steps) ? EK_OK : ek__no_memory(err);
+    if (status == EK_OK)
+        status = keep_reruns(search, &out, err);
     if (status == EK_OK) {
         qsort(search->pass, search->n_passes, sizeof *search->pass, compare_passes);
         join_reruns(search);

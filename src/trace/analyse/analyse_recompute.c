@@ -11,24 +11,11 @@ typedef struct regions {
     bool inside;             /* what is wanted */
 } regions;
 
-static bool holds(const ek__intervals *set, int64_t time)
-{
-    size_t low = 0, high = set->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->at[middle].start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && time < set->at[low - 1].end;
-}
-
 static bool is_wanted(const void *user, const ek__event *event)
 {
     const regions *r = user;
     const ek__event *launch = event->kind == EK__EVENT_SET ? NULL : ek__launch_of(r->trace, event);
-    return launch && holds(&r->of_track[launch->track], launch->start) == r->inside;
+    return launch && ek__intervals_hold(&r->of_track[launch->track], launch->start) == r->inside;
 }
 
 static ek_status measure(const ek__trace *trace, regions *r, ek_trace_recompute *out, ek_error *err)

@@ -22,6 +22,7 @@
     X(measured)           /* measured, communication.collective[].message: with options->measure */                    \
     X(recompute)          /* recompute, of PyTorch */                                                                  \
     X(layers)             /* layers */                                                                                 \
+    X(anatomy)            /* step[].activity; work with options->measure */                                            \
     X(likely_collectives) /* a note on operators named like collectives that count as computing */
 
 /** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
@@ -40,13 +41,16 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(cluster)   /* cluster_row[] where no file has them */                                                            \
     X(groups)    /* communication.collective[].n_group */                                                              \
     X(slow_rank) /* vote[], gap[], ballot[]; communication.collective[].transit, .last */                              \
-    X(host)      /* rank[].dispatch.idle */                                                                            \
-    X(exposure)  /* rank[].exposure */                                                                                 \
-    X(links)     /* transport[], slow_link[] */                                                                        \
-    X(matrix)    /* matrix[] */                                                                                        \
-    X(databases) /* finding[]: databases lie there unread */                                                           \
-    X(tracker)   /* finding[]: those of MindSpore's memory tracker */                                                  \
-    X(findings)  /* last: finding[] */
+    X(waits)     /* wait[] */                                                                                          \
+    X(critical_path) /* path: with options->measure */                                                                 \
+    X(host)          /* rank[].dispatch.idle */                                                                        \
+    X(exposure)      /* rank[].exposure */                                                                             \
+    X(links)         /* transport[], slow_link[] */                                                                    \
+    X(matrix)        /* matrix[] */                                                                                    \
+    X(databases)     /* finding[]: databases lie there unread */                                                       \
+    X(slow_steps)    /* finding[]: steps that take longer than others, and what differs in them */                     \
+    X(tracker)       /* finding[]: those of MindSpore's memory tracker */                                              \
+    X(findings)      /* last: finding[] */
 
 typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);
 #define EK__COMPARISON(name) ek__comparison ek__compare_##name;

@@ -120,6 +120,12 @@ int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time)
     return step ? start_of(step) : INT64_MIN;
 }
 
+int ek__step_index_at(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step ? (int)(step - rank->step) : -1;
+}
+
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)
 {
     const ek_trace_step *step = step_at(rank, time);
@@ -149,6 +155,29 @@ double ek__data_wait(const ek_trace_rank *rank)
 {
     double mean = ek__step_mean_of(rank, data_idle);
     return mean > 0 ? fmin(mean, most_idle(rank)) : 0;
+}
+
+int ek_trace_rank_anatomy(const ek_trace_rank *rank, double *ns)
+{
+    double sum[EK_N_TRACE_ACTIVITIES] = {0};
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++) {
+        const ek_trace_step *step = &rank->step[i];
+        if (step->warm_up || step->activity[0] == EK_TRACE_UNKNOWN)
+            continue;
+        n++;
+        for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++)
+            sum[a] += (double)step->activity[a];
+    }
+    if (n == 0)
+        return 0;
+    double idle = (double)ek_trace_rank_step(rank).ns;
+    for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++) {
+        ns[a] = sum[a] / n;
+        idle -= ns[a];
+    }
+    ns[EK_TRACE_IDLE] += idle > 0 ? idle : 0;
+    return n;
 }
 
 /* ---- the host ---- */

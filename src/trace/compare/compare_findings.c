@@ -23,6 +23,8 @@ static const double LEAST_COPY = 0.05;          /* copies that nothing hides */
 static const double LEAST_IMBALANCE = 1.05;     /* slowest over fastest stage */
 static const double LEAST_OUTLIERS = 0.01;      /* time lost to executions slower than their kind */
 static const double LEAST_RECOMPUTE = 0.05;     /* recomputation */
+static const double LEAST_ON_PATH = 0.30;       /* of the critical path, the host */
+static const double MORE_ON_PATH = 0.10;        /* and by that much more than the device idles for it */
 static const double LEAST_VOTES = 0.10;         /* of the voted operators that one rank came last to */
 static const double LEAST_FRAGMENTATION = 0.20; /* of the reserved memory */
 static const double LEAST_FRAGMENT_MB = 1024;
@@ -714,6 +716,28 @@ static ek_status find_idle(judge *j, ek_error *err)
                err);
 }
 
+/* The host makes the step as long as it is even where the device runs meanwhile what it launched before. */
+static ek_status find_host_path(judge *j, ek_error *err)
+{
+    const ek_trace_path *path = &j->run->path;
+    int at = ek_trace_run_step(j->run).rank;
+    double host = path->n_steps > 0 ? path->activity[EK_TRACE_HOST] : 0;
+    if (!(host > LEAST_ON_PATH * path->length))
+        return EK_OK;
+    const ek_trace_rank *rank = &j->run->rank[at];
+    double idle = ek__host_late(rank, NULL), share = host / path->length;
+    if (share - idle / path->length < MORE_ON_PATH)
+        return EK_OK;
+    return add(j, "host-on-path", rank, share, EK_TRACE_UNKNOWN,
+               ek__pool_format(j->run->pool,
+                               "%s: the host is on the critical path for %.2f ms of a step, %.1f %%, though the device "
+                               "idles for it only %.2f ms: what runs meanwhile does not make the step longer.",
+                               ek__who_is(rank).text, host / 1e6, 100 * share, idle / 1e6),
+               "Launch fewer, larger operators (fused or compiled ones, graphs) and wait for the device less often; "
+               "faster operators beside the host win nothing.",
+               err);
+}
+
 /* ---- what could not be looked at ---- */
 
 static ek_status find_nothing(judge *j, ek_error *err)
@@ -742,9 +766,9 @@ static ek_status find_nothing(judge *j, ek_error *err)
 ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
     static ek_status (*const rules[])(judge *, ek_error *) = {
-        find_host_bound, find_data_loading,  find_exposed,   find_pipeline_wait, find_copies,
-        find_slow_link,  find_imbalance,     find_slow_rank, find_gaps,          find_outliers,
-        find_recompute,  find_fragmentation, find_kept,      find_nothing,       find_idle,
+        find_host_bound, find_data_loading, find_exposed, find_pipeline_wait, find_copies,    find_slow_link,
+        find_imbalance,  find_slow_rank,    find_gaps,    find_outliers,      find_recompute, find_fragmentation,
+        find_kept,       find_nothing,      find_idle,    find_host_path,
     };
     judge j = {options, run};
     ek_status status = EK_OK;

@@ -192,8 +192,10 @@ static void report_waiting(const ballot *b, const entry *e, int n, int shortest)
             c->transit = transfer;
             c->at_most = c->n_group > 0 ? n < c->n_group : !whole_world;
         }
-        if (i != shortest && fast_wait < (c->duration - c->transit) / 2)
+        if (i != shortest && fast_wait < (c->duration - c->transit) / 2) {
             c->last = e[shortest].rank;
+            c->last_call = e[shortest].index;
+        }
     }
 }
 

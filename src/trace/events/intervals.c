@@ -103,3 +103,16 @@ int64_t ek__intervals_without(const ek__intervals *a, const ek__intervals *b)
 {
     return ek__intervals_length(a) - ek__intervals_common(a, b);
 }
+
+bool ek__intervals_hold(const ek__intervals *set, int64_t time)
+{
+    size_t low = 0, high = set->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->at[middle].start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && time < set->at[low - 1].end;
+}

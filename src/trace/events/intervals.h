@@ -42,6 +42,8 @@ bool ek__intervals_add(ek__intervals *set, int64_t start, int64_t end);
 bool ek__intervals_of(ek__slice slice, int64_t from, int64_t to, ek__intervals *out);
 /** out = a u b; `out` is none of them. O(n). @return false when memory is out. */
 bool ek__intervals_unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *out);
+/** Is a time in one of them? O(log n). */
+bool ek__intervals_hold(const ek__intervals *set, int64_t time);
 /** Total length. O(n). */
 int64_t ek__intervals_length(const ek__intervals *set);
 /** Length of a n b, of a \ b, without making the set. O(n). */

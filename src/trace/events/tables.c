@@ -75,6 +75,8 @@ void ek__step_clear(ek_trace_step *step)
                             .collective_alone = none,
                             .scope_default_busy = none,
                             .scope_gradients_busy = none};
+    for (int i = 0; i < EK_N_TRACE_ACTIVITIES; i++)
+        step->activity[i] = none;
     clear_breakdown(&step->own);
     clear_breakdown(&step->raw);
 }

@@ -11,8 +11,7 @@ typedef struct host_names {
     ek__slice ops;
 } host_names;
 
-/* "Module::Event::full/op/name" is "full/op/name". */
-static const char *without_module(const char *name)
+const char *ek__without_module(const char *name)
 {
     const char *slash = strchr(name, '/'), *from = name;
     if (!slash)
@@ -34,7 +33,7 @@ static uint32_t host_name(const ek__trace *trace, const host_names *h, size_t ke
     for (size_t i = last; i > 0 && last - i < NEAR; i--) {
         const ek__event *e = &h->ops.event[i - 1];
         if (e->track == at->track && ek__event_end(e) >= at->time &&
-            ek__is_layer_path(without_module(ek__trace_name(trace, e->name))))
+            ek__is_layer_path(ek__without_module(ek__trace_name(trace, e->name))))
             return e->name;
     }
     return 0;
@@ -51,7 +50,7 @@ ek_status ek__layers_of_tasks(ek__layer_search *search, const char **source, ek_
     ek_status status = op && text && is_path ? EK_OK : ek__no_memory(err);
     size_t n = 0, n_own = 0;
     for (uint32_t i = 0; i < trace->n_names && status == EK_OK; i++) {
-        text[i] = without_module(ek__trace_name(trace, i));
+        text[i] = ek__without_module(ek__trace_name(trace, i));
         is_path[i] = ek__is_layer_path(text[i]);
     }
     for (size_t i = 0; i < kernels.n && status == EK_OK; i++) {

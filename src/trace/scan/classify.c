@@ -380,6 +380,13 @@ static bool add_cann(ek__part *part, const ek__raw_event *raw, ek__event *event)
     return true;
 }
 
+/* PyTorch marks the steps of its optimizers, torch_npu as operators. They stay what they are besides. */
+static void add_optimizer(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    if (STARTS(&raw->name, "Optimizer.step#"))
+        push(part, raw, event, EK__EVENT_OPTIMIZER, ek__part_text(part, &raw->name));
+}
+
 static void read_python(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     if (STARTS(&raw->name, "nn.Module: ")) {
@@ -447,6 +454,7 @@ static void add_lasting(ek__part *part, const ek__block *block, const ek__raw_ev
         add_runtime(part, block, raw, &event);
         break;
     case EK__CATEGORY_USER:
+        add_optimizer(part, raw, &event);
         if (!add_host(part, raw, &event))
             push(part, raw, &event, EK__EVENT_ANNOTATION, ek__part_text(part, &raw->name));
         break;
@@ -454,6 +462,7 @@ static void add_lasting(ek__part *part, const ek__block *block, const ek__raw_ev
         push(part, raw, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
         break;
     case EK__CATEGORY_HOST_OP:
+        add_optimizer(part, raw, &event);
         if (!add_host(part, raw, &event))
             add_shapes(part, block, raw, options, &event);
         break;

@@ -8,9 +8,9 @@
 
 #include "base/pool.h"
 #include "trace/scan/part.h"
+#include "trace/tables/table_times.h"
 #include "trace/text/left_out.h"
 #include "trace/text/side_json.h"
-#include "trace/tables/table_times.h"
 
 typedef struct sums {
     const ek__table_in *in;
@@ -114,6 +114,7 @@ static bool keep_one(sums *s, const char *name, const json_t *start, const ek_tr
                                                 .step = -1,
                                                 .sum = -1,
                                                 .last = -1,
+                                                .last_call = -1,
                                                 .last_in_group = -1};
     return true;
 }
