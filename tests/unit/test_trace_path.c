@@ -130,6 +130,9 @@ static bool run_op(program *p, int rank, int i)
             return false;
         o->returned = later(o->returned, p->at[rank][k].end);
     }
+    if (o->kind == SYNC && o->returned > o->called)
+        o->duration = 0; /* it returns with the last kernel; else its own time is all it takes */
+    o->returned += o->kind == SYNC ? o->duration : 0;
     return true;
 }
 
@@ -235,9 +238,9 @@ static void paths_of_host(const program *p, int rank, int i, sums s, best *b)
     const op *o = &p->at[rank][i - 1];
     if (o->kind == DATA)
         s.data += o->duration;
-    else if (o->kind != SYNC)
+    else
         s.host += on_device(o) ? 1 : o->duration;
-    for (int k = 0; k < i - 1 && o->kind == SYNC; k++)
+    for (int k = 0; k < i - 1 && o->kind == SYNC && o->duration == 0; k++)
         if (on_device(&p->at[rank][k]))
             paths_of_kernel(p, rank, k, s, b);
     paths_of_host(p, rank, i - 1, s, b);
