@@ -30,16 +30,21 @@ export interface Column { name: string; title: string; unit: Unit; better?: Bett
 export type Cell = number | string | null;
 export interface Table {
     id: string; title: string; columns: Column[]; rows: Cell[][]; sort: { column: number; descending: boolean } | null;
+    places?: (RawPlace | null)[];  // of the rows in the timeline
 }
+export type RawPlace = [number, number | null, number | null, string | null];  // group, begin, end, name of the event
 export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][] }
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
     series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;
     steps?: boolean;  // a value holds until the next point
 }
+export interface Evidence {
+    text: string; file: string | null; step: string | null; rank: number; begin?: number | null; end?: number | null; group?: number | null;
+}
 export interface Finding {
     id: string; rank: number; title: string; cost: number | null; gain: number | null; gain_share: number | null;
-    basis: string | null; topic: string | null; evidence: { text: string; file: string | null; step: string | null; rank: number }[];
+    basis: string | null; topic: string | null; evidence: Evidence[];
     setting: string | null; change: string | null; rests_on: string | null; caution: string | null;
     begin: number | null; end: number | null; group: number | null;
 }

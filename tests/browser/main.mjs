@@ -3,6 +3,7 @@ import { main } from "./harness.mjs";
 import "./pages.mjs";
 import "./acts.mjs";
 import "./layouts.mjs";
+import "./places.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
 

@@ -2,14 +2,17 @@
 // are built. Column widths come from the longest texts; texts that have no room are shortened in the middle.
 
 import { element } from "../dom.js";
+import { messageOf, showError } from "../errors.js";
 import { choiceOfSort, filteredOrder, separated, sortedOrder } from "./rows.js";
 import { copyButton, makePart, onWidth } from "./part.js";
+import { placeWords, readPlace, showPlace } from "../place.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { giveTip } from "./tip.js";
 import { ALL_UP_TO, virtualRows } from "./virtual.js";
 
 const ROW_HEIGHT = 26;
 const PADDING = 20;
+const PLACE = 34; // the column of buttons that lead to the timeline
 const PADDING_OF_NUMBER = 38;
 const BUTTON = 26;
 const TITLE_ROOM = 20 + 18; // padding and the arrow of the sort
@@ -89,6 +92,22 @@ function searchButton(context, nameOf) {
     button.addEventListener("click", () => state.set({ query: nameOf(), tab: "timeline" }));
     giveTip(button, () => `Show in the timeline:\n${nameOf()}`);
     return button;
+}
+
+/** A cell with the button that leads to the row's place in the timeline. */
+function placeCell(context, table) {
+    /** @type {import("../place.js").Place | null} */
+    let place = null;
+    const words = () => (place === null ? "" : `Show in timeline: ${placeWords(context, place)}`);
+    const go = () => place !== null && void showPlace(context, place).catch((error) => showError(messageOf(error)));
+    const button = element("button", { type: "button", class: "lead", onclick: go }, "\u2192");
+    giveTip(button, words);
+    const fill = (row) => {
+        place = readPlace(table.places?.[row], context.run.timeline);
+        button.hidden = place === null;
+        button.setAttribute("aria-label", words());
+    };
+    return { node: element("td", { class: "place" }, button), fill };
 }
 
 /** A cell of numbers: its element, and what fills it for a row. */
@@ -201,9 +220,11 @@ export function showTable(root, given, context, options = {}) {
         ...tools,
     );
 
+    const placed = !options.decorate && (table.places ?? []).some((raw) => readPlace(raw, context.run.timeline) !== null);
     const columns = element(
         "colgroup",
         {},
+        placed ? element("col", { style: { width: `${PLACE}px` } }) : null,
         table.columns.map(() => element("col")),
     );
     const heads = table.columns.map((column, number) => {
@@ -215,7 +236,18 @@ export function showTable(root, given, context, options = {}) {
         "table",
         { class: "rows", "aria-rowcount": table.rows.length + 1 },
         columns,
-        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)),
+        element(
+            "thead",
+            {},
+            element(
+                "tr",
+                { "aria-rowindex": 1 },
+                placed
+                    ? element("th", { scope: "col", class: "place" }, element("span", { class: "unseen" }, "Timeline"))
+                    : null,
+                heads,
+            ),
+        ),
         rows,
     );
     const scroller = element(
@@ -236,6 +268,7 @@ export function showTable(root, given, context, options = {}) {
                 ? numberCell(format, table, column, most[column])
                 : textCell(context, table, column, () => widths[column]),
         );
+        if (placed) cells.unshift(placeCell(context, table));
         const node = element(
             "tr",
             {},
@@ -293,9 +326,9 @@ export function showTable(root, given, context, options = {}) {
         update();
     });
     const ended = onWidth(root, (width) => {
-        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR, sentences, titles);
-        grid.style.width = `${widths.reduce((sum, size) => sum + size, 0)}px`;
-        [...columns.children].forEach((node, column) => {
+        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR - (placed ? PLACE : 0), sentences, titles);
+        grid.style.width = `${widths.reduce((sum, size) => sum + size, placed ? PLACE : 0)}px`;
+        [...columns.children].slice(placed ? 1 : 0).forEach((node, column) => {
             /** @type {HTMLElement} */ (node).style.width = `${widths[column]}px`;
         });
         update();
