@@ -9,6 +9,7 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
+import { showEvents } from "./side/events.js";
 import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
@@ -123,7 +124,7 @@ function page(doc) {
         const made = showTools(line, context);
         tools = made;
         ends.push(() => made.end());
-        const parts = [showDetails, showSums, showMarks].map((show) => {
+        const parts = [showDetails, showSums, showEvents, showMarks].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;

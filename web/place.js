@@ -138,6 +138,7 @@ export async function showPlace(context, place) {
         ...stretchOf(place, timeline),
         top: topOf(timeline, place.group, { folded, defaults, filter }),
         range: window ? [/** @type {number} */ (place.begin), /** @type {number} */ (place.end)] : null,
+        area: null,
         pointer: place.begin,
         selected: null,
         filter,

@@ -2,6 +2,8 @@
 // Only what differs from the beginning is written, times as short as the zoom allows. An address is never trusted: what
 // does not fit the document is left at its default.
 
+import { asList, fromList } from "./rows.js";
+
 /** @typedef {import("./types").View} View */
 /** @typedef {import("./types").Document} Document */
 
@@ -37,6 +39,7 @@ export function firstView(doc, run = 0) {
         top: 0,
         selected: null,
         range: null,
+        area: null,
         pointer: null,
         marks: [],
         query: "",
@@ -73,6 +76,7 @@ export function encodeView(view, doc) {
     if (view.top > 0) put("top", String(Math.round(view.top)));
     if (view.selected !== null) put("event", `${view.selected.row}.${view.selected.index}`);
     if (view.range !== null) put("range", view.range.map(time).join("~"));
+    if (view.range !== null && view.area !== null) put("tracks", asList(view.area));
     if (view.pointer !== null) put("at", time(view.pointer));
     for (const mark of view.marks) put("mark", `${short(mark.time, (first.end - first.begin) / 1e4)}~${mark.name}`);
     if (view.query !== "") put("find", view.query);
@@ -118,6 +122,8 @@ export function decodeView(text, doc) {
     if (shown !== null && shown[0] >= begin && shown[1] <= end) [view.begin, view.end] = shown;
     view.top = Math.max(0, number(given.get("top")) ?? 0);
     view.range = stretch(given.get("range"));
+    const n_tracks = timeline === null ? 0 : timeline.groups.reduce((sum, { tracks }) => sum + tracks.length, 0);
+    view.area = view.range === null ? null : fromList(given.get("tracks") ?? "", n_tracks);
     view.pointer = number(given.get("at"));
     const [, row, index] = /^(\d{1,9})\.(\d{1,10})$/.exec(given.get("event") ?? "") ?? [];
     if (row !== undefined && timeline !== null && Number(index) < (timeline.row_events[Number(row)] ?? 0)) {

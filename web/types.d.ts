@@ -96,6 +96,8 @@ export interface Source {
     at(row: number, time: number): Promise<number | null>;
     find(text: string, rows: number[], forward: boolean, from: { time: number; row: number; index: number }): Promise<(EventSeen & { names: number }) | null>;
     sums(rows: number[], begin: number, end: number, progress: (covered: number) => void, signal: AbortSignal): Promise<Total[]>;
+    /** The longest events that reach into a stretch, at most `limit`; all: there are no others. */
+    events(rows: number[], begin: number, end: number, limit: number, signal: AbortSignal): Promise<{ all: boolean; events: EventSeen[] }>;
     arrows(rows: number[], begin: number, end: number, limit: number): Arrows | null;   // at hand, like boxes
     curve(curve: number, begin: number, end: number, resolution: number): CurvePoints | null;  // curves first, then counters
     held(group: number, time: number): Held[];  // largest first
@@ -111,6 +113,7 @@ export interface View {
     top: number;                         // scrolled down, pixels
     selected: EventPlace | null;
     range: [number, number] | null;      // dragged
+    area: number[] | null;               // tracks that the range is of, ascending; null: all
     pointer: number | null;              // time under the pointer, or where it was left
     marks: { time: number; name: string }[];
     query: string; filter: { rank: string; stage: string; track: string; name: string };

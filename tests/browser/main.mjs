@@ -4,6 +4,7 @@ import "./pages.mjs";
 import "./acts.mjs";
 import "./layouts.mjs";
 import "./places.mjs";
+import "./area.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
 

@@ -16,11 +16,14 @@ async function selected(page) {
     });
 }
 
-/** The begin and end that the address has, once it is written. */
-async function shown(page) {
+/** What the address says, once it is written. */
+export async function address_of(page) {
     await page.waitForTimeout(450);
-    return new URLSearchParams(new URL(page.url()).hash.slice(1)).get("t")?.split("~").map(Number) ?? null;
+    return new URLSearchParams(new URL(page.url()).hash.slice(1));
 }
+
+/** The begin and end that are shown; null: all. */
+const shown = async (page) => (await address_of(page)).get("t")?.split("~").map(Number) ?? null;
 
 /** The button of a row of a table, by the table's title and a text of the row. */
 const button_of = (page, table, row) => page.locator(`.part[aria-label^="${table}"] tbody tr`, { hasText: row }).locator("td.place button").first();
@@ -95,8 +98,7 @@ test("a filter that hides the rank gives way, and the group is opened", async (o
     await page.waitForSelector("td.place");
     await page.locator('.part[aria-label="Operators of rank 1, stage 1"] td.place button').first().click();
     await selected(page);
-    await page.waitForTimeout(450);
-    const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
+    const given = await address_of(page);
     equal([given.get("rank"), given.get("folded")], [null, null], "rank and folds");
 });
 

@@ -242,3 +242,19 @@ test("a curve keeps its least, most and last value per pixel", () => {
     }
     assert.equal(curved.curve(1, 0, 10, 1), null);
 });
+
+test("the list of a stretch has the longest events that reach into it, longest first", async () => {
+    const signal = new AbortController().signal;
+    for (const [begin, end, limit] of [[-1, timeline.end + 1, 1e6], [1000, 9000, 50], [500, 500, 10], [4000, 60000, 7]]) {
+        const wanted = rows.filter((row) => row !== 1);
+        const inside = events.filter((event) => event.row !== 1 && event.begin < end && (event.begin >= begin || event.end > begin));
+        const longest = inside.sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin || a.row - b.row).slice(0, limit);
+        const found = await source.events(wanted, begin, end, limit, signal);
+        assert.equal(found.all, inside.length <= limit);
+        assert.deepEqual(found.events.map(({ begin: from, end: to }) => [from, to]), longest.map((event) => [event.begin, event.end]));
+        found.events.forEach(({ row, index, name }) => {
+            const event = ofRow[row][index];
+            assert.equal(name, timeline.names.text[event.name]);
+        });
+    }
+});

@@ -30,6 +30,7 @@ test("every member of a view comes back", () => {
         top: 140,
         selected: { row: 1, index: 29 },
         range: [20.5, 99.75],
+        area: [0],
         pointer: 77.25,
         marks: [{ time: 5, name: "a~b" }, { time: 6.5, name: "" }],
         query: "<b>&=#%",

@@ -25,7 +25,7 @@ function follow(it, dropOverview) {
         it.ask();
     };
     const off = [
-        state.on(["begin", "end", "top", "range", "marks", "arrows"], it.ask),
+        state.on(["begin", "end", "top", "range", "area", "marks", "arrows"], it.ask),
         state.on(["selected"], () => {
             if (view.selected !== null) {
                 // One selection, of the first pane now.

@@ -67,7 +67,7 @@ export function newChoosing(it, pointing) {
 
     function clear() {
         select(null, null);
-        state.set({ range: null });
+        state.set({ range: null, area: null });
         tip.hide();
     }
 

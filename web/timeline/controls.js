@@ -84,6 +84,8 @@ export function newControls(it, pointing, choosing) {
         ",": () => step(-1),
         ArrowDown: () => turn(1),
         ArrowUp: () => turn(-1),
+        r: () => rangeOf(true),
+        R: () => rangeOf(false),
         t: () => {
             const { pane, at } = lineMeant();
             toggle(pane, at);
@@ -95,6 +97,15 @@ export function newControls(it, pointing, choosing) {
         PageDown: () => page(1),
         PageUp: () => page(-1),
     };
+
+    /** What is shown as the range: of the track of what is selected or pointed at, or of all. @param {boolean} alone */
+    function rangeOf(alone) {
+        const { pane, at } = lineMeant(),
+            line = pane.layout.lines[at];
+        const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
+        const area = alone && line !== undefined && pane === panes[0] ? pane.tracksOf(line) : null;
+        state.set({ range: [clamp(view.begin), clamp(view.end)], area });
+    }
 
     /** Middle of the first row in sight. */
     function firstRowInSight() {
@@ -150,20 +161,23 @@ export function newControls(it, pointing, choosing) {
         };
     }
 
-    /** @param {number} x */
-    function dragRange(x) {
+    /** A drag over a stretch of time; with `y`, where it began, of the tracks that it goes over alone.
+     *  @param {number} x @param {number | null} y */
+    function dragRange(x, y = null) {
         const from = timeAt(x),
-            before = view.range;
+            before = { range: view.range, area: view.area };
+        const pane = y === null ? null : paneAt(y);
         const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
         return {
-            move: (to_x) => {
+            move: (to_x, to_y) => {
                 const to = clamp(timeAt(Math.max(it.parts.gutter, Math.min(it.parts.width, to_x)))),
                     at = clamp(from);
-                state.set({ range: at < to ? [at, to] : to < at ? [to, at] : null });
+                const area = pane === null || y === null ? null : pane.tracksBetween(y, to_y);
+                state.set({ range: at < to ? [at, to] : to < at ? [to, at] : null, area });
             },
             drop: () => {},
             click: (at_x, at_y) => void selectAt(at_x, at_y),
-            cancel: () => state.set({ range: before }),
+            cancel: () => state.set(before),
         };
     }
 
@@ -235,9 +249,9 @@ export function newControls(it, pointing, choosing) {
             case "split":
                 return dragSplit();
             case "rows":
-                return dragRange(x);
+                return dragRange(x, event.shiftKey && paneAt(y) === panes[0] ? y : null);
             case "curves":
-                return { ...dragRange(x), click: () => state.set({ range: null }) };
+                return { ...dragRange(x), click: () => state.set({ range: null, area: null }) };
             default:
                 return null;
         }

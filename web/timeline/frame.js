@@ -137,8 +137,9 @@ function plate(canvas, text, x, y, within, ground, ink, palette) {
 }
 
 /** The range that was dragged, with how long it is. @param {Canvas} canvas @param {Parts} parts @param {Time} time
- *  @param {[number, number]} range @param {string} text @param {Palette} palette */
-export function drawRange(canvas, parts, time, range, text, palette) {
+ *  @param {[number, number]} range @param {{y: number, height: number}[] | null} lines that it is of; null: all
+ *  @param {string} text @param {Palette} palette */
+export function drawRange(canvas, parts, time, range, lines, text, palette) {
     const { rows } = parts,
         scale = scaleOf(parts, time),
         bottom = parts.height;
@@ -148,8 +149,14 @@ export function drawRange(canvas, parts, time, range, text, palette) {
     const left = Math.max(rows.x - 4, Math.min(from, rows.x + rows.width + 4));
     const right = Math.max(rows.x - 4, Math.min(to, rows.x + rows.width + 4));
     canvas.fillStyle = palette.css.range;
-    canvas.fillRect(left, parts.axis.y, right - left, bottom - parts.axis.y);
+    for (const { y, height } of lines ?? [{ y: parts.axis.y, height: bottom - parts.axis.y }]) {
+        canvas.fillRect(left, y, right - left, height);
+    }
     canvas.fillStyle = palette.css.accent;
+    for (const { y, height } of lines ?? []) {
+        canvas.fillRect(left, y, right - left, 1);
+        canvas.fillRect(left, y + height - 1, right - left, 1);
+    }
     canvas.fillRect(Math.round(left), parts.axis.y, 1, bottom - parts.axis.y);
     canvas.fillRect(Math.round(right) - 1, parts.axis.y, 1, bottom - parts.axis.y);
     if (right > rows.x && left < rows.x + rows.width) {

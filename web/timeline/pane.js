@@ -133,6 +133,28 @@ export function newPane(context, options) {
         /** What is at a place of the page: its line and row, -1 for none. @param {number} y */
         rowAt: (y) => rowAt(layout, y - box.y + pane.top),
 
+        /** Tracks of a line: a group's header stands for all that the group shows. @param {import("./layout.js").Line} line */
+        tracksOf: (line) => (line.track >= 0 ? [line.track] : shownTracks(line.group)),
+
+        /** Tracks that lie between two places of the page, ascending. @param {number} y0 @param {number} y1 */
+        tracksBetween(y0, y1) {
+            const [from, to] = [Math.min(y0, y1), Math.max(y0, y1)].map((y) => Math.max(box.y, Math.min(box.y + box.height, y)) - box.y + pane.top);
+            const found = layout.lines.filter((line) => line.y <= to && line.y + line.height > from);
+            // A header that is open stands for nothing by itself.
+            const counted = found.filter((line) => line.kind === "track" || line.folded || found.length === 1);
+            return [...new Set(counted.flatMap((line) => pane.tracksOf(line)))].sort((a, b) => a - b);
+        },
+
+        /** Where the lines of some tracks are on the page, clipped to the box. @param {number[]} chosen */
+        placesOf(chosen) {
+            const lines = new Set(chosen.map((track) => layout.of_track[track] ?? -1));
+            return [...lines].filter((at) => at >= 0).map((at) => {
+                const line = layout.lines[at];
+                const from = Math.max(box.y, line.y - pane.top + box.y);
+                return { y: from, height: Math.min(box.y + box.height, line.y + line.height - pane.top + box.y) - from };
+            }).filter(({ height }) => height > 0);
+        },
+
         /**
          * Boxes of a row for the picture. A source in the page computes them once for several frames; a server's has
          * tiles of its own.
@@ -210,6 +232,12 @@ export function newPane(context, options) {
             context2d.restore();
         },
     };
+
+    /** Tracks of a group that are shown, open or not. @param {number} group */
+    function shownTracks(group) {
+        const all = tracks.map((_, number) => number);
+        return all.filter((number) => tracks[number].group === group && layout.of_track[number] >= 0);
+    }
 
     /** Lines and rows in sight. @param {number} height */
     function inSight(height) {

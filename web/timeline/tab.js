@@ -16,6 +16,7 @@ export const timelineKeys = [
     ["Up, Down", "the event in the row above or below; without a selection: scroll"],
     ["M", "put a mark at the pointer, or take it away"],
     ["T, G, Shift+G", "close or open the track, the group, all groups"],
+    ["R, Shift+R", "what is shown as the range: of the track of the event, or of all"],
     ["[, ]", "more room for the curves, or for the rows"],
     ["C", "times from the begin, or of the trace's clock"],
     ["Escape", "clear selection and range"],
