@@ -11,6 +11,7 @@ import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
 import { showEvents } from "./side/events.js";
 import { showMarks } from "./side/marks.js";
+import { showMatches } from "./side/matches.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -124,7 +125,7 @@ function page(doc) {
         const made = showTools(line, context);
         tools = made;
         ends.push(() => made.end());
-        const parts = [showDetails, showSums, showEvents, showMarks].map((show) => {
+        const parts = [showDetails, showMatches, showSums, showEvents, showMarks].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;

@@ -84,3 +84,30 @@ test("R takes what is shown of the selected event's track, Shift+R of all", asyn
     await page.keyboard.press("Escape");
     await until(async () => !(await page.isVisible("table.events-table")), "Escape leaves the list");
 });
+
+test("a search counts its matches and lists them; a click and Enter go to them", async (open) => {
+    const { page } = await timeline_of(open, "operators");
+    await page.keyboard.press("/");
+    await page.keyboard.type("FlashAttention");
+    await page.waitForSelector("ol.matches li");
+    await until(async () => /match/.test(await page.textContent(".tools .found")), "no count");
+    // 3 steps of 48 operators, every sixth is one, on 4 ranks: on the device, and as it is launched on the host.
+    equal(await page.textContent(".tools .found"), "192 matches, 2 names", "count");
+    equal(await page.locator("ol.matches li").count(), 100, "matches that are listed");
+    await page.click("section:has(ol.matches) > button");
+    await until(async () => (await page.locator("ol.matches li").count()) === 192, "More lists no more");
+    check(!(await page.isVisible("section:has(ol.matches) > button")), "there is more after all");
+    await page.locator("ol.matches button").nth(5).click();
+    await page.waitForSelector("ol.matches button[aria-current]");
+    equal(await page.$$eval("ol.matches button", (all) => all.findIndex((one) => one.ariaCurrent === "true")), 5, "the current match");
+    await page.focus("input[type=search]");
+    await page.keyboard.press("Enter");
+    const current = () => page.$$eval("ol.matches button", (all) => all.findIndex((one) => one.getAttribute("aria-current") === "true"));
+    await until(async () => (await current()) === 6, "Enter does not go on");
+    await page.keyboard.press("Shift+Enter");
+    await until(async () => (await current()) === 5, "Shift+Enter does not go back");
+    await page.fill("input.few", "2");
+    await until(async () => (await page.textContent(".tools .found")).startsWith("48 matches"), "the filter does not count");
+    await page.fill("input[type=search]", "");
+    await until(async () => !(await page.isVisible("ol.matches")), "the list stays without a search");
+});

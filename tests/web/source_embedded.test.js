@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { countMatches, nextMatches } from "../../web/matches.js";
 import { makeEmbedded, readDetails } from "../../web/source_embedded.js";
 import { randomOf, randomTimeline } from "./random.js";
 
@@ -257,4 +258,16 @@ test("the list of a stretch has the longest events that reach into it, longest f
             assert.equal(name, timeline.names.text[event.name]);
         });
     }
+});
+
+test("matches are counted, and come in order of time without a gap from one page to the next", async () => {
+    const signal = new AbortController().signal;
+    const wanted = rows.filter((row) => row !== 3);
+    const matching = events.filter((event) => event.row !== 3 && timeline.names.text[event.name].toLowerCase().includes("add"));
+    assert.deepEqual(await countMatches(source, wanted, "aDD", signal), { n: matching.length, all: true });
+    const order = matching.sort((a, b) => a.begin - b.begin || a.row - b.row || a.index - b.index).map(({ row, index }) => [row, index]);
+    let found = [];
+    for (const most of [1, 7, 100]) found = [...found, ...(await nextMatches(source, wanted, "add", found.at(-1) ?? null, most, signal))];
+    assert.deepEqual(found.map(({ row, index }) => [row, index]), order.slice(0, 108));
+    assert.deepEqual(await nextMatches(source, wanted, "no such name", null, 5, signal), []);
 });
