@@ -4,7 +4,7 @@
 
 import { foldsOf } from "./reveal.js";
 import { allTracks, passes } from "./rows.js";
-import { defaultFolds, layOut, withFolds } from "./timeline/layout.js";
+import { defaultFolds, isHidden, layOut, withFolds } from "./timeline/layout.js";
 
 /** @typedef {import("./types").Context} Context */
 /** @typedef {import("./types").Timeline} Timeline */
@@ -108,13 +108,14 @@ export async function eventOf(source, place) {
  * How far the rows are scrolled down for a group to stand at the top. Where rows are higher than at least, all of them
  * are in sight, and nothing scrolls.
  * @param {Timeline} timeline @param {number} group
- * @param {{ folded: string[], defaults: Set<string>, filter: import("./types").View["filter"] }} view
+ * @param {import("./types").View} view
  */
-function topOf(timeline, group, { folded, defaults, filter }) {
+function topOf(timeline, group, { folded, filter, pinned, order, hidden }) {
     const shows = (/** @type {number} */ at, /** @type {number} */ track) =>
-        passes(filter, timeline.groups[at], timeline.groups[at].tracks[track]);
-    const { lines } = layOut(timeline, { folded, defaults, height: 0, shows });
-    return lines.find((line) => line.group === group)?.y ?? 0;
+        passes(filter, timeline.groups[at], timeline.groups[at].tracks[track]) && (at === group || !isHidden(hidden, at, track));
+    const { lines, pinned_height } = layOut(timeline, { folded, defaults: defaultFolds(timeline), height: 0, pinned, order, shows });
+    const line = lines.find((one) => one.group === group && !one.pinned);
+    return line === undefined ? 0 : line.y - pinned_height;
 }
 
 /**
@@ -136,7 +137,8 @@ export async function showPlace(context, place) {
     state.set({
         tab: "timeline",
         ...stretchOf(place, timeline),
-        top: topOf(timeline, place.group, { folded, defaults, filter }),
+        hidden: view.hidden.filter((key) => key !== String(place.group)),
+        top: topOf(timeline, place.group, { ...view, folded, filter }),
         range: window ? [/** @type {number} */ (place.begin), /** @type {number} */ (place.end)] : null,
         area: null,
         pointer: place.begin,
@@ -150,10 +152,12 @@ export async function showPlace(context, place) {
     const track = allTracks(timeline)[source.row_track[event.row]];
     // Of a name without a time the event says where it is.
     const { begin, end } = place.begin === null && place.name !== null ? await source.details(event) : { begin: null, end: null };
+    const keys = foldsOf(source, event.row);
     state.set({
+        hidden: view.hidden.filter((key) => !keys.includes(key)),
         ...(begin === null ? {} : stretchOf({ ...place, begin, end }, timeline)),
         filter: passes(view.filter, group, track) ? view.filter : { ...view.filter, track: "" },
-        folded: withFolds(view.folded, defaults, foldsOf(source, event.row), false),
+        folded: withFolds(view.folded, defaults, keys, false),
         selected: event,
     });
 }

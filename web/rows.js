@@ -84,7 +84,10 @@ export function filteredRows(source, filter) {
  * @param {import("./types").Source} source @param {import("./types").View} view
  */
 export function rangeRows(source, view) {
-    const rows = filteredRows(source, view.filter);
+    const hidden = new Set(view.hidden);
+    const keys = source.timeline.groups.flatMap((group, at) => group.tracks.map((_, number) => [String(at), `${at}/${number}`]));
+    const out = keys.map((of) => of.some((key) => hidden.has(key)));
+    const rows = filteredRows(source, view.filter).filter((row) => !out[source.row_track[row]]);
     if (view.area === null) return rows;
     const tracks = new Set(view.area);
     return rows.filter((row) => tracks.has(source.row_track[row]));

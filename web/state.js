@@ -10,6 +10,9 @@ import { asList, fromList } from "./rows.js";
 const themes = ["auto", "light", "dark"];
 const least_write_ms = 300; // browsers count changes of the address
 const most_marks = 200;
+/** Lists of keys of groups and tracks. @type {("folded" | "pinned" | "hidden" | "order")[]} */
+const arranged = ["folded", "pinned", "hidden", "order"];
+const most_keys = 4096; // of each
 const most_letters = 500; // of a text in the address
 
 /** How a run's timeline reaches: all of it. @param {Document} doc @param {number} run */
@@ -45,6 +48,9 @@ export function firstView(doc, run = 0) {
         query: "",
         filter: { rank: "", stage: "", track: "", name: "" },
         folded: [],
+        pinned: [],
+        hidden: [],
+        order: [],
         compare: firstOther(doc, run),
         theme: "auto",
         arrows: true,
@@ -81,7 +87,7 @@ export function encodeView(view, doc) {
     for (const mark of view.marks) put("mark", `${short(mark.time, (first.end - first.begin) / 1e4)}~${mark.name}`);
     if (view.query !== "") put("find", view.query);
     for (const [key, value] of Object.entries(view.filter)) if (value !== "") put(key, value);
-    if (view.folded.length > 0) put("folded", view.folded.join(","));
+    for (const key of arranged) if (view[key].length > 0) put(key, view[key].join(","));
     if (view.theme !== "auto") put("theme", view.theme);
     if (!view.arrows) put("arrows", "0");
     return new URLSearchParams(parts).toString().replace(/%7E/g, "~").replace(/%2C/g, ",").replace(/%2F/g, "/");
@@ -136,7 +142,10 @@ export function decodeView(text, doc) {
     }
     view.query = letters("find");
     for (const key of /** @type {(keyof View["filter"])[]} */ (Object.keys(view.filter))) view.filter[key] = letters(key);
-    view.folded = (given.get("folded") ?? "").split(",").filter((fold) => /^!?\d{1,6}(\/\d{1,6})?$/.test(fold));
+    for (const key of arranged) {
+        const allowed = key === "folded" ? /^!?\d{1,6}(\/\d{1,6})?$/ : key === "pinned" ? /^\d{1,6}\/\d{1,6}$/ : /^\d{1,6}(\/\d{1,6})?$/;
+        view[key] = (given.get(key) ?? "").split(",").filter((part) => allowed.test(part)).slice(0, most_keys);
+    }
     if (themes.includes(given.get("theme") ?? "")) view.theme = /** @type {View["theme"]} */ (given.get("theme"));
     view.arrows = given.get("arrows") !== "0";
     return view;

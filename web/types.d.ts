@@ -118,6 +118,9 @@ export interface View {
     marks: { time: number; name: string }[];
     query: string; filter: { rank: string; stage: string; track: string; name: string };
     folded: string[];                    // groups and tracks that are closed, "0", "0/3"
+    pinned: string[];                    // tracks above all others
+    hidden: string[];                    // groups and tracks that are left out
+    order: string[];                     // groups and tracks that do not stand in the timeline's order
     compare: number | null;              // run that the first is compared with
     theme: "auto" | "light" | "dark";
     arrows: boolean;

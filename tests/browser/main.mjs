@@ -5,6 +5,7 @@ import "./acts.mjs";
 import "./layouts.mjs";
 import "./places.mjs";
 import "./area.mjs";
+import "./tracks.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
 

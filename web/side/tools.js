@@ -26,6 +26,13 @@ export function showTools(root, context) {
     const search = element("div", { class: "group search", role: "search" }, query,
         element("button", { "aria-label": "Previous", title: "Previous (Shift+Enter)", onclick: () => go(false) }, "↑"),
         element("button", { "aria-label": "Next", title: "Next (Enter)", onclick: () => go(true) }, "↓"), found);
+    const hidden = element("button", { class: "hidden-rows", onclick: () => state.set({ hidden: [] }) });
+    const countHidden = () => {
+        const n = state.view.hidden.length;
+        hidden.hidden = n === 0;
+        fill(hidden, `Show ${n} hidden`);
+    };
+    countHidden();
     const arrows = element("input", { type: "checkbox", onchange: () => state.set({ arrows: arrows.checked }) });
     arrows.checked = state.view.arrows;
 
@@ -168,10 +175,12 @@ export function showTools(root, context) {
 
     fill(root, search, element("span", { class: "gap" }),
         element("div", { class: "group", role: "group", "aria-label": "Filter" }, filters.map((entry) => entry.node)),
+        hidden,
         timeline.n_arrows > 0 || timeline.names === null ? element("label", {}, arrows, "Arrows") : null);
     if (query.value !== "") typed();
 
-    const end = state.on(["query", "filter", "arrows"], (changed) => {
+    const end = state.on(["query", "filter", "arrows", "hidden"], (changed) => {
+        countHidden();
         if (changed.has("filter") && query.value !== "") recount();
         if (state.view.query !== query.value) {
             query.value = state.view.query;

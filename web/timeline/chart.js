@@ -38,7 +38,7 @@ function follow(it, dropOverview) {
             it.ask();
         }),
         state.on(["query", "theme"], undress),
-        state.on(["filter", "folded"], () => {
+        state.on(["filter", "folded", "pinned", "hidden", "order"], () => {
             it.dressed = false;
             it.displace();
         }),

@@ -4,6 +4,7 @@ import { addMark } from "../side/marks.js";
 import { LANE } from "./curves.js";
 import { regionAt } from "./geometry.js";
 import { listen } from "./input.js";
+import { newMenu } from "./menu.js";
 import { everything, fit, moveBy, zoomAt } from "./scale.js";
 
 const ZOOM_RATE = 3.2; // of a held key: e^this per second
@@ -84,6 +85,9 @@ export function newControls(it, pointing, choosing) {
         ",": () => step(-1),
         ArrowDown: () => turn(1),
         ArrowUp: () => turn(-1),
+        p: () => arrange(pin),
+        h: () => arrange(hide),
+        H: () => showHidden(),
         r: () => rangeOf(true),
         R: () => rangeOf(false),
         t: () => {
@@ -105,6 +109,54 @@ export function newControls(it, pointing, choosing) {
         const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
         const area = alone && line !== undefined && pane === panes[0] ? pane.tracksOf(line) : null;
         state.set({ range: [clamp(view.begin), clamp(view.end)], area });
+    }
+
+    const menu = newMenu(it.holder, canvas);
+
+    /** The line that arranging means, where its pane arranges: pinned, hidden and moved lines. */
+    function lineToArrange() {
+        const { pane, at } = lineMeant(),
+            line = pane.layout.lines[at];
+        return line === undefined || !pane.arranges ? null : { pane, line };
+    }
+
+    /** @param {(pane: Pane, line: import("./layout.js").Line) => void} act */
+    function arrange(act) {
+        const meant = lineToArrange();
+        if (meant !== null) {
+            act(meant.pane, meant.line);
+        }
+    }
+
+    /** @param {Pane} pane @param {import("./layout.js").Line} line */
+    const pin = (pane, line) => line.kind === "track" && pane.pin(line.key);
+    const hide = (pane, line) => pane.hide(line.key);
+    const move = (by) => (pane, line) => !line.pinned && pane.move(line.kind === "track" && !line.indented ? String(line.group) : line.key, by);
+    const showHidden = () => state.set({ hidden: [] });
+
+    /** The menu of a line. @param {number} x @param {number} y @param {Pane} pane @param {number} at */
+    function openMenu(x, y, pane, at) {
+        const line = pane.layout.lines[at];
+        const own = line === undefined || !pane.arranges ? [] : entriesOf(pane, line, at);
+        const hidden = view.hidden.length > 0 ? [{ text: `Show what is hidden (${view.hidden.length})`, key: "Shift+H", act: showHidden }] : [];
+        const natural = view.order.length > 0 ? [{ text: "Order of the file", key: "", act: () => state.set({ order: [] }) }] : [];
+        const entries = [...own, ...hidden, ...natural];
+        if (entries.length > 0) {
+            it.tip.hide();
+            menu.open(x, y, line?.name ?? "Rows", entries);
+        }
+    }
+
+    /** @param {Pane} pane @param {import("./layout.js").Line} line @param {number} at */
+    function entriesOf(pane, line, at) {
+        const is_track = line.kind === "track";
+        return [
+            is_track && { text: line.pinned ? "Unpin" : "Pin to the top", key: "P", act: () => pin(pane, line) },
+            { text: is_track ? "Hide this track" : "Hide this group", key: "H", act: () => hide(pane, line) },
+            !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
+            !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
+            line.folds && { text: line.folded ? "Open" : "Close", key: is_track ? "T" : "G", act: () => toggle(pane, at) },
+        ].filter((entry) => entry !== false);
     }
 
     /** Middle of the first row in sight. */
@@ -332,7 +384,17 @@ export function newControls(it, pointing, choosing) {
                 show(everything(limits));
             }
         },
-        key: (key) => {
+        menu: (x, y, by_key) => {
+            const meant = by_key ? lineMeant() : { pane: paneAt(y), at: paneAt(y)?.rowAt(y).line ?? -1 };
+            if (meant.pane !== null) {
+                openMenu(by_key ? it.parts.gutter : x, by_key ? it.parts.rows.y : y, meant.pane, meant.at);
+            }
+        },
+        key: (key, event) => {
+            if (event.shiftKey && (key === "ArrowUp" || key === "ArrowDown")) {
+                arrange(move(key === "ArrowUp" ? -1 : 1));
+                return true;
+            }
             const act = keys[key] ?? keys[key.toLowerCase()];
             act?.();
             return act !== undefined;
@@ -364,6 +426,7 @@ export function newControls(it, pointing, choosing) {
         actOnKeys,
         end() {
             clearTimeout(telling ?? undefined);
+            menu.end();
             input.end();
         },
     };

@@ -17,15 +17,24 @@ export function newPointing(it) {
         if (pane === null || x < it.parts.gutter) {
             return null;
         }
-        const { row } = pane.rowAt(y);
+        const { line, row } = pane.rowAt(y);
         if (row < 0) {
             return null;
         }
-        const resolution = perPixel() / it.ratio,
-            time = timeAt(x);
-        const boxes = pane.boxesOf(row, view);
-        const at = boxAt(boxes, time, NEAR * perPixel());
-        return at < 0 || boxes === null ? null : { pane, row, boxes, at, time };
+        const time = timeAt(x);
+        const { summary } = pane.layout.lines[line];
+        // What is on top counts first; then what is near.
+        const rows = summary.length > 0 ? [...summary].reverse() : [row];
+        for (const slack of [0, NEAR * perPixel()]) {
+            for (const one of rows) {
+                const boxes = pane.boxesOf(one, view);
+                const at = boxAt(boxes, time, slack);
+                if (at >= 0 && boxes !== null) {
+                    return { pane, row: one, boxes, at, time };
+                }
+            }
+        }
+        return null;
     }
 
     /** @param {number} x @param {number} y @returns {Promise<{pane: Pane, row: number, index: number} | null>} */
@@ -81,6 +90,9 @@ export function newPointing(it) {
         }
         if (line.folds) {
             texts.push(line.folded ? "Click to open" : "Click to close");
+        }
+        if (pane.arranges) {
+            texts.push("Right click: pin, hide, move");
         }
         return texts;
     }

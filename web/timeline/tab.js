@@ -16,6 +16,8 @@ export const timelineKeys = [
     ["Up, Down", "the event in the row above or below; without a selection: scroll"],
     ["M", "put a mark at the pointer, or take it away"],
     ["T, G, Shift+G", "close or open the track, the group, all groups"],
+    ["P, H, Shift+H", "pin the track to the top, hide the track or group, show what is hidden (also a right click)"],
+    ["Shift+Up, Shift+Down", "move the track, or the group, up and down"],
     ["R, Shift+R", "what is shown as the range: of the track of the event, or of all"],
     ["[, ]", "more room for the curves, or for the rows"],
     ["C", "times from the begin, or of the trace's clock"],
