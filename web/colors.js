@@ -1,8 +1,12 @@
 // Colours of the page. Every type of event has one hue; light and dark differ in lightness only, and types that stand
 // beside each other differ in lightness too, so that they are told apart without seeing hues. Names of one type get
-// shades of it. Colours are computed in OKLCH (equal steps look equal) once per theme, and looked up while drawing.
+// shades of it, blocks of a simulated plan by their chunk, from light to dark as in its SVG picture. Colours are computed in OKLCH (equal steps look equal) once per theme, and looked up while drawing.
+
+import { blockOf } from "./block_name.js";
 
 export const n_shades = 8;
+const n_chunk_shades = 8;
+const n_all = n_shades + n_chunk_shades; // of a type
 const most_names = 1 << 22; // whose shades are kept; others have the plain one
 const shade_steps = [0, 0.045, -0.04, 0.025, -0.02, 0.06, -0.055, 0.012];
 const shade_turns = [0, 7, -7, -12, 12, 4, -4, 0];
@@ -95,6 +99,16 @@ export function luminance(rgb) {
 /** @param {number} lightness @param {boolean} dark */
 const forTheme = (lightness, dark) => (dark ? 0.62 + (lightness - 0.62) * 0.75 : lightness);
 
+const lightest = 0.8; // of a chunk on a light background
+const chunk_spread = 0.14;
+
+/** Lightness of a chunk's shade, by its place among them from 0 to 1. @param {number} lightness @param {number} place @param {boolean} dark */
+function chunkLightness(lightness, place, dark) {
+    const high = dark ? lightness + chunk_spread : Math.min(lightest, lightness + chunk_spread);
+    const low = lightness - chunk_spread;
+    return dark ? low + place * (high - low) : high - place * (high - low);
+}
+
 /** @param {number[]} rgb */
 const css = (rgb) => `rgb(${rgb[0]} ${rgb[1]} ${rgb[2]})`;
 
@@ -114,14 +128,17 @@ function hashed(text) {
  * @param {boolean} dark
  */
 function tables(types, dark) {
-    const pixel = new Uint32Array(types.length * n_shades);
+    const pixel = new Uint32Array(types.length * n_all);
     const base = types.map((name, i) => of_type[name] ?? [0.66, 0.08, (i * 47) % 360]);
     /** @type {string[]} */
     const ink = [];
     base.forEach(([lightness, chroma, hue], i) => {
-        for (let shade = 0; shade < n_shades; shade++) {
-            const rgb = fromOklch(forTheme(lightness, dark) + shade_steps[shade], chroma, hue + shade_turns[shade]);
-            pixel[i * n_shades + shade] = (0xff000000 | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
+        const plain_lightness = forTheme(lightness, dark);
+        for (let shade = 0; shade < n_all; shade++) {
+            const rgb = shade < n_shades
+                ? fromOklch(plain_lightness + shade_steps[shade], chroma, hue + shade_turns[shade])
+                : fromOklch(chunkLightness(plain_lightness, (shade - n_shades) / (n_chunk_shades - 1), dark), chroma, hue);
+            pixel[i * n_all + shade] = (0xff000000 | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
             // The better contrast of the two: equal where luminance is 0.179.
             ink.push(luminance(rgb) > 0.179 ? "#000" : "#fff");
         }
@@ -130,13 +147,17 @@ function tables(types, dark) {
     return { pixel, ink, type: base.map(plain), series: of_series.map(plain) };
 }
 
+/** Which shade a chunk has: a single one the plain colour. @param {number} chunk @param {number} of */
+const chunkShade = (chunk, of) => (of < 2 ? 0 : n_shades + Math.round((Math.min(chunk, of - 1) * (n_chunk_shades - 1)) / (of - 1)));
+
 /**
  * Colours of one run.
  * @param {string[]} types  document.types
  * @param {(name: number) => string} nameOf  text of a name; "" while it is on its way: then the shade is the plain one
+ * @param {number} [n_chunks]  of a simulated plan, whose blocks have shades by their chunk
  * @returns {import("./types").Colors & { setDark(dark: boolean): void }}
  */
-export function makeColors(types, nameOf) {
+export function makeColors(types, nameOf, n_chunks = 0) {
     const light = tables(types, false);
     let table = light;
     let shades = new Uint8Array(1024); // by name: shade + 1; 0 is not known yet
@@ -151,16 +172,21 @@ export function makeColors(types, nameOf) {
             larger.set(shades);
             shades = larger;
         }
-        shades[name] = 1 + (hashed(text) % n_shades);
+        const block = n_chunks > 0 ? blockOf(text) : null;
+        shades[name] = 1 + (block === null ? hashed(text) % n_shades : chunkShade(block.chunk, n_chunks));
         return shades[name] - 1;
     }
 
     const at = (/** @type {number} */ type, /** @type {number} */ name) =>
-        (type < types.length ? type : 0) * n_shades + shadeOf(name);
+        (type < types.length ? type : 0) * n_all + shadeOf(name);
     return {
         type: (type) => table.type[type] ?? table.type[0],
         pixel: (type, name) => table.pixel[at(type, name)],
         ink: (type, name) => table.ink[at(type, name)],
+        chunk: (type, chunk, of) => {
+            const pixel = table.pixel[type * n_all + chunkShade(chunk, of)];
+            return css([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
+        },
         series: (number) => table.series[number % table.series.length],
         light: {
             type: (type) => light.type[type] ?? light.type[0],

@@ -1,6 +1,7 @@
 // Where the page begins: loads the document, builds what stands around the tabs, and shows the tab that the view names.
 // A tab is built when it is opened and taken down when it is left; a mistake in one is said in its place.
 
+import { chunksOf } from "./block_name.js";
 import { makeColors } from "./colors.js";
 import { append, element, fill } from "./dom.js";
 import { messageOf, showError, watchErrors } from "./errors.js";
@@ -10,6 +11,7 @@ import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
 import { showEvents } from "./side/events.js";
+import { showLegend } from "./side/legend.js";
 import { showMarks } from "./side/marks.js";
 import { showMatches } from "./side/matches.js";
 import { showSums } from "./side/sums.js";
@@ -82,7 +84,7 @@ function page(doc) {
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
+        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "", chunksOf(run.timeline));
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */
@@ -125,7 +127,7 @@ function page(doc) {
         const made = showTools(line, context);
         tools = made;
         ends.push(() => made.end());
-        const parts = [showDetails, showMatches, showSums, showEvents, showMarks].map((show) => {
+        const parts = [showDetails, showMatches, showSums, showEvents, showMarks, showLegend].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;

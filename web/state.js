@@ -53,7 +53,7 @@ export function firstView(doc, run = 0) {
         order: [],
         compare: firstOther(doc, run),
         theme: "auto",
-        arrows: true,
+        arrows: false,
     };
 }
 
@@ -89,7 +89,7 @@ export function encodeView(view, doc) {
     for (const [key, value] of Object.entries(view.filter)) if (value !== "") put(key, value);
     for (const key of arranged) if (view[key].length > 0) put(key, view[key].join(","));
     if (view.theme !== "auto") put("theme", view.theme);
-    if (!view.arrows) put("arrows", "0");
+    if (view.arrows) put("arrows", "1");
     return new URLSearchParams(parts).toString().replace(/%7E/g, "~").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
 
@@ -147,7 +147,7 @@ export function decodeView(text, doc) {
         view[key] = (given.get(key) ?? "").split(",").filter((part) => allowed.test(part)).slice(0, most_keys);
     }
     if (themes.includes(given.get("theme") ?? "")) view.theme = /** @type {View["theme"]} */ (given.get("theme"));
-    view.arrows = given.get("arrows") !== "0";
+    view.arrows = given.get("arrows") === "1";
     return view;
 }
 

@@ -123,7 +123,7 @@ export interface View {
     order: string[];                     // groups and tracks that do not stand in the timeline's order
     compare: number | null;              // run that the first is compared with
     theme: "auto" | "light" | "dark";
-    arrows: boolean;
+    arrows: boolean;                     // all of them; those of the selected event are always there
 }
 export interface State {
     readonly view: View;
@@ -154,6 +154,8 @@ export interface Colors {
     pixel(type: number, name: number): number;
     /** CSS colour of text on such a box. */
     ink(type: number, name: number): string;
+    /** CSS colour of blocks of a chunk, of so many. */
+    chunk(type: number, chunk: number, of: number): string;
     series(number: number): string;
     /** The same in the light theme, whatever the theme is: what is chosen by colours is then the same in both. */
     light: { type(type: number): string; series(number: number): string };

@@ -6,6 +6,7 @@ import "./layouts.mjs";
 import "./places.mjs";
 import "./area.mjs";
 import "./tracks.mjs";
+import "./marks.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
 

@@ -176,7 +176,7 @@ export function showTools(root, context) {
     fill(root, search, element("span", { class: "gap" }),
         element("div", { class: "group", role: "group", "aria-label": "Filter" }, filters.map((entry) => entry.node)),
         hidden,
-        timeline.n_arrows > 0 || timeline.names === null ? element("label", {}, arrows, "Arrows") : null);
+        timeline.n_arrows > 0 || timeline.names === null ? element("label", { title: "Also those of events that are not selected" }, arrows, "All arrows") : null);
     if (query.value !== "") typed();
 
     const end = state.on(["query", "filter", "arrows", "hidden"], (changed) => {

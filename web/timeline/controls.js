@@ -23,7 +23,7 @@ const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 export function newControls(it, pointing, choosing) {
     const { state, view, canvas, panes, limits, origin, selection } = it;
     const { stretch, timeAt, perPixel, show, paneAt, anchor } = it;
-    const { eventAt, hover } = pointing;
+    const { edgeAt, eventAt, hover } = pointing;
     const { selectAt, fitSelection, clear } = choosing;
     /** @type {ReturnType<typeof setTimeout> | null} */
     let telling = null;
@@ -70,7 +70,12 @@ export function newControls(it, pointing, choosing) {
         Home: () => show(everything(limits)),
         m: () => {
             state.set({ pointer: it.pointer_time });
-            addMark(state);
+            addMark(state, it.over === null ? undefined : (edgeAt(it.over.x, it.over.y) ?? undefined));
+        },
+        M: () => {
+            const { chosen } = selection;
+            const ends = chosen !== null ? [chosen.details.begin, chosen.details.end] : view.range;
+            ends?.forEach((time) => addMark(state, time));
         },
         Escape: clear,
         Enter: () => {

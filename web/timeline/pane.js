@@ -1,6 +1,7 @@
 // The rows of one source in a rectangle of the picture: which of them are in sight, painted into a buffer of pixels,
 // with labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
 
+import { numberLetters } from "../block_name.js";
 import { allTracks, passes } from "../rows.js";
 import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
 import { GAP, defaultFolds, isFolded, isHidden, lineAt, layOut, moved, placeOf, rowAt, withFolds } from "./layout.js";
@@ -29,6 +30,8 @@ export function newPane(context, options) {
     const { view } = context.state;
     const tracks = allTracks(timeline);
     const defaults = defaultFolds(timeline);
+    // Of a plan no row is numbered up to 9 only.
+    const number_letters = numberLetters(timeline.names?.text ?? []);
     const labels = newLabels();
     const steps_of = timeline.groups.map((_, at) =>
         timeline.steps.filter((step) => step.group === at || step.group < 0),
@@ -384,7 +387,7 @@ export function newPane(context, options) {
                 y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1,
             );
             if (boxes !== null && line.pitch >= LABELS_FROM && !head && (y0 + y1 - gap) / 2 > least) {
-                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 2.1);
+                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * (line.class === "stage" && number_letters > 0 ? number_letters + 0.2 : 2.1));
             }
         }
     }

@@ -134,7 +134,7 @@ export function newPicture(it, hover) {
             const lines = view.area === null ? null : panes[0].placesOf(view.area);
             frame_parts.drawRange(canvas2d, it.parts, time, view.range, lines, text, palette);
         }
-        frame_parts.drawMarks(canvas2d, it.parts, time, view.marks, palette);
+        frame_parts.drawMarks(canvas2d, it.parts, time, view.marks, duration, palette);
         if (it.pointer_time !== null) {
             frame_parts.drawPointer(canvas2d, it.parts, time, it.pointer_time, palette);
         }

@@ -3,6 +3,7 @@
 import { boxAt } from "./selection.js";
 
 const NEAR = 4; // pixels from which on an event counts as hit
+const SNAP = 8; // pixels from which on an edge of a block draws a mark to it
 
 /** @typedef {import("./model.js").Pane} Pane */
 
@@ -35,6 +36,18 @@ export function newPointing(it) {
             }
         }
         return null;
+    }
+
+    /** The begin or end of the box at a place, where that is near; null. @param {number} x @param {number} y */
+    function edgeAt(x, y) {
+        const found = hit(x, y);
+        if (found === null) {
+            return null;
+        }
+        const ends = [found.boxes.begin[found.at], found.boxes.end[found.at]];
+        const far = (time) => Math.abs(time - found.time);
+        const nearest = far(ends[0]) <= far(ends[1]) ? ends[0] : ends[1];
+        return far(nearest) <= SNAP * perPixel() ? nearest : null;
     }
 
     /** @param {number} x @param {number} y @returns {Promise<{pane: Pane, row: number, index: number} | null>} */
@@ -97,5 +110,5 @@ export function newPointing(it) {
         return texts;
     }
 
-    return { eventAt, hover };
+    return { edgeAt, eventAt, hover };
 }
