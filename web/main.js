@@ -14,6 +14,7 @@ import { showEvents } from "./side/events.js";
 import { showLegend } from "./side/legend.js";
 import { showMarks } from "./side/marks.js";
 import { showMatches } from "./side/matches.js";
+import { showPicture } from "./side/picture.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -88,7 +89,7 @@ function page(doc) {
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */
-        const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
+        const context = { document: doc, state, run, source: null, colors, format, chart: { current: null }, of: contextOf };
         if (run.timeline === null) return context;
         const failed = (/** @type {unknown} */ error) => {
             if (!(error instanceof Gone)) showError(messageOf(error));
@@ -127,7 +128,7 @@ function page(doc) {
         const made = showTools(line, context);
         tools = made;
         ends.push(() => made.end());
-        const parts = [showDetails, showMatches, showSums, showEvents, showMarks, showLegend].map((show) => {
+        const parts = [showDetails, showMatches, showSums, showEvents, showMarks, showLegend, showPicture].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;

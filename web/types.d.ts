@@ -137,6 +137,8 @@ export interface State {
 
 export interface Context {
     document: Document; state: State; run: Run; source: Source | null; colors: Colors; format: Format;
+    /** The timeline that is shown, where one is. */
+    chart: { current: { svg(): string; png(): Promise<Blob | null> } | null };
     /** The context of another run of the page, by its number. */
     of(run: number): Promise<Context>;
 }

@@ -120,9 +120,12 @@ export function askForLabels(labels, liner, boxes, y, least) {
     }
 }
 
-/** A text that does not fit: of a plan's block its micro-batch alone, as in the SVG picture. @param {string} text
- *  @param {number} letters */
-function shortened(text, letters) {
+/** What is written of a name where so many letters fit: of a plan's block that does not, its micro-batch alone, as in
+ *  the pictures of plans. @param {string} text @param {number} letters */
+export function labelFor(text, letters) {
+    if (text.length <= letters) {
+        return text;
+    }
     const block = blockOf(text);
     return block === null ? cut(coreOf(text), letters) : block.micro_batch.length <= letters ? block.micro_batch : "";
 }
@@ -142,7 +145,7 @@ export function writeLabels(context, labels, left, top, letter, text, ink) {
         const whole = text(labels.name[n]);
         const each = TWICE.test(whole) ? 2 * letter : letter;
         const letters = Math.floor((labels.width[n] - room) / each);
-        const shown = whole.length > letters ? shortened(whole, letters) : whole;
+        const shown = labelFor(whole, letters);
         if (shown === "") {
             continue;
         }

@@ -163,6 +163,30 @@ export function newPane(context, options) {
             context.state.set({ order: moved(timeline, view.order, key, by, there) });
         },
 
+        number_letters,
+        /** Colour of a box as it is drawn, 0xAABBGGRR. @param {number} type @param {number} name */
+        colorOf: (type, name) => look.color(type, name),
+
+        /** Lines in sight, those that are pinned last; clipped: its name has no room. */
+        linesInSight: () =>
+            inSight(box.height).lines.map((at) => {
+                const line = layout.lines[at],
+                    least = line.pinned ? box.y : pane.scrolled_from;
+                const y = Math.max(least, yOf(line)),
+                    end = Math.min(box.y + box.height, yOf(line) + line.height);
+                return { line, y, height: Math.max(0, end - y), clipped: yOf(line) < least - 6 || end - y < 12 };
+            }),
+
+        /** Rows of a line that are in sight as a whole, and where. @param {import("./layout.js").Line} line */
+        rowsOfLine(line) {
+            const least = line.pinned ? box.y : pane.scrolled_from;
+            const rows_at = line.summary.length > 0
+                ? line.summary.map((row) => ({ row, place: { y: yOf(line) + 3, height: line.pitch - 5 } }))
+                : Array.from({ length: line.n_rows }, (_, number) => ({ row: line.first_row + number,
+                      place: { y: yOf(line) + number * line.pitch, height: line.pitch } }));
+            return rows_at.filter(({ place }) => place.y >= least - 1 && place.y + place.height <= box.y + box.height + 1);
+        },
+
         /** Does a row stand where nothing scrolls? @param {number} row */
         isPinned: (row) => layout.lines[layout.of_track[source.row_track[row]]]?.pinned ?? false,
 
