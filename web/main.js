@@ -124,8 +124,9 @@ function page(doc) {
      * @param {Context & { source: import("./types").Source }} context @param {HTMLElement} panel
      */
     function aroundTimeline(context, panel) {
-        const line = element("div", { class: "tools" });
-        const made = showTools(line, context);
+        const groups = element("div", { class: "groups" });
+        const line = element("div", { class: "tools" }, groups);
+        const made = showTools(groups, context);
         tools = made;
         ends.push(() => made.end());
         const parts = [showDetails, showMatches, showSums, showEvents, showMarks, showLegend, showPicture].map((show) => {
@@ -239,7 +240,9 @@ function page(doc) {
     state.on(["tab"], (changed) => {
         if (!changed.has("run")) showTab();
     });
-    system.addEventListener("change", () => state.set({ theme: state.view.theme }));
+    for (const media of [system, matchMedia("(forced-colors: active)")]) {
+        media.addEventListener("change", () => state.set({ theme: state.view.theme }));
+    }
     window.addEventListener("hashchange", () => state.set(decodeView(location.hash, doc)));
     window.addEventListener("keydown", pressed);
 

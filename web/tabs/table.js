@@ -128,6 +128,7 @@ function numberCell(format, table, column, most) {
 function textCell(context, table, column, widthOf) {
     const { format, run } = context;
     const search = table.columns[column].search && Boolean(run.timeline);
+    const is_setting = table.columns[column].name === "setting";
     let full = "";
     let shown = "";
     const name = element("span", { class: "name" });
@@ -139,11 +140,13 @@ function textCell(context, table, column, widthOf) {
         const there = button !== null && typeof table.rows[row][column] === "string";
         const room = widthOf() - PADDING - (there ? BUTTON : 0);
         full = cellText(format, table, row, column);
-        const sentence = !there && table.rows.length <= ALL_UP_TO && full.split(" ").length >= WORDS_OF_SENTENCE;
+        // A setting is copied from where it stands: all of it is shown.
+        const sentence = !there && table.rows.length <= ALL_UP_TO && (is_setting || full.split(" ").length >= WORDS_OF_SENTENCE);
+        node.classList.toggle("all", is_setting && sentence);
         node.classList.toggle("sentence", sentence && textWidth(full) > room);
         shown = sentence ? full : shortenTo(full, room);
         name.textContent = shown;
-        whole = shown === full && !(sentence && textWidth(full) > (LINES - 0.25) * room);
+        whole = shown === full && (is_setting || !(sentence && textWidth(full) > (LINES - 0.25) * room));
         if (whole) {
             name.removeAttribute("tabindex");
             name.removeAttribute("aria-label");
@@ -192,7 +195,8 @@ export function showTable(root, given, context, options = {}) {
         (_, column) =>
             !numeric[column] &&
             table.rows.length <= ALL_UP_TO &&
-            table.rows.some((row) => String(row[column] ?? "").split(" ").length >= WORDS_OF_SENTENCE),
+            (table.columns[column].name === "setting" ||
+                table.rows.some((row) => String(row[column] ?? "").split(" ").length >= WORDS_OF_SENTENCE)),
     );
     const titles = table.columns.map(({ title }) => titleWidth(title) + TITLE_ROOM);
     let widths = natural;
