@@ -85,7 +85,7 @@ function page(doc) {
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "", chunksOf(run.timeline));
+        const colors = makeColors(doc.colors, (name) => context.source?.name(name) ?? "", chunksOf(run.timeline));
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */

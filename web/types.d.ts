@@ -4,7 +4,9 @@
 // ---- the document ----
 
 export interface Document {
-    format: string; version: number; tool: string; title: string; served: boolean; types: string[]; runs: Run[];
+    format: string; version: number; tool: string; title: string; served: boolean; types: string[];
+    colors: [number, number, number][];  // of types: OKLCH on a light page
+    runs: Run[];
 }
 export type Unit = "" | "ns" | "time" | "MB" | "%" | "count" | "GB/s" | "text";
 export type Better = "less" | "more";  // when two runs are compared; not there: neither is known to be

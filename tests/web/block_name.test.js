@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { blockOf, chunksOf, numberLetters } from "../../web/block_name.js";
 import { makeColors } from "../../web/colors.js";
+import { roles, types as all_types } from "./roles.js";
 import { typesOf } from "../../web/side/legend.js";
 
 test("a block's name says its kind, micro-batch and chunk, and others say nothing", () => {
@@ -21,7 +22,7 @@ test("chunks are counted of plans alone, and their shades go from light to dark,
     assert.equal(chunksOf(timeline("compute")), 0);
     assert.equal(chunksOf({ ...timeline("stage"), names: null }), 0);
     const names = ["F0\u00b70", "F1\u00b70", "F0\u00b71", "F0\u00b72", "B0\u00b72"];
-    const colors = makeColors(["forward", "backward"], (name) => names[name], 3);
+    const colors = makeColors(["forward", "backward"].map((type) => roles[all_types.indexOf(type)]), (name) => names[name], 3);
     const green = (pixel) => (pixel >> 8) & 255;
     assert.equal(colors.pixel(0, 0), colors.pixel(0, 1));
     assert.ok(green(colors.pixel(0, 0)) > green(colors.pixel(0, 2)) && green(colors.pixel(0, 2)) > green(colors.pixel(0, 3)));
