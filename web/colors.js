@@ -1,44 +1,20 @@
 // Colours of the page. Every type of event has one hue; light and dark differ in lightness only, and types that stand
 // beside each other differ in lightness too, so that they are told apart without seeing hues. Names of one type get
-// shades of it. Colours are computed in OKLCH (equal steps look equal) once per theme, and looked up while drawing.
+// shades of it, blocks of a simulated plan by their chunk, from light to dark as in its SVG picture. The document has the
+// list (src/report/role_colors.c), which pictures of the command go by too. Colours are computed in OKLCH (equal steps
+// look equal) once per theme, and looked up while drawing.
+
+import { blockOf } from "./block_name.js";
 
 export const n_shades = 8;
+const n_chunk_shades = 8;
+const n_all = n_shades + n_chunk_shades; // of a type
 const most_names = 1 << 22; // whose shades are kept; others have the plain one
 const shade_steps = [0, 0.045, -0.04, 0.025, -0.02, 0.06, -0.055, 0.012];
 const shade_turns = [0, 7, -7, -12, 12, 4, -4, 0];
 
-// Lightness and chroma on a light background, hue in degrees. On a dark one lightness moves towards the middle.
-/** @type {Record<string, [number, number, number]>} */
-const of_type = {
-    other: [0.66, 0.02, 260],
-    computing: [0.62, 0.13, 250],
-    communication: [0.66, 0.16, 50],
-    "communication task": [0.75, 0.12, 65],
-    copy: [0.58, 0.13, 320],
-    "memory set": [0.68, 0.1, 335],
-    wait: [0.74, 0.05, 95],
-    framework: [0.64, 0.1, 175],
-    runtime: [0.55, 0.09, 145],
-    python: [0.72, 0.1, 130],
-    "data loading": [0.7, 0.12, 110],
-    step: [0.6, 0.03, 250],
-    scope: [0.7, 0.05, 285],
-    mark: [0.55, 0.17, 20],
-    "all computing": [0.62, 0.13, 250],
-    "all communication": [0.76, 0.11, 65],
-    "communication not overlapped": [0.6, 0.19, 35],
-    idle: [0.84, 0.01, 260],
-    forward: [0.6, 0.14, 252],
-    backward: [0.73, 0.13, 165],
-    "backward for inputs": [0.73, 0.13, 165],
-    "backward for weights": [0.62, 0.11, 140],
-    recompute: [0.7, 0.14, 75],
-    transfer: [0.56, 0.16, 330],
-    parameters: [0.52, 0.12, 262],
-    gradients: [0.62, 0.12, 175],
-    "optimizer states": [0.56, 0.13, 310],
-    activations: [0.73, 0.14, 65],
-};
+// Of series that are of no type, as types: lightness and chroma on a light background, hue in degrees. On a dark one
+// lightness moves towards the middle.
 /** @type {[number, number, number][]} */
 const of_series = [
     [0.58, 0.14, 252],
@@ -95,6 +71,16 @@ export function luminance(rgb) {
 /** @param {number} lightness @param {boolean} dark */
 const forTheme = (lightness, dark) => (dark ? 0.62 + (lightness - 0.62) * 0.75 : lightness);
 
+const lightest = 0.8; // of a chunk on a light background
+const chunk_spread = 0.14;
+
+/** Lightness of a chunk's shade, by its place among them from 0 to 1. @param {number} lightness @param {number} place @param {boolean} dark */
+function chunkLightness(lightness, place, dark) {
+    const high = dark ? lightness + chunk_spread : Math.min(lightest, lightness + chunk_spread);
+    const low = lightness - chunk_spread;
+    return dark ? low + place * (high - low) : high - place * (high - low);
+}
+
 /** @param {number[]} rgb */
 const css = (rgb) => `rgb(${rgb[0]} ${rgb[1]} ${rgb[2]})`;
 
@@ -110,18 +96,20 @@ function hashed(text) {
 }
 
 /**
- * @param {string[]} types  document.types
+ * @param {[number, number, number][]} base  document.colors
  * @param {boolean} dark
  */
-function tables(types, dark) {
-    const pixel = new Uint32Array(types.length * n_shades);
-    const base = types.map((name, i) => of_type[name] ?? [0.66, 0.08, (i * 47) % 360]);
+function tables(base, dark) {
+    const pixel = new Uint32Array(base.length * n_all);
     /** @type {string[]} */
     const ink = [];
     base.forEach(([lightness, chroma, hue], i) => {
-        for (let shade = 0; shade < n_shades; shade++) {
-            const rgb = fromOklch(forTheme(lightness, dark) + shade_steps[shade], chroma, hue + shade_turns[shade]);
-            pixel[i * n_shades + shade] = (0xff000000 | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
+        const plain_lightness = forTheme(lightness, dark);
+        for (let shade = 0; shade < n_all; shade++) {
+            const rgb = shade < n_shades
+                ? fromOklch(plain_lightness + shade_steps[shade], chroma, hue + shade_turns[shade])
+                : fromOklch(chunkLightness(plain_lightness, (shade - n_shades) / (n_chunk_shades - 1), dark), chroma, hue);
+            pixel[i * n_all + shade] = (0xff000000 | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
             // The better contrast of the two: equal where luminance is 0.179.
             ink.push(luminance(rgb) > 0.179 ? "#000" : "#fff");
         }
@@ -130,14 +118,18 @@ function tables(types, dark) {
     return { pixel, ink, type: base.map(plain), series: of_series.map(plain) };
 }
 
+/** Which shade a chunk has: a single one the plain colour. @param {number} chunk @param {number} of */
+const chunkShade = (chunk, of) => (of < 2 ? 0 : n_shades + Math.round((Math.min(chunk, of - 1) * (n_chunk_shades - 1)) / (of - 1)));
+
 /**
  * Colours of one run.
- * @param {string[]} types  document.types
+ * @param {[number, number, number][]} base  document.colors
  * @param {(name: number) => string} nameOf  text of a name; "" while it is on its way: then the shade is the plain one
+ * @param {number} [n_chunks]  of a simulated plan, whose blocks have shades by their chunk
  * @returns {import("./types").Colors & { setDark(dark: boolean): void }}
  */
-export function makeColors(types, nameOf) {
-    const light = tables(types, false);
+export function makeColors(base, nameOf, n_chunks = 0) {
+    const light = tables(base, false);
     let table = light;
     let shades = new Uint8Array(1024); // by name: shade + 1; 0 is not known yet
 
@@ -151,23 +143,28 @@ export function makeColors(types, nameOf) {
             larger.set(shades);
             shades = larger;
         }
-        shades[name] = 1 + (hashed(text) % n_shades);
+        const block = n_chunks > 0 ? blockOf(text) : null;
+        shades[name] = 1 + (block === null ? hashed(text) % n_shades : chunkShade(block.chunk, n_chunks));
         return shades[name] - 1;
     }
 
     const at = (/** @type {number} */ type, /** @type {number} */ name) =>
-        (type < types.length ? type : 0) * n_shades + shadeOf(name);
+        (type < base.length ? type : 0) * n_all + shadeOf(name);
     return {
         type: (type) => table.type[type] ?? table.type[0],
         pixel: (type, name) => table.pixel[at(type, name)],
         ink: (type, name) => table.ink[at(type, name)],
+        chunk: (type, chunk, of) => {
+            const pixel = table.pixel[type * n_all + chunkShade(chunk, of)];
+            return css([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
+        },
         series: (number) => table.series[number % table.series.length],
         light: {
             type: (type) => light.type[type] ?? light.type[0],
             series: (number) => light.series[number % light.series.length],
         },
         setDark(dark) {
-            table = tables(types, dark);
+            table = tables(base, dark);
         },
     };
 }

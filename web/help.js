@@ -5,7 +5,7 @@ import { timelineKeys } from "./timeline/tab.js";
 
 /** Of the page; the timeline lists its own. @type {string[][]} */
 const page_keys = [
-    ["drag", "select a range of time and see its sums"],
+    ["drag", "select a range of time and see its sums and events; with Shift, of some tracks alone"],
     ["click", "select an event and see its details"],
     ["/", "search"],
     ["Enter", "in the search: next match; with Shift the one before"],

@@ -1,6 +1,7 @@
 // Where the page begins: loads the document, builds what stands around the tabs, and shows the tab that the view names.
 // A tab is built when it is opened and taken down when it is left; a mistake in one is said in its place.
 
+import { chunksOf } from "./block_name.js";
 import { makeColors } from "./colors.js";
 import { append, element, fill } from "./dom.js";
 import { messageOf, showError, watchErrors } from "./errors.js";
@@ -9,7 +10,11 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
+import { showEvents } from "./side/events.js";
+import { showLegend } from "./side/legend.js";
 import { showMarks } from "./side/marks.js";
+import { showMatches } from "./side/matches.js";
+import { showPicture } from "./side/picture.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -80,11 +85,11 @@ function page(doc) {
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
+        const colors = makeColors(doc.colors, (name) => context.source?.name(name) ?? "", chunksOf(run.timeline));
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */
-        const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
+        const context = { document: doc, state, run, source: null, colors, format, chart: { current: null }, of: contextOf };
         if (run.timeline === null) return context;
         const failed = (/** @type {unknown} */ error) => {
             if (!(error instanceof Gone)) showError(messageOf(error));
@@ -119,11 +124,12 @@ function page(doc) {
      * @param {Context & { source: import("./types").Source }} context @param {HTMLElement} panel
      */
     function aroundTimeline(context, panel) {
-        const line = element("div", { class: "tools" });
-        const made = showTools(line, context);
+        const groups = element("div", { class: "groups" });
+        const line = element("div", { class: "tools" }, groups);
+        const made = showTools(groups, context);
         tools = made;
         ends.push(() => made.end());
-        const parts = [showDetails, showSums, showMarks].map((show) => {
+        const parts = [showDetails, showMatches, showSums, showEvents, showMarks, showLegend, showPicture].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;
@@ -234,7 +240,9 @@ function page(doc) {
     state.on(["tab"], (changed) => {
         if (!changed.has("run")) showTab();
     });
-    system.addEventListener("change", () => state.set({ theme: state.view.theme }));
+    for (const media of [system, matchMedia("(forced-colors: active)")]) {
+        media.addEventListener("change", () => state.set({ theme: state.view.theme }));
+    }
     window.addEventListener("hashchange", () => state.set(decodeView(location.hash, doc)));
     window.addEventListener("keydown", pressed);
 

@@ -55,7 +55,9 @@ export function reveal(state, source, event) {
     const least = Math.min(end - begin, timeline.unit === "ns" ? 1000 : (timeline.end - timeline.begin) / 1e4);
     const stretch = stretchFor({ begin, end }, event, timeline, least);
     const folded = withFolds(state.view.folded, defaultFolds(timeline), foldsOf(source, event.row), false);
-    state.set({ ...stretch, filter, folded, selected: { row: event.row, index: event.index } });
+    const keys = foldsOf(source, event.row);
+    const shown = state.view.hidden.filter((key) => !keys.includes(key));
+    state.set({ ...stretch, filter, folded, hidden: shown, selected: { row: event.row, index: event.index } });
 }
 
 /**

@@ -80,6 +80,35 @@ export function filteredRows(source, filter) {
 }
 
 /**
+ * Rows that a range is of: those that the filter shows, of its tracks where it has some.
+ * @param {import("./types").Source} source @param {import("./types").View} view
+ */
+export function rangeRows(source, view) {
+    const hidden = new Set(view.hidden);
+    const keys = source.timeline.groups.flatMap((group, at) => group.tracks.map((_, number) => [String(at), `${at}/${number}`]));
+    const out = keys.map((of) => of.some((key) => hidden.has(key)));
+    const rows = filteredRows(source, view.filter).filter((row) => !out[source.row_track[row]]);
+    if (view.area === null) return rows;
+    const tracks = new Set(view.area);
+    return rows.filter((row) => tracks.has(source.row_track[row]));
+}
+
+/**
+ * The numbers of a list as asList() writes it, ascending and below `limit`; null where it is none.
+ * @param {string} text @param {number} limit
+ */
+export function fromList(text, limit) {
+    /** @type {Set<number>} */
+    const numbers = new Set();
+    for (const part of text.split(",")) {
+        const [, first, last] = /^(\d{1,7})(?:-(\d{1,7}))?$/.exec(part) ?? [];
+        if (first === undefined || Number(last ?? first) >= limit) return null;
+        for (let number = Number(first); number <= Number(last ?? first); number++) numbers.add(number);
+    }
+    return numbers.size === 0 ? null : [...numbers].sort((a, b) => a - b);
+}
+
+/**
  * Rows as the server's addresses take them: "0-3,7".
  * @param {number[]} numbers  ascending
  */

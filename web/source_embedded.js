@@ -15,6 +15,7 @@ import { allTracks, placeRows } from "./rows.js";
 const turn_ms = 8; // of sums, before the page may draw
 const events_per_look = 4096; // between looks at the clock
 const most_flows = 256;
+const most_listed = 1 << 20; // events that a list of the longest is made from
 
 /** @param {string} text */
 const lower = (text) => text.toLowerCase();
@@ -258,6 +259,32 @@ export function makeEmbedded(timeline, columns, line) {
                 }
             }
             return totals;
+        },
+
+        async events(wanted, begin, end_time, limit, signal) {
+            /** @type {{ row: number, index: number, length: number }[]} */
+            let longest = [];
+            let n = 0;
+            const shorten = () => {
+                longest.sort((a, b) => b.length - a.length || rows[a.row].begin[a.index] - rows[b.row].begin[b.index] || a.row - b.row);
+                longest = longest.slice(0, limit);
+            };
+            let turn = performance.now();
+            for (const at of wanted) {
+                const { begin: begins, end: ends } = rows[at];
+                const last = firstFrom(begins, end_time);
+                for (let i = Math.min(firstAfter(ends, begin), firstFrom(begins, begin)); i < last && n < most_listed; i++, n++) {
+                    longest.push({ row: at, index: i, length: ends[i] - begins[i] });
+                    if (longest.length >= 4 * limit) shorten();
+                    if (n % events_per_look === 0 && performance.now() - turn > turn_ms) {
+                        await giveWay();
+                        signal.throwIfAborted();
+                        turn = performance.now();
+                    }
+                }
+            }
+            shorten();
+            return { all: n <= limit && n < most_listed, events: longest.map(({ row, index }) => seen(row, index)) };
         },
 
         arrows: (wanted, begin, end_time, limit) => arrows.addTo(noArrows(), wanted, begin, end_time, limit),

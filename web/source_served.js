@@ -343,6 +343,16 @@ export function makeServed(timeline, get, failed) {
             return lists.length === 1 ? lists[0] : added(lists.flat());
         },
 
+        async events(rows, begin, end, limit, signal) {
+            const answers = await Promise.all(parts(rows).map(async (part) =>
+                (await get("events", { rows: asList(part), begin: down(begin), end: up(end), limit }, signal)).json()));
+            /** @type {import("./types").EventSeen[]} */
+            const events = answers.flatMap((answer) => answer.events.map(
+                (/** @type {[number, number, number, number, string]} */ [row, index, from, to, name]) => ({ row, index, begin: from, end: to, name })));
+            if (answers.length > 1) events.sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin || a.row - b.row);
+            return { all: answers.every(({ all }) => all) && events.length <= limit, events: events.slice(0, limit) };
+        },
+
         arrows(rows, begin, end, limit) {
             if (rows.length === 0) return noArrows();
             const shown = clipped(begin, end);

@@ -2,12 +2,17 @@
 // Only what differs from the beginning is written, times as short as the zoom allows. An address is never trusted: what
 // does not fit the document is left at its default.
 
+import { asList, fromList } from "./rows.js";
+
 /** @typedef {import("./types").View} View */
 /** @typedef {import("./types").Document} Document */
 
 const themes = ["auto", "light", "dark"];
 const least_write_ms = 300; // browsers count changes of the address
 const most_marks = 200;
+/** Lists of keys of groups and tracks. @type {("folded" | "pinned" | "hidden" | "order")[]} */
+const arranged = ["folded", "pinned", "hidden", "order"];
+const most_keys = 4096; // of each
 const most_letters = 500; // of a text in the address
 
 /** How a run's timeline reaches: all of it. @param {Document} doc @param {number} run */
@@ -37,14 +42,18 @@ export function firstView(doc, run = 0) {
         top: 0,
         selected: null,
         range: null,
+        area: null,
         pointer: null,
         marks: [],
         query: "",
         filter: { rank: "", stage: "", track: "", name: "" },
         folded: [],
+        pinned: [],
+        hidden: [],
+        order: [],
         compare: firstOther(doc, run),
         theme: "auto",
-        arrows: true,
+        arrows: false,
     };
 }
 
@@ -73,13 +82,14 @@ export function encodeView(view, doc) {
     if (view.top > 0) put("top", String(Math.round(view.top)));
     if (view.selected !== null) put("event", `${view.selected.row}.${view.selected.index}`);
     if (view.range !== null) put("range", view.range.map(time).join("~"));
+    if (view.range !== null && view.area !== null) put("tracks", asList(view.area));
     if (view.pointer !== null) put("at", time(view.pointer));
     for (const mark of view.marks) put("mark", `${short(mark.time, (first.end - first.begin) / 1e4)}~${mark.name}`);
     if (view.query !== "") put("find", view.query);
     for (const [key, value] of Object.entries(view.filter)) if (value !== "") put(key, value);
-    if (view.folded.length > 0) put("folded", view.folded.join(","));
+    for (const key of arranged) if (view[key].length > 0) put(key, view[key].join(","));
     if (view.theme !== "auto") put("theme", view.theme);
-    if (!view.arrows) put("arrows", "0");
+    if (view.arrows) put("arrows", "1");
     return new URLSearchParams(parts).toString().replace(/%7E/g, "~").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
 
@@ -118,6 +128,8 @@ export function decodeView(text, doc) {
     if (shown !== null && shown[0] >= begin && shown[1] <= end) [view.begin, view.end] = shown;
     view.top = Math.max(0, number(given.get("top")) ?? 0);
     view.range = stretch(given.get("range"));
+    const n_tracks = timeline === null ? 0 : timeline.groups.reduce((sum, { tracks }) => sum + tracks.length, 0);
+    view.area = view.range === null ? null : fromList(given.get("tracks") ?? "", n_tracks);
     view.pointer = number(given.get("at"));
     const [, row, index] = /^(\d{1,9})\.(\d{1,10})$/.exec(given.get("event") ?? "") ?? [];
     if (row !== undefined && timeline !== null && Number(index) < (timeline.row_events[Number(row)] ?? 0)) {
@@ -130,9 +142,12 @@ export function decodeView(text, doc) {
     }
     view.query = letters("find");
     for (const key of /** @type {(keyof View["filter"])[]} */ (Object.keys(view.filter))) view.filter[key] = letters(key);
-    view.folded = (given.get("folded") ?? "").split(",").filter((fold) => /^!?\d{1,6}(\/\d{1,6})?$/.test(fold));
+    for (const key of arranged) {
+        const allowed = key === "folded" ? /^!?\d{1,6}(\/\d{1,6})?$/ : key === "pinned" ? /^\d{1,6}\/\d{1,6}$/ : /^\d{1,6}(\/\d{1,6})?$/;
+        view[key] = (given.get(key) ?? "").split(",").filter((part) => allowed.test(part)).slice(0, most_keys);
+    }
     if (themes.includes(given.get("theme") ?? "")) view.theme = /** @type {View["theme"]} */ (given.get("theme"));
-    view.arrows = given.get("arrows") !== "0";
+    view.arrows = given.get("arrows") === "1";
     return view;
 }
 

@@ -4,7 +4,9 @@
 // ---- the document ----
 
 export interface Document {
-    format: string; version: number; tool: string; title: string; served: boolean; types: string[]; runs: Run[];
+    format: string; version: number; tool: string; title: string; served: boolean; types: string[];
+    colors: [number, number, number][];  // of types: OKLCH on a light page
+    runs: Run[];
 }
 export type Unit = "" | "ns" | "time" | "MB" | "%" | "count" | "GB/s" | "text";
 export type Better = "less" | "more";  // when two runs are compared; not there: neither is known to be
@@ -30,16 +32,21 @@ export interface Column { name: string; title: string; unit: Unit; better?: Bett
 export type Cell = number | string | null;
 export interface Table {
     id: string; title: string; columns: Column[]; rows: Cell[][]; sort: { column: number; descending: boolean } | null;
+    places?: (RawPlace | null)[];  // of the rows in the timeline
 }
+export type RawPlace = [number, number | null, number | null, string | null];  // group, begin, end, name of the event
 export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][]; columns?: string[] }
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
     series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;
     steps?: boolean;  // a value holds until the next point
 }
+export interface Evidence {
+    text: string; file: string | null; step: string | null; rank: number; begin?: number | null; end?: number | null; group?: number | null;
+}
 export interface Finding {
     id: string; rank: number; title: string; cost: number | null; gain: number | null; gain_share: number | null;
-    basis: string | null; topic: string | null; evidence: { text: string; file: string | null; step: string | null; rank: number }[];
+    basis: string | null; topic: string | null; evidence: Evidence[];
     setting: string | null; change: string | null; rests_on: string | null; caution: string | null;
     begin: number | null; end: number | null; group: number | null;
 }
@@ -91,6 +98,8 @@ export interface Source {
     at(row: number, time: number): Promise<number | null>;
     find(text: string, rows: number[], forward: boolean, from: { time: number; row: number; index: number }): Promise<(EventSeen & { names: number }) | null>;
     sums(rows: number[], begin: number, end: number, progress: (covered: number) => void, signal: AbortSignal): Promise<Total[]>;
+    /** The longest events that reach into a stretch, at most `limit`; all: there are no others. */
+    events(rows: number[], begin: number, end: number, limit: number, signal: AbortSignal): Promise<{ all: boolean; events: EventSeen[] }>;
     arrows(rows: number[], begin: number, end: number, limit: number): Arrows | null;   // at hand, like boxes
     curve(curve: number, begin: number, end: number, resolution: number): CurvePoints | null;  // curves first, then counters
     held(group: number, time: number): Held[];  // largest first
@@ -106,13 +115,17 @@ export interface View {
     top: number;                         // scrolled down, pixels
     selected: EventPlace | null;
     range: [number, number] | null;      // dragged
+    area: number[] | null;               // tracks that the range is of, ascending; null: all
     pointer: number | null;              // time under the pointer, or where it was left
     marks: { time: number; name: string }[];
     query: string; filter: { rank: string; stage: string; track: string; name: string };
     folded: string[];                    // groups and tracks that are closed, "0", "0/3"
+    pinned: string[];                    // tracks above all others
+    hidden: string[];                    // groups and tracks that are left out
+    order: string[];                     // groups and tracks that do not stand in the timeline's order
     compare: number | null;              // run that the first is compared with
     theme: "auto" | "light" | "dark";
-    arrows: boolean;
+    arrows: boolean;                     // all of them; those of the selected event are always there
 }
 export interface State {
     readonly view: View;
@@ -126,6 +139,8 @@ export interface State {
 
 export interface Context {
     document: Document; state: State; run: Run; source: Source | null; colors: Colors; format: Format;
+    /** The timeline that is shown, where one is. */
+    chart: { current: { svg(): string; png(): Promise<Blob | null> } | null };
     /** The context of another run of the page, by its number. */
     of(run: number): Promise<Context>;
 }
@@ -143,6 +158,8 @@ export interface Colors {
     pixel(type: number, name: number): number;
     /** CSS colour of text on such a box. */
     ink(type: number, name: number): string;
+    /** CSS colour of blocks of a chunk, of so many. */
+    chunk(type: number, chunk: number, of: number): string;
     series(number: number): string;
     /** The same in the light theme, whatever the theme is: what is chosen by colours is then the same in both. */
     light: { type(type: number): string; series(number: number): string };

@@ -250,6 +250,7 @@ typedef struct ek_trace_operator {
     const char *type; /**< the same for Ascend; Kineto: "kernel" */
     const char *core; /**< accelerator core; NULL without one */
     int64_t count, total, min, max, wait;
+    int64_t max_start;  /**< of the first of the longest executions; EK_TRACE_UNKNOWN */
     double average;     /**< nanoseconds */
     double ratio;       /**< share of the summed time, percent; communication left out for Ascend */
     const char *family; /**< "matmul", "attention", "vector", "communication", "copy", "other" */

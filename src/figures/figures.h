@@ -233,6 +233,14 @@ typedef enum ek__row_key {
     EK__KEY_RANK,   /**< "rank 3, stage 1" */
 } ek__row_key;
 
+/** Where an entry of a table is in the timeline of a trace; times are of the rank's clock. */
+typedef struct ek__location {
+    const ek_trace_rank *rank; /**< NULL: nowhere */
+    const ek_trace_step *step; /**< all of it, where `start` is not known; NULL: not of one step */
+    int64_t start, end;        /**< EK_TRACE_UNKNOWN: not known; end as start: a point in time */
+    const char *name;          /**< of the event that is there; NULL: no particular one */
+} ek__location;
+
 /** A table with a row for every struct of a list of the run or of every rank, or for every rank. */
 typedef struct ek__rows {
     const char *csv;                  /**< the file's name; NULL: none */
@@ -248,10 +256,12 @@ typedef struct ek__rows {
     /** In place of both: entry `i`, which may set owner->parent. NULL: not shown, and none with *end. */
     const void *(*item)(int i, ek__owner *of, bool *end);
     bool (*shown)(const void *record); /**< NULL: all are */
-    int least;                         /**< entries without which the page has no table; 0: one */
-    int most;                          /**< entries at most on the page; 0: EK__VIEW_MAX_ROWS rows */
-    int most_ranks;                    /**< ranks that have rows on the page; 0: all */
-    int sort;                          /**< column by which the page sorts, falling; 0: none */
+    /** Where in the timeline an entry is: adds to `out`, which has the rank of the entry. NULL: the rank is all. */
+    void (*locate)(const void *record, const ek__owner *of, ek__location *out);
+    int least;      /**< entries without which the page has no table; 0: one */
+    int most;       /**< entries at most on the page; 0: EK__VIEW_MAX_ROWS rows */
+    int most_ranks; /**< ranks that have rows on the page; 0: all */
+    int sort;       /**< column by which the page sorts, falling; 0: none */
 } ek__rows;
 
 /** Entry `i` of a rank, or of the run, with its owner; NULL: one that is not shown. *end: there is none any more. */

@@ -167,6 +167,17 @@
 #define PAGE(...)  .page = {.at = __VA_ARGS__}
 #define PRINT(...) .text = {.at = __VA_ARGS__}
 
+/** The function of a table's `locate`: a statement that adds to `out`. */
+#define LOCATOR(name, statement)                                                                                       \
+    static void name(const void *record, const ek__owner *of, ek__location *out)                                       \
+    {                                                                                                                  \
+        const EK__T *it = record;                                                                                      \
+        (void)it;                                                                                                      \
+        (void)of;                                                                                                      \
+        statement;                                                                                                     \
+    }                                                                                                                  \
+    _Static_assert(true, "a semicolon follows")
+
 /** The fields of struct EK__T. */
 #define FIELDS(array, path_, about_)                                                                                   \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)

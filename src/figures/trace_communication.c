@@ -404,18 +404,38 @@ const ek__fields ek__trace_place = {FIELDS(place, "topology.ranks[].groups[]", N
 
 /* ---- tables ---- */
 
+#define EK__T ek_trace_collective
+LOCATOR(locate_collective, out->start = it->start; out->end = ek__sum(it->start, it->duration); out->name = it->name);
+#undef EK__T
+
+#define EK__T ek_trace_comm_sum
+LOCATOR(locate_comm_sum, out->step = ek__trace_find_step(of->rank, it->step));
+#undef EK__T
+
+#define EK__T ek_trace_pair
+/* The side that waited longer. */
+LOCATOR(locate_pair, out->rank = ek__trace_rank_at(of->run, it->from_wait > it->to_wait ? it->from_at : it->to_at));
+#undef EK__T
+
+#define EK__T ek_trace_run_link
+LOCATOR(locate_run_link, out->rank = ek__trace_rank_at(of->run, it->rank));
+#undef EK__T
+
 const ek__rows ek__communication_rows[] = {
     {"collectives", "communication", "collectives", "Collectives, summed by kind, group and size", .rank_column = 2,
      .fields = &ek__trace_collective_sum, RANK_LIST(communication.n_sums, communication.sum), .sort = 5},
     {"calls", "communication", "exposed", "Single collectives, most exposed first", "number", "No.", EK__KEY_NUMBER,
-     .fields = &ek__trace_collective, RANK_LIST(communication.n_collectives, communication.collective), .sort = 6},
+     .fields = &ek__trace_collective, RANK_LIST(communication.n_collectives, communication.collective),
+     .locate = locate_collective, .sort = 6},
     {NULL, "communication", "communication-json", "communication.json, summed by operator and group", .rank_column = 2,
-     .fields = &ek__trace_comm_sum, RANK_LIST(communication.n_comm_sums, communication.comm_sum), .sort = 4},
+     .fields = &ek__trace_comm_sum, RANK_LIST(communication.n_comm_sums, communication.comm_sum),
+     .locate = locate_comm_sum, .sort = 4},
     {NULL, "communication", "transports", "What carries it, over all ranks", .fields = &run_transports,
      RUN_LIST(n_transports, transport)},
     {NULL, "communication", "slow-links", "Links 20 % or more below the mean of their transport",
-     .fields = &ek__trace_run_link, RUN_LIST(n_slow_links, slow_link)},
-    {NULL, "communication", "pairs", "Transfers between stages", .fields = &pairs, RUN_LIST(n_pairs, pair)},
+     .fields = &ek__trace_run_link, RUN_LIST(n_slow_links, slow_link), .locate = locate_run_link},
+    {NULL, "communication", "pairs", "Transfers between stages", .fields = &pairs, RUN_LIST(n_pairs, pair),
+     .locate = locate_pair},
     {"links", "communication", "links", "Links", .rank_column = 2, .fields = &ek__trace_link,
      RANK_LIST(communication.n_links, communication.link)},
     {NULL, "communication", "groups", "Groups of ranks", .fields = &groups,

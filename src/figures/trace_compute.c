@@ -170,6 +170,12 @@ static const ek__fields executions = {FIELDS(execution, NULL, NULL)};
 
 /* ---- tables ---- */
 
+#define EK__T ek_compute_operator
+/* The rank on which it takes longest. */
+LOCATOR(locate_operator, out->rank = ek__trace_rank_at(of->run, it->most_at);
+        out->name = it->kernel && it->kernel[0] ? it->kernel : it->name);
+#undef EK__T
+
 static const void *execution_at(int i, ek__owner *of, bool *end)
 {
     const ek_trace_measured *m = &of->rank->measured;
@@ -186,7 +192,7 @@ static const void *operator_at(int i, ek__owner *of, bool *end)
 
 const ek__rows ek__compute_rows[] = {
     {"shapes", "operators", "shapes", "Operators by type and shape, over all ranks", .fields = &operator_,
-     RESULT_ITEMS(operator_at), .sort = 6},
+     RESULT_ITEMS(operator_at), .locate = locate_operator, .sort = 6},
     {"kernels", .fields = &executions, .item = execution_at},
 };
 const int ek__n_compute_rows = sizeof ek__compute_rows / sizeof *ek__compute_rows;

@@ -36,6 +36,14 @@ EK__TRACE_ROWS_LIST(EK__ROWS_OF)
 /** The next table after `last`, NULL for the first; NULL behind the last one. */
 const ek__rows *ek__next_trace_rows(const ek__rows *last);
 
+/* ---- ranks and steps by name ---- */
+
+/** The rank of that number, NULL without; the step of that name, NULL without, or when either is NULL. */
+const ek_trace_rank *ek__trace_find_rank(const ek_trace_run *run, int number);
+const ek_trace_step *ek__trace_find_step(const ek_trace_rank *rank, const char *name);
+/** The rank at an index of the run, NULL below 0 and behind the last one. */
+const ek_trace_rank *ek__trace_rank_at(const ek_trace_run *run, int at);
+
 /* ---- figures of a rank ---- */
 
 /** Times that are not known, as 0. */

@@ -270,13 +270,23 @@ static const ek__member count[] = {
 const ek__fields ek__trace_counts = {FIELDS(count, "ranks[].event_counts", NULL)};
 #undef EK__T
 
+/* ---- places in the timeline ---- */
+
+#define EK__T ek_trace_host_gap
+LOCATOR(locate_gap, out->start = it->start; out->end = it->end);
+#undef EK__T
+
+#define EK__T ek_trace_mark
+LOCATOR(locate_mark, out->start = it->start; out->end = it->end; out->name = it->name);
+#undef EK__T
+
 /* ---- tables ---- */
 
 const ek__rows ek__host_rows[] = {
     {NULL, "host", "dispatch", "Does the host launch in time?", "rank", "Rank", EK__KEY_RANK,
      .fields = &ek__trace_dispatch, RANK_STRUCT(dispatch), .shown = has_dispatch, .sort = 1},
     {NULL, "host", "gaps", "Longest stretches in which the device waited for the host", "number", "No.", EK__KEY_NUMBER,
-     .fields = &gaps, RANK_LIST(dispatch.n_gaps, dispatch.gap), .sort = 2},
+     .fields = &gaps, RANK_LIST(dispatch.n_gaps, dispatch.gap), .locate = locate_gap, .sort = 2},
     {NULL, "host", "idle", "Idle time of the device by cause", "rank", "Rank", EK__KEY_RANK, .fields = &ek__trace_idle,
      RANK_STRUCT(idle), .shown = is_idle, .sort = 2},
     {"idle", "host", "streams", "Idle time of streams by cause", .rank_column = 2, .fields = &ek__trace_stream,
@@ -286,7 +296,7 @@ const ek__rows ek__host_rows[] = {
     {NULL, "host", "data", "The data pipeline", .rank_column = 2, .fields = &operations,
      RANK_LIST(data.n_ops, data.op)},
     {NULL, "host", "marks", "Marks of the program", "number", "No.", EK__KEY_NUMBER, .fields = &ek__trace_mark,
-     RANK_LIST(n_marks, mark)},
+     RANK_LIST(n_marks, mark), .locate = locate_mark},
     {"sources", "files", "files", "What was read", .fields = &ek__trace_source, RANK_LIST(n_sources, source)},
 };
 const int ek__n_host_rows = sizeof ek__host_rows / sizeof *ek__host_rows;

@@ -161,13 +161,37 @@ const ek__fields ek__trace_memory = {FIELDS(memory, "ranks[].memory_peak", NULL)
 
 /* ---- tables ---- */
 
+/* ---- places in the timeline ---- */
+
+/* When a component's curve is highest. */
+static void locate_peak(const void *record, const ek__owner *of, ek__location *out)
+{
+    const ek_trace_memory *m = &of->rank->memory;
+    const ek_trace_memory_peak *of_what = record;
+    double most = -INFINITY;
+    for (int i = 0; i < m->n_points; i++) {
+        const ek_trace_memory_point *p = &m->point[i];
+        double mb = isfinite(p->allocated_mb) ? p->allocated_mb : p->reserved_mb;
+        if (&m->peak[p->component] != of_what || !(mb > most))
+            continue;
+        most = mb;
+        out->start = out->end = p->time;
+    }
+}
+
+#define EK__T ek_trace_allocation
+LOCATOR(locate_allocation, out->start = it->start; out->end = it->end; out->name = it->name);
+#undef EK__T
+
+/* ---- tables ---- */
+
 const ek__rows ek__memory_rows[] = {
     {"memory", "memory", "peaks", "Peaks by component", .rank_column = 2, .fields = &ek__trace_peak,
-     RANK_LIST(memory.n_peaks, memory.peak)},
+     RANK_LIST(memory.n_peaks, memory.peak), .locate = locate_peak},
     {NULL, "memory", "largest", "Largest allocations", "number", "No.", EK__KEY_NUMBER, .fields = &allocations,
-     RANK_LIST(memory.n_largest, memory.largest), .sort = 2},
+     RANK_LIST(memory.n_largest, memory.largest), .locate = locate_allocation, .sort = 2},
     {NULL, "memory", "kept", "Never released", "number", "No.", EK__KEY_NUMBER, .fields = &allocations,
-     RANK_LIST(memory.n_kept, memory.kept), .sort = 2},
+     RANK_LIST(memory.n_kept, memory.kept), .locate = locate_allocation, .sort = 2},
     {NULL, "memory", "tracker", "MindSpore's memory tracker", "rank", "Rank", EK__KEY_RANK, .fields = &trackers,
      RANK_STRUCT(memory.tracker), .shown = has_blocks},
     {NULL, "memory", "live", "Alive at the tracker's peak, by type", .rank_column = 2, .fields = &lives,

@@ -1,5 +1,6 @@
 /* Figures of what a step's time goes to: each step by activity, and the critical path by what lies on it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "figures/rows.h"
 #include "figures/trace_figures.h"
@@ -108,10 +109,39 @@ const ek__fields ek__trace_path = {
 
 /* ---- tables ---- */
 
+/* Of a part the longest stretch of the step that is kept; NULL where that has none. */
+static const ek_trace_segment *longest_of(const ek_trace_path *of, const ek_trace_path_part *it)
+{
+    const ek_trace_segment *longest = NULL;
+    for (int i = 0; i < of->n_segments; i++) {
+        const ek_trace_segment *s = &of->segment[i];
+        bool same =
+            s->activity == it->activity && !s->name == !it->name && (!s->name || strcmp(s->name, it->name) == 0);
+        if (same && (!longest || s->end - s->start > longest->end - longest->start))
+            longest = s;
+    }
+    return longest;
+}
+
+#define EK__T ek_trace_step
+LOCATOR(locate_step, out->step = it);
+#undef EK__T
+
+#define EK__T ek_trace_path_part
+LOCATOR(
+    locate_part, const ek_trace_segment *s = longest_of(&((const ek_trace_run *)of->run)->path, it); if (s) {
+        out->rank = ek__trace_rank_at(of->run, s->at);
+        out->start = s->start;
+        out->end = s->end;
+        out->name = s->name;
+    });
+#undef EK__T
+
 const ek__rows ek__path_rows[] = {
-    {"anatomy", "breakdown", "anatomy", "Anatomy of the steps", .fields = &anatomies, .item = step_at},
+    {"anatomy", "breakdown", "anatomy", "Anatomy of the steps", .fields = &anatomies, .item = step_at,
+     .locate = locate_step},
     {"path_parts", "breakdown", "path-parts", "The critical path by what lies on it", .fields = &parts,
-     RUN_LIST(path.n_parts, path.part), .sort = 3},
+     RUN_LIST(path.n_parts, path.part), .locate = locate_part, .sort = 3},
     {"path", .fields = &segments, RUN_LIST(path.n_segments, path.segment)},
 };
 const int ek__n_path_rows = sizeof ek__path_rows / sizeof *ek__path_rows;

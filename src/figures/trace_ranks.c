@@ -6,6 +6,27 @@
 
 #include "figures/trace_figures.h"
 
+const ek_trace_rank *ek__trace_find_rank(const ek_trace_run *run, int number)
+{
+    for (int i = 0; run && number >= 0 && i < run->n_ranks; i++)
+        if (run->rank[i].rank == number)
+            return &run->rank[i];
+    return NULL;
+}
+
+const ek_trace_step *ek__trace_find_step(const ek_trace_rank *rank, const char *name)
+{
+    for (int i = 0; rank && name && i < rank->n_steps; i++)
+        if (strcmp(rank->step[i].name, name) == 0)
+            return &rank->step[i];
+    return NULL;
+}
+
+const ek_trace_rank *ek__trace_rank_at(const ek_trace_run *run, int at)
+{
+    return run && at >= 0 && at < run->n_ranks ? &run->rank[at] : NULL;
+}
+
 int64_t ek__known(int64_t ns)
 {
     return ns == EK_TRACE_UNKNOWN ? 0 : ns;

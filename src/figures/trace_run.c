@@ -324,17 +324,42 @@ static const ek__member run[] = {
 const ek__fields ek__trace_run = {FIELDS(run, NULL, NULL), .lines = true};
 #undef EK__T
 
+/* ---- places in the timeline ---- */
+
+#define EK__T ek_trace_vote
+LOCATOR(locate_vote, out->rank = ek__trace_rank_at(of->run, it->at));
+#undef EK__T
+
+#define EK__T ek_trace_wait
+LOCATOR(locate_wait, out->rank = ek__trace_rank_at(of->run, it->last));
+#undef EK__T
+
+#define EK__T ek_trace_gap
+LOCATOR(locate_most, out->rank = ek__trace_rank_at(of->run, it->most_at));
+#undef EK__T
+
+#define EK__T ek_trace_ballot
+/* Of the rank that came last, by name: which of its collectives it was is not kept. */
+LOCATOR(locate_ballot, out->rank = ek__trace_rank_at(of->run, it->shortest_at); out->name = it->name);
+#undef EK__T
+
+#define EK__T ek_trace_finding
+LOCATOR(locate_finding, out->rank = ek__trace_rank_at(of->run, it->at);
+        out->step = ek__trace_find_step(out->rank, it->step));
+#undef EK__T
+
 /* ---- tables ---- */
 
 const ek__rows ek__run_rows[] = {
     {"ranks", .fields = &ek__trace_rank, .inner = true},
     {NULL, "ranks", "votes", "Which rank do the others wait for?", .fields = &votes, RUN_LIST(n_votes, vote),
-     .sort = 1},
-    {"waits", "ranks", "waits", "Who waits for whom?", .fields = &waits, RUN_LIST(n_waits, wait), .sort = 4},
-    {NULL, "ranks", "gaps", "How far ranks are apart", .fields = &gaps, RUN_LIST(n_gaps, gap)},
+     .locate = locate_vote, .sort = 1},
+    {"waits", "ranks", "waits", "Who waits for whom?", .fields = &waits, RUN_LIST(n_waits, wait), .locate = locate_wait,
+     .sort = 4},
+    {NULL, "ranks", "gaps", "How far ranks are apart", .fields = &gaps, RUN_LIST(n_gaps, gap), .locate = locate_most},
     {NULL, "ranks", "ballots", "Collectives whose durations were compared over their ranks", .fields = &ballots,
-     RUN_LIST(n_ballots, ballot), .most = EK__VIEW_MAX_BALLOTS},
+     RUN_LIST(n_ballots, ballot), .locate = locate_ballot, .most = EK__VIEW_MAX_BALLOTS},
     {"findings", "findings", "trace-findings", "Findings of the trace", .fields = &ek__trace_finding,
-     RUN_LIST(n_findings, finding)},
+     RUN_LIST(n_findings, finding), .locate = locate_finding},
 };
 const int ek__n_run_rows = sizeof ek__run_rows / sizeof *ek__run_rows;

@@ -1,6 +1,7 @@
 /* Figures of steps: where a step's time goes, by the words of Ascend and of Kineto, with what the producers' tables say
  * and what pipelines wait for; stages; the producer's cluster table. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "figures/rows.h"
@@ -341,6 +342,25 @@ const ek__fields ek__trace_cluster = {
            "table whole.")};
 #undef EK__T
 
+/* ---- places in the timeline ---- */
+
+#define EK__T ek_trace_step
+LOCATOR(locate_step, out->step = it);
+#undef EK__T
+
+#define EK__T ek_trace_stage
+LOCATOR(locate_stage, out->rank = first_with_steps(of->run, it->stage));
+#undef EK__T
+
+/* Rows of stages name several ranks, and none that could be shown alone. */
+static void locate_cluster(const void *record, const ek__owner *of, ek__location *out)
+{
+    const ek_trace_cluster_row *it = record;
+    bool of_rank = it->type && it->index && strcmp(it->type, "rank") == 0 && it->index[0] >= '0' && it->index[0] <= '9';
+    out->rank = of_rank ? ek__trace_find_rank(of->run, (int)strtol(it->index, NULL, 10)) : NULL;
+    out->step = ek__trace_find_step(out->rank, it->step);
+}
+
 /* ---- tables ---- */
 
 /* What a rank's device did: the whole file, and what is recomputed where something is. */
@@ -355,12 +375,12 @@ static const void *device_of(int i, ek__owner *of, bool *end)
 
 const ek__rows ek__step_rows[] = {
     {"steps", "breakdown", "steps", "Steps", .stage_column = 2, .fields = &ek__trace_step,
-     .also = &ek__trace_pipeline_step, RANK_LIST(n_steps, step)},
+     .also = &ek__trace_pipeline_step, RANK_LIST(n_steps, step), .locate = locate_step},
     {"stages", "breakdown", "stages", "Means of the stages", .fields = &ek__trace_stage, .least = 2,
-     RUN_LIST(n_stages, stage)},
+     RUN_LIST(n_stages, stage), .locate = locate_stage},
     {NULL, "breakdown", "device", "The whole file", .fields = &ek__trace_device, .item = device_of,
      .most_ranks = EK__VIEW_MAX_ROWS / 4},
     {"cluster", "breakdown", "cluster", "Steps by the columns of the producer's cluster table",
-     .fields = &ek__trace_cluster, RUN_LIST(n_cluster_rows, cluster_row)},
+     .fields = &ek__trace_cluster, RUN_LIST(n_cluster_rows, cluster_row), .locate = locate_cluster},
 };
 const int ek__n_step_rows = sizeof ek__step_rows / sizeof *ek__step_rows;

@@ -269,6 +269,19 @@ static const ek__member top[] = {
 const ek__fields ek__trace_top_operators = {FIELDS(top, "ranks[].top_operators", NULL)};
 #undef EK__T
 
+/* ---- places in the timeline ---- */
+
+#define EK__T ek_trace_operator
+/* The longest execution. */
+LOCATOR(locate_longest, out->start = it->max_start;
+        out->end = it->max_start == EK_TRACE_UNKNOWN ? EK_TRACE_UNKNOWN : ek__sum(it->max_start, it->max);
+        out->name = it->name);
+#undef EK__T
+
+#define EK__T ek_trace_outlier
+LOCATOR(locate_outlier, out->start = it->start; out->end = ek__sum(it->start, it->duration); out->name = it->name);
+#undef EK__T
+
 /* ---- tables ---- */
 
 static const void *pass_of(int i, ek__owner *of, bool *end)
@@ -295,12 +308,13 @@ const ek__rows ek__work_rows[] = {
     {"layers", "layers", "passes", "Passes, with their spread", .rank_column = 2, .fields = &passes, .item = pass_of,
      .most = EK__VIEW_MAX_ROWS / 3 * 3},
     {"operators", "operators", "operators", "Operators", .fields = &ek__trace_operator,
-     RANK_LIST(operators.n, operators.op), .sort = 3},
+     RANK_LIST(operators.n, operators.op), .locate = locate_longest, .sort = 3},
     {"outliers", "operators", "outliers", "Executions that took far longer than others of their kind", "place",
-     "Execution", EK__KEY_NUMBER, .fields = &outliers, RANK_LIST(operators.n_outliers, operators.outlier), .sort = 6},
+     "Execution", EK__KEY_NUMBER, .fields = &outliers, RANK_LIST(operators.n_outliers, operators.outlier),
+     .locate = locate_outlier, .sort = 6},
     {NULL, "operators", "slow", "Executions longer than those of the same operator elsewhere in the trace", "place",
      "Execution", EK__KEY_NUMBER, .fields = &outliers, RANK_LIST(operators.n_slow, operators.slow), .shown = has_name,
-     .sort = 6},
+     .locate = locate_outlier, .sort = 6},
     {NULL, "operators", "cores", "Time by core", .rank_column = 2, .fields = &cores,
      RANK_LIST(operators.n_cores, operators.core), .most_ranks = EK__VIEW_MAX_RANKS, .sort = 3},
     {NULL, "operators", "types", "Time by type, with communication", .rank_column = 2, .fields = &types,

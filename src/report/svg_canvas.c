@@ -3,17 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/role_colors.h"
 #include "report/svg_internal.h"
 
-typedef struct rgb {
-    int r, g, b;
-} rgb;
+typedef ek__rgb rgb;
 
-/* Ends of the scale of shades, first and last chunk: [light or dark page][forward, backward, weight gradient]. */
-static const rgb first_shade[2][EK_N_BLOCK_KINDS] = {{{168, 206, 242}, {250, 205, 150}, {178, 222, 176}},
-                                                     {{36, 84, 140}, {140, 72, 20}, {36, 104, 52}}};
-static const rgb last_shade[2][EK_N_BLOCK_KINDS] = {{{24, 88, 158}, {178, 84, 8}, {28, 112, 52}},
-                                                    {{150, 200, 250}, {252, 200, 138}, {160, 220, 160}}};
+/* What a kind of block is on the page. */
+static const ek_view_type role_of[EK_N_BLOCK_KINDS] = {EK_VIEW_FORWARD, EK_VIEW_BACKWARD, EK_VIEW_BACKWARD_WEIGHT};
 static const rgb ink[2] = {{16, 28, 44}, {255, 255, 255}};
 
 /* Advance widths of DejaVu Sans for ' ' .. '~', in hundredths of the font size, rounded up. */
@@ -136,10 +132,13 @@ static double contrast(rgb a, rgb b)
     return (high + 0.05) / (low + 0.05);
 }
 
-static rgb mix(rgb a, rgb b, double share)
+/* What a stage holds: by the roles of its parts on the page. */
+static void role_rules(FILE *out, int dark)
 {
-    return (rgb){(int)lround(a.r + (b.r - a.r) * share), (int)lround(a.g + (b.g - a.g) * share),
-                 (int)lround(a.b + (b.b - a.b) * share)};
+    rgb of_static = ek__role_rgb(EK_VIEW_PARAMETERS, dark != 0),
+        activation = ek__role_rgb(EK_VIEW_ACTIVATIONS, dark != 0);
+    fprintf(out, ".static{fill:#%02x%02x%02x}.activation{fill:#%02x%02x%02x}\n", of_static.r, of_static.g, of_static.b,
+            activation.r, activation.g, activation.b);
 }
 
 static void shade_rules(FILE *out, ek__palette palette, int dark)
@@ -147,7 +146,7 @@ static void shade_rules(FILE *out, ek__palette palette, int dark)
     int n = palette.n_chunks < EK__MAX_SHADES ? palette.n_chunks : EK__MAX_SHADES;
     for (int kind = 0; kind < palette.n_kinds; kind++)
         for (int i = 0; i < n; i++) {
-            rgb c = mix(first_shade[dark][kind], last_shade[dark][kind], n == 1 ? 0.4 : (double)i / (n - 1));
+            rgb c = ek__chunk_rgb(role_of[kind], i, n, dark != 0);
             rgb on = contrast(c, ink[0]) >= contrast(c, ink[1]) ? ink[0] : ink[1];
             char letter = ek__svg_letter[kind];
             fprintf(out, ".%c%d{fill:#%02x%02x%02x}.s%c%d{stroke:#%02x%02x%02x}.n%c%d{fill:#%02x%02x%02x}\n", letter, i,
@@ -165,14 +164,16 @@ static void style(FILE *out, ek__palette palette)
           ".limit{stroke-dasharray:6 3}\n"
           ".page{fill:#fff}.t,.h,.dot{fill:#1a2430}.m{fill:#566272}.bad,.over{fill:#c3202b}\n"
           ".idle{fill:#eef1f5}.grid{stroke:#d3dae2}.rule{stroke:#aab4c0}.limit{stroke:#c3202b}\n"
-          ".static{fill:#7f8fa3}.activation{fill:#8fcfbd}.path{stroke:#c3202b;stroke-width:1.6}\n",
+          ".path{stroke:#c3202b;stroke-width:1.6}\n",
           out);
+    role_rules(out, 0);
     shade_rules(out, palette, 0);
     fputs("@media (prefers-color-scheme:dark){\n"
           ".page{fill:#12171d}.t,.h,.dot{fill:#e6eaef}.m{fill:#9aa7b5}.bad{fill:#ff8078}.over{fill:#f0483e}\n"
           ".idle{fill:#1d242c}.grid{stroke:#343e49}.rule{stroke:#56626f}.limit{stroke:#ff8078}\n"
-          ".static{fill:#596a7f}.activation{fill:#2f8573}.path{stroke:#ff8078;stroke-width:1.6}\n",
+          ".path{stroke:#ff8078;stroke-width:1.6}\n",
           out);
+    role_rules(out, 1);
     shade_rules(out, palette, 1);
     fputs("}\n</style>\n", out);
 }

@@ -20,11 +20,12 @@
     X(rows)     /* boxes */                                                                                            \
     X(names)    /* texts of names */                                                                                   \
     X(arrows)                                                                                                          \
-    X(curve) /* points of a counter */                                                                                 \
-    X(event) /* all about one */                                                                                       \
-    X(at)    /* the event at a time */                                                                                 \
-    X(find)  /* the next one whose name holds a text */                                                                \
-    X(sums)  /* over a stretch of time */
+    X(curve)  /* points of a counter */                                                                                \
+    X(event)  /* all about one */                                                                                      \
+    X(at)     /* the event at a time */                                                                                \
+    X(events) /* those of a stretch of time */                                                                         \
+    X(find)   /* the next one whose name holds a text */                                                               \
+    X(sums)   /* over a stretch of time */
 
 typedef struct ek__searches ek__searches;
 typedef struct ek__summings ek__summings;

@@ -112,8 +112,8 @@ ek__view_table ek__view_table_begin(const ek__rows *rows, const char *id, const 
     return t;
 }
 
-void ek__view_table_row(const ek_view_run *run, const ek__view_table *t, const void *record, const ek__owner *of,
-                        int number, ek__section *x)
+void ek__view_table_row(const ek_view_run *run, ek__view_table *t, const void *record, const ek__owner *of, int number,
+                        ek__section *x)
 {
     const ek__rows *rows = t->rows;
     char text[16], key[64];
@@ -141,6 +141,20 @@ void ek__view_table_row(const ek_view_run *run, const ek__view_table *t, const v
         write_cell(run, &t->column[i], record, of, x);
     }
     ek__row_end(x);
+}
+
+void ek__view_table_place(const ek_view_run *run, ek__view_table *t, const void *record, const ek__owner *of,
+                          int number, ek__section *x)
+{
+    ek__location at = {of->rank, NULL, EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN, NULL};
+    (void)number;
+    if (t->rows->locate)
+        t->rows->locate(record, of, &at);
+    if (at.rank != t->placed || !at.rank) {
+        t->placed = at.rank;
+        t->group = at.rank && run->index ? ek__view_trace_group(run, at.rank) : -1;
+    }
+    ek__view_put_location(run, &at, t->group, x);
 }
 
 void ek__view_table_end(const ek__view_table *t, ek__section *x)
@@ -196,13 +210,16 @@ static bool has_rows(const ek_trace_run *run, const ek__rows *rows)
     return n >= least;
 }
 
-void ek__view_rows(const ek_view_run *run, const ek__rows *rows, const char *id, const char *title, int only_rank,
-                   ek__section *x)
+typedef void put_row(const ek_view_run *run, ek__view_table *t, const void *record, const ek__owner *of, int number,
+                     ek__section *x);
+
+/* Every entry of a table, of one rank alone where `only_rank` is its index. */
+static void each_row(const ek_view_run *run, ek__view_table *t, int only_rank, put_row *put, ek__section *x)
 {
+    const ek__rows *rows = t->rows;
     const ek_trace_run *trace = run->trace;
     ek__owner of = {.run = trace};
     int n_entries = 0, n_rows = 0, most = rows->most > 0 ? rows->most : INT32_MAX;
-    ek__view_table t = ek__view_table_begin(rows, id, title, x);
     for (int r = 0; r < ranks_of(trace, rows); r++) {
         bool end = only_rank >= 0 && r != only_rank;
         of.rank = rows->of_run ? NULL : &trace->rank[r];
@@ -212,9 +229,18 @@ void ek__view_rows(const ek_view_run *run, const ek__rows *rows, const char *id,
             if (!record)
                 continue;
             n_rows++;
-            ek__view_table_row(run, &t, record, &of, i + 1, x);
+            put(run, t, record, &of, i + 1, x);
         }
     }
+}
+
+void ek__view_rows(const ek_view_run *run, const ek__rows *rows, const char *id, const char *title, int only_rank,
+                   ek__section *x)
+{
+    ek__view_table t = ek__view_table_begin(rows, id, title, x);
+    each_row(run, &t, only_rank, ek__view_table_row, x);
+    if (run->index && (rows->locate || !rows->of_run))
+        each_row(run, &t, only_rank, ek__view_table_place, x);
     ek__view_table_end(&t, x);
 }
 

@@ -39,7 +39,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
         ek__stream_text(s, NULL, run->diagnosis->note[i]);
 }
 
-static void write_evidence(const ek_bottleneck *b, ek__stream *s)
+static void write_evidence(const ek_view_run *run, const ek_bottleneck *b, ek__stream *s)
 {
     ek__stream_list(s, "evidence", false);
     for (int i = 0; i < b->n_evidence && i < EK_MAX_EVIDENCE; i++) {
@@ -48,6 +48,7 @@ static void write_evidence(const ek_bottleneck *b, ek__stream *s)
         ek__stream_text(s, "file", b->evidence[i].file);
         ek__stream_text(s, "step", b->evidence[i].step);
         ek__stream_int(s, "rank", b->evidence[i].rank);
+        ek__view_put_window(run, b->evidence[i].rank, b->evidence[i].step, s);
         ek__stream_end(s);
     }
     ek__stream_end(s);
@@ -76,7 +77,7 @@ static void write_bottleneck(const ek_view_run *run, const ek_bottleneck *b, int
     ek__stream_real(x->s, "gain_share", b->gain_share);
     ek__stream_text(x->s, "basis", ek_basis_name[b->basis]);
     ek__stream_text(x->s, "topic", ek_topic_name[b->topic]);
-    write_evidence(b, x->s);
+    write_evidence(run, b, x->s);
     ek__stream_text(x->s, "setting", b->setting);
     ek__stream_text(x->s, "change", b->change);
     ek__stream_text(x->s, "rests_on", b->rests_on);

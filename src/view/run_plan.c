@@ -55,6 +55,42 @@ static const char *stage_name(int stage, char text[32])
     return text;
 }
 
+/* ---- places in the timeline ---- */
+
+/* The first block of a stage that is of a chunk (-1: of any), with its name in `name`. */
+static ek__view_place first_block(const ek_view_run *run, int stage, int chunk, char name[EK__VIEW_BLOCK_SIZE])
+{
+    const ek_timeline *t = case_of(run)->timeline;
+    for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++)
+        if (chunk < 0 || t->block[k].chunk == chunk) {
+            ek__view_block_name(t, &t->block[k], name);
+            return (ek__view_place){stage, t->block[k].start, t->block[k].end, name};
+        }
+    return (ek__view_place){stage, NAN, NAN, NULL};
+}
+
+/* The block during or after which a stage holds most. */
+static ek__view_place fullest_block(const ek_view_run *run, int stage, char name[EK__VIEW_BLOCK_SIZE])
+{
+    const ek_timeline *t = case_of(run)->timeline;
+    const ek_interval *most = NULL;
+    for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
+        const ek_interval *b = &t->block[k];
+        if (!most || fmax(b->during_mb, b->memory_mb) > fmax(most->during_mb, most->memory_mb))
+            most = b;
+    }
+    if (!most)
+        return (ek__view_place){stage, NAN, NAN, NULL};
+    ek__view_block_name(t, most, name);
+    return (ek__view_place){stage, most->start, most->end, name};
+}
+
+static void place_stages(int n_stages, ek__section *x)
+{
+    for (int s = 0; s < n_stages; s++)
+        ek__table_place(x, &(ek__view_place){s, NAN, NAN, NULL});
+}
+
 /* ---- facts ---- */
 
 /* Labels are the same for every plan, since runs are compared by them. */
@@ -183,7 +219,7 @@ static void plan_table(const ek_view_run *run, ek__section *x)
         {"kinds", "layers by what they recompute", EK__UNIT_TEXT, false},
     };
     const ek_plan *plan = case_of(run)->plan;
-    char text[EK__VIEW_KINDS_SIZE];
+    char text[EK__VIEW_KINDS_SIZE], name[EK__VIEW_BLOCK_SIZE];
     ek__table_begin(x, "plan", "Layers and recomputation of every chunk", column, sizeof column / sizeof *column);
     for (int s = 0; s < plan->n_stages; s++)
         for (int i = 0; i < plan->n_chunks; i++) {
@@ -199,6 +235,11 @@ static void plan_table(const ek_view_run *run, ek__section *x)
             ek__view_layer_kinds(plan, i, s, text);
             ek__cell_text(x, text);
             ek__row_end(x);
+        }
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int i = 0; i < plan->n_chunks; i++) {
+            ek__view_place place = first_block(run, s, i, name);
+            ek__table_place(x, &place);
         }
     ek__table_end(x, -1, false);
 }
@@ -394,6 +435,7 @@ static void breakdown_table(const ek_timeline *t, const spent *what, const ek_st
         ek__cell_real(x, 100 * t->busy[s]);
         ek__row_end(x);
     }
+    place_stages(t->shape.n_stages, x);
     ek__table_end(x, -1, false);
 }
 
@@ -491,8 +533,14 @@ static void layer_bars(const ek_view_run *run, const ek_chunk_cost *cost, ek__se
     ek__bars_end(x, NAN);
 }
 
-static void layer_row(ek__section *x, const char *place, const char *what, int n, const ek_layer *layer, int kind)
+/* A row, or where `at` is given its place in place of it. */
+static void layer_row(ek__section *x, const ek__view_place *at, const char *place, const char *what, int n,
+                      const ek_layer *layer, int kind)
 {
+    if (at) {
+        ek__table_place(x, at);
+        return;
+    }
     ek__row_begin(x);
     ek__cell_text(x, place);
     ek__cell_text(x, what);
@@ -507,7 +555,8 @@ static void layer_row(ek__section *x, const char *place, const char *what, int n
 }
 
 /* "stage 2, body, full" tells rows apart when plans are compared. */
-static void layer_rows(const ek_view_run *run, int stage, int chunk, const int *count, ek__section *x)
+static void layer_rows(const ek_view_run *run, int stage, int chunk, const int *count, const ek__view_place *where,
+                       ek__section *x)
 {
     const ek_plan *plan = case_of(run)->plan;
     const ek_layers *layers = run->plans->layers;
@@ -519,18 +568,18 @@ static void layer_rows(const ek_view_run *run, int stage, int chunk, const int *
     snprintf(at, sizeof at, plan->n_chunks > 1 ? "stage %d, chunk %d" : "stage %d", stage, chunk);
     if (position == 0 && layers->head.n_layers > 0) {
         snprintf(place, sizeof place, "%s: %s", at, layers->head.name);
-        layer_row(x, place, layers->head.name, layers->head.n_layers, &layers->head, EK_RECOMPUTE_NONE);
+        layer_row(x, where, place, layers->head.name, layers->head.n_layers, &layers->head, EK_RECOMPUTE_NONE);
     }
     for (int b = 0; b < layers->n_body; b++)
         for (int k = 0; k < EK_N_RECOMPUTE; k++) {
             int n = count[(size_t)cell * per_cell + (size_t)b * EK_N_RECOMPUTE + (size_t)k];
             snprintf(place, sizeof place, "%s: %s, %s", at, layers->body[b].name, ek_recompute_name[k]);
             if (n > 0)
-                layer_row(x, place, layers->body[b].name, n, &layers->body[b], k);
+                layer_row(x, where, place, layers->body[b].name, n, &layers->body[b], k);
         }
     if (position == last && layers->tail.n_layers > 0) {
         snprintf(place, sizeof place, "%s: %s", at, layers->tail.name);
-        layer_row(x, place, layers->tail.name, layers->tail.n_layers, &layers->tail, EK_RECOMPUTE_NONE);
+        layer_row(x, where, place, layers->tail.name, layers->tail.n_layers, &layers->tail, EK_RECOMPUTE_NONE);
     }
 }
 
@@ -553,7 +602,13 @@ static void layer_table(const ek_view_run *run, const int *count, ek__section *x
                     sizeof column / sizeof *column);
     for (int s = 0; s < plan->n_stages; s++)
         for (int i = 0; i < plan->n_chunks; i++)
-            layer_rows(run, s, i, count, x);
+            layer_rows(run, s, i, count, NULL, x);
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int i = 0; i < plan->n_chunks; i++) {
+            char name[EK__VIEW_BLOCK_SIZE];
+            ek__view_place where = first_block(run, s, i, name);
+            layer_rows(run, s, i, count, &where, x);
+        }
     ek__table_end(x, -1, false);
 }
 
@@ -632,6 +687,11 @@ static void memory_table(const ek_view_run *run, ek__section *x)
         for (size_t i = 0; i < sizeof value / sizeof *value; i++)
             ek__cell_real(x, value[i]);
         ek__row_end(x);
+    }
+    for (int s = 0; s < t->shape.n_stages; s++) {
+        char block[EK__VIEW_BLOCK_SIZE];
+        ek__view_place place = fullest_block(run, s, block);
+        ek__table_place(x, &place);
     }
     ek__table_end(x, -1, false);
 }

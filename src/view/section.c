@@ -53,7 +53,7 @@ static void open_inner(ek__section *x, const char *inner)
 
 static const char notes[] = "notes", bars[] = "bars", tables[] = "tables", matrices[] = "matrices", lines[] = "lines",
                   findings[] = "findings", series[] = "series", columns[] = "columns", rows[] = "rows",
-                  labels[] = "labels", cells[] = "cells", points[] = "points";
+                  labels[] = "labels", cells[] = "cells", points[] = "points", places[] = "places";
 
 static void begin_piece(ek__section *x, const char *list, const char *id, const char *title)
 {
@@ -160,6 +160,21 @@ void ek__cell_int(ek__section *x, int64_t value)
 
 void ek__row_end(ek__section *x)
 {
+    ek__stream_end(x->s);
+}
+
+void ek__table_place(ek__section *x, const ek__view_place *place)
+{
+    open_inner(x, places);
+    if (!place) {
+        ek__stream_null(x->s, NULL);
+        return;
+    }
+    ek__stream_list(x->s, NULL, false);
+    ek__stream_int(x->s, NULL, place->group);
+    ek__stream_real(x->s, NULL, place->begin);
+    ek__stream_real(x->s, NULL, place->end);
+    ek__stream_text(x->s, NULL, place->name);
     ek__stream_end(x->s);
 }
 

@@ -167,6 +167,10 @@ static bool write_table(const ek_view_run *run, const ek__rows *rows, ek__sectio
         const ek__owner of = {.run = run->trace, .rank = list[i].rank};
         ek__view_table_row(run, &t, list[i].one, &of, i + 1, x);
     }
+    for (int i = 0; i < n && run->index; i++) {
+        const ek__owner of = {.run = run->trace, .rank = list[i].rank};
+        ek__view_table_place(run, &t, list[i].one, &of, i + 1, x);
+    }
     ek__view_table_end(&t, x);
     return true;
 }

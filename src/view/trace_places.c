@@ -69,22 +69,6 @@ bool ek__view_trace_at(const ek_view_run *run, const ek_trace_rank *rank, int64_
     return group >= 0 && at_of(run, group, ek__index_origin(run->index), time, at);
 }
 
-const ek_trace_rank *ek__view_find_rank(const ek_trace_run *run, int number)
-{
-    for (int i = 0; run && number >= 0 && i < run->n_ranks; i++)
-        if (run->rank[i].rank == number)
-            return &run->rank[i];
-    return NULL;
-}
-
-const ek_trace_step *ek__view_find_step(const ek_trace_rank *rank, const char *name)
-{
-    for (int i = 0; rank && name && i < rank->n_steps; i++)
-        if (strcmp(rank->step[i].name, name) == 0)
-            return &rank->step[i];
-    return NULL;
-}
-
 /* Where a step stands: the device's window, else the host's mark. */
 static bool step_window(const ek_view_run *run, int group, int64_t origin, const ek_trace_step *step, double *begin,
                         double *end)
@@ -97,16 +81,42 @@ static bool step_window(const ek_view_run *run, int group, int64_t origin, const
            at_of(run, group, origin, ek__sum(step->host_start, step->host_step), end);
 }
 
+/* Where a location is, as numbers of the timeline; NAN where a time is not known. False: nowhere. */
+static bool find_location(const ek_view_run *run, const ek__location *at, int group, ek__view_place *out)
+{
+    if (group < 0)
+        return false;
+    int64_t origin = ek__index_origin(run->index);
+    *out = (ek__view_place){group, NAN, NAN, at->name};
+    if (at_of(run, group, origin, at->start, &out->begin)) {
+        if (!at_of(run, group, origin, at->end, &out->end) || out->end < out->begin)
+            out->end = out->begin;
+    } else if (at->step) {
+        step_window(run, group, origin, at->step, &out->begin, &out->end);
+    }
+    if (!isfinite(out->begin) || !isfinite(out->end))
+        out->begin = out->end = NAN;
+    return true;
+}
+
+void ek__view_put_location(const ek_view_run *run, const ek__location *at, int group, ek__section *x)
+{
+    ek__view_place place;
+    if (find_location(run, at, group, &place))
+        ek__table_place(x, &place);
+    else
+        ek__table_place(x, NULL);
+}
+
 void ek__view_put_window(const ek_view_run *run, int rank, const char *step, ek__stream *s)
 {
-    const ek_trace_rank *of = ek__view_find_rank(run->trace, rank);
-    const ek_trace_step *one = ek__view_find_step(of, step);
-    int group = of ? ek__view_trace_group(run, of) : -1;
-    double begin = 0, end = 0;
-    bool there = one && group >= 0 && step_window(run, group, ek__index_origin(run->index), one, &begin, &end);
-    ek__stream_real(s, "begin", there ? begin : NAN);
-    ek__stream_real(s, "end", there ? end : NAN);
-    ek__stream_from(s, "group", group, 0);
+    const ek_trace_rank *of = ek__trace_find_rank(run->trace, rank);
+    const ek__location at = {of, ek__trace_find_step(of, step), EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN, NULL};
+    ek__view_place place = {-1, NAN, NAN, NULL};
+    find_location(run, &at, of && run->index ? ek__view_trace_group(run, of) : -1, &place);
+    ek__stream_real(s, "begin", place.begin);
+    ek__stream_real(s, "end", place.end);
+    ek__stream_from(s, "group", place.group, 0);
 }
 
 void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timeline *t)

@@ -69,7 +69,7 @@ static void write_steps(const ek_trace_run *run, const char *id, const char *tit
     }
     for (int r = 0; r < run->n_ranks; r++)
         for (int i = 0; i < n; i++) {
-            const ek_trace_step *step = ek__view_find_step(&run->rank[r], of[i]->name);
+            const ek_trace_step *step = ek__trace_find_step(&run->rank[r], of[i]->name);
             if (step && time(step) != EK_TRACE_UNKNOWN)
                 ek__matrix_cell(x, r, i, (double)time(step), "");
         }

@@ -46,10 +46,8 @@ void ek__view_note_rest(ek__section *x, int64_t left_out, const char *of_what, c
 int ek__view_trace_group(const ek_view_run *run, const ek_trace_rank *rank);
 /** A time of a rank's clock after the timeline's origin. False without a timeline of this rank. */
 bool ek__view_trace_at(const ek_view_run *run, const ek_trace_rank *rank, int64_t time, double *at);
-/** The rank of that number, NULL without. */
-const ek_trace_rank *ek__view_find_rank(const ek_trace_run *run, int number);
-/** The step of that name; NULL without, or when the name is NULL. */
-const ek_trace_step *ek__view_find_step(const ek_trace_rank *rank, const char *name);
+/** The place of a row in its table. `group`: of the rank, by ek__view_trace_group(); -1: the place is null. */
+void ek__view_put_location(const ek_view_run *run, const ek__location *at, int group, ek__section *x);
 /** Members "begin", "end" and "group" of a finding about a rank (below 0: none) and a step (NULL: none); null where
  *  the timeline does not show them. */
 void ek__view_put_window(const ek_view_run *run, int rank, const char *step, ek__stream *s);

@@ -2,6 +2,7 @@
 #include "view/view.h"
 #include "evenkeel/evenkeel.h"
 #include "report/report_internal.h"
+#include "report/role_colors.h"
 #include "view/shell.h"
 
 static const struct {
@@ -77,6 +78,15 @@ static ek_status write_document(const ek_view *view, FILE *out, ek_error *err)
     ek__stream_list(&s, "types", false);
     for (int i = 0; i < EK_N_VIEW_TYPES; i++)
         ek__stream_text(&s, NULL, ek_view_type_name[i]);
+    ek__stream_end(&s);
+    ek__stream_list(&s, "colors", false);
+    for (int i = 0; i < EK_N_VIEW_TYPES; i++) {
+        ek__stream_list(&s, NULL, false);
+        ek__stream_real(&s, NULL, ek__role_color[i].lightness);
+        ek__stream_real(&s, NULL, ek__role_color[i].chroma);
+        ek__stream_real(&s, NULL, ek__role_color[i].hue);
+        ek__stream_end(&s);
+    }
     ek__stream_end(&s);
     ek__stream_list(&s, "runs", false);
     for (int i = 0; i < view->n_runs && !status; i++)

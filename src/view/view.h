@@ -125,6 +125,14 @@ void ek__cell_text(ek__section *x, const char *text); /* NULL: an empty cell */
 void ek__cell_real(ek__section *x, double value);     /* not finite: an empty cell */
 void ek__cell_int(ek__section *x, int64_t value);     /* INT64_MIN: an empty cell */
 void ek__row_end(ek__section *x);
+/** Where a row of a table is in the timeline. */
+typedef struct ek__view_place {
+    int group;
+    double begin, end; /**< NAN: all of the group */
+    const char *name;  /**< of the event that is there; NULL */
+} ek__view_place;
+/** Behind all rows, one for every row in their order, or none at all: the place of a row. NULL: nowhere. */
+void ek__table_place(ek__section *x, const ek__view_place *place);
 void ek__table_end(ek__section *x, int sort, bool descending);
 
 /** A matrix: its labels first, then its cells. */

@@ -24,6 +24,12 @@ test("hostile names and arguments of a trace stay text in every tab", async (ope
     await page.keyboard.type("onerror");
     await page.keyboard.press("Enter");
     await page.waitForSelector("aside.side p.name");
+    await page.waitForSelector("ol.matches li");
+    await page.keyboard.press("Escape");
+    await page.locator("canvas[role=application]").first().focus();
+    await page.keyboard.press("Shift+R");
+    await page.waitForSelector("table.events-table tbody tr");
+    equal(await page.evaluate(() => document.querySelectorAll("img, svg [onload], [onerror], [onload]").length), 0, "elements made of names in lists");
     const name = await page.locator("aside.side p.name").textContent();
     check(name.includes("<img src=x onerror="), `the name is shown as '${name}'`);
     equal(await page.evaluate(() => window.hostile ?? null), null, "a script of the trace ran");

@@ -132,3 +132,25 @@ for (const dark of [false, true]) {
         });
     }
 }
+
+of_plan("charts have a ground and colours of their own where the system gives those of elements", async (open) => {
+    for (const theme of ["light", "dark"]) {
+        const { page } = await charts_of(open, { hash: `#theme=${theme}` });
+        // What the system gives is the other way round.
+        await page.emulateMedia({ forcedColors: "active", colorScheme: theme === "light" ? "dark" : "light" });
+        await page.waitForTimeout(300);
+        const [ground, marks] = await page.evaluate(() => {
+            const canvas = document.querySelector("canvas.layouts-chart");
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const seen = new Map();
+            for (let i = 0; i < data.length; i += 4) {
+                const color = data.slice(i, i + 4).join(",");
+                seen.set(color, (seen.get(color) ?? 0) + 1);
+            }
+            return [data.slice(0, 4).join(","), [...seen].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([color]) => color)];
+        });
+        equal(ground, theme === "light" ? "255,255,255,255" : "22,25,30,255", `the ground of the ${theme} chart`);
+        equal(marks[0], ground, "what most of the chart is");
+        check(!marks.includes(theme === "light" ? "0,0,0,255" : "255,255,255,255"), `grid lines as strong as marks: ${marks.join(" ")}`);
+    }
+});

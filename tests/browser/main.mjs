@@ -3,6 +3,11 @@ import { main } from "./harness.mjs";
 import "./pages.mjs";
 import "./acts.mjs";
 import "./layouts.mjs";
+import "./places.mjs";
+import "./area.mjs";
+import "./tracks.mjs";
+import "./marks.mjs";
+import "./picture.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
 

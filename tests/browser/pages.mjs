@@ -141,6 +141,31 @@ test("the table of peaks has low rows and says where each is, on paper and in fo
     check(/There is no timeline: .*Give/.test(await page.textContent("[role=tabpanel]")), "nothing says why there is no timeline");
 });
 
+test("on a small window the side panel's button stays on the first line of tools, whatever the search says", async (open) => {
+    for (const kind of ["diagnosis", "operators", "simulation"]) {
+        const page = await open(pages[kind].make(), { width: 1024, height: 768, hash: "#tab=timeline&find=a" });
+        await page.waitForSelector(".tools .found:not(:empty)");
+        await page.waitForTimeout(300);
+        const [tools, button] = await page.evaluate(() => [".tools", ".to-side"].map((name) => document.querySelector(name).getBoundingClientRect().toJSON()));
+        check(button.top - tools.top < 12 && button.right <= 1024, `the button of ${kind} stands at ${button.left}, ${button.top - tools.top} below the tools`);
+    }
+});
+
+test("settings of measures are shown whole, however long", async (open) => {
+    const page = await open(pages.memory.make(), { width: 1024, height: 768 });
+    await go_to(page, "Memory");
+    const seen = await page.evaluate(() => {
+        const part = document.querySelector('.part[aria-label^="What each measure"]');
+        const at = [...part.querySelectorAll("th")].findIndex((head) => head.textContent.startsWith("Setting"));
+        const names = [...part.querySelectorAll("tbody tr[aria-rowindex]")].map((row) => row.children[at].querySelector(".name"));
+        return { n: names.length, cut: names.filter((name) => name.scrollHeight > name.clientHeight + 1 && getComputedStyle(name).overflow === "hidden").length,
+            shortened: names.filter((name) => name.textContent.includes("\u2026")).length,
+            tall: names.filter((name) => name.getBoundingClientRect().height > 44).length };
+    });
+    check(seen.n > 20 && seen.tall > 0, `of ${seen.n} settings ${seen.tall} take more than two lines`);
+    equal([seen.cut, seen.shortened], [0, 0], "settings that are cut, and shortened");
+});
+
 for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdown"], ["simulation", "Memory"], ["balance", "Compare"],
     ["sweep", "Sweep"], ["memory", "Memory"], ["trace", "Layers"], ["operators", "Timeline"], ["operators", "Operators"],
     ["operators", "Communication"], ["diagnosis", "Findings"], ["estimate", "Estimate"], ["calibration", "Calibration"]]) {

@@ -79,10 +79,11 @@ test("sums of a range from the server are those of the page", async (open) => {
         for (const target of [file, address]) {
             const page = await open(target, { hash: "#tab=timeline&range=1000000~3000000" });
             await page.waitForSelector("table.sums-table td.number");
+            await page.waitForSelector("table.events-table tbody tr");
             seen.push(await page.$$eval("table.sums-table tbody tr", (rows) => rows.map((row) => row.textContent)));
         }
         check(seen[0].length > 3, `too few sums: ${seen[0]}`);
-        equal(seen[1], seen[0], "sums");
+        equal(seen[1], seen[0], "sums and events");
     } finally {
         equal(await end(), 0, "exit code after Ctrl-C");
     }

@@ -524,6 +524,50 @@ static int64_t total_of(const ek__index_summing *state)
     return total;
 }
 
+/* Against every event of the rows, in the same order. */
+static void listed_events_are_the_longest_of_the_stretch(void **state)
+{
+    const served *s = *state;
+    int n_rows = ek__index_n_rows(s->index);
+    int64_t end = ek__index_end(s->index), begin = end / 5, before = INT64_MAX;
+    size_t inside = 0, longer = 0;
+    char path[160];
+    for (int limit = 7; limit <= 65536; limit = limit == 7 ? 65536 : 65537) {
+        inside = longer = 0;
+        before = INT64_MAX;
+        snprintf(path, sizeof path, "events?rows=0-%d&begin=%lld&end=%lld&limit=%d", n_rows - 1, (long long)begin,
+                 (long long)(end / 2), limit);
+        json_t *json = ask_json(s, path);
+        const json_t *events = json_object_get(json, "events"), *one;
+        size_t i;
+        json_array_foreach(events, i, one)
+        {
+            ek__index_event event;
+            int row = (int)json_integer_value(json_array_get(one, 0));
+            uint32_t index = (uint32_t)json_integer_value(json_array_get(one, 1));
+            assert_int_equal(ek__index_events(s->index, row, index, 1, &event, NULL), EK_OK);
+            assert_int_equal(json_integer_value(json_array_get(one, 2)), event.begin);
+            assert_int_equal(json_integer_value(json_array_get(one, 3)), event.begin + event.duration);
+            assert_name(s, event.name, json_array_get(one, 4));
+            assert_true(event.duration <= before);
+            before = event.duration;
+        }
+        for (int row = 0; row < n_rows; row++)
+            for (int64_t k = 0; k < ek__index_row_events(s->index, row); k++) {
+                ek__index_event event;
+                assert_int_equal(ek__index_events(s->index, row, (uint32_t)k, 1, &event, NULL), EK_OK);
+                bool in = event.begin < end / 2 && (event.begin >= begin || event.begin + event.duration > begin);
+                inside += in;
+                longer += in && event.duration > before;
+            }
+        assert_int_equal(json_array_size(events), inside < (size_t)limit ? inside : (size_t)limit);
+        assert_int_equal(json_is_true(json_object_get(json, "all")), inside <= (size_t)limit);
+        assert_true(longer <= json_array_size(events));
+        json_decref(json);
+    }
+    assert_true(inside > 7);
+}
+
 static void sums_are_those_of_the_index(void **state)
 {
     const served *s = *state;
@@ -756,6 +800,8 @@ static void wrong_values_are_refused(void **state)
         "find?text=%ff%&forward=1&time=0&row=0&index=0",
         "find?text=a&forward=1&time=0&row=0&index=0&rows=2147483646",
         "sums?rows=0&begin=0&end=1&state=xyz",
+        "events?rows=0&begin=0&end=1&limit=0",
+        "events?rows=2147483646&begin=0&end=1&limit=1",
         "arrows?rows=0&begin=0&end=1&limit=100000000",
     };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
@@ -1364,6 +1410,7 @@ int main(void)
         cmocka_unit_test(events_are_those_of_the_trace),
         cmocka_unit_test(events_are_found_at_a_time),
         cmocka_unit_test(names_are_found_in_order),
+        cmocka_unit_test(listed_events_are_the_longest_of_the_stretch),
         cmocka_unit_test(sums_are_those_of_the_index),
         cmocka_unit_test(other_methods_are_refused),
         cmocka_unit_test(other_hosts_and_sites_are_refused),

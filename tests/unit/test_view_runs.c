@@ -144,6 +144,8 @@ static void check_shape(const json_t *run)
             assert_true(n_rows(one) > 0);
             json_array_foreach(json_object_get(one, "rows"), r, row)
                 assert_int_equal(json_array_size(row), json_array_size(json_object_get(one, "columns")));
+            const json_t *places = json_object_get(one, "places");
+            assert_true(!places || json_array_size(places) == n_rows(one));
         }
         json_array_foreach(json_object_get(section, "bars"), k, one)
         {

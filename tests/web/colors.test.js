@@ -5,9 +5,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { fromOklch, luminance, makeColors, n_shades } from "../../web/colors.js";
+import { roles, types } from "./roles.js";
 
-const header = readFileSync(new URL("../../include/evenkeel/trace_index.h", import.meta.url), "utf8");
-const types = [...header.matchAll(/^ +X\([A-Z_]+, +"([^"]+)"\)/gm)].map((match) => match[1]);
 const name = (number) => `operator ${number % 100}`;
 
 /** @param {number} pixel */
@@ -25,7 +24,7 @@ test("OKLCH of the primary colours and of greys gives their bytes", () => {
 test("every type of the document has colours, apart from the background and with legible text, in light and dark", () => {
     assert.equal(types.length, 28);
     for (const dark of [false, true]) {
-        const colors = makeColors(types, name);
+        const colors = makeColors(roles, name);
         colors.setDark(dark);
         const ground = luminance(dark ? [0x16, 0x19, 0x1e] : [255, 255, 255]);
         types.forEach((type, number) => {
@@ -40,7 +39,7 @@ test("every type of the document has colours, apart from the background and with
 });
 
 test("colours that stand beside each other differ in lightness or far in hue", () => {
-    const colors = makeColors(types, () => "");
+    const colors = makeColors(roles, () => "");
     const of = (type) => luminance(bytes(colors.pixel(types.indexOf(type), 0)));
     for (const [a, b] of [["forward", "backward"], ["backward", "backward for weights"], ["forward", "recompute"],
         ["all computing", "all communication"], ["all communication", "communication not overlapped"], ["gradients", "activations"],
@@ -50,14 +49,33 @@ test("colours that stand beside each other differ in lightness or far in hue", (
 });
 
 test("a text has one shade whatever its number, and plain until it came", () => {
-    const colors = makeColors(types, name);
+    const colors = makeColors(roles, name);
     for (let i = 0; i < 100; i++) assert.equal(colors.pixel(1, i), colors.pixel(1, i + 100000));
     assert.equal(new Set(Array.from({ length: 100 }, (_, i) => colors.pixel(1, i))).size, n_shades);
     const texts = new Map();
-    const late = makeColors(types, (number) => texts.get(number) ?? "");
+    const late = makeColors(roles, (number) => texts.get(number) ?? "");
     const before = late.pixel(1, 7);
     texts.set(7, "operator 3");
     assert.equal(late.pixel(1, 7), colors.pixel(1, 3));
-    assert.equal(before, makeColors(types, () => "").pixel(1, 12));
+    assert.equal(before, makeColors(roles, () => "").pixel(1, 12));
     assert.equal(typeof colors.pixel(200, 5), "number");
+});
+
+test("roles of the page are those of the pictures, in light and dark, and chunks too", () => {
+    const canvas = readFileSync(new URL("../golden/timeline_small.svg", import.meta.url), "utf8");
+    const [light, dark] = canvas.split("@media (prefers-color-scheme:dark)");
+    const colors = makeColors(roles, () => "");
+    for (const [text, is_dark] of [[light, false], [dark, true]]) {
+        colors.setDark(is_dark);
+        const rules = Object.fromEntries([...text.matchAll(/\.([fb]\d|static|activation)\{fill:#([0-9a-f]{6})\}/g)].map((match) => [match[1], match[2]]));
+        const of = (css) => [...css.matchAll(/\d+/g)].map((match) => Number(match[0]).toString(16).padStart(2, "0")).join("");
+        const n = Object.keys(rules).filter((name) => name.startsWith("f")).length;
+        for (let chunk = 0; chunk < n; chunk++) {
+            if (n > 1 && chunk > 0 && chunk < n - 1) continue; // the page has shades for eight chunks
+            assert.equal(rules[`f${chunk}`], of(colors.chunk(types.indexOf("forward"), chunk, n)));
+            assert.equal(rules[`b${chunk}`], of(colors.chunk(types.indexOf("backward"), chunk, n)));
+        }
+        assert.equal(rules.static, of(colors.type(types.indexOf("parameters"))));
+        assert.equal(rules.activation, of(colors.type(types.indexOf("activations"))));
+    }
 });

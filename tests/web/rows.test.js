@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asList, inList, passes, placeRows } from "../../web/rows.js";
+import { asList, fromList, inList, passes, placeRows, rangeRows } from "../../web/rows.js";
 import { gather, ordered } from "../../web/side/sums.js";
 import { stretchFor } from "../../web/reveal.js";
 import { randomOf, randomTimeline } from "./random.js";
@@ -69,4 +69,19 @@ test("what is revealed is in the picture and wide enough, and the picture stays 
         if (event.begin >= shown.begin && event.end <= shown.end && event.end - event.begin > (shown.end - shown.begin) / 100
             && event.end - event.begin < 0.8 * (shown.end - shown.begin)) assert.deepEqual(stretch, shown);
     }
+});
+
+test("a list of numbers comes back as it was written, and what is none is null", () => {
+    for (const list of [[0], [1, 2, 3], [0, 2, 4, 5, 6, 99]]) assert.deepEqual(fromList(asList(list), 100), list);
+    for (const text of ["", "a", "1,,2", "5-", "-1", "100", "0-100", "1e3", "9999999999"]) assert.equal(fromList(text, 100), null);
+});
+
+test("the rows of a range are those of its tracks that the filter shows", () => {
+    const timeline = { groups: [{ rank: 0, stage: 0, tracks: [{ name: "a", class: "host" }, { name: "b", class: "host" }] },
+        { rank: 1, stage: 0, tracks: [{ name: "c", class: "host" }] }] };
+    const source = { timeline, row_track: [0, 0, 1, 2, 2] };
+    const filter = { rank: "", stage: "", track: "", name: "" };
+    assert.deepEqual(rangeRows(source, { filter, area: null }), [0, 1, 2, 3, 4]);
+    assert.deepEqual(rangeRows(source, { filter, area: [1, 2] }), [2, 3, 4]);
+    assert.deepEqual(rangeRows(source, { filter: { ...filter, rank: "0" }, area: [1, 2] }), [2]);
 });

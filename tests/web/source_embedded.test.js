@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { countMatches, nextMatches } from "../../web/matches.js";
 import { makeEmbedded, readDetails } from "../../web/source_embedded.js";
 import { randomOf, randomTimeline } from "./random.js";
 
@@ -241,4 +242,32 @@ test("a curve keeps its least, most and last value per pixel", () => {
         }
     }
     assert.equal(curved.curve(1, 0, 10, 1), null);
+});
+
+test("the list of a stretch has the longest events that reach into it, longest first", async () => {
+    const signal = new AbortController().signal;
+    for (const [begin, end, limit] of [[-1, timeline.end + 1, 1e6], [1000, 9000, 50], [500, 500, 10], [4000, 60000, 7]]) {
+        const wanted = rows.filter((row) => row !== 1);
+        const inside = events.filter((event) => event.row !== 1 && event.begin < end && (event.begin >= begin || event.end > begin));
+        const longest = inside.sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin || a.row - b.row).slice(0, limit);
+        const found = await source.events(wanted, begin, end, limit, signal);
+        assert.equal(found.all, inside.length <= limit);
+        assert.deepEqual(found.events.map(({ begin: from, end: to }) => [from, to]), longest.map((event) => [event.begin, event.end]));
+        found.events.forEach(({ row, index, name }) => {
+            const event = ofRow[row][index];
+            assert.equal(name, timeline.names.text[event.name]);
+        });
+    }
+});
+
+test("matches are counted, and come in order of time without a gap from one page to the next", async () => {
+    const signal = new AbortController().signal;
+    const wanted = rows.filter((row) => row !== 3);
+    const matching = events.filter((event) => event.row !== 3 && timeline.names.text[event.name].toLowerCase().includes("add"));
+    assert.deepEqual(await countMatches(source, wanted, "aDD", signal), { n: matching.length, all: true });
+    const order = matching.sort((a, b) => a.begin - b.begin || a.row - b.row || a.index - b.index).map(({ row, index }) => [row, index]);
+    let found = [];
+    for (const most of [1, 7, 100]) found = [...found, ...(await nextMatches(source, wanted, "add", found.at(-1) ?? null, most, signal))];
+    assert.deepEqual(found.map(({ row, index }) => [row, index]), order.slice(0, 108));
+    assert.deepEqual(await nextMatches(source, wanted, "no such name", null, 5, signal), []);
 });

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { asTable, fullText, inkOn, legendTexts, longestOf, seriesColors, totalOf } from "../../web/tabs/bars_parts.js";
 import { unbroken } from "../../web/tabs/lines.js";
 import { makeColors } from "../../web/colors.js";
+import { roles, types as all_types } from "./roles.js";
 import { format } from "../../web/format.js";
 
 const bars = {
@@ -58,7 +59,7 @@ test("bars as a table have a row each, with all values", () => {
 
 test("a type has its own colour, and series without one get colours that are told apart from it", () => {
     const types = ["other", "activations", "computing", "communication", "parameters"];
-    const colors = makeColors(types, () => "");
+    const colors = makeColors(types.map((type) => roles[all_types.indexOf(type)]), () => "");
     const distance = (a, b) =>
         Math.hypot(...[0, 1, 2].map((i) => Number(a.match(/\d+/g)[i]) - Number(b.match(/\d+/g)[i])));
     for (const dark of [false, true]) {

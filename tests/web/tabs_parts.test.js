@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { makeColors } from "../../web/colors.js";
+import { roles, types as all_types } from "./roles.js";
 import { seriesColors } from "../../web/tabs/bars_parts.js";
 import { dashOf, pathOf } from "../../web/tabs/lines.js";
 import { shortLabels } from "../../web/tabs/matrix.js";
@@ -56,7 +57,7 @@ test("above columns the words that all labels begin with are left out, but never
 
 test("a series has the same place among the colours in light and dark", () => {
     const types = ["parameters", "gradients", "optimizer states", "activations"];
-    const colors = makeColors(types, () => "");
+    const colors = makeColors(types.map((type) => roles[all_types.indexOf(type)]), () => "");
     for (let n = 0; n < 4; n++) {
         const series = [0, 1, 2, n, null, null, null].map((type) => ({ name: "", type }));
         const places = [false, true].map((dark) => {

@@ -7,7 +7,9 @@ import {
     defaultFolds,
     firstRows,
     isFolded,
+    isHidden,
     layOut,
+    moved,
     neighbourRow,
     placeOf,
     rowAt,
@@ -272,4 +274,47 @@ test("the box at a time is the one a walk over all finds", () => {
         assert.equal(boxAt(boxes, time, 2), best, `at ${time}`);
     }
     assert.equal(boxAt(null, 3, 1), -1);
+});
+
+test("a pinned track stands above all others, once, and what is hidden has no place", () => {
+    const timeline = timelineOf([rank, rank, rank]);
+    const shows = (group, track) => !isHidden(["2", "0/1"], group, track);
+    const layout = layOut(timeline, { ...all, shows, pinned: ["1/4", "2/0", "0/2", "9/9", "1/4"] });
+    assert.deepEqual([layout.n_pinned, layout.lines.slice(0, 2).map((line) => line.key)], [2, ["1/4", "0/2"]]);
+    assert.equal(layout.pinned_height, layout.lines[2].y);
+    const keys = layout.lines.map((line) => line.key);
+    assert.equal(new Set(keys).size, keys.length);
+    assert.ok(!keys.some((key) => key.startsWith("2") || key === "0/1"));
+    for (let i = 1; i < layout.lines.length; i++) assert.ok(layout.lines[i].y >= layout.lines[i - 1].y + layout.lines[i - 1].height);
+    layout.lines.forEach((line, at) => line.track >= 0 && assert.equal(layout.of_track[line.track], at));
+});
+
+test("pinned tracks leave room for the others", () => {
+    const timeline = timelineOf([rank, rank]);
+    const every = rank.map((_, number) => `0/${number}`);
+    const layout = layOut(timeline, { ...all, height: 200, pinned: every });
+    assert.ok(layout.n_pinned > 0 && layout.n_pinned < every.length && layout.pinned_height <= 110);
+    assert.ok(layout.lines.some((line) => line.key === "0/4" && !line.pinned));
+});
+
+test("groups and tracks move beyond the next one that is shown, and back", () => {
+    const timeline = timelineOf([rank, rank, rank]);
+    const shows = (key) => key !== "1" && key !== "0/1";
+    const names = (order) => layOut(timeline, { ...all, order }).lines.map((line) => line.key);
+    const down = moved(timeline, [], "0", 1, shows);
+    assert.deepEqual(names(down).filter((key) => !key.includes("/")), ["1", "2", "0"]);
+    const back = moved(timeline, down, "0", -1, shows);
+    assert.deepEqual(names(back).filter((key) => !key.includes("/")), ["1", "0", "2"]);
+    const track = moved(timeline, down, "0/0", 1, shows);
+    assert.deepEqual(names(track).filter((key) => key.startsWith("0/")), ["0/1", "0/2", "0/0", "0/3", "0/4"]);
+    assert.deepEqual(names(track).filter((key) => !key.includes("/")), ["1", "2", "0"]);
+    assert.deepEqual(moved(timeline, [], "0", -1, shows), []);
+    assert.deepEqual(moved(timeline, [], "2/4", 1, shows), []);
+});
+
+test("of more than 16 ranks each is one row at first", () => {
+    for (const [n, closed] of [[16, 0], [17, 17], [200, 200]]) {
+        const folds = defaultFolds(timelineOf(Array.from({ length: n }, () => rank.slice(0, 3))));
+        assert.equal([...folds].filter((key) => !key.includes("/")).length, closed);
+    }
 });

@@ -3,6 +3,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { newLook } from "../../web/timeline/look.js";
+import { forXml } from "../../web/timeline/svg_picture.js";
 import { DIM, MARKED } from "../../web/timeline/raster.js";
 
 const FULL = 0xff4080c0;
@@ -60,4 +61,9 @@ test("a name that is still on its way is not remembered", () => {
     names[0] = "Conv2d";
     assert.equal(look.flags(0), MARKED);
     assert.equal(look.color(1, 0), FULL);
+});
+
+test("texts of a saved picture have nothing that XML forbids, and all else as it was", () => {
+    assert.equal(forXml("a\u0000b\ud800c\uffff\u001f"), "a\ufffdb\ufffdc\ufffd\ufffd");
+    for (const text of ["<img src=x>", "line\nbreak\ttab", "\ud83d\ude80 \u4e2d", "&amp;"]) assert.equal(forXml(text), text);
 });

@@ -120,8 +120,8 @@ export function showCoordinates(root, shared, context) {
     };
     const draw = () => {
         if (width === 0) return;
-        const pen = penOf(canvas, width, HEIGHT);
         const ink = inkOf(part);
+        const pen = penOf(canvas, width, HEIGHT, ink.ground);
         const { inside } = shared;
         const kept = inside === null ? space.n : inside.reduce((sum, one) => sum + one, 0);
         pen.lineWidth = 1;

@@ -16,12 +16,14 @@ export function ramp(n) {
     });
 }
 
-/** Colours of the style sheet. @param {Element} node */
+/** Colours of the style sheet, the page's own also where the system gives those of elements: a chart is one picture, on a
+ *  ground of its own. @param {Element} node */
 export function inkOf(node) {
     const style = getComputedStyle(node);
     const of = (/** @type {string} */ name) => {
         const probe = document.createElement("i");
         probe.hidden = true;
+        probe.style.setProperty("forced-color-adjust", "none");
         probe.style.color = `var(${name})`;
         node.append(probe);
         const color = getComputedStyle(probe).color;
@@ -35,10 +37,10 @@ export function inkOf(node) {
 }
 
 /**
- * Give a canvas its size; what is drawn is in pixels of the page.
- * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
+ * Give a canvas its size and ground; what is drawn is in pixels of the page.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {string} [ground]
  */
-export function penOf(canvas, width, height) {
+export function penOf(canvas, width, height, ground) {
     const dense = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * dense);
     canvas.height = Math.round(height * dense);
@@ -46,5 +48,9 @@ export function penOf(canvas, width, height) {
     canvas.style.height = `${height}px`;
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     pen.setTransform(dense, 0, 0, dense, 0, 0);
+    if (ground !== undefined) {
+        pen.fillStyle = ground;
+        pen.fillRect(0, 0, width, height);
+    }
     return pen;
 }

@@ -202,8 +202,8 @@ export function showScatter(root, shared, context) {
     };
     const draw = () => {
         if (width === 0) return;
-        const pen = penOf(base, width, HEIGHT);
         const ink = inkOf(part);
+        const pen = penOf(base, width, HEIGHT, ink.ground);
         const values = [...new Set(space.number[color])].sort((a, b) => a - b);
         const colors = new Map(ramp(values.length).map((css, k) => [values[k], css]));
         place();

@@ -4,12 +4,12 @@ import { element, fill } from "../dom.js";
 import { revealTime } from "../reveal.js";
 
 /**
- * Add a mark at the pointer, or in the middle of what is shown.
- * @param {import("../types").State} state
+ * Add a mark at a time, else at the pointer, or in the middle of what is shown.
+ * @param {import("../types").State} state @param {number} [at]
  */
-export function addMark(state) {
+export function addMark(state, at) {
     const { pointer, begin, end, marks } = state.view;
-    const time = pointer !== null && pointer >= begin && pointer <= end ? pointer : (begin + end) / 2;
+    const time = at ?? (pointer !== null && pointer >= begin && pointer <= end ? pointer : (begin + end) / 2);
     const used = new Set(marks.map((mark) => mark.name));
     let number = marks.length + 1;
     while (used.has(`mark ${number}`)) number++;
@@ -39,10 +39,13 @@ export function showMarks(root, context) {
             /** @type {HTMLElement} */ (list.querySelectorAll("input")[at] ?? add).focus();
         };
         const moment = format.time(mark.time, unit, (state.view.end - state.view.begin) / 1e3);
-        return element("li", {},
+        const before = state.view.marks[at - 1];
+        const between = before === undefined ? null
+            : element("li", { class: "between" }, `↕ ${format.value(mark.time - before.time, unit === "ns" ? "ns" : "time")} from ${before.name}`);
+        return [between, element("li", {},
             element("input", { value: mark.name, "aria-label": `Name of the mark at ${moment}`, maxlength: 200, onchange: rename }),
             element("button", { class: "link place", onclick: () => revealTime(state, mark.time), title: "Show it" }, moment),
-            element("button", { onclick: remove, "aria-label": `Delete ${mark.name}`, title: "Delete" }, "✕"));
+            element("button", { onclick: remove, "aria-label": `Delete ${mark.name}`, title: "Delete" }, "✕"))];
     }
 
     function draw() {

@@ -3,7 +3,10 @@
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
-import { allTracks, filteredRows } from "../rows.js";
+import { allTracks, rangeRows } from "../rows.js";
+import { saveCsv } from "../save.js";
+import { copyButton } from "../tabs/part.js";
+import { separated } from "../tabs/rows.js";
 
 const wait_ms = 120;
 const most_lines = 200;
@@ -44,8 +47,10 @@ export function gather(totals, grouping) {
 }
 
 /**
- * @param {Line[]} lines
- * @param {{ key: "label" | "n" | "total" | "average", descending: boolean }} order
+ * Lines by one of their members, then by their label.
+ * @template {{ label: string }} L
+ * @param {L[]} lines
+ * @param {{ key: keyof L, descending: boolean }} order
  */
 export function ordered(lines, { key, descending }) {
     const way = descending ? -1 : 1;
@@ -79,9 +84,18 @@ export function showSums(root, context) {
         element("button", { "aria-pressed": id === grouping, "data-by": id, onclick: () => choose(id) }, title));
     const by = element("div", { class: "choices", role: "group", "aria-label": "Sums by" }, choices);
     const closer = element("button", { onclick: zoom, title: "Show just the range (Z)" }, "Zoom to it");
-    const clear = element("button", { onclick: () => state.set({ range: null }), "aria-label": "Clear the range" }, "Clear");
+    const clear = element("button", { onclick: () => state.set({ range: null, area: null }), "aria-label": "Clear the range" }, "Clear");
     const buttons = element("div", { class: "row" }, closer, clear);
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Range"), buttons), about, by, table);
+    const csv = () => {
+        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? "";
+        const of = [[name, "text"], ["count", "count"], ["total", unit], ["mean", unit]].map(([title, kind]) =>
+            ({ name: title, title, unit: /** @type {import("../types").Unit} */ (kind), search: false }));
+        const lines = sums();
+        return separated(of, lines.map((line) => [line.label, line.n, line.total, line.average]), lines.map((_, at) => at), ",");
+    };
+    const tools = element("div", {}, by, element("div", { class: "row" }, copyButton("Copy CSV", csv),
+        element("button", { onclick: () => saveCsv("sums", csv()) }, "Save CSV")));
+    fill(root, element("div", { class: "head" }, element("h2", {}, "Range"), buttons), about, tools, table);
 
     function zoom() {
         const range = state.view.range;
@@ -101,9 +115,13 @@ export function showSums(root, context) {
         if (grouping === "type") {
             return { key: String(total.type), label: context.document.types[total.type] ?? "", type: total.type };
         }
-        const track = tracks[total.track];
-        const label = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
-        return { key: String(total.track), label, type: null };
+        return { key: String(total.track), label: whereOf(total.track), type: null };
+    }
+
+    /** @param {number} number of a track */
+    function whereOf(number) {
+        const track = tracks[number];
+        return [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
     }
 
     /** @param {typeof columns[number]} column */
@@ -119,10 +137,15 @@ export function showSums(root, context) {
             element("button", { onclick: turn }, text, arrow));
     }
 
+    /** The lines as they stand. */
+    function sums() {
+        const wanted = state.view.filter.name.toLowerCase();
+        return ordered(gather((totals ?? []).filter((total) => total.name.toLowerCase().includes(wanted)), groupOf), order);
+    }
+
     function draw() {
         if (totals === null) return fill(table);
-        const wanted = state.view.filter.name.toLowerCase();
-        const lines = ordered(gather(totals.filter((total) => total.name.toLowerCase().includes(wanted)), groupOf), order);
+        const lines = sums();
         // A table drawn anew keeps the focus where it was.
         const focused = [...table.querySelectorAll("th button")].findIndex((button) => button === document.activeElement);
         fill(table,
@@ -145,19 +168,21 @@ export function showSums(root, context) {
     /** @param {[number, number]} range */
     function about_range([begin, end]) {
         const resolution = (state.view.end - state.view.begin) / 1e4;
-        return `${format.value(end - begin, unit)}, from ${format.time(begin, timeline.unit, resolution)} ` +
+        const { area } = state.view;
+        const of = area === null ? "" : area.length === 1 ? `, of ${whereOf(area[0])}` : `, of ${area.length} tracks`;
+        return `${format.value(end - begin, unit)}${of}, from ${format.time(begin, timeline.unit, resolution)} ` +
             `to ${format.time(end, timeline.unit, resolution)}`;
     }
 
     async function count() {
-        const { range, filter } = state.view;
+        const { range } = state.view;
         if (range === null) return;
         const mine = new AbortController();
         counting = mine;
         const said = about_range(range);
         const progress = (/** @type {number} */ covered) => fill(about, `${said} (${format.value(100 * covered, "%")} counted)`);
         try {
-            const found = await source.sums(filteredRows(source, filter), range[0], range[1], progress, mine.signal);
+            const found = await source.sums(rangeRows(source, state.view), range[0], range[1], progress, mine.signal);
             if (mine.signal.aborted) return;
             totals = found;
             fill(about, said);
@@ -171,16 +196,16 @@ export function showSums(root, context) {
         counting?.abort();
         clearTimeout(timer);
         const range = state.view.range;
-        for (const node of [buttons, by, table]) node.hidden = range === null;
+        for (const node of [buttons, tools, table]) node.hidden = range === null;
         if (range === null) {
             totals = null;
-            return fill(about, element("span", { class: "quiet" }, "Drag over a stretch of time to see what it holds."));
+            return fill(about, element("span", { class: "quiet" }, "Drag over a stretch of time to see what it holds; with Shift, over some tracks alone."));
         }
         fill(about, about_range(range));
         timer = setTimeout(count, wait_ms);
     }
     update();
-    const ends = [state.on(["range", "filter"], update), state.on(["theme"], draw)];
+    const ends = [state.on(["range", "area", "filter"], update), state.on(["theme"], draw)];
     return () => {
         counting?.abort();
         clearTimeout(timer);

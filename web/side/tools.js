@@ -3,6 +3,7 @@
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
+import { countMatches } from "../matches.js";
 import { reveal } from "../reveal.js";
 import { allTracks, filteredRows, passes } from "../rows.js";
 
@@ -25,6 +26,13 @@ export function showTools(root, context) {
     const search = element("div", { class: "group search", role: "search" }, query,
         element("button", { "aria-label": "Previous", title: "Previous (Shift+Enter)", onclick: () => go(false) }, "↑"),
         element("button", { "aria-label": "Next", title: "Next (Enter)", onclick: () => go(true) }, "↓"), found);
+    const hidden = element("button", { class: "hidden-rows", onclick: () => state.set({ hidden: [] }) });
+    const countHidden = () => {
+        const n = state.view.hidden.length;
+        hidden.hidden = n === 0;
+        fill(hidden, `Show ${n} hidden`);
+    };
+    countHidden();
     const arrows = element("input", { type: "checkbox", onchange: () => state.set({ arrows: arrows.checked }) });
     arrows.checked = state.view.arrows;
 
@@ -45,21 +53,47 @@ export function showTools(root, context) {
         }
     }
 
-    /** @param {number} names */
-    const tell = (names) => fill(found, names === 1 ? "1 name" : `${format.value(names, "count")} names`);
+    /** @param {number} names @param {{ n: number, all: boolean } | null} count */
+    function tell(names, count) {
+        const kinds = names === 1 ? "1 name" : `${format.value(names, "count")} names`;
+        const events = count === null ? "" : `${count.all ? "" : "at least "}${format.value(count.n, "count")} match${count.n === 1 ? "" : "es"}, `;
+        fill(found, `${events}${kinds}`);
+    }
 
-    /** What is typed counts at once in the picture; how many names match is asked for when the typing pauses. */
+    /** What was counted last: a search that goes on counts nothing anew. */
+    let counted = { key: "", names: 0, count: /** @type {{ n: number, all: boolean } | null} */ (null) };
+    /** @type {AbortController | null} */
+    let counting = null;
+    const key = () => JSON.stringify([query.value, state.view.filter]);
+
+    /** How many names and events match. @param {number} names */
+    async function count(names) {
+        counting?.abort();
+        const mine = (counting = new AbortController());
+        counted = { key: key(), names, count: null };
+        tell(names, null);
+        const now = await countMatches(source, filteredRows(source, state.view.filter), query.value, mine.signal);
+        if (mine.signal.aborted) return;
+        counted.count = now;
+        tell(names, now);
+    }
+
+    /** What is typed counts at once in the picture; how much matches is asked for when the typing pauses. */
     function typed() {
         state.set({ query: query.value });
+        recount();
+    }
+
+    function recount() {
         clearTimeout(timer);
+        counting?.abort();
         const mine = ++asked;
         if (query.value === "") return fill(found);
         timer = setTimeout(() => {
             const start = { time: -Infinity, row: 0, index: 0 };
-            source.find(query.value, filteredRows(source, state.view.filter), true, start).then(
-                (hit) => mine === asked && tell(hit?.names ?? 0),
-                (error) => mine === asked && fill(found, messageOf(error)),
-            );
+            source.find(query.value, filteredRows(source, state.view.filter), true, start)
+                .then((hit) => (mine === asked ? count(hit?.names ?? 0) : undefined))
+                .catch((error) => mine === asked && !counting?.signal.aborted && fill(found, messageOf(error)));
         }, wait_ms);
     }
 
@@ -87,10 +121,11 @@ export function showTools(root, context) {
                 hit = await source.find(query.value, rows, forward, edge);
             }
             if (mine !== asked) return;
-            tell(hit?.names ?? 0);
             if (hit !== null) reveal(state, source, hit);
+            if (counted.key === key()) tell(counted.names, counted.count);
+            else await count(hit?.names ?? 0);
         } catch (error) {
-            if (mine === asked) fill(found, messageOf(error));
+            if (mine === asked && !counting?.signal.aborted) fill(found, messageOf(error));
         }
     }
 
@@ -140,10 +175,13 @@ export function showTools(root, context) {
 
     fill(root, search, element("span", { class: "gap" }),
         element("div", { class: "group", role: "group", "aria-label": "Filter" }, filters.map((entry) => entry.node)),
-        timeline.n_arrows > 0 || timeline.names === null ? element("label", {}, arrows, "Arrows") : null);
+        hidden,
+        timeline.n_arrows > 0 || timeline.names === null ? element("label", { title: "Also those of events that are not selected" }, arrows, "All arrows") : null);
     if (query.value !== "") typed();
 
-    const end = state.on(["query", "filter", "arrows"], () => {
+    const end = state.on(["query", "filter", "arrows", "hidden"], (changed) => {
+        countHidden();
+        if (changed.has("filter") && query.value !== "") recount();
         if (state.view.query !== query.value) {
             query.value = state.view.query;
             typed();
@@ -162,6 +200,7 @@ export function showTools(root, context) {
         },
         end() {
             asked = -1;
+            counting?.abort();
             clearTimeout(timer);
             end();
         },

@@ -2,11 +2,9 @@
 // scale, what was seen, the setting to change with a button that copies it, and the way to its place in the timeline.
 
 import { element } from "../dom.js";
-import { defaultFolds, withFolds } from "../timeline/layout.js";
+import { messageOf, showError } from "../errors.js";
+import { placeWords, readPlace, showPlace } from "../place.js";
 import { copyButton } from "./part.js";
-
-const MARGIN = 0.15;
-const MANY_GROUPS = 3; // more than fit the window: the filter then shows just the rank that is meant
 
 /** A figure as a bar on the scale of all findings, with its text. */
 function figure(label, value, most, text, kind) {
@@ -25,7 +23,7 @@ function figure(label, value, most, text, kind) {
     );
 }
 
-function evidenceList(evidence) {
+function evidenceList(evidence, context) {
     const items = evidence.map((item) => {
         const where = [
             item.rank >= 0 ? `rank ${item.rank}` : null,
@@ -34,7 +32,13 @@ function evidenceList(evidence) {
         ]
             .filter(Boolean)
             .join(", ");
-        return element("li", {}, item.text, where === "" ? null : element("span", { class: "quiet" }, where));
+        return element(
+            "li",
+            {},
+            item.text,
+            where === "" ? null : element("span", { class: "quiet" }, where),
+            placeButton(item, context, "link", () => "show in timeline"),
+        );
     });
     return items.length === 0
         ? null
@@ -53,42 +57,15 @@ function settingBlock(setting) {
     ];
 }
 
-/** The part of the timeline where a finding was seen, with some room on both sides. */
-function placeButton(finding, context) {
-    const { run, state } = context;
-    if (!run.timeline || finding.begin === null || finding.end === null) return null;
-    const room = Math.max((finding.end - finding.begin) * MARGIN, 1);
-    const group = finding.group === null ? null : run.timeline.groups[finding.group];
-    const where = group ? ` of ${group.name}` : "";
-    return element(
-        "button",
-        {
-            type: "button",
-            class: "to-place",
-            onclick: () =>
-                state.set({
-                    tab: "timeline",
-                    begin: finding.begin - room,
-                    end: finding.end + room,
-                    range: [finding.begin, finding.end],
-                    folded: group
-                        ? withFolds(state.view.folded, defaultFolds(run.timeline), [String(finding.group)], false)
-                        : state.view.folded,
-                    pointer: finding.begin,
-                    top: 0,
-                    filter: {
-                        rank:
-                            group && group.rank >= 0 && run.timeline.groups.length > MANY_GROUPS
-                                ? String(group.rank)
-                                : "",
-                        stage: "",
-                        track: "",
-                        name: "",
-                    },
-                }),
-        },
-        `Show in the timeline${where}`,
-    );
+/** The button that leads to where something was seen; null where that is not in the timeline. */
+function placeButton(seen, context, kind, words) {
+    const { group, begin, end } = seen;
+    const raw = group === null || group === undefined ? null : [group, begin ?? null, end ?? null, null];
+    const place = readPlace(/** @type {import("../types").RawPlace | null} */ (raw), context.run.timeline);
+    if (place === null) return null;
+    const go = () => void showPlace(context, place).catch((error) => showError(messageOf(error)));
+    const where = placeWords(context, place);
+    return element("button", { type: "button", class: kind, onclick: go, "aria-label": `Show in timeline: ${where}` }, words(where));
 }
 
 function costs(finding, most, format) {
@@ -127,12 +104,12 @@ function card(finding, most, context) {
         { class: "finding", "aria-label": finding.title },
         element("header", {}, element("h2", {}, rank + finding.title), words),
         costs(finding, most, format),
-        evidenceList(finding.evidence),
+        evidenceList(finding.evidence, context),
         labelled("What to do:", finding.change),
         finding.setting ? settingBlock(finding.setting) : null,
         labelled("Caution:", finding.caution, "caution"),
         labelled("The gain rests on:", finding.rests_on, "quiet"),
-        placeButton(finding, context),
+        placeButton(finding, context, "to-place", (where) => `Show in timeline: ${where}`),
     );
 }
 

@@ -2,14 +2,17 @@
 // are built. Column widths come from the longest texts; texts that have no room are shortened in the middle.
 
 import { element } from "../dom.js";
+import { messageOf, showError } from "../errors.js";
 import { choiceOfSort, filteredOrder, separated, sortedOrder } from "./rows.js";
 import { copyButton, makePart, onWidth } from "./part.js";
+import { placeWords, readPlace, showPlace } from "../place.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { giveTip } from "./tip.js";
 import { ALL_UP_TO, virtualRows } from "./virtual.js";
 
 const ROW_HEIGHT = 26;
 const PADDING = 20;
+const PLACE = 34; // the column of buttons that lead to the timeline
 const PADDING_OF_NUMBER = 38;
 const BUTTON = 26;
 const TITLE_ROOM = 20 + 18; // padding and the arrow of the sort
@@ -91,6 +94,22 @@ function searchButton(context, nameOf) {
     return button;
 }
 
+/** A cell with the button that leads to the row's place in the timeline. */
+function placeCell(context, table) {
+    /** @type {import("../place.js").Place | null} */
+    let place = null;
+    const words = () => (place === null ? "" : `Show in timeline: ${placeWords(context, place)}`);
+    const go = () => place !== null && void showPlace(context, place).catch((error) => showError(messageOf(error)));
+    const button = element("button", { type: "button", class: "lead", onclick: go }, "\u2192");
+    giveTip(button, words);
+    const fill = (row) => {
+        place = readPlace(table.places?.[row], context.run.timeline);
+        button.hidden = place === null;
+        button.setAttribute("aria-label", words());
+    };
+    return { node: element("td", { class: "place" }, button), fill };
+}
+
 /** A cell of numbers: its element, and what fills it for a row. */
 function numberCell(format, table, column, most) {
     const text = document.createTextNode("");
@@ -109,6 +128,7 @@ function numberCell(format, table, column, most) {
 function textCell(context, table, column, widthOf) {
     const { format, run } = context;
     const search = table.columns[column].search && Boolean(run.timeline);
+    const is_setting = table.columns[column].name === "setting";
     let full = "";
     let shown = "";
     const name = element("span", { class: "name" });
@@ -120,11 +140,13 @@ function textCell(context, table, column, widthOf) {
         const there = button !== null && typeof table.rows[row][column] === "string";
         const room = widthOf() - PADDING - (there ? BUTTON : 0);
         full = cellText(format, table, row, column);
-        const sentence = !there && table.rows.length <= ALL_UP_TO && full.split(" ").length >= WORDS_OF_SENTENCE;
+        // A setting is copied from where it stands: all of it is shown.
+        const sentence = !there && table.rows.length <= ALL_UP_TO && (is_setting || full.split(" ").length >= WORDS_OF_SENTENCE);
+        node.classList.toggle("all", is_setting && sentence);
         node.classList.toggle("sentence", sentence && textWidth(full) > room);
         shown = sentence ? full : shortenTo(full, room);
         name.textContent = shown;
-        whole = shown === full && !(sentence && textWidth(full) > (LINES - 0.25) * room);
+        whole = shown === full && (is_setting || !(sentence && textWidth(full) > (LINES - 0.25) * room));
         if (whole) {
             name.removeAttribute("tabindex");
             name.removeAttribute("aria-label");
@@ -173,7 +195,8 @@ export function showTable(root, given, context, options = {}) {
         (_, column) =>
             !numeric[column] &&
             table.rows.length <= ALL_UP_TO &&
-            table.rows.some((row) => String(row[column] ?? "").split(" ").length >= WORDS_OF_SENTENCE),
+            (table.columns[column].name === "setting" ||
+                table.rows.some((row) => String(row[column] ?? "").split(" ").length >= WORDS_OF_SENTENCE)),
     );
     const titles = table.columns.map(({ title }) => titleWidth(title) + TITLE_ROOM);
     let widths = natural;
@@ -201,9 +224,11 @@ export function showTable(root, given, context, options = {}) {
         ...tools,
     );
 
+    const placed = !options.decorate && (table.places ?? []).some((raw) => readPlace(raw, context.run.timeline) !== null);
     const columns = element(
         "colgroup",
         {},
+        placed ? element("col", { style: { width: `${PLACE}px` } }) : null,
         table.columns.map(() => element("col")),
     );
     const heads = table.columns.map((column, number) => {
@@ -215,7 +240,18 @@ export function showTable(root, given, context, options = {}) {
         "table",
         { class: "rows", "aria-rowcount": table.rows.length + 1 },
         columns,
-        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)),
+        element(
+            "thead",
+            {},
+            element(
+                "tr",
+                { "aria-rowindex": 1 },
+                placed
+                    ? element("th", { scope: "col", class: "place" }, element("span", { class: "unseen" }, "Timeline"))
+                    : null,
+                heads,
+            ),
+        ),
         rows,
     );
     const scroller = element(
@@ -236,6 +272,7 @@ export function showTable(root, given, context, options = {}) {
                 ? numberCell(format, table, column, most[column])
                 : textCell(context, table, column, () => widths[column]),
         );
+        if (placed) cells.unshift(placeCell(context, table));
         const node = element(
             "tr",
             {},
@@ -293,9 +330,9 @@ export function showTable(root, given, context, options = {}) {
         update();
     });
     const ended = onWidth(root, (width) => {
-        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR, sentences, titles);
-        grid.style.width = `${widths.reduce((sum, size) => sum + size, 0)}px`;
-        [...columns.children].forEach((node, column) => {
+        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR - (placed ? PLACE : 0), sentences, titles);
+        grid.style.width = `${widths.reduce((sum, size) => sum + size, placed ? PLACE : 0)}px`;
+        [...columns.children].slice(placed ? 1 : 0).forEach((node, column) => {
             /** @type {HTMLElement} */ (node).style.width = `${widths[column]}px`;
         });
         update();

@@ -10,6 +10,7 @@ import { newModel } from "./model.js";
 import { newPicture } from "./picture.js";
 import { newPointing } from "./pointing.js";
 import { everything, moveBy } from "./scale.js";
+import { svgPicture } from "./svg_picture.js";
 
 /** @typedef {import("./model.js").Model} Model */
 
@@ -25,7 +26,7 @@ function follow(it, dropOverview) {
         it.ask();
     };
     const off = [
-        state.on(["begin", "end", "top", "range", "marks", "arrows"], it.ask),
+        state.on(["begin", "end", "top", "range", "area", "marks", "arrows"], it.ask),
         state.on(["selected"], () => {
             if (view.selected !== null) {
                 // One selection, of the first pane now.
@@ -38,7 +39,7 @@ function follow(it, dropOverview) {
             it.ask();
         }),
         state.on(["query", "theme"], undress),
-        state.on(["filter", "folded"], () => {
+        state.on(["filter", "folded", "pinned", "hidden", "order"], () => {
             it.dressed = false;
             it.displace();
         }),
@@ -137,9 +138,18 @@ export function mountChart(root, contexts, tell = () => {}) {
         /** @type {any} */ (window).evenkeel_bench = { panFrames: panFrames(measured) };
     }
     it.ask();
+    const shared = contexts[0].chart;
+    shared.current = {
+        svg: () => svgPicture(it),
+        png() {
+            picture.draw();
+            return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+        },
+    };
 
     return () => {
         ended = true;
+        shared.current = null;
         cancelAnimationFrame(asked);
         unfollow();
         controls.end();

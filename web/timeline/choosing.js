@@ -35,9 +35,10 @@ export function newChoosing(it, pointing) {
             it.revealing = false;
             show(reveal(stretch(), details.begin, details.end, limits));
         }
-        if (place !== null && place.y < pane.box.y) {
-            pane.scrollTo(pane.top + place.y - pane.box.y - 24);
-        } else if (place !== null && place.y + place.height > pane.box.y + pane.box.height) {
+        const pinned = place !== null && place.y + place.height <= pane.scrolled_from && pane.isPinned(row);
+        if (place !== null && !pinned && place.y < pane.scrolled_from) {
+            pane.scrollTo(pane.top + place.y - pane.scrolled_from - 24);
+        } else if (place !== null && !pinned && place.y + place.height > pane.box.y + pane.box.height) {
             pane.scrollTo(pane.top + place.y + place.height - pane.box.y - pane.box.height + 24);
         }
     }
@@ -67,7 +68,7 @@ export function newChoosing(it, pointing) {
 
     function clear() {
         select(null, null);
-        state.set({ range: null });
+        state.set({ range: null, area: null });
         tip.hide();
     }
 

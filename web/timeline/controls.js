@@ -4,6 +4,7 @@ import { addMark } from "../side/marks.js";
 import { LANE } from "./curves.js";
 import { regionAt } from "./geometry.js";
 import { listen } from "./input.js";
+import { newMenu } from "./menu.js";
 import { everything, fit, moveBy, zoomAt } from "./scale.js";
 
 const ZOOM_RATE = 3.2; // of a held key: e^this per second
@@ -22,7 +23,7 @@ const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 export function newControls(it, pointing, choosing) {
     const { state, view, canvas, panes, limits, origin, selection } = it;
     const { stretch, timeAt, perPixel, show, paneAt, anchor } = it;
-    const { eventAt, hover } = pointing;
+    const { edgeAt, eventAt, hover } = pointing;
     const { selectAt, fitSelection, clear } = choosing;
     /** @type {ReturnType<typeof setTimeout> | null} */
     let telling = null;
@@ -69,7 +70,12 @@ export function newControls(it, pointing, choosing) {
         Home: () => show(everything(limits)),
         m: () => {
             state.set({ pointer: it.pointer_time });
-            addMark(state);
+            addMark(state, it.over === null ? undefined : (edgeAt(it.over.x, it.over.y) ?? undefined));
+        },
+        M: () => {
+            const { chosen } = selection;
+            const ends = chosen !== null ? [chosen.details.begin, chosen.details.end] : view.range;
+            ends?.forEach((time) => addMark(state, time));
         },
         Escape: clear,
         Enter: () => {
@@ -84,6 +90,11 @@ export function newControls(it, pointing, choosing) {
         ",": () => step(-1),
         ArrowDown: () => turn(1),
         ArrowUp: () => turn(-1),
+        p: () => arrange(pin),
+        h: () => arrange(hide),
+        H: () => showHidden(),
+        r: () => rangeOf(true),
+        R: () => rangeOf(false),
         t: () => {
             const { pane, at } = lineMeant();
             toggle(pane, at);
@@ -95,6 +106,63 @@ export function newControls(it, pointing, choosing) {
         PageDown: () => page(1),
         PageUp: () => page(-1),
     };
+
+    /** What is shown as the range: of the track of what is selected or pointed at, or of all. @param {boolean} alone */
+    function rangeOf(alone) {
+        const { pane, at } = lineMeant(),
+            line = pane.layout.lines[at];
+        const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
+        const area = alone && line !== undefined && pane === panes[0] ? pane.tracksOf(line) : null;
+        state.set({ range: [clamp(view.begin), clamp(view.end)], area });
+    }
+
+    const menu = newMenu(it.holder, canvas);
+
+    /** The line that arranging means, where its pane arranges: pinned, hidden and moved lines. */
+    function lineToArrange() {
+        const { pane, at } = lineMeant(),
+            line = pane.layout.lines[at];
+        return line === undefined || !pane.arranges ? null : { pane, line };
+    }
+
+    /** @param {(pane: Pane, line: import("./layout.js").Line) => void} act */
+    function arrange(act) {
+        const meant = lineToArrange();
+        if (meant !== null) {
+            act(meant.pane, meant.line);
+        }
+    }
+
+    /** @param {Pane} pane @param {import("./layout.js").Line} line */
+    const pin = (pane, line) => line.kind === "track" && pane.pin(line.key);
+    const hide = (pane, line) => pane.hide(line.key);
+    const move = (by) => (pane, line) => !line.pinned && pane.move(line.kind === "track" && !line.indented ? String(line.group) : line.key, by);
+    const showHidden = () => state.set({ hidden: [] });
+
+    /** The menu of a line. @param {number} x @param {number} y @param {Pane} pane @param {number} at */
+    function openMenu(x, y, pane, at) {
+        const line = pane.layout.lines[at];
+        const own = line === undefined || !pane.arranges ? [] : entriesOf(pane, line, at);
+        const hidden = view.hidden.length > 0 ? [{ text: `Show what is hidden (${view.hidden.length})`, key: "Shift+H", act: showHidden }] : [];
+        const natural = view.order.length > 0 ? [{ text: "Order of the file", key: "", act: () => state.set({ order: [] }) }] : [];
+        const entries = [...own, ...hidden, ...natural];
+        if (entries.length > 0) {
+            it.tip.hide();
+            menu.open(x, y, line?.name ?? "Rows", entries);
+        }
+    }
+
+    /** @param {Pane} pane @param {import("./layout.js").Line} line @param {number} at */
+    function entriesOf(pane, line, at) {
+        const is_track = line.kind === "track";
+        return [
+            is_track && { text: line.pinned ? "Unpin" : "Pin to the top", key: "P", act: () => pin(pane, line) },
+            { text: is_track ? "Hide this track" : "Hide this group", key: "H", act: () => hide(pane, line) },
+            !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
+            !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
+            line.folds && { text: line.folded ? "Open" : "Close", key: is_track ? "T" : "G", act: () => toggle(pane, at) },
+        ].filter((entry) => entry !== false);
+    }
 
     /** Middle of the first row in sight. */
     function firstRowInSight() {
@@ -150,20 +218,23 @@ export function newControls(it, pointing, choosing) {
         };
     }
 
-    /** @param {number} x */
-    function dragRange(x) {
+    /** A drag over a stretch of time; with `y`, where it began, of the tracks that it goes over alone.
+     *  @param {number} x @param {number | null} y */
+    function dragRange(x, y = null) {
         const from = timeAt(x),
-            before = view.range;
+            before = { range: view.range, area: view.area };
+        const pane = y === null ? null : paneAt(y);
         const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
         return {
-            move: (to_x) => {
+            move: (to_x, to_y) => {
                 const to = clamp(timeAt(Math.max(it.parts.gutter, Math.min(it.parts.width, to_x)))),
                     at = clamp(from);
-                state.set({ range: at < to ? [at, to] : to < at ? [to, at] : null });
+                const area = pane === null || y === null ? null : pane.tracksBetween(y, to_y);
+                state.set({ range: at < to ? [at, to] : to < at ? [to, at] : null, area });
             },
             drop: () => {},
             click: (at_x, at_y) => void selectAt(at_x, at_y),
-            cancel: () => state.set({ range: before }),
+            cancel: () => state.set(before),
         };
     }
 
@@ -235,9 +306,9 @@ export function newControls(it, pointing, choosing) {
             case "split":
                 return dragSplit();
             case "rows":
-                return dragRange(x);
+                return dragRange(x, event.shiftKey && paneAt(y) === panes[0] ? y : null);
             case "curves":
-                return { ...dragRange(x), click: () => state.set({ range: null }) };
+                return { ...dragRange(x), click: () => state.set({ range: null, area: null }) };
             default:
                 return null;
         }
@@ -318,7 +389,17 @@ export function newControls(it, pointing, choosing) {
                 show(everything(limits));
             }
         },
-        key: (key) => {
+        menu: (x, y, by_key) => {
+            const meant = by_key ? lineMeant() : { pane: paneAt(y), at: paneAt(y)?.rowAt(y).line ?? -1 };
+            if (meant.pane !== null) {
+                openMenu(by_key ? it.parts.gutter : x, by_key ? it.parts.rows.y : y, meant.pane, meant.at);
+            }
+        },
+        key: (key, event) => {
+            if (event.shiftKey && (key === "ArrowUp" || key === "ArrowDown")) {
+                arrange(move(key === "ArrowUp" ? -1 : 1));
+                return true;
+            }
             const act = keys[key] ?? keys[key.toLowerCase()];
             act?.();
             return act !== undefined;
@@ -350,6 +431,7 @@ export function newControls(it, pointing, choosing) {
         actOnKeys,
         end() {
             clearTimeout(telling ?? undefined);
+            menu.end();
             input.end();
         },
     };

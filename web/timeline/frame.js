@@ -11,6 +11,7 @@ import { cut, fitName } from "./labels.js";
 /** @typedef {{begin: number, end: number}} Time */
 
 const TICKS_APART = 96;
+const BETWEEN_LEAST = 70; // pixels between marks whose distance is written
 const SMALL = 11,
     SMALL_LETTER = 6.1; // pixels; the letters of the page's font are this wide at most on average
 
@@ -137,8 +138,9 @@ function plate(canvas, text, x, y, within, ground, ink, palette) {
 }
 
 /** The range that was dragged, with how long it is. @param {Canvas} canvas @param {Parts} parts @param {Time} time
- *  @param {[number, number]} range @param {string} text @param {Palette} palette */
-export function drawRange(canvas, parts, time, range, text, palette) {
+ *  @param {[number, number]} range @param {{y: number, height: number}[] | null} lines that it is of; null: all
+ *  @param {string} text @param {Palette} palette */
+export function drawRange(canvas, parts, time, range, lines, text, palette) {
     const { rows } = parts,
         scale = scaleOf(parts, time),
         bottom = parts.height;
@@ -148,8 +150,14 @@ export function drawRange(canvas, parts, time, range, text, palette) {
     const left = Math.max(rows.x - 4, Math.min(from, rows.x + rows.width + 4));
     const right = Math.max(rows.x - 4, Math.min(to, rows.x + rows.width + 4));
     canvas.fillStyle = palette.css.range;
-    canvas.fillRect(left, parts.axis.y, right - left, bottom - parts.axis.y);
+    for (const { y, height } of lines ?? [{ y: parts.axis.y, height: bottom - parts.axis.y }]) {
+        canvas.fillRect(left, y, right - left, height);
+    }
     canvas.fillStyle = palette.css.accent;
+    for (const { y, height } of lines ?? []) {
+        canvas.fillRect(left, y, right - left, 1);
+        canvas.fillRect(left, y + height - 1, right - left, 1);
+    }
     canvas.fillRect(Math.round(left), parts.axis.y, 1, bottom - parts.axis.y);
     canvas.fillRect(Math.round(right) - 1, parts.axis.y, 1, bottom - parts.axis.y);
     if (right > rows.x && left < rows.x + rows.width) {
@@ -160,11 +168,22 @@ export function drawRange(canvas, parts, time, range, text, palette) {
 }
 
 /** Flags of marks. @param {Canvas} canvas @param {Parts} parts @param {Time} time
- *  @param {{time: number, name: string}[]} marks @param {Palette} palette */
-export function drawMarks(canvas, parts, time, marks, palette) {
+ *  @param {{time: number, name: string}[]} marks @param {(time: number) => string} duration @param {Palette} palette */
+export function drawMarks(canvas, parts, time, marks, duration, palette) {
     const { rows, axis } = parts,
         scale = scaleOf(parts, time);
     clipTo(canvas, { ...rows, y: axis.y, height: parts.height - axis.y });
+    marks.slice(1).forEach((mark, at) => {
+        const from = rows.x + (marks[at].time - time.begin) * scale,
+            to = rows.x + (mark.time - time.begin) * scale;
+        const [left, right] = [Math.max(rows.x, from), Math.min(rows.x + rows.width, to)];
+        if (right - left > BETWEEN_LEAST) {
+            canvas.fillStyle = palette.css.mark;
+            canvas.fillRect(left, axis.y + 20, right - left, 1);
+            plate(canvas, duration(mark.time - marks[at].time), (left + right) / 2, axis.y + 20, { from: left, to: right },
+                palette.css.mark, palette.css.ground, palette);
+        }
+    });
     for (const mark of marks) {
         const x = Math.round(rows.x + (mark.time - time.begin) * scale);
         if (x < rows.x - 200 || x > rows.x + rows.width) {

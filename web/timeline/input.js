@@ -28,6 +28,7 @@ const HELD = new Map([
  * @property {() => void} leave
  * @property {(x: number, y: number, event: MouseEvent) => void} open  double click
  * @property {(x: number, y: number, dx: number, dy: number, event: WheelEvent) => void} wheel
+ * @property {(x: number, y: number, by_key: boolean) => void} menu  asked for by the right button or the keyboard
  * @property {(key: string, event: KeyboardEvent) => boolean} key  true: done, nothing else happens
  * @property {(key: string) => boolean} holds  does this key act while held now?
  * @property {() => void} wake  a key went down: ask for frames
@@ -147,6 +148,15 @@ export function listen(canvas, actions) {
         },
         { passive: false, signal: stop.signal },
     );
+    canvas.addEventListener(
+        "contextmenu",
+        (event) => {
+            event.preventDefault();
+            const [x, y] = place(event);
+            actions.menu(x, y, event.button !== 2);
+        },
+        options,
+    );
     const noAutoscroll = (event) => event.button === 1 && event.preventDefault();
     canvas.addEventListener("mousedown", noAutoscroll, options);
     canvas.addEventListener("auxclick", (event) => event.preventDefault(), options);
@@ -168,7 +178,7 @@ export function listen(canvas, actions) {
             if (key === " " && event.target === canvas) {
                 space = true;
                 event.preventDefault();
-            } else if (act !== undefined && actions.holds(key)) {
+            } else if (act !== undefined && actions.holds(key) && !(event.shiftKey && /^arrow(up|down)$/.test(key))) {
                 event.preventDefault();
                 if (!down.has(key)) {
                     down.set(key, { since: performance.now(), key });

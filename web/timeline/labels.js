@@ -2,6 +2,8 @@
 // The number of labels a frame is bounded; the widest boxes are not sought out, a frame that is full simply has no
 // more.
 
+import { blockOf } from "../block_name.js";
+
 const MOST_LABELS = 1200;
 const LEAST_LETTERS = 3; // fewer say nothing
 const WHOLE = 6; // letters of a name that is shown whole or not at all, as F10
@@ -118,6 +120,16 @@ export function askForLabels(labels, liner, boxes, y, least) {
     }
 }
 
+/** What is written of a name where so many letters fit: of a plan's block that does not, its micro-batch alone, as in
+ *  the pictures of plans. @param {string} text @param {number} letters */
+export function labelFor(text, letters) {
+    if (text.length <= letters) {
+        return text;
+    }
+    const block = blockOf(text);
+    return block === null ? cut(coreOf(text), letters) : block.micro_batch.length <= letters ? block.micro_batch : "";
+}
+
 /**
  * Write them: in the middle of the box where the whole name fits, else from its left end.
  * @param {CanvasRenderingContext2D} context  in device pixels, font set
@@ -133,7 +145,7 @@ export function writeLabels(context, labels, left, top, letter, text, ink) {
         const whole = text(labels.name[n]);
         const each = TWICE.test(whole) ? 2 * letter : letter;
         const letters = Math.floor((labels.width[n] - room) / each);
-        const shown = cut(whole.length > letters ? coreOf(whole) : whole, letters);
+        const shown = labelFor(whole, letters);
         if (shown === "") {
             continue;
         }

@@ -1,6 +1,6 @@
 // Where rows stand: groups with a header, tracks below them, depth rows inside a track, one after the other from 0
 // down, in pixels of the page. A folded track is one line, in which its busiest rows that follow each other stand
-// thin; a folded group is its header alone, which then shows one row. Positions are found by binary search; nothing is
+// thin; a folded group is its header alone, which then shows what the group computes and communicates in one row. Positions are found by binary search; nothing is
 // built per row, so tracks of thousands of rows cost nothing until they are scrolled to.
 
 const HEADER = 22; // of a group
@@ -12,6 +12,9 @@ const FOLDED_ROWS = 10; // shown of it
 const TALL = 32; // rows from which deep host tracks are folded unless they are opened
 const MANY_TRACKS = 96; // from here on, groups after the first ones are folded
 const OPEN_GROUPS = 4;
+const MANY_GROUPS = 16; // with more ranks each is one row, until it is opened
+const MOST_SUMMED = 8; // tracks of a class in the row of a folded group
+const PINNED_SHARE = 0.5; // of the height, that pinned tracks may take
 const DEEP = new Set(["host", "scope", "runtime", "other"]);
 const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // what a folded group shows, first found
 
@@ -28,8 +31,11 @@ const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // w
  * @property {number} pitch  from row to row
  * @property {boolean} folds @property {boolean} folded
  * @property {boolean} indented
+ * @property {boolean} pinned
+ * @property {number[]} summary  rows that a folded group shows on top of each other, the last one on top
  */
-/** @typedef {{lines: Line[], height: number, of_track: Int32Array, of_group: Int32Array}} Layout */
+/** @typedef {{lines: Line[], height: number, of_track: Int32Array, of_group: Int32Array, n_pinned: number,
+ *  pinned_height: number}} Layout  the first n_pinned lines, which do not scroll */
 /** @typedef {import("../types").Timeline} Timeline */
 
 /** First row of each track, counted through all groups, and behind them the number of rows. @param {Timeline} timeline
@@ -56,7 +62,8 @@ export function defaultFolds(timeline) {
     const n_tracks = timeline.groups.reduce((sum, group) => sum + group.tracks.length, 0);
     const folds = new Set();
     timeline.groups.forEach((group, at) => {
-        if (n_tracks > MANY_TRACKS && at >= OPEN_GROUPS && group.tracks.length > 1) {
+        const many = timeline.groups.length > MANY_GROUPS || (n_tracks > MANY_TRACKS && at >= OPEN_GROUPS);
+        if (many && group.tracks.length > 1) {
             folds.add(String(at));
         }
         group.tracks.forEach((track, number) => {
@@ -102,6 +109,18 @@ function stripTrack(tracks, shown) {
 }
 
 /**
+ * Rows that sum a group up: of what it communicates, and over them of what it computes, so that only exposed
+ * communication is seen; where it has neither, the row of its strip.
+ * @param {Timeline["groups"][number]["tracks"]} tracks @param {number[]} shown numbers of tracks
+ * @param {(number: number) => number} first  row of a track @param {number} strip
+ */
+function summaryRows(tracks, shown, first, strip) {
+    const of = (kind) => shown.filter((number) => tracks[number].class === kind).slice(0, MOST_SUMMED).map(first);
+    const rows = [...of("communication"), ...of("compute")];
+    return rows.length > 0 ? rows : [strip];
+}
+
+/**
  * First of `shown` rows that follow each other and have the most events: deep stacks begin with rows that are one event
  * long, which say nothing when folded.
  * @param {number[]} row_events @param {number} first @param {number} n_rows @param {number} shown
@@ -137,31 +156,131 @@ function rowHeight(timeline, height, shows) {
     return Math.max(ROW, Math.min(ROW_MOST, Math.floor((height - between) / Math.max(1, n))));
 }
 
+/** Is a track, or its group, among the keys that are hidden? @param {string[]} hidden @param {number} group
+ *  @param {number} track  of the group */
+export function isHidden(hidden, group, track) {
+    return hidden.length > 0 && (hidden.includes(String(group)) || hidden.includes(`${group}/${track}`));
+}
+
+/** The numbers below n, those whose keys an order has first, as it has them. @param {number} n
+ *  @param {(number: number) => string} keyOf @param {string[]} order */
+function permuted(n, keyOf, order) {
+    const numbers = Array.from({ length: n }, (_, number) => number);
+    if (order.length === 0) {
+        return numbers;
+    }
+    const place = new Map(order.map((key, at) => [key, at]));
+    const at = (number) => place.get(keyOf(number)) ?? order.length + number;
+    return numbers.sort((a, b) => at(a) - at(b));
+}
+
+/** Keys that stand beside a line's: of all groups, or of all tracks of its group, as they stand.
+ *  @param {Timeline} timeline @param {string} key @param {string[]} order */
+function siblings(timeline, key, order) {
+    const [group, track] = key.split("/");
+    return track === undefined
+        ? permuted(timeline.groups.length, String, order).map(String)
+        : permuted(timeline.groups[Number(group)].tracks.length, (number) => `${group}/${number}`, order).map(
+              (number) => `${group}/${number}`,
+          );
+}
+
+/**
+ * The order after a group or a track was moved beyond the next one that is shown.
+ * @param {Timeline} timeline @param {string[]} order @param {string} key @param {number} by 1 or -1
+ * @param {(key: string) => boolean} shows
+ */
+export function moved(timeline, order, key, by, shows) {
+    const keys = siblings(timeline, key, order);
+    const from = keys.indexOf(key);
+    let to = from + by;
+    while (to >= 0 && to < keys.length && !shows(keys[to])) {
+        to += by;
+    }
+    if (from < 0 || to < 0 || to >= keys.length) {
+        return order;
+    }
+    keys.splice(from, 1);
+    keys.splice(to, 0, key);
+    return [...order.filter((other) => !keys.includes(other)), ...keys];
+}
+
 /**
  * Positions of everything that is shown.
  * @param {Timeline} timeline
- * @param {{folded: string[], defaults: Set<string>, height: number,
- *          shows: (group: number, track: number) => boolean}} options  height: of the picture; shows: track of a group
+ * @param {{folded: string[], defaults: Set<string>, height: number, pinned?: string[], order?: string[],
+ *          shows: (group: number, track: number) => boolean}} options  height: of the picture; shows: track of a group;
+ *        order: keys of groups and tracks that do not stand as the timeline has them
  * @returns {Layout}
  */
 export function layOut(timeline, options) {
     const first = firstRows(timeline);
     const row = rowHeight(timeline, options.height, options.shows);
+    const { pinned = [], order = [] } = options;
     /** @type {Line[]} */
     const lines = [];
     const of_track = new Int32Array(first.length - 1).fill(-1);
     const of_group = new Int32Array(timeline.groups.length).fill(-1);
-    let y = 0,
-        track_at = 0;
+    const base_of = [0];
+    for (const group of timeline.groups) {
+        base_of.push(base_of[base_of.length - 1] + group.tracks.length);
+    }
+    let y = 0;
     const plain = timeline.groups.every((group) => group.tracks.length <= 1);
-    timeline.groups.forEach((group, at) => {
-        const base = track_at;
-        track_at += group.tracks.length;
-        const shown = group.tracks
-            .map((_, number) => number)
-            .filter((number) => group.tracks[number].n_rows > 0 && options.shows(at, number));
-        if (shown.length === 0) {
+    const isShown = (at, number) =>
+        timeline.groups[at]?.tracks[number]?.n_rows > 0 && options.shows(at, number) === true;
+
+    /** @param {number} at @param {number} number @param {boolean} on_top */
+    function addTrack(at, number, on_top) {
+        const group = timeline.groups[at],
+            track = group.tracks[number],
+            base = base_of[at],
+            key = `${at}/${number}`;
+        const folded = track.n_rows > 1 && isFolded(key, options.folded, options.defaults);
+        const n_rows = folded ? Math.min(track.n_rows, FOLDED_ROWS) : track.n_rows;
+        const pitch = folded ? Math.max(2, Math.floor(FOLDED / n_rows)) : row;
+        const height = folded ? FOLDED : Math.max(ROW, n_rows * pitch);
+        if (on_top && options.height > 0 && y + height > PINNED_SHARE * options.height) {
             return;
+        }
+        of_track[base + number] = lines.length;
+        lines.push({
+            kind: "track",
+            group: at,
+            track: base + number,
+            key,
+            name: plain ? group.name : on_top ? `${group.name}: ${track.name.replace(/^.* \/ /s, "")}` : track.name,
+            class: track.class,
+            y,
+            height,
+            first_row: busiestRows(timeline.row_events, first[base + number], track.n_rows, n_rows),
+            n_rows,
+            pitch,
+            folds: track.n_rows > 1,
+            folded,
+            indented: !plain && !on_top,
+            pinned: on_top,
+            summary: [],
+        });
+        y += height + GAP;
+    }
+
+    for (const key of new Set(pinned)) {
+        const [at, number] = key.split("/").map(Number);
+        if (isShown(at, number)) {
+            addTrack(at, number, true);
+        }
+    }
+    const n_pinned = lines.length,
+        pinned_height = y;
+    for (const at of permuted(timeline.groups.length, String, order)) {
+        const group = timeline.groups[at],
+            base = base_of[at];
+        const shown = permuted(group.tracks.length, (number) => `${at}/${number}`, order).filter(
+            (number) => isShown(at, number) && of_track[base + number] < 0,
+        );
+        if (shown.length === 0) {
+            continue;
         }
         const closed = !plain && isFolded(String(at), options.folded, options.defaults);
         of_group[at] = lines.length;
@@ -182,6 +301,8 @@ export function layOut(timeline, options) {
                 folds: true,
                 folded: closed,
                 indented: false,
+                pinned: false,
+                summary: closed ? summaryRows(group.tracks, shown, (number) => first[base + number], first[strip]) : [],
             });
             y += HEADER + (closed ? 1 : 2);
         }
@@ -189,37 +310,21 @@ export function layOut(timeline, options) {
             for (const number of shown) {
                 of_track[base + number] = of_group[at];
             }
-            return;
+            continue;
         }
         for (const number of shown) {
-            const track = group.tracks[number],
-                key = `${at}/${number}`;
-            const folded = track.n_rows > 1 && isFolded(key, options.folded, options.defaults);
-            const n_rows = folded ? Math.min(track.n_rows, FOLDED_ROWS) : track.n_rows;
-            const pitch = folded ? Math.max(2, Math.floor(FOLDED / n_rows)) : row;
-            const height = folded ? FOLDED : Math.max(ROW, n_rows * pitch);
-            of_track[base + number] = lines.length;
-            lines.push({
-                kind: "track",
-                group: at,
-                track: base + number,
-                key,
-                name: plain ? group.name : track.name,
-                class: track.class,
-                y,
-                height,
-                first_row: busiestRows(timeline.row_events, first[base + number], track.n_rows, n_rows),
-                n_rows,
-                pitch,
-                folds: track.n_rows > 1,
-                folded,
-                indented: !plain,
-            });
-            y += height + GAP;
+            addTrack(at, number, false);
         }
         y += plain ? 0 : GAP;
+    }
+    // A group all of whose tracks are pinned stands where the first of them does.
+    timeline.groups.forEach((group, at) => {
+        const on_top = of_group[at] < 0 ? group.tracks.findIndex((_, number) => of_track[base_of[at] + number] >= 0) : -1;
+        if (on_top >= 0) {
+            of_group[at] = of_track[base_of[at] + on_top];
+        }
     });
-    return { lines, height: y, of_track, of_group };
+    return { lines, height: y, of_track, of_group, n_pinned, pinned_height };
 }
 
 /** Index of the last line that begins at or above y; -1 above all. O(log n). @param {Layout} layout @param {number} y

@@ -53,6 +53,7 @@ export function readPalette(root) {
         head: pixelOf(scratch, css.head),
         line: pixelOf(scratch, css.line),
         found: pixelOf(scratch, css.found),
+        strong: pixelOf(scratch, css.strong),
         curve: {
             line: pixelOf(scratch, css.curve),
             fill: pixelOf(scratch, css["curve-fill"]),

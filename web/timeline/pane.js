@@ -1,9 +1,10 @@
 // The rows of one source in a rectangle of the picture: which of them are in sight, painted into a buffer of pixels,
 // with labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
 
+import { numberLetters } from "../block_name.js";
 import { allTracks, passes } from "../rows.js";
 import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
-import { GAP, defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } from "./layout.js";
+import { GAP, defaultFolds, isFolded, isHidden, lineAt, layOut, moved, placeOf, rowAt, withFolds } from "./layout.js";
 import { newLook } from "./look.js";
 import { askedStretch } from "./scale.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
@@ -29,6 +30,8 @@ export function newPane(context, options) {
     const { view } = context.state;
     const tracks = allTracks(timeline);
     const defaults = defaultFolds(timeline);
+    // Of a plan no row is numbered up to 9 only.
+    const number_letters = numberLetters(timeline.names?.text ?? []);
     const labels = newLabels();
     const steps_of = timeline.groups.map((_, at) =>
         timeline.steps.filter((step) => step.group === at || step.group < 0),
@@ -101,8 +104,9 @@ export function newPane(context, options) {
                 folded: options.own ? own_folded : view.folded,
                 defaults,
                 height: next.height,
-                shows: (group, track) =>
-                    passes(view.filter, timeline.groups[group], timeline.groups[group].tracks[track]),
+                pinned: options.own ? [] : view.pinned,
+                order: options.own ? [] : view.order,
+                shows: isShown,
             });
         },
 
@@ -131,7 +135,86 @@ export function newPane(context, options) {
         folded: (key) => isFolded(key, options.own ? own_folded : view.folded, defaults),
 
         /** What is at a place of the page: its line and row, -1 for none. @param {number} y */
-        rowAt: (y) => rowAt(layout, y - box.y + pane.top),
+        rowAt: (y) => rowAt(layout, y - box.y + (y - box.y < layout.pinned_height ? 0 : pane.top)),
+
+        /** Where the rows that scroll begin on the page. */
+        get scrolled_from() {
+            return box.y + layout.pinned_height;
+        },
+
+        /** Put a track above all others, or back. @param {string} key */
+        pin(key) {
+            const { pinned } = view;
+            const next = pinned.includes(key) ? pinned.filter((other) => other !== key) : [...pinned, key];
+            context.state.set({ pinned: next });
+        },
+
+        /** Leave a track or a group out of the picture. @param {string} key */
+        hide(key) {
+            context.state.set({ hidden: [...view.hidden.filter((other) => other !== key), key] });
+        },
+
+        /** Move a track among those of its group, or a group among groups. @param {string} key @param {number} by */
+        move(key, by) {
+            const there = (other) => {
+                const [group, track] = other.split("/").map(Number);
+                return layout.lines.some((line) => !line.pinned && line.group === group && (track === undefined || line.key === other));
+            };
+            context.state.set({ order: moved(timeline, view.order, key, by, there) });
+        },
+
+        number_letters,
+        /** Colour of a box as it is drawn, 0xAABBGGRR. @param {number} type @param {number} name */
+        colorOf: (type, name) => look.color(type, name),
+
+        /** Lines in sight, those that are pinned last; clipped: its name has no room. */
+        linesInSight: () =>
+            inSight(box.height).lines.map((at) => {
+                const line = layout.lines[at],
+                    least = line.pinned ? box.y : pane.scrolled_from;
+                const y = Math.max(least, yOf(line)),
+                    end = Math.min(box.y + box.height, yOf(line) + line.height);
+                return { line, y, height: Math.max(0, end - y), clipped: yOf(line) < least - 6 || end - y < 12 };
+            }),
+
+        /** Rows of a line that are in sight as a whole, and where. @param {import("./layout.js").Line} line */
+        rowsOfLine(line) {
+            const least = line.pinned ? box.y : pane.scrolled_from;
+            const rows_at = line.summary.length > 0
+                ? line.summary.map((row) => ({ row, place: { y: yOf(line) + 3, height: line.pitch - 5 } }))
+                : Array.from({ length: line.n_rows }, (_, number) => ({ row: line.first_row + number,
+                      place: { y: yOf(line) + number * line.pitch, height: line.pitch } }));
+            return rows_at.filter(({ place }) => place.y >= least - 1 && place.y + place.height <= box.y + box.height + 1);
+        },
+
+        /** Does a row stand where nothing scrolls? @param {number} row */
+        isPinned: (row) => layout.lines[layout.of_track[source.row_track[row]]]?.pinned ?? false,
+
+        /** May its tracks be pinned, hidden and moved? */
+        arranges: !options.own,
+
+        /** Tracks of a line: a group's header stands for all that the group shows. @param {import("./layout.js").Line} line */
+        tracksOf: (line) => (line.track >= 0 ? [line.track] : shownTracks(line.group)),
+
+        /** Tracks that lie between two places of the page, ascending. @param {number} y0 @param {number} y1 */
+        tracksBetween(y0, y1) {
+            const [from, to] = [Math.min(y0, y1), Math.max(y0, y1)].map((y) => Math.max(box.y, Math.min(box.y + box.height, y)));
+            const found = layout.lines.filter((line) => yOf(line) <= to && yOf(line) + line.height > from &&
+                (line.pinned || to >= pane.scrolled_from));
+            // A header that is open stands for nothing by itself.
+            const counted = found.filter((line) => line.kind === "track" || line.folded || found.length === 1);
+            return [...new Set(counted.flatMap((line) => pane.tracksOf(line)))].sort((a, b) => a - b);
+        },
+
+        /** Where the lines of some tracks are on the page, clipped to the box. @param {number[]} chosen */
+        placesOf(chosen) {
+            const lines = new Set(chosen.map((track) => layout.of_track[track] ?? -1));
+            return [...lines].filter((at) => at >= 0).map((at) => {
+                const line = layout.lines[at];
+                const from = Math.max(line.pinned ? box.y : pane.scrolled_from, yOf(line));
+                return { y: from, height: Math.min(box.y + box.height, yOf(line) + line.height) - from };
+            }).filter(({ height }) => height > 0);
+        },
 
         /**
          * Boxes of a row for the picture. A source in the page computes them once for several frames; a server's has
@@ -149,7 +232,8 @@ export function newPane(context, options) {
         /** Where a row is on the page; null where it is hidden. @param {number} row */
         placeOf(row) {
             const place = row < 0 ? null : placeOf(layout, row, source.row_track[row]);
-            return place === null ? null : { ...place, y: place.y + box.y - pane.top };
+            const top = place !== null && place.y < layout.pinned_height ? 0 : pane.top;
+            return place === null ? null : { ...place, y: place.y + box.y - top };
         },
 
         /** Paint the rows into the canvas and write the labels. @param {CanvasRenderingContext2D} context2d scaled by
@@ -180,7 +264,7 @@ export function newPane(context, options) {
                 pixels.set(ground, y * width);
             }
             let group = -1;
-            for (let at = seen.first; at < seen.end; at++) {
+            for (const at of seen.lines) {
                 const line = layout.lines[at];
                 if (line.group !== group) {
                     group = line.group;
@@ -188,6 +272,7 @@ export function newPane(context, options) {
                 }
                 paintLineOf(line, time, scale, ratio, height, palette);
             }
+            paintPinnedEdge(ratio, height, palette);
             context2d.putImageData(image, Math.round(box.x * ratio), Math.round(box.y * ratio));
             write(context2d, font, ratio);
             pane.labels_drawn = labels.n;
@@ -204,29 +289,63 @@ export function newPane(context, options) {
             context2d.fillStyle = palette.css.ground;
             context2d.fillRect(0, box.y, gutter, box.height);
             const seen = inSight(box.height);
-            for (let at = seen.first; at < seen.end; at++) {
+            for (const at of seen.lines) {
                 nameLine(context2d, layout.lines[at], gutter, palette, at === hovered);
             }
             context2d.restore();
         },
     };
 
-    /** Lines and rows in sight. @param {number} height */
+    /** Tracks of a group that are shown, open or not. @param {number} group */
+    function shownTracks(group) {
+        const all = tracks.map((_, number) => number);
+        return all.filter((number) => tracks[number].group === group && layout.of_track[number] >= 0);
+    }
+
+    /** Where a line is on the page. @param {import("./layout.js").Line} line */
+    function yOf(line) {
+        return line.y + box.y - (line.pinned ? 0 : pane.top);
+    }
+
+    /** Is a track neither filtered nor hidden? @param {number} group @param {number} track  of the group */
+    function isShown(group, track) {
+        const of = timeline.groups[group];
+        return passes(view.filter, of, of.tracks[track]) && (options.own || !isHidden(view.hidden, group, track));
+    }
+
+    /** Lines and rows in sight: those that scroll first, so that the pinned ones are drawn over them.
+     *  @param {number} height */
     function inSight(height) {
-        const top = pane.top,
-            first = Math.max(0, lineAt(layout, top));
+        const first = Math.max(layout.n_pinned, lineAt(layout, pane.top + layout.pinned_height));
         /** @type {number[]} */
-        const seen = [];
-        let end = first;
-        for (; end < layout.lines.length && layout.lines[end].y < top + height; end++) {
-            const line = layout.lines[end];
+        const lines = [],
+            seen = [];
+        for (let at = first; at < layout.lines.length && layout.lines[at].y < pane.top + height; at++) {
+            lines.push(at);
+        }
+        for (let at = 0; at < layout.n_pinned; at++) {
+            lines.push(at);
+        }
+        for (const at of lines) {
+            const line = layout.lines[at],
+                top = line.pinned ? 0 : pane.top;
             const from = Math.max(0, Math.floor((top - line.y) / line.pitch));
             const to = Math.min(line.n_rows, Math.ceil((top + height - line.y) / line.pitch));
             for (let number = from; number < to; number++) {
-                seen.push(line.first_row + number);
+                seen.push(...(line.summary.length > 0 ? line.summary : [line.first_row + number]));
             }
         }
-        return { first, end, rows: seen };
+        return { lines, rows: seen.sort((a, b) => a - b) };
+    }
+
+    /** A line below what is pinned. */
+    function paintPinnedEdge(ratio, height, palette) {
+        if (layout.n_pinned > 0) {
+            const y = Math.round((layout.pinned_height - 2) * ratio);
+            for (let at = y; at < Math.min(height, y + Math.max(1, Math.round(ratio))); at++) {
+                pixels.fill(palette.strong, at * ground.length, (at + 1) * ground.length);
+            }
+        }
     }
 
     /** The line of pixels that stands behind boxes: every other step is shaded, ticks go through. @param {number} group
@@ -251,16 +370,19 @@ export function newPane(context, options) {
 
     /** One line's boxes. @param {import("./layout.js").Line} line */
     function paintLineOf(line, time, scale, ratio, height, palette) {
-        const top = pane.top,
+        const top = line.pinned ? 0 : pane.top,
             y_of = (y) => Math.round((y - top) * ratio);
         const width = ground.length;
+        const least = line.pinned ? 0 : Math.round(layout.pinned_height * ratio);
         const head = line.kind === "group";
+        const behind = head ? line_ground : ground;
         if (head) {
             line_ground.fill(palette.head);
+        } else {
+            line_ground.set(ground);
         }
-        const behind = head ? line_ground : ground;
         const bottom = y_of(line.y + line.height + (head ? 0 : GAP));
-        for (let y = Math.max(0, y_of(line.y)); y < Math.min(height, bottom); y++) {
+        for (let y = Math.max(least, y_of(line.y)); y < Math.min(height, bottom); y++) {
             pixels.set(behind, y * width);
         }
         const from = Math.max(0, Math.floor((top - line.y) / line.pitch));
@@ -270,20 +392,26 @@ export function newPane(context, options) {
             if (y0 >= height) {
                 break;
             }
-            const boxes = pane.boxesOf(line.first_row + number, time);
-            paintLine(liner, boxes, time.begin, scale, behind, look);
+            let boxes = null;
+            for (const row of line.summary.length > 0 ? line.summary : [line.first_row + number]) {
+                boxes = pane.boxesOf(row, time);
+                paintLine(liner, boxes, time.begin, scale, line_ground, look);
+                if (line.summary.length > 0) {
+                    line_ground.set(liner.body);
+                }
+            }
             const gap = line.pitch >= GAP_FROM ? Math.max(1, Math.round(ratio)) : 0;
             const inset = head ? Math.round(3 * ratio) : 0;
             copyLine(
                 liner,
                 pixels,
                 height,
-                y0 + inset,
+                Math.max(least, y0 + inset),
                 y1 - gap - inset,
                 y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1,
             );
-            if (boxes !== null && line.pitch >= LABELS_FROM && !head) {
-                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 2.1);
+            if (boxes !== null && line.pitch >= LABELS_FROM && !head && (y0 + y1 - gap) / 2 > least) {
+                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * (line.class === "stage" && number_letters > 0 ? number_letters + 0.2 : 2.1));
             }
         }
     }
@@ -316,14 +444,14 @@ export function newPane(context, options) {
 
     /** @param {CanvasRenderingContext2D} context2d @param {import("./layout.js").Line} line */
     function nameLine(context2d, line, gutter, palette, hovered) {
-        const y = line.y - pane.top + box.y,
+        const y = yOf(line),
             head = line.kind === "group";
-        if (head || hovered) {
-            context2d.fillStyle = head ? palette.css.head : palette.css.band;
-            context2d.fillRect(0, y, gutter, line.height);
+        if (head || hovered || line.pinned) {
+            context2d.fillStyle = head ? palette.css.head : hovered ? palette.css.band : palette.css.ground;
+            context2d.fillRect(0, y, gutter, line.height + (line.pinned ? GAP : 0));
         }
         const first_height = line.n_rows === 1 || line.folded || head ? line.height : Math.max(line.pitch, 18);
-        const middle = Math.max(y + first_height / 2, Math.min(box.y + 11, y + line.height - 11));
+        const middle = Math.max(y + first_height / 2, Math.min((line.pinned ? box.y : pane.scrolled_from) + 11, y + line.height - 11));
         const left = line.indented ? 24 : 8;
         if (line.folds) {
             drawTriangle(context2d, line.indented ? 14 : 8, middle, line.folded, palette.css.quiet);

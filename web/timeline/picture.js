@@ -131,9 +131,10 @@ export function newPicture(it, hover) {
         frame_parts.drawOverview(canvas2d, it.parts, time, limits, overview, palette, shownText(ticks.base));
         if (view.range !== null) {
             const text = duration(view.range[1] - view.range[0]);
-            frame_parts.drawRange(canvas2d, it.parts, time, view.range, text, palette);
+            const lines = view.area === null ? null : panes[0].placesOf(view.area);
+            frame_parts.drawRange(canvas2d, it.parts, time, view.range, lines, text, palette);
         }
-        frame_parts.drawMarks(canvas2d, it.parts, time, view.marks, palette);
+        frame_parts.drawMarks(canvas2d, it.parts, time, view.marks, duration, palette);
         if (it.pointer_time !== null) {
             frame_parts.drawPointer(canvas2d, it.parts, time, it.pointer_time, palette);
         }

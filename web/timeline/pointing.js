@@ -3,6 +3,7 @@
 import { boxAt } from "./selection.js";
 
 const NEAR = 4; // pixels from which on an event counts as hit
+const SNAP = 8; // pixels from which on an edge of a block draws a mark to it
 
 /** @typedef {import("./model.js").Pane} Pane */
 
@@ -17,15 +18,36 @@ export function newPointing(it) {
         if (pane === null || x < it.parts.gutter) {
             return null;
         }
-        const { row } = pane.rowAt(y);
+        const { line, row } = pane.rowAt(y);
         if (row < 0) {
             return null;
         }
-        const resolution = perPixel() / it.ratio,
-            time = timeAt(x);
-        const boxes = pane.boxesOf(row, view);
-        const at = boxAt(boxes, time, NEAR * perPixel());
-        return at < 0 || boxes === null ? null : { pane, row, boxes, at, time };
+        const time = timeAt(x);
+        const { summary } = pane.layout.lines[line];
+        // What is on top counts first; then what is near.
+        const rows = summary.length > 0 ? [...summary].reverse() : [row];
+        for (const slack of [0, NEAR * perPixel()]) {
+            for (const one of rows) {
+                const boxes = pane.boxesOf(one, view);
+                const at = boxAt(boxes, time, slack);
+                if (at >= 0 && boxes !== null) {
+                    return { pane, row: one, boxes, at, time };
+                }
+            }
+        }
+        return null;
+    }
+
+    /** The begin or end of the box at a place, where that is near; null. @param {number} x @param {number} y */
+    function edgeAt(x, y) {
+        const found = hit(x, y);
+        if (found === null) {
+            return null;
+        }
+        const ends = [found.boxes.begin[found.at], found.boxes.end[found.at]];
+        const far = (time) => Math.abs(time - found.time);
+        const nearest = far(ends[0]) <= far(ends[1]) ? ends[0] : ends[1];
+        return far(nearest) <= SNAP * perPixel() ? nearest : null;
     }
 
     /** @param {number} x @param {number} y @returns {Promise<{pane: Pane, row: number, index: number} | null>} */
@@ -82,8 +104,11 @@ export function newPointing(it) {
         if (line.folds) {
             texts.push(line.folded ? "Click to open" : "Click to close");
         }
+        if (pane.arranges) {
+            texts.push("Right click: pin, hide, move");
+        }
         return texts;
     }
 
-    return { eventAt, hover };
+    return { edgeAt, eventAt, hover };
 }

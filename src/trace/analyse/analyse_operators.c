@@ -131,7 +131,7 @@ static ek_trace_operator *row_of(table *t, uint32_t name, uint8_t core)
     int *at = &t->row_of[(size_t)(is_kineto(t) ? name : t->type_of[name]) * EK__N_CORES + core];
     if (*at > 0)
         return &ops->op[*at - 1];
-    ek_trace_operator row = {.min = INT64_MAX, .wait = EK_TRACE_UNKNOWN};
+    ek_trace_operator row = {.min = INT64_MAX, .wait = EK_TRACE_UNKNOWN, .max_start = EK_TRACE_UNKNOWN};
     const char *text = is_kineto(t) ? ek__trace_name(t->trace, name) : t->type[t->type_of[name]];
     row.name = is_kineto(t) ? ek__pool_text(t->rank->pool, text, strlen(text)) : text;
     row.type = is_kineto(t) ? "kernel" : row.name;
@@ -157,7 +157,10 @@ static ek_status fill_rows(table *t, ek_error *err)
             row->count++;
             row->total = ek__ns_add(row->total, e->duration);
             row->min = e->duration < row->min ? e->duration : row->min;
-            row->max = e->duration > row->max ? e->duration : row->max;
+            if (row->max_start == EK_TRACE_UNKNOWN || e->duration > row->max) {
+                row->max = e->duration;
+                row->max_start = e->start;
+            }
         }
     return EK_OK;
 }

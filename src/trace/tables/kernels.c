@@ -49,7 +49,10 @@ static int by_total(const void *a, const void *b)
 static void add_execution(ek_trace_operator *op, const ek__kernel *k)
 {
     op->min = op->count == 0 || k->duration < op->min ? k->duration : op->min;
-    op->max = k->duration > op->max ? k->duration : op->max;
+    if (op->count == 0 || k->duration > op->max) {
+        op->max = k->duration;
+        op->max_start = k->start;
+    }
     op->total = ek__ns_add(op->total, k->duration);
     op->count++;
     if (k->wait != EK_TRACE_UNKNOWN)

@@ -47,7 +47,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     const columns *c = &r->column;
     ek__pool *pool = r->rank->pool;
     ek_trace_operators *ops = &r->rank->operators;
-    ek_trace_operator op = {.wait = EK_TRACE_UNKNOWN};
+    ek_trace_operator op = {.wait = EK_TRACE_UNKNOWN, .max_start = EK_TRACE_UNKNOWN};
     if (!ek__csv_int(csv, c->count, &op.count) || op.count < 0) {
         ek__left_out_row(left, csv, "the count \"%.40s\" is no whole number", ek__csv_cell(csv, c->count));
         return EK_OK;

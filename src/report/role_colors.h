@@ -1,0 +1,28 @@
+/* report/role_colors.h - the colours of roles, one list for the page and for pictures: what is forward in one is
+ * forward in the other. In OKLCH (Ottosson 2020), where equal steps look equal: lightness and chroma on a light page,
+ * hue in degrees. On a dark page hue and chroma stay, and lightness moves towards the middle. */
+#ifndef EK_REPORT_ROLE_COLORS_H
+#define EK_REPORT_ROLE_COLORS_H
+
+#include <stdbool.h>
+
+#include "evenkeel/trace_index.h"
+
+typedef struct ek__oklch {
+    double lightness, chroma, hue;
+} ek__oklch;
+
+typedef struct ek__rgb {
+    int r, g, b;
+} ek__rgb;
+
+/** By ek_view_type, on a light page. The document of a page has them. */
+extern const ek__oklch ek__role_color[EK_N_VIEW_TYPES];
+
+/** A role's colour in a picture. */
+ek__rgb ek__role_rgb(ek_view_type role, bool dark);
+/** The same of one chunk of n: from light to dark, on a dark page from dark to light; of one chunk the plain colour.
+ *  @param chunk  0 .. n - 1 */
+ek__rgb ek__chunk_rgb(ek_view_type role, int chunk, int n, bool dark);
+
+#endif
