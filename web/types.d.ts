@@ -56,6 +56,7 @@ export interface Timeline {
     row_events: number[]; n_events: number; n_arrows: number; n_held: number; n_points: number;
     names: { text: string[]; type: number[] } | null; arrow_names: string[];
     steps: { name: string; group: number; begin: number; end: number }[];
+    path: [number, number, number][];  // group, begin, end: the critical path in order of time
     curves: { name: string; group: number; unit: string; limit: number | null; steps: boolean; n: number }[];
     counters?: { name: string; group: number; unit: string; least: number; most: number; n: number }[];
     held_names: { text: string[]; type: number[] }; data: string | null; args: string | null;

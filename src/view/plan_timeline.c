@@ -279,6 +279,8 @@ ek_status ek__view_plan_timeline(const ek_report *report, int case_index, ek__vi
         fill_row(&f, s);
     }
     fill_arrows(&f);
+    for (size_t i = 0; i < t->n_path; i++)
+        ek__timeline_path(made, stage_of[t->path[i]], t->block[t->path[i]].start, t->block[t->path[i]].end);
     for (int s = 0; s < p && !status; s++) {
         status = fill_curve(&f, s, err);
         fill_held(&f, s);

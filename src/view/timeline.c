@@ -59,13 +59,19 @@ typedef struct counter {
     int64_t n;
 } counter;
 
+typedef struct stretch {
+    int group;
+    double begin, end;
+} stretch;
+
 struct ek__view_timeline {
-    ek__pool *pool; /* of names and of the five arrays below */
+    ek__pool *pool; /* of names and of the six arrays below */
     const char *unit, *origin;
-    int n_groups, n_tracks, n_steps, n_curves, n_counters, n_rows;
+    int n_groups, n_tracks, n_steps, n_stretches, n_curves, n_counters, n_rows;
     group *group;
     track *track;
     step *step;
+    stretch *stretch; /* [n_stretches]: the critical path */
     curve *curve;
     counter *counter;
     size_t row_capacity;
@@ -243,6 +249,17 @@ void ek__timeline_step(ek__view_timeline *t, const char *name, int group_number,
     cover(t, begin, end);
 }
 
+void ek__timeline_path(ek__view_timeline *t, int group_number, double begin, double end)
+{
+    stretch *last = t->n_stretches > 0 ? &t->stretch[t->n_stretches - 1] : NULL;
+    if (last && last->group == group_number && begin <= last->end + 1e-9 * fabs(last->end)) {
+        last->end = end;
+        return;
+    }
+    PUSH(t, stretch, n_stretches);
+    t->stretch[t->n_stretches - 1] = (stretch){group_number, begin, end};
+}
+
 void ek__timeline_curve(ek__view_timeline *t, const char *name, int group_number, const char *unit, double limit,
                         bool steps, const double *time, const double *value, size_t n)
 {
@@ -354,6 +371,19 @@ static void write_steps(const ek__view_timeline *t, ek__stream *s)
     ek__stream_end(s);
 }
 
+static void write_path(const ek__view_timeline *t, ek__stream *s)
+{
+    ek__stream_list(s, "path", false);
+    for (int i = 0; i < t->n_stretches; i++) {
+        ek__stream_list(s, NULL, false);
+        ek__stream_int(s, NULL, t->stretch[i].group);
+        ek__stream_real(s, NULL, t->stretch[i].begin);
+        ek__stream_real(s, NULL, t->stretch[i].end);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
 static void write_curves(const ek__view_timeline *t, ek__stream *s)
 {
     ek__stream_list(s, "curves", false);
@@ -424,6 +454,7 @@ bool ek__timeline_write(ek__view_timeline *t, ek__stream *s)
         ek__stream_text(s, NULL, ek__texts_at(&t->arrow_names, i));
     ek__stream_end(s);
     write_steps(t, s);
+    write_path(t, s);
     write_curves(t, s);
     write_names(&t->held_names, s, "held_names");
     bool fine = write_data(t, s);

@@ -129,6 +129,13 @@ void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timel
             if (!rank->step[k].average && step_window(run, group, origin, &rank->step[k], &begin, &end))
                 ek__timeline_step(t, rank->step[k].name, group, begin, end);
     }
+    for (int i = 0; i < run->trace->path.n_segments; i++) {
+        const ek_trace_segment *s = &run->trace->path.segment[i];
+        int group = ek__view_trace_group(run, &run->trace->rank[s->at]);
+        double begin, end;
+        if (group >= 0 && at_of(run, group, origin, s->start, &begin) && at_of(run, group, origin, s->end, &end))
+            ek__timeline_path(t, group, begin, end);
+    }
 }
 
 /* ---- memory ---- */

@@ -55,7 +55,7 @@ void ek__view_put_window(const ek_view_run *run, int rank, const char *step, ek_
 /** What a trace's tables add to the timeline of its events: curves of memory by component, allocations as held. Times
  *  are nanoseconds after `origin`. */
 void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_timeline *t);
-/** The steps of every rank. */
+/** The steps of every rank, and the critical path. */
 void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timeline *t);
 /** Sends and receives of two ranks as arrows; those whose events the timeline does not show have none. O(transfers x
  *  rows of the device). */

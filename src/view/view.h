@@ -52,6 +52,9 @@ void ek__timeline_arrow(ek__view_timeline *t, int from_row, double from_time, in
                         const char *name);
 /** A stretch of all rows of a group that has a name: a step. */
 void ek__timeline_step(ek__view_timeline *t, const char *name, int group, double begin, double end);
+/** A stretch of the critical path on a group, in order of time; one that goes on where the last one ended makes it
+ *  longer. */
+void ek__timeline_path(ek__view_timeline *t, int group, double begin, double end);
 /** A curve below the timeline. `group`: number of the group it belongs to; limit, NAN for none; steps: it keeps its
  * value until the next point. Times do not fall; of two points at one time the last one holds from there on. */
 void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const char *unit, double limit, bool steps,

@@ -45,7 +45,9 @@ export function showLegend(root, context) {
                 style: { background: colors.chunk(types.indexOf("forward"), at, Math.min(n_chunks, 8)) } })),
             ` chunk 0 to ${n_chunks - 1}`);
         fill(list, typesOf(source.timeline, types).map((type) =>
-            element("li", {}, element("span", { class: "swatch", style: { background: colors.type(type) } }), types[type])), shades);
+            element("li", {}, element("span", { class: "swatch", style: { background: colors.type(type) } }), types[type])), shades,
+            source.timeline.path.length === 0 ? null : element("li", {},
+                element("span", { class: "swatch path" }), "critical path: the line below a header or stage"));
     }
     draw();
     return state.on(["theme"], draw);

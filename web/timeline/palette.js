@@ -54,6 +54,7 @@ export function readPalette(root) {
         line: pixelOf(scratch, css.line),
         found: pixelOf(scratch, css.found),
         strong: pixelOf(scratch, css.strong),
+        path: pixelOf(scratch, css.alarm),
         curve: {
             line: pixelOf(scratch, css.curve),
             fill: pixelOf(scratch, css["curve-fill"]),

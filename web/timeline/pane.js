@@ -9,6 +9,8 @@ import { newLook } from "./look.js";
 import { askedStretch } from "./scale.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
 
+const PATH = 3; // height of the critical path's line
+
 const LETTERS = 11; // pixels, of labels in boxes
 const GAP_FROM = 5; // rows at least so high are set apart by a line of the ground
 const LABELS_FROM = 13; // rows at least so high have labels
@@ -33,6 +35,7 @@ export function newPane(context, options) {
     // Of a plan no row is numbered up to 9 only.
     const number_letters = numberLetters(timeline.names?.text ?? []);
     const labels = newLabels();
+    const path_of = timeline.groups.map((_, at) => timeline.path.filter((stretch) => stretch[0] === at));
     const steps_of = timeline.groups.map((_, at) =>
         timeline.steps.filter((step) => step.group === at || step.group < 0),
     );
@@ -271,6 +274,7 @@ export function newPane(context, options) {
                     paintGround(group, time, scale, ticks, palette);
                 }
                 paintLineOf(line, time, scale, ratio, height, palette);
+                if (line.kind === "group" || !line.indented) paintPath(line, time, scale, ratio, height, palette);
             }
             paintPinnedEdge(ratio, height, palette);
             context2d.putImageData(image, Math.round(box.x * ratio), Math.round(box.y * ratio));
@@ -413,6 +417,19 @@ export function newPane(context, options) {
             if (boxes !== null && line.pitch >= LABELS_FROM && !head && (y0 + y1 - gap) / 2 > least) {
                 askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * (line.class === "stage" && number_letters > 0 ? number_letters + 0.2 : 2.1));
             }
+        }
+    }
+
+    /** Where the critical path is on a group: a line at the lower edge of its header, or of its first line. */
+    function paintPath(line, time, scale, ratio, height, palette) {
+        const width = ground.length;
+        const edge = line.y + line.height - (line.pinned ? 0 : pane.top);
+        const from = Math.max(line.pinned ? 0 : Math.round(layout.pinned_height * ratio), Math.round((edge - PATH) * ratio));
+        const to = Math.min(height, Math.round(edge * ratio));
+        for (const [, begin, end] of path_of[line.group]) {
+            const x0 = Math.max(0, Math.round((begin - time.begin) * scale));
+            const x1 = Math.min(width, Math.max(x0 + 1, Math.round((end - time.begin) * scale)));
+            for (let y = from; y < to && x0 < x1; y++) pixels.fill(palette.path, y * width + x0, y * width + x1);
         }
     }
 
