@@ -50,8 +50,44 @@ test("arrows are those of the selection until all are asked for", async (open) =
 
 test("the legend names the colours of what the timeline has", async (open) => {
     const { page } = await timeline_of(open, "simulation");
-    equal(await page.$$eval("ul.colors li", (all) => all.map((one) => one.textContent)), ["forward", "backward", " chunk 0 to 2"], "colours of a plan");
+    equal(await page.$$eval("ul.colors li", (all) => all.map((one) => one.textContent)), ["forward", "backward", " chunk 0 to 2",
+        "critical path: the line below a header or stage"], "colours of a plan");
     const trace = await timeline_of(open, "operators");
     const names = await trace.page.$$eval("ul.colors li", (all) => all.map((one) => one.textContent));
     for (const name of ["computing", "communication", "framework", "idle"]) check(names.includes(name), `no ${name} among ${names}`);
+});
+
+/** Of the columns right of the names, the share that has a pixel of the critical path's colour. */
+async function path_share(page) {
+    return await page.locator("canvas[role=application]").first().evaluate((canvas) => {
+        const probe = canvas.parentElement.appendChild(document.createElement("span"));
+        probe.style.color = "var(--timeline-alarm)";
+        const wanted = getComputedStyle(probe).color.match(/\d+/g).slice(0, 3).map(Number);
+        probe.remove();
+        const from = Math.round(200 * devicePixelRatio), wide = canvas.width - from;
+        const { data } = canvas.getContext("2d").getImageData(from, 0, wide, canvas.height);
+        const there = new Set();
+        for (let at = 0; at < data.length; at += 4)
+            if (wanted.every((value, i) => Math.abs(value - data[at + i]) < 3)) there.add((at / 4) % wide);
+        return there.size / wide;
+    });
+}
+
+test("the critical path of a plan is a line over the whole step, in light and dark", async (open) => {
+    const { page } = await timeline_of(open, "simulation");
+    for (const theme of ["light", "dark"]) {
+        await page.selectOption("label:has-text('Theme') select", theme);
+        await until(async () => (await path_share(page)) > 0.97, `the path covers ${await path_share(page)} of the step, ${theme}`);
+    }
+});
+
+test("ranks by steps are a picture with the values of its cells", async (open) => {
+    const page = await open(pages.operators.make(), { hash: "#tab=ranks" });
+    await go_to(page, "Ranks");
+    const map = page.locator("canvas[aria-label^='Computing, by rank and step']");
+    check((await map.getAttribute("aria-label")).includes("4 by 3"), await map.getAttribute("aria-label"));
+    await map.focus();
+    await page.keyboard.press("End");
+    const said = await page.locator(".part:has(canvas[aria-label^='Computing, by rank']) [role=status]").textContent();
+    check(/^rank 0, step \S+: [\d.]+ ms/.test(said), `it says '${said}'`);
 });
