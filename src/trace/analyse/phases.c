@@ -2,10 +2,11 @@
  *
  * PyTorch, by where it was launched. A thread on which more arrows fwdbwd end than begin runs backward passes; in
  * traces without arrows every thread that launches kernels but the one that steps the optimizer. What such a thread
- * launches is backward, but recomputation inside recompute_fn and where the last arrow before it begins there, as
- * forward operators do. What other threads launch is forward while a launch of a backward pass follows in the same
- * step, then optimizer up to the end of the last range Optimizer.step, clipping and scaling of gradients included, then
- * post-processing; all of it optimizer where no such range is marked. A step without a backward pass is forward.
+ * launches is backward, but recomputation inside recompute_fn or, in traces without these ranges, where the last arrow
+ * before it begins there, as those of forward operators do. What other threads launch is forward while a launch of a
+ * backward pass follows in the same step, then optimizer up to the end of the last range Optimizer.step, clipping and
+ * scaling of gradients included, then post-processing; all of it optimizer where no such range is marked. A step
+ * without a backward pass is forward.
  *
  * MindSpore, by the operators' paths: Gradients is backward, an element optimizer-... or an operator that updates
  * weights the optimizer, what lies where a layer is run again recomputation, other paths forward; what computes behind
@@ -291,6 +292,8 @@ static uint8_t torch_phase(work *x, const ek__device_work *w)
         return EK_TRACE_RECOMPUTE;
     if (!x->runs_backward[w->track])
         return main_phase(x, w->launch);
+    if (x->trace->of[EK__EVENT_RECOMPUTE].n > 0)
+        return EK_TRACE_BACKWARD;
     const arrow *last = last_arrow(x, w->track, w->launch);
     return last && !last->ends ? EK_TRACE_RECOMPUTE : EK_TRACE_BACKWARD;
 }
