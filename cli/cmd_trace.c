@@ -302,8 +302,8 @@ static int answer(const command *c, const ek_trace_run *run)
     if (usable(run))
         return EXIT_DONE;
     cli_error(NULL, "no device events and no tables: nothing can be said about the device's time; %s",
-              run->n_databases > 0 ? "the profiler's databases lie there, which are not read: the finding "
-                                     "databases-unread tells how to export them as text"
+              run->n_databases > 0 ? "the profiler's databases lie there without the tables of an export: "
+                                     "the finding databases-unread says how to export them"
                                    : "profile with the device's activity switched on");
     return EXIT_NO;
 }

@@ -776,7 +776,7 @@ typedef struct ek_trace_run {
     ek_trace_matrix *matrix; /**< [n_matrices]: the one of all groups first */
     ek_trace_cluster_row *cluster_row;
     int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
-    int n_databases;            /**< of profilers */
+    int n_databases;            /**< that have no tables of a profiler's export, and are not read */
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
     ek_trace_sapp sapp;
     int n_waits;
@@ -784,7 +784,7 @@ typedef struct ek_trace_run {
     ek_trace_path path;
     ek_trace_finding *finding; /**< [n_findings], most to win first */
     ek_compute *compute;       /**< of ek_compute_make(); NULL: not made */
-    const char *database;      /**< the first of the profilers' databases by path, which are not read; NULL */
+    const char *database;      /**< the first of them by path; NULL */
     struct ek__pool *pool;
 } ek_trace_run;
 

@@ -101,7 +101,7 @@ static void read_graph(search *s, const char *path)
 static void read_found(search *s, const char *path, long long size)
 {
     ek_run_kind kind = ek_run_kind_of(path);
-    s->n_databases += fnmatch("*.db", path, 0) == 0;
+    s->n_databases += kind == EK_RUN_UNKNOWN && fnmatch("*.db", path, 0) == 0;
     s->has_trace = s->has_trace || kind == EK_RUN_TRACE;
     s->has_dry_run = s->has_dry_run || kind == EK_RUN_DRY_RUN;
     if (kind == EK_RUN_TRACE && !ek__is_profiler_table(path)) {
@@ -163,8 +163,8 @@ static ek_status read_folder(ek_run_files *files, const char *path, const ek_lis
         return s.status;
     if (s.n_databases > 0 && !s.has_trace && !s.has_dry_run && files->n == n_before)
         ek__warn(notes, EK__NOWHERE,
-                 "'%s' has %d database%s (.db), which are not read: export the profile as text; `evenkeel trace` says "
-                 "how",
+                 "'%s' has %d database%s (.db) without the tables of a profiler's export, as raw results have: export "
+                 "the profile; `evenkeel trace` says how",
                  plain, s.n_databases, s.n_databases == 1 ? "" : "s");
     if (s.has_trace)
         s.status = push(files, plain, EK_RUN_TRACE, true, err);

@@ -1,9 +1,10 @@
-/* Recognition of a run's files: traces, graphs and settings by their first bytes; logs are searched for the
- * lines that only they have, since those may come late. Names count only where the content is packed (.gz) or where a
- * table says nothing else. */
+/* Recognition of a run's files: traces, graphs and settings by their first bytes, databases by their tables; logs are
+ * searched for the lines that only they have, since those may come late. Names count only where the content is packed
+ * (.gz) or where a table says nothing else. */
 #include "run/kind.h"
 #include "base/c_locale.h"
 #include "evenkeel/run_files.h"
+#include "trace/database/database.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -170,21 +171,32 @@ static bool is_packed_trace(const char *path)
     return fnmatch("*.json.gz", path, 0) == 0 || fnmatch("*trace*.gz", path, 0) == 0;
 }
 
+/* Databases are told by their tables. One that cannot be looked at is taken for a profile, whose reader says why. */
+static bool is_profilers_database(const char *path, uint32_t *types)
+{
+    *types = 0;
+    return ek__is_database(path) && (ek__database_look(path, types, NULL) != EK_OK || *types != 0);
+}
+
 bool ek__is_profiler_table(const char *path)
 {
+    uint32_t types;
     static const char *const patterns[] = {"*step_trace*.csv",   "*kernel_details*.csv", "*op_summary*.csv",
                                            "*op_statistic*.csv", "*memory_record*.csv",  "*memory_block*.csv"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         if (fnmatch(patterns[i], path, 0) == 0)
             return true;
-    return false;
+    return is_profilers_database(path, &types) && types != 0 && !(types & EK__FILE_BIT(EK__FILE_TRACE));
 }
 
 ek_run_kind ek_run_kind_of(const char *path)
 {
+    uint32_t types;
     static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
     if (is_packed_trace(path) || ek__is_profiler_table(path))
         return EK_RUN_TRACE;
+    if (ek__is_database(path))
+        return is_profilers_database(path, &types) ? EK_RUN_TRACE : EK_RUN_UNKNOWN;
     FILE *file = fopen(path, "rb");
     char *text = malloc(HEAD);
     size_t size = file && text ? fread(text, 1, HEAD, file) : 0, at = 0;

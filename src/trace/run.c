@@ -79,7 +79,13 @@ static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source 
         EK__TABLE_LIST(READER_OF)
 #undef READER_OF
     };
-    ek__table_in in = {.path = file->path, .source = source, .rank = rank, .run = w->run, .options = w->options};
+    ek__table_in in = {.path = file->path,
+                       .type = file->type,
+                       .database = file->database,
+                       .source = source,
+                       .rank = rank,
+                       .run = w->run,
+                       .options = w->options};
     in.times = all ? &all->times : NULL;
     in.tasks = all ? &all->tasks : NULL;
     in.shapes = all && all->has_trace ? &all->shapes : NULL;

@@ -294,10 +294,10 @@ static void says_what_is_missing(void **state)
     assert_non_null(strstr(found(below("empty.json")), "error 1: is empty"));
     assert_non_null(strstr(found(below("text.md")), "error 1: is nothing known"));
     assert_non_null(strstr(found(below("logs_only")), "error 1: holds nothing a profiler writes; looked for"));
-    assert_non_null(strstr(found(below("db")), "databases (.db), which are not read"));
+    assert_non_null(strstr(found(below("db")), "its databases (.db, .sqlite) have other tables"));
     assert_non_null(strstr(found(below("db")), "export_type=[ExportType.Text]"));
     const char *alone = found(below("db/ASCEND_PROFILER_OUTPUT/analysis.db"));
-    assert_non_null(strstr(alone, "is a database, which is not read; export as text: "));
+    assert_non_null(strstr(alone, "is no database of SQLite, although its name says so"));
     assert_non_null(strstr(found("/dev/null"), "no regular file"));
     assert_string_equal(found_in(NULL, 0), "error 1: no file or folder is given");
     /* Beside something good they are warnings. */

@@ -332,7 +332,7 @@ static void databases_alone_are_noted(void **state)
     assert_int_equal(ek_run_files_add(&files, at("db"), EK_RUN_UNKNOWN, &notes, NULL), EK_OK);
     assert_int_equal(files.n, 0);
     assert_int_equal(heard.n_warnings, 1);
-    assert_non_null(strstr(heard.text, "has 2 databases (.db), which are not read"));
+    assert_non_null(strstr(heard.text, "has 2 databases (.db) without the tables of a profiler's export"));
     ek_run_files_clear(&files);
 }
 

@@ -663,7 +663,7 @@ static void a_trace_without_device_events_says_so(void **state)
 
 /* ---- tables ---- */
 
-/* Exported as databases alone, a profile has settings as text, and no figures: that is not for want of recording. */
+/* Databases that are no exports leave settings as text, and no figures: that is not for want of recording. */
 static void databases_alone_are_named_with_what_to_do(void **state)
 {
     (void)state;
@@ -678,7 +678,7 @@ static void databases_alone_are_named_with_what_to_do(void **state)
     assert_int_equal(run.n_databases, 2);
     assert_int_equal(run.n_findings, 1);
     assert_string_equal(run.finding[0].id, "databases-unread");
-    assert_non_null(strstr(run.finding[0].text, "2 databases of the profiler lie there unread"));
+    assert_non_null(strstr(run.finding[0].text, "2 databases without the tables of an export lie there unread"));
     assert_non_null(strstr(run.finding[0].text, "/analysis.db, ...)"));
     assert_non_null(strstr(run.finding[0].advice, "export_type=[ExportType.Text]"));
     /* Beside text they say the same again. */

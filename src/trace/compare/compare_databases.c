@@ -1,5 +1,5 @@
-/* Profilers that are told to export databases alone leave settings and metadata as text, and every figure in the
- * databases, which are not read. Then no rank has figures, and the reason is not that nothing was recorded. */
+/* Raw results of the device's profiler are databases that nobody has exported yet: beside them lie settings and
+ * metadata as text. Then no rank has figures, and the reason is not that nothing was recorded. */
 #include <math.h>
 
 #include "base/error.h"
@@ -27,8 +27,8 @@ ek_status ek__compare_databases(const ek_trace_options *options, ek_trace_run *r
     ek_trace_finding *list = ek__pool_push(run->pool, run->finding, run->n_findings, sizeof *list);
     const char *text =
         ek__pool_format(run->pool,
-                        "%d database%s of the profiler lie%s there unread (%.300s%s), and nothing else "
-                        "has figures.",
+                        "%d database%s without the tables of an export lie%s there unread (%.300s%s), and nothing "
+                        "else has figures.",
                         run->n_databases, run->n_databases == 1 ? "" : "s", run->n_databases == 1 ? "s" : "",
                         run->database, run->n_databases == 1 ? "" : ", ...");
     if (!list || !text)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/database/database.h"
 #include "trace/text/side_json.h"
 
 static const char output_folder[] = "ASCEND_PROFILER_OUTPUT";
@@ -21,7 +22,7 @@ typedef struct grouping {
     ek__path_part *home; /* folders that hold an ASCEND_PROFILER_OUTPUT, sorted */
     int n_raw;
     const ek__found **raw; /* [n_raw]: in PROF_ folders, by the folder above and key */
-    bool no_memory; /* for what the rank of some files is in */
+    bool no_memory;        /* for what the rank of some files is in */
     ek_error *err;
 } grouping;
 
@@ -98,6 +99,12 @@ static bool has_text(ek__path_part part, const char *text)
     return false;
 }
 
+/* Databases that lie in a folder of one rank, beside its tables. */
+static bool is_of_ascend(ek__path_part name)
+{
+    return ek__part_begins(name, "ascend_") || ek__part_begins(name, "msprof_");
+}
+
 /* The number that a bare file's own name tells. Kineto's names hold times, sizes and versions: only "rank" counts. */
 static int own_number(const ek__found *f)
 {
@@ -105,6 +112,8 @@ static int own_number(const ek__found *f)
     int number[3], n = ek__end_numbers(stem, number), rank = ek__number_behind(stem, "rank");
     if (rank >= 0)
         return rank;
+    if (f->types && ek__part_begins(name, "ascend_"))
+        return ek__last_number(stem);
     switch (f->type) {
     case EK__FILE_TRACE:
         if (n == 3 && (ek__part_begins(name, "msprof_") || ek__part_begins(name, "hccl_") ||
@@ -158,7 +167,7 @@ static ek_status key_of_bare(grouping *g, ek__found *f)
         f->device_id = f->number;
     /* Without a number, trace_view.json and tables are all of the folder's one rank; other traces each of their own. */
     bool is_alone = f->type == EK__FILE_TRACE && !ek__part_is(ek__stem_of(name), "trace_view") &&
-                    !ek__part_is(ek__stem_of(name), "msprof");
+                    !ek__part_is(ek__stem_of(name), "msprof") && !(f->types && is_of_ascend(name));
     if (f->number < 0 && is_alone)
         return set_key(g, f, ek__part_of(f->full), -1);
     return set_key(g, f, folder, f->number);
@@ -259,8 +268,8 @@ static void part_traces(ek__found *of, int n)
 {
     bool have_one = false;
     for (int i = 0; i < n; i++) {
-        if (of[i].type != EK__FILE_TRACE || of[i].left_out || ek__part_begins(name_of(&of[i]), "msprof") ||
-            is_part_of_msprof(&of[i]))
+        if (of[i].type != EK__FILE_TRACE || of[i].types || of[i].left_out ||
+            ek__part_begins(name_of(&of[i]), "msprof") || is_part_of_msprof(&of[i]))
             continue;
         if (have_one)
             of[i].key = of[i].full;
@@ -475,10 +484,23 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->file[0].path, y->file[0].path);
 }
 
+/* Of each kind of file the text is read where it is there, else a database, the first by path: what both have is the
+ * same. A table of operators goes by two names. */
+static void add_database(ek__rank_files *rank, const ek__found *f, uint32_t *have)
+{
+    const uint32_t operators = EK__FILE_BIT(EK__FILE_kernel_details) | EK__FILE_BIT(EK__FILE_op_summary);
+    if (*have & operators)
+        *have |= operators;
+    for (uint32_t left = f->types & ~*have; left; left &= left - 1)
+        rank->file[rank->n_files++] = (ek__rank_file){f->path, (ek__file_type)__builtin_ctz(left), true};
+    *have |= f->types;
+}
+
 static ek_status make_rank(grouping *g, int from, int to, ek__rank_files *out)
 {
     ek__rank_files rank = {.rank = EK_TRACE_NO_RANK, .stage = -1, .device = -1};
-    rank.file = ek__pool_alloc(g->search.pool, (size_t)(to - from), sizeof *rank.file);
+    uint32_t have = 0; /* types */
+    rank.file = ek__pool_alloc(g->search.pool, (size_t)(to - from) + EK__N_FILE_TYPES, sizeof *rank.file);
     if (!rank.file)
         return ek__no_memory(g->err);
     const ek__found *first = NULL;
@@ -487,10 +509,16 @@ static ek_status make_rank(grouping *g, int from, int to, ek__rank_files *out)
         if (f->left_out)
             continue;
         first = first ? first : f;
-        rank.file[rank.n_files++] = (ek__rank_file){f->path, f->type};
+        if (!f->types) {
+            rank.file[rank.n_files++] = (ek__rank_file){f->path, f->type, false};
+            have |= EK__FILE_BIT(f->type);
+        }
         rank.stage = rank.stage < 0 ? f->stage : rank.stage;
         rank.device = rank.device < 0 ? f->device_id : rank.device;
     }
+    for (int i = from; i < to; i++)
+        if (!g->search.found[i].left_out && g->search.found[i].types)
+            add_database(&rank, &g->search.found[i], &have);
     if (first) {
         rank.rank = rank_of(g, first);
         qsort(rank.file, (size_t)rank.n_files, sizeof *rank.file, by_use);
@@ -607,7 +635,7 @@ static ek_status add_common(grouping *g, ek__layout *out)
             if (!grown)
                 return ek__no_memory(g->err);
             out->common = grown;
-            out->common[out->n_common++] = (ek__rank_file){f.path, f.type};
+            out->common[out->n_common++] = (ek__rank_file){f.path, f.type, false};
         } else if (f.given || !ek__part_is(ek__last_of(folder_of(&f)), cluster_folder)) {
             s->found[n++] = f;
         }
@@ -640,11 +668,13 @@ static ek_status nothing(const ek__file_search *s, const char *path, ek_error *e
         return ek__fail(err, s->trouble[0].status, ((ek_origin){s->trouble[0].path, 0, 0}), "%s", s->trouble[0].text);
     if (s->n_databases > 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                        "holds nothing a profiler writes but databases (.db), which are not read; %s",
+                        "holds nothing a profiler exports: its databases (.db, .sqlite) have other tables, as raw "
+                        "results of the device's profiler have; %s",
                         EK__EXPORT_AS_TEXT);
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                     "holds nothing a profiler writes; looked for %s folders, trace_view.json, msprof_*.json, "
-                    "*.pt.trace.json, other .json with events, all of them also as .json.gz, and for tables such as "
+                    "*.pt.trace.json, other .json with events, all of them also as .json.gz, for databases such as "
+                    "ascend_pytorch_profiler_0.db or .sqlite of nsys export, and for tables such as "
                     "kernel_details.csv or step_trace_time.csv",
                     output_folder);
 }

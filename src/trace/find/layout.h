@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <sys/types.h>
 
@@ -27,7 +28,8 @@ typedef struct ek__found {
     const char *path; /**< as given, or below a folder as given */
     const char *full; /**< the same from the root, without "." and ".." */
     ek__file_type type;
-    bool given; /**< itself, not by a folder */
+    uint32_t types; /**< of a database: all that it is read as, EK__FILE_BIT(); else 0. `type` is the first of them */
+    bool given;     /**< itself, not by a folder */
     bool left_out;
     dev_t device;
     ino_t file;
@@ -47,7 +49,7 @@ typedef struct ek__file_search {
     ek__pool *pool;
     int n_found, n_troubles;
     int n_entries, n_databases;
-    const char *database; /**< the first by path */
+    const char *database; /**< the first by path of n_databases that nobody reads */
     ek__found *found;     /**< in `pool` */
     ek__trouble *trouble;
 } ek__file_search;
@@ -68,7 +70,7 @@ ek__path_part ek__last_of(ek__path_part path);
 ek__path_part ek__part_of(const char *text);
 bool ek__part_is(ek__path_part part, const char *text);
 bool ek__part_begins(ek__path_part part, const char *text);
-/** The name without .json, .csv and .gz. */
+/** The name without .json, .csv, .db, .sqlite and .gz. */
 ek__path_part ek__stem_of(ek__path_part name);
 /** The number of the last "rank3", "rank-3" or "rank_3" for the word "rank"; -1 without one. */
 int ek__number_behind(ek__path_part name, const char *word);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "trace/database/database.h"
 #include "trace/find/layout.h"
 
 /* Folders from the one given to the present one. */
@@ -75,8 +76,9 @@ static const char *full_path(const char *path, char full[EK__LAYOUT_PATH_SIZE])
     return full;
 }
 
+/* `types`: of a database; else 0. */
 static ek_status keep(ek__file_search *search, const char *path, const struct stat *info, ek__file_type type,
-                      bool given, ek_error *err)
+                      uint32_t types, bool given, ek_error *err)
 {
     char full[EK__LAYOUT_PATH_SIZE];
     if (!full_path(path, full))
@@ -95,6 +97,7 @@ static ek_status keep(ek__file_search *search, const char *path, const struct st
     search->found[search->n_found++] = (ek__found){.path = path_copy,
                                                    .full = full_copy,
                                                    .type = type,
+                                                   .types = types,
                                                    .given = given,
                                                    .device = info->st_dev,
                                                    .file = info->st_ino,
@@ -116,10 +119,14 @@ static bool is_skipped(const char *name)
     return *name == '.';
 }
 
-static bool is_database(const char *name)
+static bool has_database_name(const char *name)
 {
+    static const char *const ends[] = {".db", ".sqlite", ".sqlite3"};
     size_t n = strlen(name);
-    return n > 3 && strcmp(name + n - 3, ".db") == 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (n > strlen(ends[i]) && strcmp(name + n - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return false;
 }
 
 /* @return false when memory is out */
@@ -132,14 +139,35 @@ static bool add_database(ek__file_search *search, const char *path)
     return search->database != NULL;
 }
 
+static ek__file_type first_of(uint32_t types)
+{
+    return (ek__file_type)__builtin_ctz(types);
+}
+
+/* A database of a searched folder. Others than profilers' exports, such as the raw results that the device's profiler
+ * leaves below PROF_ folders, are counted. */
+static ek_status look_at_database(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
+{
+    uint32_t types = 0;
+    ek_error own;
+    if (info->st_size == 0)
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
+    ek_status status = ek__is_database(path) ? ek__database_look(path, &types, &own) : EK_OK;
+    if (status != EK_OK)
+        return note_trouble(search, status, path, err, "%s", own.message);
+    if (types != 0)
+        return keep(search, path, info, first_of(types), types, false, err);
+    return add_database(search, path) ? EK_OK : ek__no_memory(err);
+}
+
 /* A regular file of a searched folder. */
 static ek_status look_at(ek__file_search *search, const char *path, const char *name, const struct stat *info,
                          ek_error *err)
 {
     const size_t n = strlen(name);
     ek__file_type type;
-    if (is_database(name) && !add_database(search, path))
-        return ek__no_memory(err);
+    if (has_database_name(name))
+        return look_at_database(search, path, info, err);
     bool known = ek__type_of_name(name, &type);
     /* Many programs write a task.csv. */
     if (known && type == EK__FILE_memory_task && !ek__begins_with_tasks(path))
@@ -148,7 +176,7 @@ static ek_status look_at(ek__file_search *search, const char *path, const char *
         return EK_OK;
     if (info->st_size == 0)
         return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
-    return keep(search, path, info, type, false, err);
+    return keep(search, path, info, type, 0, false, err);
 }
 
 static ek_status walk_entry(ek__file_search *search, const char *folder, const char *name, trail *on, ek_error *err)
@@ -208,13 +236,28 @@ static ek_status walk(ek__file_search *search, const char *path, const struct st
 
 /* ---- what the user gives ---- */
 
+static ek_status add_given_database(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
+{
+    uint32_t types = 0;
+    ek_error own;
+    ek_status status = ek__database_look(path, &types, &own);
+    if (status != EK_OK)
+        return note_trouble(search, status, path, err, "%s", own.message);
+    if (types != 0)
+        return keep(search, path, info, first_of(types), types, true, err);
+    return note_trouble(search, EK_ERR_INPUT, path, err,
+                        "is a database without the tables of a profiler's export: ascend_pytorch_profiler_*.db, "
+                        "ascend_mindspore_profiler_*.db, msprof_*.db, analysis.db, or what nsys export --type sqlite "
+                        "writes");
+}
+
 static ek_status add_file(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
 {
     ek__file_type type;
     /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace.
      */
     if (S_ISFIFO(info->st_mode))
-        return keep(search, path, info, EK__FILE_TRACE, true, err);
+        return keep(search, path, info, EK__FILE_TRACE, 0, true, err);
     if (!S_ISREG(info->st_mode))
         return note_trouble(search, EK_ERR_INPUT, path, err,
                             "is no regular file; profiles are read from files or pipes, not from devices");
@@ -222,12 +265,14 @@ static ek_status add_file(ek__file_search *search, const char *path, const struc
         return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
     if (access(path, R_OK) != 0)
         return note_trouble(search, ek__system_status(), path, err, "cannot be opened: %s", strerror(errno));
+    if (ek__is_database(path))
+        return add_given_database(search, path, info, err);
     const char *slash = strrchr(path, '/');
     if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
-        return keep(search, path, info, type, true, err);
-    if (is_database(path))
-        return note_trouble(search, EK_ERR_INPUT, path, err, "is a database, which is not read; %s",
-                            EK__EXPORT_AS_TEXT);
+        return keep(search, path, info, type, 0, true, err);
+    if (has_database_name(path))
+        return note_trouble(search, EK_ERR_INPUT, path, err,
+                            "is no database of SQLite, although its name says so; copy or export it again");
     return note_trouble(search, EK_ERR_INPUT, path, err,
                         "is nothing known: neither a trace (JSON, plain or .gz), nor a table with the columns of "
                         "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "

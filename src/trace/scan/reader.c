@@ -139,6 +139,9 @@ static bool fill_source(const reading *r, ek__pool *pool, int64_t items, ek_trac
                             "no valid JSON at byte %lld; the %lld events before it are used, what follows "
                             "is not",
                             (long long)r->damage, (long long)items);
+    } else if (problem && offset < 0) {
+        source->problem =
+            ek__pool_format(pool, "%s; the %lld events that could be read are used", problem, (long long)items);
     } else if (problem) {
         source->problem_offset = offset;
         source->problem = ek__pool_format(pool, "%s, at byte %lld; the %lld events before it are used", problem,

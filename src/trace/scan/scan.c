@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "trace/database/database.h"
 #include "trace/scan/gunzip.h"
 
 #if defined(__x86_64__)
@@ -36,8 +37,9 @@ typedef struct head_state {
 
 struct ek__feed {
     const char *name;
-    int fd;         /* -1 when compressed or from memory */
-    ek__gunzip *gz; /* NULL unless compressed */
+    int fd;                 /* -1 when compressed or from memory */
+    ek__gunzip *gz;         /* NULL unless compressed */
+    ek__database *database; /* NULL unless it is one */
     const char *memory;
     size_t memory_left;
     size_t block_bytes;           /* at most, but for longer events */
@@ -50,7 +52,7 @@ struct ek__feed {
     char *header;
     size_t n_header, header_capacity;
     int64_t sequence;
-    char problem[200];
+    char problem[400];
     int64_t problem_offset;
 };
 
@@ -91,6 +93,11 @@ static ek_status open_file(ek__feed *feed, const char *path, ek_error *err)
     if (S_ISDIR(about.st_mode))
         return ek__fail(err, EK_ERR_SYSTEM, origin, "'%s' is a folder, not a trace; give the file inside", path);
     feed->total = about.st_size;
+    if (S_ISREG(about.st_mode) && ek__is_database(path)) {
+        close(feed->fd);
+        feed->fd = -1;
+        return ek__database_open(path, EK__FILE_TRACE, &feed->database, err);
+    }
     if (!is_gzip(feed->fd))
         return EK_OK;
     feed->gz = ek__gunzip_new(feed->fd);
@@ -137,6 +144,7 @@ void ek__feed_close(ek__feed *feed)
     if (!feed)
         return;
     ek__gunzip_free(feed->gz);
+    ek__database_close(feed->database);
     if (feed->fd >= 0)
         close(feed->fd);
     free(feed->carry);
@@ -179,8 +187,22 @@ static size_t read_plain(ek__feed *feed, char *to, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
+/* Its text is whole also where rows cannot be read. There are no places in it that a reader would know. */
+static size_t read_database(ek__feed *feed, char *to, size_t size)
+{
+    size_t n = ek__database_read(feed->database, to, size);
+    const char *problem = ek__database_problem(feed->database);
+    feed->bytes = ek__database_bytes(feed->database);
+    feed->out_of_memory |= ek__database_out_of_memory(feed->database);
+    if (n < size && problem)
+        set_problem(feed, -1, "%s", problem);
+    return n;
+}
+
 static size_t read_some(ek__feed *feed, char *to, size_t size)
 {
+    if (feed->database)
+        return read_database(feed, to, size);
     if (feed->gz)
         return read_compressed(feed, to, size);
     if (feed->fd >= 0)
@@ -213,7 +235,7 @@ static size_t read_full(ek__feed *feed, char *to, size_t size)
 static size_t next_bytes(const ek__feed *feed)
 {
     const size_t most = feed->n_carry > feed->block_bytes ? feed->n_carry : feed->block_bytes;
-    bool known = !feed->gz && feed->total > feed->bytes;
+    bool known = !feed->gz && !feed->database && feed->total > feed->bytes;
     int64_t wanted = known ? feed->total - feed->bytes + 1 : feed->offset < FIRST_BYTES ? FIRST_BYTES : feed->offset;
     if (feed->end_of_file)
         return 0;

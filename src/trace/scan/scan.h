@@ -61,7 +61,9 @@ typedef struct ek__walk {
     int64_t n_others; /**< values that are no objects, passed over */
 } ek__walk;
 
-/** @return EK_OK, EK_ERR_SYSTEM when it cannot be opened or is a folder, EK_ERR_MEMORY. */
+/** A file of JSON, plain or .gz, or a profiler's database, whose rows come as such a file's events.
+ *  @return EK_OK, EK_ERR_SYSTEM when it cannot be opened or is a folder, EK_ERR_INPUT for a database without events,
+ *          EK_ERR_MEMORY. */
 ek_status ek__feed_open(const char *path, ek__feed **out, ek_error *err);
 /** The same over bytes in memory, borrowed until ek__feed_close(). Never compressed. */
 ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, ek__feed **out, ek_error *err);
@@ -78,7 +80,7 @@ void ek__block_clear(ek__block *block);
  *  overwritten with blanks. `plain`: without vector instructions, for tests. */
 void ek__block_index(ek__block *block, size_t size, bool plain);
 
-/** What is wrong with the file so far: NULL, or a sentence, with the byte where. */
+/** What is wrong with the file so far: NULL, or a sentence, with the byte where; -1 in a database. */
 const char *ek__feed_problem(const ek__feed *feed, int64_t *offset);
 /** Did memory run out? Then nothing of what was read counts. */
 bool ek__feed_out_of_memory(const ek__feed *feed);

@@ -52,6 +52,8 @@ typedef enum ek__file_type {
  */
 typedef struct ek__table_in {
     const char *path;
+    ek__file_type type;
+    bool database;                   /**< of a profiler, to be read as a file of the type */
     ek_trace_source *source;         /**< items, bytes, problem to fill */
     ek_trace_rank *rank;             /**< to fill, in rank->pool */
     ek_trace_run *run;               /**< topology and cluster rows only, in run->pool; under the caller's lock */
@@ -71,6 +73,7 @@ EK__TABLE_LIST(EK__TABLE_READER)
 typedef struct ek__rank_file {
     const char *path;
     ek__file_type type;
+    bool database; /**< a profiler's database that is read as a file of this type; it may be there as others, too */
 } ek__rank_file;
 
 /** The files of one rank. */
@@ -85,7 +88,7 @@ typedef struct ek__layout {
     ek__rank_files *rank;  /**< [n_ranks], by rank, unknown ones last by path */
     ek__rank_file *common; /**< [n_common]: of the whole run (cluster tables) */
     int n_databases;
-    const char *database; /**< the first by path of the profilers' databases, which nobody reads; NULL */
+    const char *database; /**< the first by path of the databases that nobody reads; NULL */
 } ek__layout;
 
 /**
@@ -95,7 +98,7 @@ typedef struct ek__layout {
  */
 ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, const ek_listener *listener,
                           ek__layout *out, ek_error *err);
-/** What to do about databases: how the same results are had as files that are read. */
+/** What to do about databases that have no tables of an export: how results are had as files that are read. */
 #define EK__EXPORT_AS_TEXT                                                                                             \
     "export as text: profile with export_type=[ExportType.Text] in _ExperimentalConfig (torch_npu.profiler, "          \
     "mindspore.profiler), or, of what torch_npu has recorded, call torch_npu.profiler.profiler.analyse(FOLDER, "       \

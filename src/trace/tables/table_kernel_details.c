@@ -275,7 +275,7 @@ static ek_status read_kernels(const ek__table_in *in, const char *source, ek_err
 {
     ek__kernels kernels = {0};
     ek__csv *csv;
-    ek_status status = ek__csv_open(in->path, &csv, err);
+    ek_status status = ek__table_open(in, &csv, err);
     if (status)
         return status;
     reading r = {.kernels = &kernels, .csv = csv, .shapes = in->shapes, .measure = in->options && in->options->measure};

@@ -141,7 +141,7 @@ static ek_status keep(record *r, const ek__table_in *in, ek_error *err)
 ek_status ek__table_memory_record(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv = NULL;
-    ek_status status = ek__csv_open(in->path, &csv, err);
+    ek_status status = ek__table_open(in, &csv, err);
     if (status)
         return status;
     record r = {.component = ek__csv_column(csv, "Component", NULL),

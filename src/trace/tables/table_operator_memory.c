@@ -68,7 +68,7 @@ ek_status ek__table_operator_memory(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv = NULL;
     const ek_trace_memory *before = &in->rank->memory;
-    ek_status status = ek__csv_open(in->path, &csv, err);
+    ek_status status = ek__table_open(in, &csv, err);
     if (status)
         return status;
     allocations a = {.name = ek__csv_column(csv, "Name", NULL),

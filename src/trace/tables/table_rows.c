@@ -8,9 +8,19 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "trace/database/database.h"
 
 /* Numbers beyond this are no measurement, and sums of them would lose all others. */
 #define LARGEST 1e15
+
+ek_status ek__table_open(const ek__table_in *in, ek__csv **out, ek_error *err)
+{
+    ek__database *database;
+    if (!in->database)
+        return ek__csv_open(in->path, out, err);
+    ek_status status = ek__database_open(in->path, in->type, &database, err);
+    return status == EK_OK ? ek__csv_open_database(in->path, database, out, err) : status;
+}
 
 ek_status ek__table_rows(const ek__table_in *in, ek__csv *csv, ek__row_reader *row, void *user, ek_error *err)
 {

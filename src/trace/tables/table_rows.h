@@ -9,6 +9,8 @@
 /** Take one row. What cannot be read goes into `left`. @return EK_OK to go on, EK_ERR_MEMORY */
 typedef ek_status ek__row_reader(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err);
 
+/** Open the table: a file, or the tables of a database. Errors as of ek__csv_open(). */
+ek_status ek__table_open(const ek__table_in *in, ek__csv **out, ek_error *err);
 /**
  * Hand every row to `row`. A damaged end (a quote that never closes) ends it: rows so far count. Fills the source's
  * items, bytes and problem.

@@ -68,10 +68,10 @@ static bool is_of_other_device(reading *r, const ek__csv *csv, ek__left_out *lef
     return false;
 }
 
-static ek_status count_rows(const char *path, bool *alone, ek_error *err)
+static ek_status count_rows(const ek__table_in *in, bool *alone, ek_error *err)
 {
     ek__csv *csv;
-    ek_status status = ek__csv_open(path, &csv, err);
+    ek_status status = ek__table_open(in, &csv, err);
     if (status)
         return status;
     int n = 0;
@@ -109,9 +109,9 @@ ek_status ek__table_step_trace_time(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv;
     reading r = {.in = in};
-    ek_status status = count_rows(in->path, &r.alone, err);
+    ek_status status = count_rows(in, &r.alone, err);
     if (status == EK_OK)
-        status = ek__csv_open(in->path, &csv, err);
+        status = ek__table_open(in, &csv, err);
     if (status)
         return status;
     status = ek__step_columns_find(in, csv, &r.column, err);

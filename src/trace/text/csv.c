@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "trace/database/database.h"
 #include "trace/trace.h"
 
 enum { CHUNK = 256 << 10 };
@@ -24,7 +25,8 @@ typedef struct cell {
 
 struct ek__csv {
     char *name;
-    int fd;             /* -1: from memory */
+    int fd; /* -1: from memory, or from `database` */
+    ek__database *database;
     const char *memory; /* what is left of it */
     size_t memory_left;
     char *buffer; /* the row is at [begin, begin + at), what was read ends at `end`, a NUL behind it */
@@ -59,8 +61,22 @@ static ek_origin here(const ek__csv *csv)
 
 /* ---- bytes ---- */
 
+/* What cannot be read of it ends the table: rows so far were fine. */
+static ek_status read_database(ek__csv *csv, char *to, size_t room, size_t *n, ek_error *err)
+{
+    *n = ek__database_read(csv->database, to, room);
+    const char *problem = ek__database_problem(csv->database);
+    if (ek__database_out_of_memory(csv->database))
+        return ek__no_memory(err);
+    if (*n == 0 && problem)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){csv->name, 0, 0}), "%s", problem);
+    return EK_OK;
+}
+
 static ek_status read_some(ek__csv *csv, char *to, size_t room, size_t *n, ek_error *err)
 {
+    if (csv->database)
+        return read_database(csv, to, room, n, err);
     if (csv->fd < 0) {
         *n = room < csv->memory_left ? room : csv->memory_left;
         if (*n > 0)
@@ -74,7 +90,8 @@ static ek_status read_some(ek__csv *csv, char *to, size_t room, size_t *n, ek_er
         got = read(csv->fd, to, room);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return ek__fail(err, ek__system_status(), ((ek_origin){csv->name, 0, 0}), "cannot be read: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){csv->name, 0, 0}), "cannot be read: %s",
+                        strerror(errno));
     *n = (size_t)got;
     return EK_OK;
 }
@@ -445,6 +462,18 @@ ek_status ek__csv_open(const char *path, ek__csv **out, ek_error *err)
     return finish(csv, out, err);
 }
 
+ek_status ek__csv_open_database(const char *name, ek__database *database, ek__csv **out, ek_error *err)
+{
+    ek__csv *csv;
+    ek_status status = start(name, &csv, err);
+    if (status) {
+        ek__database_close(database);
+        return status;
+    }
+    csv->database = database;
+    return finish(csv, out, err);
+}
+
 ek_status ek__csv_open_buffer(const char *name, const char *text, size_t size, ek__csv **out, ek_error *err)
 {
     ek__csv *csv;
@@ -460,6 +489,7 @@ void ek__csv_close(ek__csv *csv)
 {
     if (!csv)
         return;
+    ek__database_close(csv->database);
     if (csv->fd >= 0)
         close(csv->fd);
     free(csv->name);

@@ -14,10 +14,13 @@
 enum { EK__CSV_MAX_ROW = 64 << 20, EK__CSV_MAX_COLUMNS = 65536 };
 
 typedef struct ek__csv ek__csv;
+struct ek__database;
 
 /** Open and read the header. @return EK_OK, EK_ERR_INPUT for an empty file or a header beyond the limits,
  * EK_ERR_SYSTEM, EK_ERR_MEMORY. */
 ek_status ek__csv_open(const char *path, ek__csv **out, ek_error *err);
+/** The same of a database that was opened as such a table (trace/database/database.h), which is then the csv's. */
+ek_status ek__csv_open_database(const char *name, struct ek__database *database, ek__csv **out, ek_error *err);
 /** The same over bytes in memory, borrowed until ek__csv_close(); `name` stands for the file in messages. */
 ek_status ek__csv_open_buffer(const char *name, const char *text, size_t size, ek__csv **out, ek_error *err);
 void ek__csv_close(ek__csv *csv);

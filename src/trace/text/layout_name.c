@@ -96,8 +96,8 @@ static bool cut_end(ek__path_part *name, const char *end)
 ek__path_part ek__stem_of(ek__path_part name)
 {
     cut_end(&name, ".gz");
-    if (!cut_end(&name, ".json"))
-        cut_end(&name, ".csv");
+    if (!cut_end(&name, ".json") && !cut_end(&name, ".csv") && !cut_end(&name, ".db"))
+        cut_end(&name, ".sqlite");
     return name;
 }
 

@@ -2,6 +2,8 @@
  * the words NaN and Infinity, of the same length each. Not for traces themselves: a tree takes many times the file. */
 #include "trace/text/side_json.h"
 
+#include "trace/database/database.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -132,12 +134,43 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
     return ek__fail(err, EK_ERR_INPUT, at, "is no JSON: %s; the file is damaged or cut, export it again", error.text);
 }
 
+/* The same of a database that is read as such a file. */
+static ek_status read_database(const ek__table_in *in, char **out, size_t *size, ek_error *err)
+{
+    const ek_origin origin = {.file = in->path};
+    ek__database *database;
+    char *text = NULL;
+    size_t n = 0, capacity = 0, got = 1;
+    ek_status status = ek__database_open(in->path, in->type, &database, err);
+    if (status)
+        return status;
+    while (status == EK_OK && got > 0) {
+        char *larger = ek__with_room(text, &capacity, n + (64 << 10), 1);
+        text = larger ? larger : text;
+        got = larger ? ek__database_read(database, text + n, capacity - n) : 0;
+        n += got;
+        if (!larger || ek__database_out_of_memory(database))
+            status = ek__no_memory(err);
+        else if (n >> 20 >= EK__SIDE_JSON_MAX_MB)
+            status = ek__fail(err, EK_ERR_INPUT, origin, "has %d MB or more of %s, the limit; profile fewer steps",
+                              EK__SIDE_JSON_MAX_MB, in->source->type);
+    }
+    const char *problem = ek__database_problem(database);
+    if (status == EK_OK && problem && !(in->source->problem = ek__pool_text(in->rank->pool, problem, strlen(problem))))
+        status = ek__no_memory(err);
+    in->source->bytes = ek__database_bytes(database);
+    ek__database_close(database);
+    *out = text;
+    *size = n;
+    return status;
+}
+
 ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err)
 {
     char *text = NULL;
     size_t size = 0;
     json_t *root = NULL;
-    ek_status status = read_all(in->path, &text, &size, err);
+    ek_status status = in->database ? read_database(in, &text, &size, err) : read_all(in->path, &text, &size, err);
     if (!status)
         status = ek__side_json_parse(text, size, (ek_origin){.file = in->path}, &root, err);
     free(text);
@@ -148,7 +181,8 @@ ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
                         "is no JSON object; is this %s, as the file's name says?", in->source->type);
     }
-    in->source->bytes = (int64_t)size;
+    if (!in->database)
+        in->source->bytes = (int64_t)size;
     *out = root;
     return EK_OK;
 }
