@@ -47,13 +47,13 @@ static const char *in_folder(const char *name)
 
 /* ---- reading ---- */
 
-static const ek_trace_options all_figures = {.n_threads = 2, .drop_first_steps = -1, .measure = true};
+static ek_trace_options options = {.n_threads = 2, .drop_first_steps = -1, .measure = true};
 
 static ek_status read_run(const char *path, ek_trace_run *run, ek_error *err)
 {
     ek_listener listener = {.warn = say_warning, .user = &heard};
     heard = (said){.length = 0};
-    return ek_trace_run_read(&path, 1, &all_figures, &listener, run, err);
+    return ek_trace_run_read(&path, 1, &options, &listener, run, err);
 }
 
 /* The whole answer as JSON. */
@@ -213,12 +213,511 @@ static void traces_of_others_give_the_same_figures_by_their_databases(void **sta
     leave = "";
 }
 
+/* ---- other releases ---- */
+
+/* One rank of the made profile as databases in `to`. */
+static void convert_one(int rank, const char *to, const database_shape *shape)
+{
+    char from[1100];
+    snprintf(from, sizeof from, "%s/rank_%d_ascend_pt", made("torch_npu"), rank);
+    write_ascend_databases(from, to, rank, shape);
+}
+
+static const char *database_of(const char *home, int rank)
+{
+    static char path[2][1024];
+    static int next;
+    char *to = path[next = !next];
+    snprintf(to, sizeof path[0], "%s/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_%d.db", home, rank);
+    return to;
+}
+
+static void releases_that_write_tables_otherwise_say_the_same(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0}, older = {.times_as_text = true, .no_indexes = true};
+    convert_one(1, in_folder("newest"), &newest);
+    convert_one(1, in_folder("older"), &older);
+    assert_same_figures(in_folder("newest"), in_folder("older"), 0);
+    /* Columns by their former names, and of a later release. */
+    change_database(database_of(in_folder("older"), 1), "ALTER TABLE COMPUTE_TASK_INFO RENAME blockDim TO blockNum;"
+                                                        "ALTER TABLE TASK ADD COLUMN later TEXT;"
+                                                        "PRAGMA user_version = 7; VACUUM");
+    assert_same_figures(in_folder("newest"), in_folder("older"), 0);
+}
+
+/* Without the profiler's own layer all figures are made of the device's events, in both exports. */
+static void without_the_overlap_layer_figures_come_of_the_events(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0}, bare = {.no_overlap = true};
+    convert_one(0, in_folder("with"), &newest);
+    convert_one(0, in_folder("without"), &bare);
+    options.from_raw_events = true;
+    assert_same_figures(in_folder("with"), in_folder("without"), 0);
+    options.from_raw_events = false;
+}
+
+/* ---- which files are read ---- */
+
+static int count_sources(const ek_trace_run *run, const char *part, const char *type)
+{
+    int n = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        for (int i = 0; i < run->rank[r].n_sources; i++)
+            n += strstr(run->rank[r].source[i].path, part) && (!type || !strcmp(run->rank[r].source[i].type, type));
+    return n;
+}
+
+static void read_all(const char *path, ek_trace_run *run)
+{
+    ek_error err;
+    if (read_run(path, run, &err) != EK_OK)
+        fail_msg("%s: %s", path, err.message);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char command[4800];
+    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void of_each_kind_of_file_the_text_is_read(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    char from[1100], command[2400], trace[1200];
+    ek_trace_run run;
+    convert_one(2, in_folder("both"), &newest);
+    snprintf(from, sizeof from, "%s/rank_2_ascend_pt/ASCEND_PROFILER_OUTPUT", made("torch_npu"));
+    /* A part of the text, then all of it. */
+    snprintf(trace, sizeof trace, "%s/trace_view.json", from);
+    copy_file(trace, in_folder("both/ASCEND_PROFILER_OUTPUT/trace_view.json"));
+    read_all(in_folder("both"), &run);
+    assert_int_equal(run.n_ranks, 1);
+    assert_int_equal(run.rank[0].rank, 2);
+    assert_int_equal(count_sources(&run, ".json", "trace"), 1);
+    assert_int_equal(count_sources(&run, ".db", "trace"), 0);
+    assert_int_equal(count_sources(&run, "profiler_2.db", "kernel_details"), 1);
+    assert_int_equal(count_sources(&run, "analysis.db", "step_trace_time"), 1);
+    assert_int_equal(count_sources(&run, "analysis.db", "communication"), 1);
+    assert_int_equal(run.n_databases, 0);
+    ek_trace_run_clear(&run);
+    snprintf(command, sizeof command, "cp '%s'/* '%s'", from, in_folder("both/ASCEND_PROFILER_OUTPUT"));
+    assert_int_equal(system(command), 0);
+    read_all(in_folder("both"), &run);
+    for (int i = 0; i < run.rank[0].n_sources;
+         i++) /* but for the rank, which the text has in a file that is not there */
+        assert_true(!strstr(run.rank[0].source[i].path, ".db") || !strncmp(run.rank[0].source[i].type, "profiler_", 9));
+    ek_trace_run_clear(&run);
+    *strrchr(from, '/') = '\0';
+    assert_same_figures(from, in_folder("both"), 0);
+}
+
+static void a_database_alone_is_a_rank_by_its_name_or_its_table(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    ek_trace_run run;
+    convert_one(3, in_folder("home"), &newest);
+    rename(database_of(in_folder("home"), 3), in_folder("ascend_pytorch_profiler_3.db"));
+    read_all(in_folder("ascend_pytorch_profiler_3.db"), &run);
+    assert_int_equal(run.n_ranks, 1);
+    assert_int_equal(run.rank[0].rank, 3);
+    assert_true(run.rank[0].has_device_events);
+    assert_int_equal(run.rank[0].producer, EK_PRODUCER_TORCH_NPU);
+    ek_trace_run_clear(&run);
+    rename(in_folder("ascend_pytorch_profiler_3.db"), in_folder("x.bin")); /* by content, whatever it is called */
+    read_all(in_folder("x.bin"), &run);
+    assert_int_equal(run.rank[0].rank, 3);
+    assert_true(run.rank[0].has_device_events);
+    ek_trace_run_clear(&run);
+}
+
+static void groups_and_sizes_are_those_of_the_metadata(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    ek_trace_run run;
+    convert_one(1, in_folder("home"), &newest);
+    unlink(in_folder("home/profiler_metadata.json"));
+    change_database(database_of(in_folder("home"), 1),
+                    "INSERT INTO META_DATA VALUES ('SCHEMA_VERSION', '1.2.0'), ('parallel_group_info', "
+                    "'{\"g700\": {\"group_name\": \"pp\", \"group_rank\": 1, \"global_ranks\": [0, 1]}, "
+                    "\"g800\": {\"group_name\": \"tp\", \"global_ranks\": [1]}}'), ('distributed_args', "
+                    "'{\"pipeline_model_parallel_size\": 2, \"world_size\": 4}')");
+    read_all(in_folder("home"), &run);
+    assert_int_equal(run.topology.n_groups, 2);
+    assert_string_equal(run.topology.group[0].name, "pp");
+    assert_string_equal(run.topology.group[0].key, "g700");
+    assert_int_equal(run.topology.group[0].n_ranks, 2);
+    assert_int_equal(run.topology.pipeline, 2);
+    assert_int_equal(run.rank[0].stage, 1);
+    assert_int_equal(run.rank[0].world_size, 4);
+    ek_trace_run_clear(&run);
+}
+
+/* Releases without step marks among the operators have the table of steps. */
+static void steps_come_of_their_table_where_operators_have_none(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    ek_trace_run run;
+    convert_one(0, in_folder("home"), &newest);
+    change_database(
+        database_of(in_folder("home"), 0),
+        "DELETE FROM PYTORCH_API WHERE name IN (SELECT id FROM STRING_IDS WHERE value LIKE 'ProfilerStep#%');"
+        "UPDATE STRING_IDS SET value = 'x' WHERE value LIKE 'ProfilerStep#%'");
+    read_all(in_folder("home"), &run);
+    assert_int_equal(run.rank[0].n_steps, 3);
+    assert_string_equal(run.rank[0].step[2].name, "2");
+    assert_true(run.rank[0].step[1].own.computing > 0);
+    ek_trace_run_clear(&run);
+}
+
+/* ---- what is wrong ---- */
+
+static void write_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* A file of a folder with a good rank beside it is told with `what`, and the good rank is there. */
+static void is_told_beside_a_good_rank(const char *bad, const char *what)
+{
+    ek_trace_run run;
+    read_all(folder, &run);
+    assert_int_equal(run.n_ranks, 1);
+    assert_true(run.rank[0].has_device_events);
+    ek_trace_run_clear(&run);
+    if (!strstr(heard.text, what))
+        fail_msg("%s: %s", bad, heard.text);
+}
+
+static void is_refused_alone(const char *path, const char *what)
+{
+    ek_trace_run run;
+    ek_error err;
+    if (read_run(path, &run, &err) == EK_OK)
+        fail_msg("%s is read", path);
+    assert_string_equal(err.file, path);
+    if (!strstr(err.message, what))
+        fail_msg("%s: %s", path, err.message);
+}
+
+static void empty_foreign_and_false_databases_are_told(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    const char *foreign = in_folder("foreign.db");
+    ek_trace_run run;
+    convert_one(0, in_folder("good_ascend_pt"), &newest);
+    write_bytes(in_folder("empty.db"), "", 0);
+    is_told_beside_a_good_rank("empty.db", "is empty: the profiler did not finish writing it");
+    is_refused_alone(in_folder("empty.db"), "is empty");
+    unlink(in_folder("empty.db"));
+    write_bytes(in_folder("false.db"), "text\n", 5);
+    is_refused_alone(in_folder("false.db"), "is no database of SQLite, although its name says so");
+    write_bytes(in_folder("false.db"), "SQLite format 3\0 and then no more", 33);
+    is_told_beside_a_good_rank("false.db", "the database is cut: it has 33 bytes, and should have 100");
+    char encrypted[4096];
+    memset(encrypted, 0x33, sizeof encrypted);
+    memcpy(encrypted, "SQLite format 3", 16);
+    encrypted[92] = 0; /* its count of pages is not kept up to date */
+    write_bytes(in_folder("false.db"), encrypted, sizeof encrypted);
+    is_told_beside_a_good_rank("false.db", "is none, or is encrypted");
+    unlink(in_folder("false.db"));
+    change_database(foreign, "CREATE TABLE TASK (a); INSERT INTO TASK VALUES (1)"); /* without STRING_IDS */
+    is_refused_alone(foreign, "is a database without the tables of a profiler's export");
+    read_all(folder, &run);
+    assert_int_equal(run.n_ranks, 1);
+    assert_int_equal(run.n_databases, 1);
+    ek_trace_run_clear(&run);
+    /* Views, tables of modules and tables without rows are none of a profiler's. */
+    change_database(foreign,
+                    "DROP TABLE TASK; CREATE TABLE STRING_IDS (id, value); CREATE VIEW TASK AS "
+                    "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x AS startNs FROM r");
+    is_refused_alone(foreign, "is a database without the tables");
+    change_database(foreign, "DROP VIEW TASK; CREATE TABLE TASK (startNs, endNs)");
+    is_refused_alone(foreign, "is a database without the tables");
+}
+
+static void a_locked_database_is_told(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    sqlite3 *writer;
+    convert_one(0, in_folder("good_ascend_pt"), &newest);
+    convert_one(1, in_folder("locked_ascend_pt"), &newest);
+    const char *path = database_of(in_folder("locked_ascend_pt"), 1);
+    unlink(in_folder("locked_ascend_pt/ASCEND_PROFILER_OUTPUT/analysis.db"));
+    unlink(in_folder("locked_ascend_pt/profiler_info_1.json"));
+    assert_int_equal(sqlite3_open(path, &writer), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(writer, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    is_refused_alone(path, "is locked by a program that writes it; wait until that has ended, or give a copy");
+    ek_trace_run run;
+    read_all(folder, &run);
+    assert_non_null(strstr(heard.text, "is locked by a program that writes it"));
+    assert_true(run.rank[0].has_device_events);
+    ek_trace_run_clear(&run);
+    assert_int_equal(sqlite3_exec(writer, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    /* With a write-ahead log a writer is in nobody's way, and what it has committed counts. */
+    assert_int_equal(sqlite3_exec(writer, "PRAGMA journal_mode = WAL; DELETE FROM OVERLAP_ANALYSIS", NULL, NULL, NULL),
+                     SQLITE_OK);
+    read_all(path, &run);
+    assert_true(run.rank[0].has_device_events);
+    assert_string_not_equal(run.rank[0].step[0].source, "overlap_layer");
+    ek_trace_run_clear(&run);
+    sqlite3_close(writer);
+}
+
+/* The log of a writer is not there any more, and the folder cannot be written: the file is read as it stands. */
+static void a_database_in_a_folder_that_cannot_be_written_is_read(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    ek_trace_run run;
+    convert_one(0, in_folder("home"), &newest);
+    change_database(database_of(in_folder("home"), 0), "PRAGMA journal_mode = WAL");
+    chmod(in_folder("home/ASCEND_PROFILER_OUTPUT"), 0500);
+    read_all(in_folder("home"), &run);
+    assert_true(run.rank[0].has_device_events);
+    ek_trace_run_clear(&run);
+    chmod(in_folder("home/ASCEND_PROFILER_OUTPUT"), 0700);
+}
+
+/* Read it whatever it is; what is wrong must be told with the file, and what is read hangs together. */
+static bool read_whatever(const char *path)
+{
+    ek_trace_run run;
+    ek_error err = {0};
+    ek_status status = read_run(path, &run, &err);
+    if (status == EK_OK) {
+        ek_trace_run_clear(&run);
+        return true;
+    }
+    assert_true(status == EK_ERR_INPUT || status == EK_ERR_SYSTEM);
+    assert_true(err.file[0] && err.message[0]);
+    return false;
+}
+
+static void a_cut_database_is_told(void **state)
+{
+    (void)state;
+    enum { CUTS = 48 };
+    static const database_shape newest = {0};
+    size_t size;
+    convert_one(0, in_folder("good_ascend_pt"), &newest);
+    convert_one(1, in_folder("home"), &newest);
+    char *bytes = slurp(database_of(in_folder("home"), 1), &size);
+    char command[600];
+    snprintf(command, sizeof command, "rm -r '%s'", in_folder("home"));
+    assert_int_equal(system(command), 0);
+    for (int i = 0; i < CUTS; i++) {
+        size_t cut = i < 8 ? (size_t)i * 90 + 16 : size / CUTS * (size_t)i;
+        write_bytes(in_folder("cut.db"), bytes, cut);
+        assert_false(read_whatever(in_folder("cut.db")));
+        is_told_beside_a_good_rank("cut.db", "the database is cut: it has ");
+    }
+    free(bytes);
+}
+
+static void a_damaged_database_is_read_as_far_as_it_goes(void **state)
+{
+    (void)state;
+    enum { PLACES = 160 };
+    static const database_shape newest = {0};
+    size_t size;
+    unsigned seed = 7;
+    int n_read = 0;
+    convert_one(0, in_folder("home"), &newest);
+    char *bytes = slurp(database_of(in_folder("home"), 0), &size);
+    char *changed = malloc(size);
+    for (int i = 0; i < PLACES; i++) {
+        memcpy(changed, bytes, size);
+        for (int k = 0; k < 1 << i % 8; k++) {
+            seed = seed * 1664525 + 1013904223;
+            size_t at = 100 + (seed >> 4) % (size - 100);
+            seed = seed * 1664525 + 1013904223;
+            changed[at] = (char)(seed >> 16);
+        }
+        write_bytes(in_folder("x.db"), changed, size);
+        n_read += read_whatever(in_folder("x.db"));
+    }
+    assert_in_range(n_read, PLACES / 4, PLACES);
+    free(changed);
+    free(bytes);
+}
+
+/* The page where the rows of a table begin is overwritten: the other tables are read. */
+static void a_damaged_table_is_told_and_the_others_are_read(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    sqlite3 *database;
+    sqlite3_stmt *row;
+    size_t size;
+    ek_trace_run run;
+    convert_one(0, in_folder("home"), &newest);
+    const char *path = database_of(in_folder("home"), 0);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(database, "SELECT rootpage FROM sqlite_master WHERE name = 'CANN_API'", -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    size_t page = (size_t)sqlite3_column_int(row, 0);
+    sqlite3_finalize(row);
+    sqlite3_close(database);
+    char *bytes = slurp(path, &size);
+    memset(bytes + (page - 1) * 4096, 0x5a, 4096);
+    write_bytes(path, bytes, size);
+    free(bytes);
+    read_all(in_folder("home"), &run);
+    if (!strstr(heard.text,
+                "table CANN_API is not read beyond row 0: the database is damaged or cut; copy or export it "
+                "again; the "))
+        fail_msg("%s", heard.text);
+    assert_true(run.rank[0].has_device_events);
+    assert_int_equal(run.rank[0].n_steps, 3);
+    assert_true(run.rank[0].operators.n > 0);
+    ek_trace_run_clear(&run);
+}
+
+/* Every column of every table missing, one at a time, and every table. */
+static void tables_and_columns_may_be_missing(void **state)
+{
+    (void)state;
+    static const database_shape bare = {.no_indexes = true};
+    sqlite3 *database;
+    sqlite3_stmt *row;
+    size_t size;
+    int n = 0;
+    convert_one(1, in_folder("home"), &bare);
+    const char *path = database_of(in_folder("home"), 1);
+    char *bytes = slurp(path, &size);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(database,
+                           "SELECT m.name, NULL FROM sqlite_master m WHERE type = 'table' UNION ALL "
+                           "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p WHERE pk = 0",
+                           -1, &row, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        char sql[300];
+        const char *table = (const char *)sqlite3_column_text(row, 0),
+                   *column = (const char *)sqlite3_column_text(row, 1);
+        snprintf(sql, sizeof sql, column ? "ALTER TABLE %s DROP COLUMN %s" : "DROP TABLE %s", table, column);
+        write_bytes(in_folder("x.db"), bytes, size);
+        change_database(in_folder("x.db"), sql);
+        bool read = read_whatever(in_folder("x.db"));
+        if (!read && strcmp(table, "STRING_IDS") != 0)
+            fail_msg("%s", sql);
+        n++;
+    }
+    assert_in_range(n, 80, 400);
+    sqlite3_finalize(row);
+    sqlite3_close(database);
+    free(bytes);
+}
+
+/* ---- memory that runs out ---- */
+
+static long left_to_give = -1; /* allocations of SQLite; -1: as many as are wanted */
+
+static sqlite3_mem_methods real;
+
+static void *failing_malloc(int size)
+{
+    if (left_to_give == 0)
+        return NULL;
+    left_to_give -= left_to_give > 0;
+    return real.xMalloc(size);
+}
+
+static void *failing_realloc(void *old, int size)
+{
+    if (left_to_give == 0)
+        return NULL;
+    left_to_give -= left_to_give > 0;
+    return real.xRealloc(old, size);
+}
+
+static int fail_by_count(void **state)
+{
+    (void)state;
+    sqlite3_shutdown();
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real);
+    sqlite3_mem_methods failing = real;
+    failing.xMalloc = failing_malloc;
+    failing.xRealloc = failing_realloc;
+    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
+    return sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) == SQLITE_OK && sqlite3_initialize() == SQLITE_OK ? 0 : -1;
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    static const ek__file_type type[] = {EK__FILE_TRACE, EK__FILE_kernel_details, EK__FILE_memory_record};
+    static const database_shape newest = {0};
+    static char text[2][1 << 16];
+    convert_one(0, in_folder("home"), &newest);
+    const char *path = database_of(in_folder("home"), 0);
+    for (size_t t = 0; t < sizeof type / sizeof *type; t++) {
+        bool enough = false;
+        size_t whole = 0;
+        for (long n = -1; !enough || n <= 0; n = n < 0 ? 0 : n + 1 + n / 16) {
+            ek__database *database = NULL;
+            ek_error err = {0};
+            uint32_t types = 0;
+            left_to_give = n;
+            ek_status status = ek__database_look(path, &types, &err);
+            if (status == EK_OK)
+                status = ek__database_open(path, type[t], &database, &err);
+            size_t got = 0;
+            if (status == EK_OK)
+                got = ek__database_read(database, text[n >= 0], sizeof text[0]);
+            bool told = status == EK_ERR_MEMORY || (database && ek__database_out_of_memory(database));
+            bool problem = database && ek__database_problem(database);
+            left_to_give = -1;
+            ek__database_close(database);
+            if (n < 0) {
+                assert_true(status == EK_OK && got > 0 && !problem);
+                whole = got;
+                continue;
+            }
+            if (status != EK_OK && status != EK_ERR_MEMORY)
+                fail_msg("after %ld allocations: %s", n, err.message);
+            enough = !told;
+            if (enough && (got != whole || memcmp(text[0], text[1], whole) != 0))
+                fail_msg("after %ld allocations a row is missing", n);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         CASE(a_made_profile_gives_the_same_figures_by_its_databases),
         CASE(traces_of_others_give_the_same_figures_by_their_databases),
+        CASE(releases_that_write_tables_otherwise_say_the_same),
+        CASE(without_the_overlap_layer_figures_come_of_the_events),
+        CASE(of_each_kind_of_file_the_text_is_read),
+        CASE(a_database_alone_is_a_rank_by_its_name_or_its_table),
+        CASE(groups_and_sizes_are_those_of_the_metadata),
+        CASE(steps_come_of_their_table_where_operators_have_none),
+        CASE(empty_foreign_and_false_databases_are_told),
+        CASE(a_locked_database_is_told),
+        CASE(a_database_in_a_folder_that_cannot_be_written_is_read),
+        CASE(a_cut_database_is_told),
+        CASE(a_damaged_database_is_read_as_far_as_it_goes),
+        CASE(a_damaged_table_is_told_and_the_others_are_read),
+        CASE(tables_and_columns_may_be_missing),
+        CASE(memory_that_runs_out_is_told),
     };
-    return cmocka_run_group_tests_name("profiler databases", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("profiler databases", tests, fail_by_count, NULL);
 }

@@ -231,10 +231,8 @@ static bool select_communication(ek__database *d, sqlite3_str *sql)
         ek__database_column(d, sql, table, times[i].column, NULL);
     for (int i = 0; i < N_WAYS; i++)
         sqlite3_str_appendf(sql, sized ? ", \"ways\".w%d" : ", NULL", i);
-    char *text = sqlite3_str_finish(from);
-    sqlite3_str_appendall(sql, text ? text : "");
+    ek__database_append(d, sql, from);
     order(sql, table);
-    sqlite3_free(text);
     return true;
 }
 

@@ -297,9 +297,7 @@ static bool select_tasks(ek__database *d, sqlite3_str *sql)
         ek__database_column(d, sql, operators ? "COMPUTE_TASK_INFO" : "", of_operator[i], NULL);
     for (int i = 0; of_part[i]; i++)
         ek__database_column(d, sql, parts ? "COMMUNICATION_TASK_INFO" : "", of_part[i], NULL);
-    char *text = sqlite3_str_finish(from);
-    sqlite3_str_appendall(sql, text ? text : "");
-    sqlite3_free(text);
+    ek__database_append(d, sql, from);
     return true;
 }
 

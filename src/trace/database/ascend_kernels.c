@@ -123,9 +123,8 @@ static void select_operators(ek__database *d, sqlite3_str *sql)
     sqlite3_str_appendall(sql, launches ? ", \"launch\".startNs" : ", NULL");
     for (int i = 0; i < N_METRICS; i++)
         sqlite3_str_appendf(sql, measured ? ", \"pmu\".m%d" : ", NULL", i);
-    char *text = sqlite3_str_finish(from);
-    sqlite3_str_appendf(sql, "%s WHERE \"%w\".globalTaskId IS NOT NULL", text ? text : "", table);
-    sqlite3_free(text);
+    ek__database_append(d, sql, from);
+    sqlite3_str_appendf(sql, " WHERE \"%w\".globalTaskId IS NOT NULL", table);
 }
 
 /* Collectives have no core; the text export has a word in its place. */
@@ -146,9 +145,7 @@ static void select_collectives(ek__database *d, sqlite3_str *sql)
     sqlite3_str_appendall(sql, launches ? ", \"launch\".startNs" : ", NULL");
     for (int i = 0; i < N_METRICS; i++)
         sqlite3_str_appendall(sql, ", NULL");
-    char *text = sqlite3_str_finish(from);
-    sqlite3_str_appendall(sql, text ? text : "");
-    sqlite3_free(text);
+    ek__database_append(d, sql, from);
 }
 
 static bool select_kernels(ek__database *d, sqlite3_str *sql)

@@ -119,9 +119,7 @@ static bool select_modules(ek__database *d, sqlite3_str *sql)
     ek__database_column(d, sql, "NPU_MODULE_MEM", "moduleId", NULL);
     ek__database_column(d, sql, "NPU_MODULE_MEM", "timestampNs", NULL);
     ek__database_column(d, sql, "NPU_MODULE_MEM", "totalReserved", NULL);
-    char *text = sqlite3_str_finish(from);
-    sqlite3_str_appendall(sql, text ? text : "");
-    sqlite3_free(text);
+    ek__database_append(d, sql, from);
     return true;
 }
 

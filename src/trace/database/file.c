@@ -103,6 +103,28 @@ static bool make_immutable(const char *path, char *uri, size_t room)
     return true;
 }
 
+static uint32_t big_endian(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* The bytes that the file should have by its header: pages and their size, where the count was kept up to date. SQLite
+ * takes the beginning of a database for an empty one. 0 where the header does not tell. */
+static int64_t bytes_by_header(const char *path)
+{
+    enum { HEADER = 100, PAGE_SIZE = 16, CHANGES = 24, PAGES = 28, VALID_FOR = 92 };
+    unsigned char header[HEADER];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? pread(fd, header, sizeof header, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (n < (ssize_t)sizeof header)
+        return n < 0 ? 0 : HEADER;
+    int64_t page = header[PAGE_SIZE] << 8 | header[PAGE_SIZE + 1];
+    bool kept = big_endian(header + CHANGES) == big_endian(header + VALID_FOR);
+    return kept ? (page == 1 ? 65536 : page) * (int64_t)big_endian(header + PAGES) : 0;
+}
+
 /* Opens, and reads the schema: only then locks and damage show. */
 static int try_open(ek__database *d, const char *name, int flags)
 {
@@ -130,6 +152,11 @@ ek_status ek__database_connect(const char *path, ek__database **out, ek_error *e
         return ek__no_memory(err);
     d->part = -1;
     d->size = stat(path, &about) == 0 ? about.st_size : 0;
+    const int64_t whole = bytes_by_header(path);
+    if (d->size < whole)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){d->path, 0, 0}),
+                        "the database is cut: it has %lld bytes, and should have %lld; copy or export it again",
+                        (long long)d->size, (long long)whole);
     int code = try_open(d, path, 0);
     bool alone = !has_beside(path, "-wal") && !has_beside(path, "-journal");
     if ((code & 0xff) == SQLITE_CANTOPEN && alone && make_immutable(path, uri, sizeof uri)) {
@@ -155,39 +182,47 @@ void ek__database_close(ek__database *database)
 
 /* ---- what is there ---- */
 
-/* Does a statement of one parameter, or none, give a row? */
-static bool gives_row(const ek__database *database, const char *sql, const char *parameter)
+/* What the first step of a statement of one parameter, or none, gives. */
+static int first_step(ek__database *database, const char *sql, const char *parameter)
 {
     sqlite3_stmt *statement = NULL;
-    bool found = sqlite3_prepare_v2(database->connection, sql, -1, &statement, NULL) == SQLITE_OK &&
-                 (!parameter || sqlite3_bind_text(statement, 1, parameter, -1, SQLITE_STATIC) == SQLITE_OK) &&
-                 sqlite3_step(statement) == SQLITE_ROW;
+    int code = sqlite3_prepare_v2(database->connection, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK && parameter)
+        code = sqlite3_bind_text(statement, 1, parameter, -1, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
     sqlite3_finalize(statement);
-    return found;
+    database->out_of_memory |= (code & 0xff) == SQLITE_NOMEM;
+    return code;
 }
 
-bool ek__database_has(const ek__database *database, const char *table)
+bool ek__database_has(ek__database *database, const char *table)
 {
-    return gives_row(database, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND rootpage > 0",
-                     table);
+    static const char sql[] = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND rootpage > 0";
+    int code = first_step(database, sql, table);
+    if (code != SQLITE_ROW && code != SQLITE_DONE && database->failure == SQLITE_OK)
+        database->failure = code;
+    return code == SQLITE_ROW;
 }
 
-bool ek__database_has_column(const ek__database *database, const char *table, const char *column)
+bool ek__database_has_column(ek__database *database, const char *table, const char *column)
 {
-    return sqlite3_table_column_metadata(database->connection, "main", table, column, NULL, NULL, NULL, NULL, NULL) ==
-           SQLITE_OK;
+    int code = sqlite3_table_column_metadata(database->connection, "main", table, column, NULL, NULL, NULL, NULL, NULL);
+    database->out_of_memory |= (code & 0xff) == SQLITE_NOMEM;
+    return code == SQLITE_OK;
 }
 
-bool ek__database_has_rows(const ek__database *database, const char *table)
+/* A table whose first row cannot be read is read, so that its damage is told. */
+bool ek__database_has_rows(ek__database *database, const char *table)
 {
     char sql[120];
     snprintf(sql, sizeof sql, "SELECT 1 FROM \"%.60s\" LIMIT 1", table);
-    return ek__database_has(database, table) && gives_row(database, sql, NULL);
+    return ek__database_has(database, table) && first_step(database, sql, NULL) != SQLITE_DONE;
 }
 
 /* ---- statements ---- */
 
-void ek__database_column(const ek__database *database, sqlite3_str *sql, const char *table, const char *column,
+void ek__database_column(ek__database *database, sqlite3_str *sql, const char *table, const char *column,
                          const char *other)
 {
     if (ek__database_has_column(database, table, column))
@@ -199,8 +234,7 @@ void ek__database_column(const ek__database *database, sqlite3_str *sql, const c
 }
 
 /* The grouping makes one row of each key: keys that all are the same would else give the product of both tables. */
-bool ek__database_join(const ek__database *database, sqlite3_str *sql, const char *table, const char *key,
-                       const char *on)
+bool ek__database_join(ek__database *database, sqlite3_str *sql, const char *table, const char *key, const char *on)
 {
     if (!ek__database_has(database, table) || !ek__database_has_column(database, table, key))
         return false;
@@ -211,8 +245,7 @@ bool ek__database_join(const ek__database *database, sqlite3_str *sql, const cha
     return true;
 }
 
-void ek__database_in(const ek__database *database, sqlite3_str *sql, const char *x, const char *table,
-                     const char *column)
+void ek__database_in(ek__database *database, sqlite3_str *sql, const char *x, const char *table, const char *column)
 {
     if (ek__database_has(database, table) && ek__database_has_column(database, table, column))
         sqlite3_str_appendf(sql, ", %s IN (SELECT \"%w\" FROM \"%w\")", x, column, table);
@@ -220,7 +253,15 @@ void ek__database_in(const ek__database *database, sqlite3_str *sql, const char 
         sqlite3_str_appendall(sql, ", 0");
 }
 
-bool ek__database_select(const ek__database *database, sqlite3_str *sql, const char *table, const char *const *column)
+void ek__database_append(ek__database *database, sqlite3_str *sql, sqlite3_str *more)
+{
+    char *text = sqlite3_str_finish(more);
+    database->out_of_memory |= !text;
+    sqlite3_str_appendall(sql, text ? text : "");
+    sqlite3_free(text);
+}
+
+bool ek__database_select(ek__database *database, sqlite3_str *sql, const char *table, const char *const *column)
 {
     if (!ek__database_has(database, table))
         return false;

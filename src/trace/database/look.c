@@ -34,7 +34,7 @@ static const struct {
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
 
-static bool serves(const ek__database *database, int i)
+static bool serves(ek__database *database, int i)
 {
     const char *strings = known[i].script->strings;
     if (strings && !ek__database_has(database, strings))
@@ -46,7 +46,7 @@ static bool serves(const ek__database *database, int i)
 }
 
 /* Settings and metadata alone are no results. */
-static uint32_t types_of(const ek__database *database)
+static uint32_t types_of(ek__database *database)
 {
     const uint32_t beside = EK__FILE_BIT(EK__FILE_profiler_info) | EK__FILE_BIT(EK__FILE_profiler_metadata);
     uint32_t types = 0;
@@ -56,12 +56,23 @@ static uint32_t types_of(const ek__database *database)
     return types & ~beside ? types : 0;
 }
 
+/* Could the schema be read? */
+static ek_status state_of(const ek__database *database, ek_error *err)
+{
+    if (database->out_of_memory)
+        return ek__no_memory(err);
+    return database->failure == SQLITE_OK ? EK_OK : ek__database_fail(database, database->failure, err);
+}
+
 ek_status ek__database_look(const char *path, uint32_t *types, ek_error *err)
 {
     ek__database *database;
     ek_status status = ek__database_connect(path, &database, err);
+    uint32_t found = status == EK_OK ? types_of(database) : 0;
     if (status == EK_OK)
-        *types = types_of(database);
+        status = state_of(database, err);
+    if (status == EK_OK)
+        *types = found;
     ek__database_close(database);
     return status;
 }
@@ -69,7 +80,7 @@ ek_status ek__database_look(const char *path, uint32_t *types, ek_error *err)
 /* ---- opening ---- */
 
 /* The most rows a table can have, as far as its numbers tell: for progress alone. */
-static int64_t count_rows(const ek__database *database, const char *table)
+static int64_t count_rows(ek__database *database, const char *table)
 {
     char sql[120];
     sqlite3_stmt *row = NULL;
@@ -133,6 +144,8 @@ ek_status ek__database_open(const char *path, ek__file_type type, ek__database *
     for (int i = 0; i < N_KNOWN && status == EK_OK && !script; i++)
         if (known[i].type == type && serves(d, i))
             script = known[i].script;
+    if (status == EK_OK)
+        status = state_of(d, err);
     if (status == EK_OK && !script)
         status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                           "is a database without the tables of a profiler's export; give ascend_pytorch_profiler_*.db, "
@@ -191,6 +204,7 @@ static void next_row(ek__database *d)
         code = SQLITE_CORRUPT;
     if (code == SQLITE_ROW) {
         d->script->part[d->part].row(d, d->statement);
+        d->out_of_memory |= sqlite3_errcode(d->connection) == SQLITE_NOMEM;
         return;
     }
     if (code != SQLITE_DONE)

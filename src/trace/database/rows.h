@@ -80,6 +80,7 @@ struct ek__database {
     int64_t rows_before;                 /**< of the parts before this one */
     bool ended, separated;               /**< separated: the next item needs a comma before it */
     bool out_of_memory;
+    int failure;    /**< of SQLite, when the schema could not be read; SQLITE_OK */
     ek__texts seen; /**< ek__database_is_new() */
     char problem[400];
 };
@@ -90,10 +91,10 @@ ek_status ek__database_connect(const char *path, ek__database **out, ek_error *e
 ek_status ek__database_fail(const ek__database *database, int code, ek_error *err);
 /** Is there a table of that name, which is neither a view nor of a foreign module? And has it a column? O(log tables).
  */
-bool ek__database_has(const ek__database *database, const char *table);
-bool ek__database_has_column(const ek__database *database, const char *table, const char *column);
+bool ek__database_has(ek__database *database, const char *table);
+bool ek__database_has_column(ek__database *database, const char *table, const char *column);
 /** Has the table a row? */
-bool ek__database_has_rows(const ek__database *database, const char *table);
+bool ek__database_has_rows(ek__database *database, const char *table);
 /** Note what is wrong, the first time. Of SQLite's codes SQLITE_NOMEM sets out_of_memory. */
 void ek__database_note(ek__database *database, int code);
 
@@ -101,18 +102,18 @@ void ek__database_note(ek__database *database, int code);
 
 /** Add `, "TABLE"."column"` to a list of what is selected, or `, NULL` where there is no such column. `other`: another
  *  name of the column, in other releases; NULL. */
-void ek__database_column(const ek__database *database, sqlite3_str *sql, const char *table, const char *column,
+void ek__database_column(ek__database *database, sqlite3_str *sql, const char *table, const char *column,
                          const char *other);
 /** Add ` LEFT JOIN (...) AS "TABLE" ON "TABLE".key = on`, one row a key, where there is such a table. @return is there?
  */
-bool ek__database_join(const ek__database *database, sqlite3_str *sql, const char *table, const char *key,
-                       const char *on);
+bool ek__database_join(ek__database *database, sqlite3_str *sql, const char *table, const char *key, const char *on);
 /** Add `, x IN (SELECT column FROM table)` to a list, or `, 0` where there is no such table. */
-void ek__database_in(const ek__database *database, sqlite3_str *sql, const char *x, const char *table,
-                     const char *column);
+void ek__database_in(ek__database *database, sqlite3_str *sql, const char *x, const char *table, const char *column);
+/** Finish a text and add it to another. */
+void ek__database_append(ek__database *database, sqlite3_str *sql, sqlite3_str *more);
 /** The whole statement for columns of one table, in the order of the file: from column 1 on, as column 0 is a zero. A
  *  NULL ends the columns. @return false without the table */
-bool ek__database_select(const ek__database *database, sqlite3_str *sql, const char *table, const char *const *column);
+bool ek__database_select(ek__database *database, sqlite3_str *sql, const char *table, const char *const *column);
 #define EK__SELECT(database, sql, table, ...)                                                                          \
     ek__database_select((database), (sql), (table), (const char *const[]){__VA_ARGS__, NULL})
 
