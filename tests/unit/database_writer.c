@@ -903,8 +903,14 @@ static const char nsight_tables[] =
 
 typedef struct nsight {
     writer w;
+    json_t *text;
     sqlite3_stmt *kernel, *copy, *set, *call, *range;
 } nsight;
+
+/* Process or device, thread or stream. */
+typedef struct place {
+    int64_t pid, tid;
+} place;
 
 static int64_t kind_of_copy(const char *name)
 {
@@ -923,33 +929,71 @@ static bool is(const char *cat, const char *name, const char *old)
     return strcmp(cat, name) == 0 || strcmp(cat, old) == 0;
 }
 
+static json_t *us(int64_t ns)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
+    return json_string(text);
+}
+
+/* The event as Kineto would have written it, had it known no more than Nsight does. */
+static void put_text(nsight *n, const char *cat, const char *name, place thread, const int64_t time[2],
+                     int64_t correlation)
+{
+    json_t *kept = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "ph", "X", "cat", cat, "name", name, "pid",
+                             (json_int_t)thread.pid, "tid", (json_int_t)thread.tid, "ts", us(time[0]), "dur",
+                             us(time[1] - time[0]));
+    if (correlation != NONE)
+        json_object_set_new(kept, "args", json_pack("{s:I}", "correlation", (json_int_t)correlation));
+    json_array_append_new(n->text, kept);
+}
+
+static const char *name_of_copy(int64_t kind)
+{
+    return kind == 1    ? "Memcpy HtoD"
+           : kind == 2  ? "Memcpy DtoH"
+           : kind == 8  ? "Memcpy DtoD"
+           : kind == 10 ? "Memcpy PtoP"
+                        : "Memcpy";
+}
+
 static void add_nsight(nsight *n, const json_t *event)
 {
     enum { PUSH_POP = 59 };
     const char *cat = text_of(event, "cat"), *name = text_of(event, "name");
     const json_t *args = json_object_get(event, "args");
-    int64_t start = ns_of(event, "ts"), stop = start + ns_of(event, "dur"), device = whole(event, "pid"),
-            stream = whole(event, "tid"), correlation = whole(args, "correlation");
-    int64_t host = (device & 0xffffff) << 24 | (stream & 0xffffff);
+    int64_t start = ns_of(event, "ts"), stop = start + (json_object_get(event, "dur") ? ns_of(event, "dur") : 0);
+    int64_t pid = whole(event, "pid"), tid = whole(event, "tid"), correlation = whole(args, "correlation");
+    int64_t host_pid = pid & 0xffffff, host_tid = tid & 0xffffff, host = host_pid << 24 | host_tid;
+    const int64_t time[2] = {start, stop};
+    const place on_device = {pid, tid}, on_host = {host_pid, host_tid};
+    if (start == NONE)
+        return;
     if (is(cat, "kernel", "Kernel")) {
-        INSERT(n->kernel, start, stop, device, 1, NONE, stream, correlation, NONE, string_id(&n->w, name),
+        INSERT(n->kernel, start, stop, pid, 1, NONE, tid, correlation, NONE, string_id(&n->w, name),
                string_id(&n->w, "short"), NONE);
+        put_text(n, "kernel", name, on_device, time, correlation);
     } else if (is(cat, "gpu_memcpy", "Memcpy")) {
-        INSERT(n->copy, start, stop, device, 1, stream, correlation, NONE, 0, kind_of_copy(name));
+        int64_t kind = kind_of_copy(name);
+        INSERT(n->copy, start, stop, pid, 1, tid, correlation, NONE, 0, kind);
+        put_text(n, "gpu_memcpy", name_of_copy(kind), on_device, time, correlation);
     } else if (is(cat, "gpu_memset", "Memset")) {
-        INSERT(n->set, start, stop, device, 1, stream, correlation, NONE, 0, 0);
+        INSERT(n->set, start, stop, pid, 1, tid, correlation, NONE, 0, 0);
+        put_text(n, "gpu_memset", "Memset (Device)", on_device, time, correlation);
     } else if (is(cat, "cuda_runtime", "Runtime")) {
         char call[200];
         snprintf(call, sizeof call, "%.180s_v7000", name);
         INSERT(n->call, start, stop, 0, host, correlation, string_id(&n->w, call), 0, NONE);
+        put_text(n, "cuda_runtime", name, on_host, time, correlation);
     } else if (is(cat, "user_annotation", "user_annotation") || strncmp(name, "ProfilerStep#", 13) == 0) {
         INSERT(n->range, start, stop, PUSH_POP, NONE, NONE, NONE, NONE, host, NONE, string_id(&n->w, name));
+        put_text(n, "user_annotation", name, on_host, time, NONE);
     }
 }
 
-void write_nsight_database(const char *trace, const char *to)
+void write_nsight_database(const char *trace, const char *to, const char *text)
 {
-    nsight n = {0};
+    nsight n = {.text = json_array()};
     json_t *event;
     size_t i;
     begin(&n.w, trace);
@@ -967,5 +1011,8 @@ void write_nsight_database(const char *trace, const char *to)
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         sqlite3_finalize(all[k]);
     run_sql(d, "COMMIT");
+    json_t *root = json_pack("{s:i, s:o}", "schemaVersion", 1, "traceEvents", n.text);
+    check(json_dump_file(root, text, JSON_REAL_PRECISION(17)) == 0, text);
+    json_decref(root);
     end(&n.w);
 }

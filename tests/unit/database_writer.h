@@ -21,8 +21,8 @@ typedef struct database_shape {
  * them in both exports. Folders are made. Ends the process where something cannot be written. */
 void write_ascend_databases(const char *from, const char *to, int rank, const database_shape *shape);
 /* A trace of PyTorch on a GPU as the database of Nsight Systems at `to`: kernels, copies, sets, calls of the runtime,
- * and user annotations as ranges of NVTX. */
-void write_nsight_database(const char *trace, const char *to);
+ * and user annotations as ranges of NVTX; and at `text` as the trace that Kineto would write of that alone. */
+void write_nsight_database(const char *trace, const char *to, const char *text);
 /* Run statements of SQL on a database, made where there is none. */
 void change_database(const char *path, const char *sql);
 

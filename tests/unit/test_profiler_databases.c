@@ -698,6 +698,78 @@ static void memory_that_runs_out_is_told(void **state)
     }
 }
 
+/* ---- Nsight Systems ---- */
+
+static void compare_with_nsight(const char *trace)
+{
+    unlink(in_folder("rank0.sqlite"));
+    write_nsight_database(trace, in_folder("rank0.sqlite"), in_folder("rank0.json"));
+    assert_same_figures(in_folder("rank0.json"), in_folder("rank0.sqlite"), 1e-9);
+}
+
+static void a_made_profile_gives_the_same_figures_by_nsight(void **state)
+{
+    (void)state;
+    glob_t found;
+    char pattern[1100];
+    snprintf(pattern, sizeof pattern, "%s/*.json", made("torch"));
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 4);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        compare_with_nsight(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+static void traces_of_others_give_the_same_figures_by_nsight(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"hta/ns_resolution_trace/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz",
+                                       "tb_plugin/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
+                                       "tracelens/h100/gaunernst_bert-small-uncased__1016001.json.gz",
+                                       "hta/trace_filter/sampled_rank-0.json.gz"};
+    const char *shared = getenv("EK_SHARED");
+    char path[1200];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        snprintf(path, sizeof path, "%s/reference/traces/kineto/%s", shared ? shared : "../shared", name[i]);
+        if (access(path, R_OK) != 0)
+            skip();
+        compare_with_nsight(path);
+    }
+}
+
+/* A file of a whole node: the first device is read with the calls of its process, and that is told. */
+static void of_several_devices_one_is_read(void **state)
+{
+    (void)state;
+    ek_trace_run run;
+    change_database(
+        in_folder("node.sqlite"),
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+        "INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'cudaLaunchKernel_v7000'), (3, 'ProfilerStep#1'),"
+        " (4, 'aten::mm, seq = 5, op_id = 9, sizes = [[1, 2]]');"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid,"
+        " shortName);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);"
+        "CREATE TABLE NVTX_EVENTS (start, end, eventType, textId, text, globalTid);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (2000, 5000, 1, 7, 1, (1 << 56) + (12 << 24), 1),"
+        " (2000, 9000, 3, 7, 1, (1 << 56) + (13 << 24), 1), (6000, 7000, 1, 7, 2, (1 << 56) + (12 << 24), 1);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1000, 1500, (1 << 56) + (12 << 24) + 12, 1, 2),"
+        " (1000, 1500, (1 << 56) + (13 << 24) + 13, 1, 2), (5500, 5600, (1 << 56) + (12 << 24) + 12, 2, 2);"
+        "INSERT INTO NVTX_EVENTS VALUES (500, 8000, 59, 3, NULL, (1 << 56) + (12 << 24) + 12),"
+        " (500, 9500, 59, 3, NULL, (1 << 56) + (13 << 24) + 13), (900, 1600, 59, NULL, 'mine', (1 << 56) +"
+        " (12 << 24) + 12), (901, 1500, 59, 4, NULL, (1 << 56) + (12 << 24) + 12), (100, NULL, 34, 4, NULL, 0)");
+    read_all(in_folder("node.sqlite"), &run);
+    assert_non_null(strstr(heard.text, "it has the kernels of 2 devices, of which those of device 1 are read"));
+    assert_int_equal(run.n_ranks, 1);
+    const ek_trace_rank *rank = &run.rank[0];
+    assert_int_equal(rank->n_steps, 1);
+    assert_string_equal(rank->step[0].name, "1");
+    assert_int_equal(rank->device.computing, 4000);
+    assert_int_equal(rank->counts.n_items, 2 + 2 + 3);
+    assert_int_equal(rank->producer, EK_PRODUCER_KINETO);
+    ek_trace_run_clear(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +790,9 @@ int main(void)
         CASE(a_damaged_table_is_told_and_the_others_are_read),
         CASE(tables_and_columns_may_be_missing),
         CASE(memory_that_runs_out_is_told),
+        CASE(a_made_profile_gives_the_same_figures_by_nsight),
+        CASE(traces_of_others_give_the_same_figures_by_nsight),
+        CASE(of_several_devices_one_is_read),
     };
     return cmocka_run_group_tests_name("profiler databases", tests, fail_by_count, NULL);
 }

@@ -19,13 +19,69 @@ static ek__database_thread device_thread(sqlite3_stmt *row, int device, int stre
     return (ek__database_thread){ek__row_int_or(row, device, 0), ek__row_int_or(row, stream, 0)};
 }
 
+/* A file may hold all ranks of a node, and what they did side by side is no rank's time: one device is read. */
+typedef struct state {
+    bool filtered, has_process;
+    int64_t device, process; /* of the kernels; its number above the bits of threads */
+} state;
+
+static bool start(ek__database *d)
+{
+    static const char kernels[] = "CUPTI_ACTIVITY_KIND_KERNEL";
+    state *s = ek__database_state(d);
+    sqlite3_stmt *row = NULL;
+    int64_t n = 0;
+    if (!ek__database_has(d, kernels) || !ek__database_has_column(d, kernels, "deviceId"))
+        return !d->out_of_memory;
+    char *sql = sqlite3_mprintf("SELECT count(DISTINCT deviceId), min(deviceId), max(%s) FROM %s",
+                                ek__database_has_column(d, kernels, "globalPid") ? "globalPid" : "NULL", kernels);
+    if (sql && sqlite3_prepare_v2(d->connection, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+        s->filtered = ek__row_int(row, 0, &n) && n > 1 && ek__row_int(row, 1, &s->device);
+    sqlite3_finalize(row);
+    sqlite3_free(sql);
+    d->out_of_memory |= !sql;
+    if (!s->filtered)
+        return !d->out_of_memory;
+    snprintf(
+        d->problem, sizeof d->problem,
+        "it has the kernels of %lld devices, of which those of device %lld are read: have each rank profiled into a "
+        "file of its own (nsys profile -o rank%%q{RANK}, in every rank's command)",
+        (long long)n, (long long)s->device);
+    sql = sqlite3_mprintf("SELECT globalPid FROM %s WHERE deviceId = %lld LIMIT 1", kernels, (long long)s->device);
+    if (sql && sqlite3_prepare_v2(d->connection, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+        s->has_process = ek__row_int(row, 0, &s->process);
+    sqlite3_finalize(row);
+    sqlite3_free(sql);
+    d->out_of_memory |= !sql;
+    return !d->out_of_memory;
+}
+
+/* Columns of one table, of the device that is read: `by` is deviceId, or globalTid, whose process must be the kernels'.
+ */
+static bool select_of_device(ek__database *d, sqlite3_str *sql, const char *table, const char *by,
+                             const char *const *column)
+{
+    const state *s = ek__database_state(d);
+    if (!ek__database_select(d, sql, table, column))
+        return false;
+    bool of_device = strcmp(by, "deviceId") == 0;
+    if (!s->filtered || !ek__database_has_column(d, table, by) || (!of_device && !s->has_process))
+        return true;
+    if (of_device)
+        sqlite3_str_appendf(sql, " WHERE deviceId = %lld", (long long)s->device);
+    else
+        sqlite3_str_appendf(sql, " WHERE globalTid >> 24 = %lld >> 24", (long long)s->process);
+    return true;
+}
+#define SELECT(table, by, ...) select_of_device(d, sql, (table), (by), (const char *const[]){__VA_ARGS__, NULL})
+
 /* ---- the device ---- */
 
 static bool select_kernels(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "CUPTI_ACTIVITY_KIND_KERNEL", "start", "end", "deviceId", "streamId", "correlationId",
-                      "demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ", "blockX", "blockY",
-                      "blockZ", "registersPerThread");
+    return SELECT("CUPTI_ACTIVITY_KIND_KERNEL", "deviceId", "start", "end", "deviceId", "streamId", "correlationId",
+                  "demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
+                  "registersPerThread");
 }
 
 /* "[3, 1, 1]" */
@@ -69,8 +125,8 @@ static void put_kernel(ek__database *d, sqlite3_stmt *row)
 /* What a program launches as a graph is recorded so where its kernels are not. */
 static bool select_graphs(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "start", "end", "deviceId", "streamId",
-                      "correlationId", "graphId");
+    return SELECT("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "deviceId", "start", "end", "deviceId", "streamId",
+                  "correlationId", "graphId");
 }
 
 static void put_graph(ek__database *d, sqlite3_stmt *row)
@@ -88,8 +144,8 @@ static void put_graph(ek__database *d, sqlite3_stmt *row)
 
 static bool select_copies(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "CUPTI_ACTIVITY_KIND_MEMCPY", "start", "end", "deviceId", "streamId", "correlationId",
-                      "copyKind", "bytes");
+    return SELECT("CUPTI_ACTIVITY_KIND_MEMCPY", "deviceId", "start", "end", "deviceId", "streamId", "correlationId",
+                  "copyKind", "bytes");
 }
 
 /* As CUPTI numbers them, and as Kineto calls them. */
@@ -135,8 +191,8 @@ static void put_copy(ek__database *d, sqlite3_stmt *row)
 
 static bool select_sets(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "CUPTI_ACTIVITY_KIND_MEMSET", "start", "end", "deviceId", "streamId", "correlationId",
-                      "bytes");
+    return SELECT("CUPTI_ACTIVITY_KIND_MEMSET", "deviceId", "start", "end", "deviceId", "streamId", "correlationId",
+                  "bytes");
 }
 
 static void put_set(ek__database *d, sqlite3_stmt *row)
@@ -148,7 +204,7 @@ static void put_set(ek__database *d, sqlite3_stmt *row)
 
 static bool select_calls(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "CUPTI_ACTIVITY_KIND_RUNTIME", "start", "end", "globalTid", "correlationId", "nameId");
+    return SELECT("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid", "start", "end", "globalTid", "correlationId", "nameId");
 }
 
 /* "cudaLaunchKernel_v7000" without the version. */
@@ -177,7 +233,7 @@ static void put_call(ek__database *d, sqlite3_stmt *row)
 
 static bool select_ranges(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "NVTX_EVENTS", "start", "end", "globalTid", "text", "textId", "eventType");
+    return SELECT("NVTX_EVENTS", "globalTid", "start", "end", "globalTid", "text", "textId", "eventType");
 }
 
 /* The name of an operator that emit_nvtx has written with its arguments: up to the first comma. */
@@ -223,5 +279,7 @@ static const ek__database_part parts[] = {
 const ek__database_script ek__nsight_events = {.begin = "{\"schemaVersion\": 1, \"traceEvents\": [",
                                                .end = "]}\n",
                                                .strings = "StringIds",
+                                               .state_size = sizeof(state),
+                                               .start = start,
                                                .n_parts = sizeof parts / sizeof *parts,
                                                .part = parts};
