@@ -140,7 +140,8 @@ typedef struct ek__index_details {
     int n_flows;
     ek__index_flow flow[EK__INDEX_MAX_FLOWS];
 } ek__index_details;
-/** @return EK_ERR_INPUT for a row or index that is not there, EK_ERR_SYSTEM when the trace has changed. O(log n). */
+/** @return EK_ERR_INPUT for a row or index that is not there, EK_ERR_SYSTEM when the trace has changed. O(log n); of a
+ *  database O(bytes of its text up to the event). */
 ek_status ek__index_event_details(const ek_trace_index *index, int row, uint32_t at, ek__index_details *out,
                                   ek_error *err);
 void ek__index_details_clear(ek__index_details *details);

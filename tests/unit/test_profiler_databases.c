@@ -13,8 +13,10 @@
 
 #include "database_writer.h"
 #include "evenkeel/trace.h"
+#include "evenkeel/trace_index.h"
 #include "evenkeel/trace_report.h"
 #include "evenkeel/write.h"
+#include "index/index.h"
 #include "made_traces.h"
 #include "trace/database/database.h"
 
@@ -624,6 +626,47 @@ static void tables_and_columns_may_be_missing(void **state)
     free(bytes);
 }
 
+/* ---- a page's timeline ---- */
+
+/* Every event's text is that of the event, wherever it stands. */
+static void an_index_of_a_database_knows_the_arguments_of_events(void **state)
+{
+    (void)state;
+    static const database_shape newest = {0};
+    const ek_trace_index_options how = {.temporary = true, .n_threads = 2};
+    ek_trace_index *index;
+    ek_error err;
+    int n = 0;
+    convert_one(0, in_folder("home"), &newest);
+    const char *path = in_folder("home");
+    if (ek_trace_index_open(&path, 1, &how, NULL, &index, NULL, &err) != EK_OK)
+        fail_msg("%s", err.message);
+    for (int row = 0; row < ek__index_n_rows(index); row++)
+        for (uint32_t i = 0; i < ek__index_row_events(index, row); i += 7, n++) {
+            ek__index_details details;
+            const char *name;
+            size_t size;
+            if (ek__index_event_details(index, row, i, &details, &err) != EK_OK)
+                fail_msg("%s", err.message);
+            json_t *event = json_loadb(details.text, details.size, 0, NULL);
+            assert_int_equal(ek__index_name_text(index, details.name, &name, &size, &err), EK_OK);
+            assert_int_equal(json_string_length(json_object_get(event, "name")), size);
+            assert_memory_equal(json_string_value(json_object_get(event, "name")), name, size);
+            json_decref(event);
+            ek__index_details_clear(&details);
+        }
+    assert_in_range(n, 100, 1000);
+    char *text;
+    size_t size;
+    assert_int_equal(ek__index_whole_trace(index, 0, &text, &size, &err), EK_OK);
+    assert_memory_equal(text, "[{\"ph\": ", 8);
+    free(text);
+    /* A database that has changed is not asked. */
+    change_database(database_of(path, 0), "DELETE FROM TASK");
+    assert_int_equal(ek__index_whole_trace(index, 0, &text, &size, &err), EK_ERR_SYSTEM);
+    ek_trace_index_close(index);
+}
+
 /* ---- memory that runs out ---- */
 
 static long left_to_give = -1; /* allocations of SQLite; -1: as many as are wanted */
@@ -789,6 +832,7 @@ int main(void)
         CASE(a_damaged_database_is_read_as_far_as_it_goes),
         CASE(a_damaged_table_is_told_and_the_others_are_read),
         CASE(tables_and_columns_may_be_missing),
+        CASE(an_index_of_a_database_knows_the_arguments_of_events),
         CASE(memory_that_runs_out_is_told),
         CASE(a_made_profile_gives_the_same_figures_by_nsight),
         CASE(traces_of_others_give_the_same_figures_by_nsight),
