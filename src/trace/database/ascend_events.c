@@ -14,8 +14,6 @@ enum { CANN = 0, HARDWARE = 1, HCCL = 2, OVERLAP = 3, MSTX = 4, LAYERS = 8, PLAN
 enum { OF_PROCESS, OF_THREAD, OF_GROUP };
 
 typedef struct state {
-    int64_t task;             /* row of the last task */
-    int64_t n_groups;         /* of collectives */
     bool has_steps, has_mstx; /* step marks among the operators; MSTX_EVENTS */
 } state;
 
@@ -252,8 +250,7 @@ static void put_cann(ek__database *d, sqlite3_stmt *row)
 /* ---- the device ---- */
 
 enum {
-    TASK_ROW,
-    TASK_START,
+    TASK_START = 1,
     TASK_END,
     TASK_DEVICE,
     TASK_STREAM,
@@ -289,7 +286,7 @@ static bool select_tasks(ek__database *d, sqlite3_str *sql)
     sqlite3_str_appendall(from, " FROM \"TASK\" NOT INDEXED");
     bool operators = joined && ek__database_join(d, from, "COMPUTE_TASK_INFO", "globalTaskId", "TASK.globalTaskId");
     bool parts = joined && ek__database_join(d, from, "COMMUNICATION_TASK_INFO", "globalTaskId", "TASK.globalTaskId");
-    sqlite3_str_appendall(sql, "SELECT \"TASK\".rowid");
+    sqlite3_str_appendall(sql, "SELECT 0");
     for (int i = 0; own[i]; i++)
         ek__database_column(d, sql, "TASK", own[i], NULL);
     ek__database_in(d, sql, connected ? "TASK.connectionId" : "NULL", "CONNECTION_IDS", "connectionId");
@@ -316,14 +313,12 @@ static void put_arrows(ek__database *d, sqlite3_stmt *row, int column, bool conn
 /* The group's thread among those of collectives: groups are numbered as they come. */
 static int64_t group_of(ek__database *d, sqlite3_stmt *row, int column, int64_t pid, const char *what)
 {
-    state *s = ek__database_state(d);
     char name[256];
     size_t size = 0;
     const char *group = ek__row_text(d, row, column, &size);
     int64_t number = ek__row_int_or(row, column, 0);
     ek__database_thread thread = {pid, (int64_t)((uint64_t)number & UINT32_MAX) * PLANES};
     if (ek__database_is_new(d, OF_GROUP, pid, thread.tid)) {
-        s->n_groups++;
         snprintf(name, sizeof name, "Group %.*s %s", (int)(size < 200 ? size : 200), group ? group : "", what);
         ek__put_thread(d, thread, name);
     }
@@ -359,16 +354,12 @@ static void put_part(ek__database *d, sqlite3_stmt *row, int64_t device, const e
 
 static void put_task(ek__database *d, sqlite3_stmt *row)
 {
-    state *s = ek__database_state(d);
     char label[64];
     size_t size = 0, n_core = 0, n_type = 0;
     ek__row_times t;
-    int64_t at = ek__row_int_or(row, TASK_ROW, 0), device = ek__row_int_or(row, TASK_DEVICE, 0), id;
+    int64_t device = ek__row_int_or(row, TASK_DEVICE, 0), id;
     const char *name = ek__row_text(d, row, OP_NAME, &size), *core = ek__row_text(d, row, OP_TYPE, &n_core);
     const char *type = ek__row_text(d, row, TASK_TYPE, &n_type);
-    if (at == s->task && d->n_rows > 1)
-        return;
-    s->task = at;
     ek__row_read_times(row, TASK_START, &t);
     ek__database_thread thread = {process_of(d, device, HARDWARE, "Ascend Hardware"),
                                   ek__row_int_or(row, TASK_STREAM, 0)};

@@ -28,7 +28,7 @@ typedef struct step {
 
 typedef struct state {
     bool has_steps;
-    int n_steps;
+    int n_steps, last; /* last: that was found */
     step step[EK__DATABASE_MAX_STEPS];
     bool any;    /* rows so far */
     int64_t end; /* of the last */
@@ -58,12 +58,19 @@ static bool start(ek__database *d)
     return true;
 }
 
-/* Index of the step around a time; -1. */
-static int step_at(const state *s, int64_t time)
+static bool is_in(const step *s, int64_t time)
 {
+    return time >= s->start && time <= s->end;
+}
+
+/* Index of the step around a time; -1. Rows come in order of time: mostly it is the one found last. */
+static int step_at(state *s, int64_t time)
+{
+    if (s->n_steps > 0 && is_in(&s->step[s->last], time))
+        return s->last;
     for (int i = 0; i < s->n_steps; i++)
-        if (time >= s->step[i].start && time <= s->step[i].end)
-            return i;
+        if (is_in(&s->step[i], time))
+            return s->last = i;
     return -1;
 }
 
@@ -192,7 +199,7 @@ static void put_times(ek__database *d, sqlite3_stmt *row, int64_t from, int64_t 
 
 static void put_kernel(ek__database *d, sqlite3_stmt *row)
 {
-    const state *s = ek__database_state(d);
+    state *s = ek__database_state(d);
     int64_t from, to, launch, value;
     if (!ek__row_int(row, START, &from) || !ek__row_int(row, END, &to))
         return;
