@@ -208,6 +208,12 @@ typedef struct ek_trace_span {
     int64_t start, end;
 } ek_trace_span;
 
+/** An operator on the device, and the layer it is of. */
+typedef struct ek_trace_member {
+    int64_t start;
+    int layer; /**< index in ek_trace_layers.layer */
+} ek_trace_member;
+
 /** The layers of one rank. */
 typedef struct ek_trace_layers {
     int n;
@@ -217,6 +223,9 @@ typedef struct ek_trace_layers {
     const char *source;    /**< "task_names", "launch_names", "scope_layer", "modules", "annotations"; NULL without */
     int n_reruns;
     ek_trace_span *rerun; /**< [n_reruns], by start, disjoint: when layers were run again */
+    size_t n_members;
+    ek_trace_member *member; /**< [n_members], by start, with ek_trace_options.measure: operators of layers, steps or
+                                not. None of "scope_layer", which knows no operators */
 } ek_trace_layers;
 
 /** What MindFormers' ComputationAnalyzer would print for the same files (--sapp-compatible). */
@@ -286,9 +295,16 @@ typedef struct ek_trace_operators {
 
 /* ---- measured operators ---- */
 
-/** What an execution keeps busy: the matrix unit, the vector unit, data that come in, data that go out. */
-typedef enum ek_trace_unit { EK_TRACE_CUBE, EK_TRACE_VECTOR, EK_TRACE_LOAD, EK_TRACE_STORE } ek_trace_unit;
-enum { EK_N_TRACE_UNITS = 4 };
+/** What an execution keeps busy. Ascend: the matrix unit, the vector unit, data that come in, data that go out. GPU:
+ * the multiprocessors' places for warps (achieved occupancy, as the profiler estimates it). */
+typedef enum ek_trace_unit {
+    EK_TRACE_CUBE,
+    EK_TRACE_VECTOR,
+    EK_TRACE_LOAD,
+    EK_TRACE_STORE,
+    EK_TRACE_OCCUPANCY
+} ek_trace_unit;
+enum { EK_N_TRACE_UNITS = 5 };
 
 /** Executions of one operator on inputs of one shape, with ek_trace_options.measure. Texts are the profiler's; "" where
  *  it tells nothing. */
@@ -303,9 +319,10 @@ typedef struct ek_trace_shaped {
     const char *core;      /**< Ascend: the accelerator core; NULL when nothing tells */
     int64_t count, total, min, max;
     double median;                 /**< nanoseconds of the device for one execution, the sum over its kernels */
-    double unit[EK_N_TRACE_UNITS]; /**< Ascend: means of the shares of an execution in which each is busy, weighted by
-                                        its time; NAN when not recorded */
-    int64_t blocks;                /**< Ascend: most cores that one ran on; 0 when nothing tells */
+    double unit[EK_N_TRACE_UNITS]; /**< means of the shares in which each is busy, weighted by the executions' times; of
+                                        PyTorch of the longest kernel. NAN when not recorded */
+    int64_t blocks;                /**< Ascend: most cores that one ran on; GPU: most blocks of threads of the longest
+                                        kernel; 0 when nothing tells */
 } ek_trace_shaped;
 
 /** One execution of an operator that computes. */

@@ -73,7 +73,12 @@ static const ek__member operators[] = {
     {"load", SHARE(unit[EK_TRACE_LOAD]), "in which data come in (MTE2)", CSV(29), PAGE(20, "load", "Data in")},
     {"store", SHARE(unit[EK_TRACE_STORE]), "in which data go out (MTE3, fixpipe)", CSV(30),
      PAGE(21, "store", "Data out")},
-    {"blocks", COUNT(blocks), "cores that one ran on at most; 0: not recorded", CSV(31)},
+    {"blocks", COUNT(blocks),
+     "cores that one ran on at most; GPU: blocks of threads of the longest kernel; 0: not recorded", CSV(31)},
+    {"occupancy", SHARE(unit[EK_TRACE_OCCUPANCY]),
+     "GPU: mean share of the multiprocessors' places for warps that the longest kernel fills, as the profiler "
+     "estimates it",
+     CSV(32), PAGE(22, "occupancy", "Occupancy")},
 };
 static const ek__fields operator_ = {
     FIELDS(operators, "compute.operators[]", "Over all ranks, longest total first, then by name and shapes.")};
@@ -147,12 +152,54 @@ static const char *step_at(const ek_trace_rank *rank, int64_t time)
     return low > 0 && time <= rank->step[low - 1].end ? rank->step[low - 1].name : NULL;
 }
 
+/* What begins at a time of two texts: times of tables may be rounded otherwise than those of the trace. */
+enum { ROUNDING = 2 };
+
+/* The layer of what begins at a time; NULL. O(log operators of layers). */
+static const char *layer_at(const ek_trace_layers *layers, int64_t start)
+{
+    size_t low = 0, high = layers->n_members;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (layers->member[middle].start < start - ROUNDING)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < layers->n_members && layers->member[low].start <= start + ROUNDING
+               ? layers->layer[layers->member[low].layer].name
+               : NULL;
+}
+
+/* The operator that begins at a time, with its launch and what it is for; NULL. O(log operators). */
+static const ek_trace_piece *piece_at(const ek_trace_work *work, int64_t start)
+{
+    size_t low = 0, high = work->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (work->piece[middle].start < start - ROUNDING)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < work->n && work->piece[low].start <= start + ROUNDING; low++)
+        if (work->piece[low].activity <= EK_TRACE_OTHER_COMPUTING)
+            return &work->piece[low];
+    return NULL;
+}
+
 #define EK__T ek_trace_execution
 GETTER(execution_name, text, shaped_of(it, of)->name[0] ? shaped_of(it, of)->name : shaped_of(it, of)->kernel);
 GETTER(execution_kernel, text, shaped_of(it, of)->kernel);
 GETTER(execution_core, text, shaped_of(it, of)->core);
 GETTER(execution_shapes, text, shaped_of(it, of)->shapes);
 GETTER(execution_types, text, shaped_of(it, of)->types);
+GETTER(execution_layer, text, layer_at(&of->rank->layers, it->start));
+GETTER(execution_phase, text,
+       piece_at(&of->rank->work, it->start) ? ek_trace_activity_name[piece_at(&of->rank->work, it->start)->activity]
+                                            : NULL);
+GETTER(execution_launch, number,
+       piece_at(&of->rank->work, it->start) ? piece_at(&of->rank->work, it->start)->launch : EK_TRACE_UNKNOWN);
 GETTER(execution_step, text, step_at(of->rank, it->start));
 static const ek__member execution[] = {
     {NULL, NS(start), NULL, CSV(1, "start_us")},
@@ -164,6 +211,9 @@ static const ek__member execution[] = {
     {NULL, GET(TEXT, execution_shapes), NULL, CSV(7, "shapes")},
     {NULL, GET(TEXT, execution_types), NULL, CSV(8, "types")},
     {NULL, NUMBER(stream), NULL, CSV(9, "stream")},
+    {NULL, GET(TEXT, execution_layer), NULL, CSV(10, "layer")},
+    {NULL, GET(TEXT, execution_phase), NULL, CSV(11, "phase")},
+    {NULL, GET(NS, execution_launch), NULL, CSV(12, "launch_us")},
 };
 static const ek__fields executions = {FIELDS(execution, NULL, NULL)};
 #undef EK__T

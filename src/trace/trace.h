@@ -14,8 +14,8 @@
 
 /** What an event is. What a kind means for its fields stands beside it. */
 typedef enum ek__event_kind {
-    EK__EVENT_KERNEL,     /**< device: an operator. detail: full operator name of the framework, else 0.
-                               link (Kineto): correlation */
+    EK__EVENT_KERNEL,     /**< device: an operator. detail: full operator name of the framework, else 0; Kineto, with
+                               options->measure: grid and occupancy, "[128, 1, 1]|31". link (Kineto): correlation */
     EK__EVENT_COLLECTIVE, /**< device: a whole collective, or a Kineto kernel that communicates. detail: key "allreduce|
                                Float|..." (Kineto) or group; link as above */
     EK__EVENT_COPY,       /**< device: memory copy */
@@ -46,8 +46,8 @@ typedef enum ek__event_kind {
                             link: external id of the host's call; core 1: correlation of the kernel */
     EK__EVENT_HOST_OP, /**< MindSpore host: operator launches with full names */
     EK__EVENT_OPTIMIZER, /**< host: "Optimizer.step#AdamW.step" of PyTorch */
-    EK__EVENT_FLOW,    /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
-                            duration: its id (any 64 bits) */
+    EK__EVENT_FLOW,      /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
+                              duration: its id (any 64 bits) */
     EK__N_EVENT_KINDS,
 } ek__event_kind;
 

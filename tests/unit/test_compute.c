@@ -570,6 +570,58 @@ static void pytorch_is_read_by_the_operators_of_its_host(void **state)
     ek_trace_run_clear(&run);
 }
 
+/* Two executions of one product, whose second kernel is the longer one; Kineto's 0 % says nothing. */
+static void kernels_of_a_gpu_tell_their_grid_and_occupancy(void **state)
+{
+    static const struct {
+        int id, us, duration;
+        const char *grid;
+    } kernels[] = {{1, 10, 4, "\"grid\": [999, 9, 9], \"est. achieved occupancy %\": 99"},
+                   {1, 20, 30, "\"grid\": [3, 4, 1], \"est. achieved occupancy %\": 50"},
+                   {2, 60, 10, "\"est. achieved occupancy %\": 12.5, \"grid\":[\n 2,5,\n 2]"},
+                   {3, 80, 7, "\"grid\": [7, 1, 1], \"est. achieved occupancy %\": 0"},
+                   {4, 90, 7, "\"grid\": [7, 1], \"est. achieved occupancy %\": 20"},
+                   {5, 99, 7, "\"est. achieved occupancy %\": 20"},
+                   {6, 110, 7, "\"grid\": [4294967295, 4294967295, 4294967295], \"est. achieved occupancy %\": 101"}};
+    (void)state;
+    ek_trace_run run;
+    text t = {0};
+    print(&t, "{\"schemaVersion\":1,\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\",\"pid\":1}");
+    for (int id = 1; id <= 6; id++)
+        print(&t,
+              ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::%s\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,"
+              "\"args\":{\"External id\":%d,\"Input Dims\":[[8,%d]]}}",
+              id < 3 ? "mm" : "add", id, id, id < 3 ? 2 : id);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        print(&t,
+              ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+              "\"dur\":1,\"args\":{\"External id\":%d,\"correlation\":%zu}}"
+              ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":%d,\"args\":{"
+              "\"correlation\":%zu,%s}}",
+              kernels[i].id, kernels[i].id, i + 1, kernels[i].us, kernels[i].duration, i + 1, kernels[i].grid);
+    print(&t, "]}");
+    put("grid.pt.trace.json", t.at);
+    free(t.at);
+    read_run("grid.pt.trace.json", &run, NULL);
+    const ek_compute_operator *o = find(run.compute, "aten::mm", "[[8,2]]");
+    assert_non_null(o);
+    assert_int_equal(o->count, 2);
+    assert_int_equal(o->blocks, 20);
+    assert_close(o->unit[EK_TRACE_OCCUPANCY], (34 * 0.5 + 10 * 0.125) / 44, 1e-12);
+    assert_true(isnan(o->unit[EK_TRACE_CUBE]));
+    static const struct {
+        const char *shapes;
+        int blocks;
+    } others[] = {{"[[8,3]]", 7}, {"[[8,4]]", 0}, {"[[8,5]]", 0}, {"[[8,6]]", 0}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        o = find(run.compute, "aten::add", others[i].shapes);
+        assert_non_null(o);
+        assert_int_equal(o->blocks, others[i].blocks);
+        assert_true(isnan(o->unit[EK_TRACE_OCCUPANCY]));
+    }
+    ek_trace_run_clear(&run);
+}
+
 /* ---- operators in a row ---- */
 
 /* A letter each, and the faults as expressions over them, the longest match from each place on. */
@@ -679,6 +731,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_those_of_all_ranks, make_top, remove_top),
         cmocka_unit_test_setup_teardown(fused_attention_is_priced_on_the_device, make_top, remove_top),
         cmocka_unit_test_setup_teardown(pytorch_is_read_by_the_operators_of_its_host, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(kernels_of_a_gpu_tell_their_grid_and_occupancy, make_top, remove_top),
         cmocka_unit_test_setup_teardown(rows_of_operators_are_found_as_expressions_find_them, make_top, remove_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,17 +12,23 @@
 #include "report/writers.h"
 #include "trace/text/csv.h"
 
-/* The made job as PyTorch writes it on Ascend, with its tables. */
-static void read_made(ek_trace_run *run)
+/* The made job as a producer writes it. */
+static void read_of(const char *producer, ek_trace_run *run)
 {
     char folder[4096];
     const char *path = folder;
     const ek_trace_options options = {.measure = true};
     ek_error err;
-    snprintf(folder, sizeof folder, "%s/torch_npu", made_traces());
+    snprintf(folder, sizeof folder, "%s/%s", made_traces(), producer);
     if (ek_trace_run_read(&path, 1, &options, NULL, run, &err))
         fail_msg("%s", err.message);
     assert_int_equal(ek_compute_make(run, NULL, &err), EK_OK);
+}
+
+/* As PyTorch writes it on Ascend, with its tables. */
+static void read_made(ek_trace_run *run)
+{
+    read_of("torch_npu", run);
 }
 
 static sqlite3 *written(const ek_trace_run *run)
@@ -150,6 +156,80 @@ static void a_kernel_is_of_the_step_whose_window_holds_it(void **state)
     ek_trace_run_clear(&run);
 }
 
+static const char *layer_of(const ek_trace_rank *rank, int64_t time)
+{
+    for (size_t i = 0; i < rank->layers.n_members; i++)
+        if (llabs(rank->layers.member[i].start - time) <= 2)
+            return rank->layers.layer[rank->layers.member[i].layer].name;
+    return NULL;
+}
+
+static const ek_trace_piece *piece_of(const ek_trace_rank *rank, int64_t time)
+{
+    for (size_t i = 0; i < rank->work.n; i++)
+        if (rank->work.piece[i].activity <= EK_TRACE_OTHER_COMPUTING && llabs(rank->work.piece[i].start - time) <= 2)
+            return &rank->work.piece[i];
+    return NULL;
+}
+
+static void same_text(const char *is, const char *expected)
+{
+    if (expected)
+        assert_string_equal(is ? is : "", expected);
+    else
+        assert_null(is);
+}
+
+/* By looking at all of them; times of tables may be off by 2 ns. @return how many have a layer */
+static int compare_places(const ek_trace_run *run, int *n_launched)
+{
+    sqlite3_stmt *row;
+    int n = 0;
+    sqlite3 *database = written(run);
+    assert_int_equal(
+        sqlite3_prepare_v2(database, "SELECT rank, start_ns, layer, phase, launch_ns FROM kernels", -1, &row, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        const ek_trace_rank *rank = &run->rank[sqlite3_column_int(row, 0)];
+        int64_t time = sqlite3_column_int64(row, 1);
+        const char *layer = layer_of(rank, time);
+        const ek_trace_piece *piece = piece_of(rank, time);
+        n += layer != NULL;
+        same_text((const char *)sqlite3_column_text(row, 2), layer);
+        same_text((const char *)sqlite3_column_text(row, 3), piece ? ek_trace_activity_name[piece->activity] : NULL);
+        bool launched = piece && piece->launch != EK_TRACE_UNKNOWN;
+        *n_launched += launched;
+        assert_int_equal(sqlite3_column_type(row, 4), launched ? SQLITE_INTEGER : SQLITE_NULL);
+        if (launched)
+            assert_int_equal(sqlite3_column_int64(row, 4), piece->launch);
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(database);
+    return n;
+}
+
+static void a_kernel_is_of_its_layer_phase_and_launch(void **state)
+{
+    static const struct {
+        const char *producer;
+        int n_layers; /* at least */
+    } made[] = {{"torch_npu", 0}, {"mindspore", 600}, {"torch", 0}};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ek_trace_run run;
+        int n_launched = 0;
+        read_of(made[i].producer, &run);
+        assert_true(compare_places(&run, &n_launched) >= made[i].n_layers);
+        assert_true(n_launched >= 400);
+        /* In a table whose times are rounded the other way. */
+        for (int r = 0; r < run.n_ranks; r++)
+            for (size_t k = 0; k < run.rank[r].measured.n_all; k++)
+                run.rank[r].measured.execution[k].start += (int64_t)(k % 5) - 2;
+        assert_true(compare_places(&run, &n_launched) >= made[i].n_layers);
+        ek_trace_run_clear(&run);
+    }
+}
+
 static ek_status ask(const ek_trace_run *run, const char *sql, char *text, size_t room, ek_error *err)
 {
     char *answer = NULL;
@@ -223,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables_are_those_of_csv, make_top, remove_top),
         cmocka_unit_test_setup_teardown(a_kernel_is_of_the_step_whose_window_holds_it, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(a_kernel_is_of_its_layer_phase_and_launch, make_top, remove_top),
         cmocka_unit_test(a_query_sums_what_the_run_has),
         cmocka_unit_test(a_query_only_reads),
     };

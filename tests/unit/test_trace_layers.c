@@ -35,10 +35,29 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+enum { MAX_LAYERS = 256 };
+
 typedef struct one_rank {
     ek_trace_rank rank;
     ek_trace_step step[64];
+    double busy[MAX_LAYERS]; /* of each layer: the device's operators that are its members, steps or not */
 } one_rank;
+
+/* The time of the operators that begin where members do; each begins at a time of its own. */
+static void sum_members(const ek__trace *trace, one_rank *out)
+{
+    const ek_trace_layers *layers = &out->rank.layers;
+    ek__slice kernels = trace->of[EK__EVENT_KERNEL];
+    size_t at = 0;
+    assert_true(layers->n <= MAX_LAYERS);
+    for (size_t i = 0; i < layers->n_members; i++) {
+        const ek_trace_member *m = &layers->member[i];
+        while (at < kernels.n && kernels.event[at].start < m->start)
+            at++;
+        assert_true(at < kernels.n && kernels.event[at].start == m->start);
+        out->busy[m->layer] += (double)kernels.event[at].duration;
+    }
+}
 
 /* A rank from one file, with steps as given (none: n_steps 0). */
 static void read_rank(const char *path, const ek_trace_options *options, const trace_truth *truth, int stage,
@@ -62,8 +81,11 @@ static void read_rank(const char *path, const ek_trace_options *options, const t
     }
     out->rank.step = out->step;
     out->rank.n_steps = truth ? truth->n_steps : 0;
-    if (ek__analyse_layers(&trace, options, &out->rank, &err))
+    ek_trace_options measuring = options ? *options : (ek_trace_options){0};
+    measuring.measure = true;
+    if (ek__analyse_layers(&trace, &measuring, &out->rank, &err))
         fail_msg("%s", err.message);
+    sum_members(&trace, out);
     ek__trace_clear(&trace);
 }
 
@@ -134,6 +156,17 @@ static void check_pass(const char *what, const char *name, const char *direction
                      figures[i].found, figures[i].expected);
 }
 
+/* The operators of a layer, by name, are those of all its executions. */
+static void check_members(const char *what, const trace_truth_layer *t, double found, bool known)
+{
+    double expected = 0;
+    for (int d = 0; d < TRACE_N_DIRECTIONS && known; d++)
+        for (int i = 0; i < t->n[d]; i++)
+            expected += (double)t->execution[d][i].busy;
+    if (fabs(found - expected) > 1e-9 * expected)
+        fail_msg("%s: %s: its operators take %.3f ns, expected %.3f", what, t->name, found, expected);
+}
+
 static void check_stage(const char *what, const trace_shape *shape, const trace_truth *truth, int stage,
                         const ek_trace_options *options, const char *source, bool busy)
 {
@@ -164,6 +197,7 @@ static void check_stage(const char *what, const trace_shape *shape, const trace_
             expectation e = expect(t, d, first_step);
             check_pass(what, t->name, direction[d], &e, found[d], busy);
         }
+        check_members(what, t, r.busy[l - layers->layer], busy);
     }
     if (layers->n != n)
         fail_msg("%s: stage %d: %d layers, expected %d (last: %s)", what, stage, layers->n, n,
@@ -380,6 +414,7 @@ static void ranges_of_the_user_come_first(void **state)
                          *second = find_layer(&r.rank.layers, "1-Block");
     assert_true(first->forward.wall_mean == 11000 && first->forward.busy_mean == 9000);
     assert_true(second->forward.wall_mean == 6000 && second->backward.wall_mean == 8000);
+    assert_true(r.busy[first - r.rank.layers.layer] == 9000 && r.busy[second - r.rank.layers.layer] == 14000);
     ek__pool_free(r.rank.pool);
 }
 

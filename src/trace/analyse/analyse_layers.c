@@ -216,6 +216,33 @@ static size_t find_places(const ek__layer_search *search, place *out)
     return n;
 }
 
+static int by_member_start(const void *a, const void *b)
+{
+    const ek_trace_member *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->layer > y->layer) - (x->layer < y->layer);
+}
+
+/* Operators by the layers as they are given out. `found`: [out->n] */
+static ek_status keep_members(const ek__layer_search *search, const place *found, ek_trace_layers *out, ek_error *err)
+{
+    int *number = ek__alloc(search->n_layers, sizeof *number); /* less 1; 0: dropped */
+    out->member = ek__pool_alloc(search->rank->pool, search->n_members, sizeof *out->member);
+    bool fine = number && out->member;
+    for (int i = 0; fine && i < out->n; i++)
+        number[found[i].layer] = i + 1;
+    for (size_t i = 0; fine && i < search->n_members; i++) {
+        const ek__layer_member *m = &search->member[i];
+        if (number[m->layer] > 0)
+            out->member[out->n_members++] = (ek_trace_member){m->start, number[m->layer] - 1};
+    }
+    if (out->n_members > 1)
+        qsort(out->member, out->n_members, sizeof *out->member, by_member_start);
+    free(number);
+    return fine ? EK_OK : ek__no_memory(err);
+}
+
 static ek_status fill(ek__layer_search *search, const char *source, ek_error *err)
 {
     ek_trace_layers out = {.source = source};
@@ -229,8 +256,7 @@ static ek_status fill(ek__layer_search *search, const char *source, ek_error *er
         join_reruns(search);
         out.n = (int)find_places(search, found);
         out.layer = ek__pool_alloc(search->rank->pool, (size_t)out.n, sizeof *out.layer);
-        if (!out.layer)
-            status = ek__no_memory(err);
+        status = out.layer ? keep_members(search, found, &out, err) : ek__no_memory(err);
     }
     for (int i = 0; i < out.n && status == EK_OK; i++) {
         const ek__found_layer *l = &search->layer[found[i].layer];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/texts.h"
 #include "trace/events/device.h"
 #include "trace/events/intervals.h"
@@ -73,7 +74,8 @@ static uint32_t told(const ek__shapes *of, uint32_t link)
 /* A kernel of an operator. `id` 0: its operator tells nothing, and it is one of its own. */
 typedef struct part {
     uint32_t id, what, kernel;
-    int64_t start, duration;
+    int64_t start, duration, blocks; /* blocks: of threads; 0 when nothing tells */
+    double occupancy;                /* 0..1; NAN */
     int stream;
     bool sets;
 } part;
@@ -109,7 +111,8 @@ static size_t bring_together(part *at, size_t n, ek__execution *out)
                                           .start = at[i].start,
                                           .duration = at[i].duration,
                                           .stream = at[i].stream,
-                                          EK__NO_UNITS};
+                                          .blocks = at[i].blocks,
+                                          .unit = {NAN, NAN, NAN, NAN, at[i].occupancy}};
     }
     return kept;
 }
@@ -123,6 +126,30 @@ static const char *text_of(const void *user, uint32_t number)
 static bool is_graph(const ek__trace *trace, const ek__event *launch)
 {
     return launch && strstr(ek__trace_name(trace, launch->name), "GraphLaunch");
+}
+
+/* "[128, 1, 1]|31": as many blocks as the product, and percent. 0 % is what Kineto writes where it cannot tell: a
+ * kernel that uses more shared memory than a block may without asking. */
+static void read_grid(const char *text, part *out)
+{
+    enum { N_DIMENSIONS = 3 };
+    double blocks = 1;
+    const char *at = text;
+    char *end;
+    out->occupancy = NAN;
+    for (int i = 0; i < N_DIMENSIONS; i++) {
+        at += strspn(at, "[, ");
+        blocks *= ek__strtod(at, &end);
+        if (end == at)
+            return;
+        at = end;
+    }
+    if (blocks >= 1 && blocks < 9e18)
+        out->blocks = (int64_t)blocks;
+    at += strspn(at, "]| ");
+    double percent = ek__strtod(at, &end);
+    if (end > at && percent > 0 && percent <= 100)
+        out->occupancy = percent / 100;
 }
 
 static bool is_compiled(const ek__trace *trace, const ek__event *e)
@@ -147,8 +174,16 @@ static size_t gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_
         n_compiled += !sets && is_compiled(trace, e);
         n_graph += !sets && graph;
         m->n_without_shapes += !sets && what == 0;
-        if (what || !sets)
-            out[n++] = (part){what ? launch->detail : 0, what, e->name, e->start, e->duration, e->track, sets};
+        if (!what && sets)
+            continue;
+        out[n] = (part){.id = what ? launch->detail : 0,
+                        .what = what,
+                        .kernel = e->name,
+                        .start = e->start,
+                        .duration = e->duration,
+                        .stream = e->track,
+                        .sets = sets};
+        read_grid(ek__trace_name(trace, e->detail), &out[n++]);
     }
     m->share_compiled = n_kernels > 0 ? (double)n_compiled / (double)n_kernels : 0;
     m->graphs = 2 * n_graph > n_kernels;

@@ -14,11 +14,11 @@
 typedef struct ek__execution {
     uint32_t what, kernel;
     int64_t start, duration;
-    int stream, row;              /**< row: set by ek__measured_keep() */
-    float unit[EK_N_TRACE_UNITS]; /**< shares of its time, by ek_trace_unit; NAN */
-    int64_t blocks;               /**< 0 */
+    int stream, row;               /**< row: set by ek__measured_keep() */
+    double unit[EK_N_TRACE_UNITS]; /**< shares of its time, by ek_trace_unit; NAN */
+    int64_t blocks;                /**< 0 */
 } ek__execution;
-#define EK__NO_UNITS .unit = {NAN, NAN, NAN, NAN}
+#define EK__NO_UNITS .unit = {NAN, NAN, NAN, NAN, NAN}
 
 /** A text by its number, of the trace or of a table. */
 typedef const char *ek__execution_text(const void *user, uint32_t number);

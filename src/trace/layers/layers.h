@@ -28,6 +28,12 @@ typedef struct ek__found_layer {
     int64_t first; /**< start of the first execution */
 } ek__found_layer;
 
+/** An operator of a layer. */
+typedef struct ek__layer_member {
+    int64_t start;
+    int32_t layer; /**< index in ek__layer_search.layer */
+} ek__layer_member;
+
 /** What is looked for, and what was found so far. */
 typedef struct ek__layer_search {
     const ek__trace *trace;
@@ -35,15 +41,18 @@ typedef struct ek__layer_search {
     ek_trace_rank *rank;
     bool use_warm_up; /**< no other step is there */
     bool named;       /**< a source has names of the model's parts */
-    size_t n_layers, layers_capacity, n_passes, passes_capacity;
+    size_t n_layers, layers_capacity, n_passes, passes_capacity, n_members, members_capacity;
     ek__found_layer *layer;
     ek__layer_pass *pass;
+    ek__layer_member *member; /**< with options->measure */
 } ek__layer_search;
 
 void ek__layer_search_clear(ek__layer_search *search);
 /** @return the layer's index, or -1 when memory is out. */
 int32_t ek__layer_add(ek__layer_search *search, const ek__found_layer *layer);
 bool ek__layer_pass_add(ek__layer_search *search, const ek__layer_pass *pass);
+/** Note that an operator is of a layer, where options->measure asks for it. */
+bool ek__layer_member_add(ek__layer_search *search, int64_t start, int32_t layer);
 
 /** The step whose device window holds a time: its index; -1 outside and in warm-up steps. O(log steps). */
 int32_t ek__layer_step(const ek__layer_search *search, int64_t time);

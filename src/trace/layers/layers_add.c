@@ -9,9 +9,12 @@ void ek__layer_search_clear(ek__layer_search *search)
 {
     free(search->layer);
     free(search->pass);
+    free(search->member);
     search->layer = NULL;
     search->pass = NULL;
+    search->member = NULL;
     search->n_layers = search->layers_capacity = search->n_passes = search->passes_capacity = 0;
+    search->n_members = search->members_capacity = 0;
 }
 
 int32_t ek__layer_add(ek__layer_search *search, const ek__found_layer *layer)
@@ -33,6 +36,19 @@ bool ek__layer_pass_add(ek__layer_search *search, const ek__layer_pass *pass)
         return false;
     search->pass = room;
     search->pass[search->n_passes++] = *pass;
+    return true;
+}
+
+bool ek__layer_member_add(ek__layer_search *search, int64_t start, int32_t layer)
+{
+    if (!search->options || !search->options->measure)
+        return true;
+    void *room =
+        ek__with_room(search->member, &search->members_capacity, search->n_members + 1, sizeof *search->member);
+    if (!room)
+        return false;
+    search->member = room;
+    search->member[search->n_members++] = (ek__layer_member){start, layer};
     return true;
 }
 

@@ -108,20 +108,21 @@ static bool are_layers(const work *w)
     return false;
 }
 
-static void add_kernel(work *w, int32_t track, int64_t time, const ek__event *kernel)
+static bool add_kernel(work *w, int32_t track, int64_t time, const ek__event *kernel)
 {
     int32_t r = ek__nest_find(&w->ranges, track, time), layer_range = -1;
     for (; r >= 0; r = w->ranges.at[r].parent)
         if (w->meaning[w->ranges.at[r].name].layer >= 0)
             layer_range = r; /* the outermost */
     if (layer_range < 0)
-        return;
+        return true;
     ek__layer_pass *p = &w->pass[layer_range];
     int64_t end = ek__event_end(kernel);
     p->start = kernel->start < p->start ? kernel->start : p->start;
     p->end = end > p->end ? end : p->end;
     p->busy = ek__ns_add(p->busy, kernel->duration);
     w->host[layer_range] = time < w->host[layer_range] ? time : w->host[layer_range];
+    return ek__layer_member_add(w->search, kernel->start, w->meaning[w->ranges.at[layer_range].name].layer);
 }
 
 /* Kernels to ranges: by their launch, or by their own start when the ranges are the device's. */
@@ -129,17 +130,16 @@ static bool add_kernels(work *w, bool on_device)
 {
     ek__slice kernels = w->trace->of[EK__EVENT_KERNEL];
     ek__launch_point *point = on_device ? NULL : ek__launch_points(w->trace);
-    if (!on_device && !point)
-        return false;
-    for (size_t i = 0; i < kernels.n; i++) {
+    bool fine = on_device || point;
+    for (size_t i = 0; i < kernels.n && fine; i++) {
         const ek__event *e = &kernels.event[i];
         if (on_device)
-            add_kernel(w, e->track, e->start, e);
+            fine = add_kernel(w, e->track, e->start, e);
         else if (point[i].track >= 0)
-            add_kernel(w, point[i].track, point[i].time, e);
+            fine = add_kernel(w, point[i].track, point[i].time, e);
     }
     free(point);
-    return true;
+    return fine;
 }
 
 static bool make_passes(work *w, bool on_device)

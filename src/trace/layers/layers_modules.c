@@ -506,7 +506,7 @@ static bool place_kernels(work *w)
         if (!place_kernel(w, i, &m))
             continue;
         open_pass *p = pass_of(w, &m);
-        if (!p)
+        if (!p || !ek__layer_member_add(w->search, m.start, m.layer))
             return false;
         p->pass.end = m.end > p->pass.end ? m.end : p->pass.end;
         p->pass.busy = ek__ns_add(p->pass.busy, m.end - m.start);

@@ -469,12 +469,14 @@ static bool cut_into_passes(work *w, bool whole)
     ek__layer_search *s = w->search;
     ek__layer_op *list = ek__alloc(w->n, sizeof *list);
     size_t n = 0;
-    if (!list)
-        return false;
-    for (size_t i = 0; i < w->n; i++) {
+    bool fine = list;
+    for (size_t i = 0; i < w->n && fine; i++) {
         const ek__path_op *o = &w->op[i];
         const ek__path_info *info = &w->info[o->text];
-        int32_t step = info->layer < 0 || s->layer[info->layer].dropped ? -1 : ek__layer_step(s, o->start);
+        if (info->layer < 0 || s->layer[info->layer].dropped)
+            continue;
+        int32_t step = ek__layer_step(s, o->start);
+        fine = whole || ek__layer_member_add(s, o->start, info->layer);
         if (step >= 0)
             list[n++] = (ek__layer_op){.start = o->start,
                                        .duration = o->duration,
@@ -484,7 +486,7 @@ static bool cut_into_passes(work *w, bool whole)
                                        .step = step,
                                        .scope = info->scope};
     }
-    bool fine = ek__cut_passes(s, list, n, w->n_texts, w->places.n, whole);
+    fine = fine && ek__cut_passes(s, list, n, w->n_texts, w->places.n, whole);
     free(list);
     return fine;
 }

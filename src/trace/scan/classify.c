@@ -86,6 +86,7 @@ static uint32_t link_number(const ek__span *span)
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
     ek__span external, dims, types, strides, values; /* of PyTorch */
+    ek__span grid, occupancy;                        /* of its kernels */
     ek__span collective, dtype, in_elements, out_elements, group_size, ranks, peer;
     bool is_subtask;
 } details;
@@ -106,6 +107,10 @@ static void read_detail(details *d, const ek__span *key, const ek__span *value)
         d->strides = *value;
     else if (EQUALS(key, "Concrete Inputs"))
         d->values = *value;
+    else if (EQUALS(key, "grid"))
+        d->grid = *value;
+    else if (EQUALS(key, "est. achieved occupancy %"))
+        d->occupancy = *value;
     else if (EQUALS(key, "mindspore_op"))
         d->operator_name = *value;
     else if (EQUALS(key, "fullname"))
@@ -196,6 +201,14 @@ static uint32_t collective_key(ek__part *part, const details *d, bool ranks)
     return joined(part, field, ranks ? 6 : 5, '|', key, ranks ? sizeof key : 512);
 }
 
+/* "[128, 1, 1]|31", of a kernel; 0 without a grid. */
+static uint32_t grid_text(ek__part *part, const details *d)
+{
+    const ek__span *const field[] = {&d->grid, &d->occupancy};
+    char text[256];
+    return d->grid.at ? joined(part, field, 2, '|', text, sizeof text) : 0;
+}
+
 /* Keep an event. Its start is worked out here, since most events of the host are never kept. */
 static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek__event_kind kind, uint32_t name)
 {
@@ -231,7 +244,8 @@ static void add_device(ek__part *part, const ek__block *block, const ek__raw_eve
     if (kind == EK__EVENT_KERNEL && is_collective_name(part, name, &raw->name, options)) {
         kind = EK__EVENT_COLLECTIVE;
         event->detail = collective_key(part, &d, false);
-    }
+    } else if (kind == EK__EVENT_KERNEL && options && options->measure)
+        event->detail = grid_text(part, &d);
     push(part, raw, event, kind, name);
     if (kind == EK__EVENT_COLLECTIVE && options && options->measure)
         read_message(part, raw, &d, event->link, true);

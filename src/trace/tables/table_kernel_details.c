@@ -132,13 +132,13 @@ static bool note_shapes(reading *r, const ek__kernel *k)
 }
 
 /* The largest of a metric's columns, which the units that did not work have at 0; NAN without one. */
-static float metric(const ek__csv *csv, const int *column, int n)
+static double metric(const ek__csv *csv, const int *column, int n)
 {
     double most = NAN, value;
     for (int i = 0; i < n; i++)
         if (column[i] >= 0 && ek__csv_number(csv, column[i], &value) && value >= 0 && value <= 1)
             most = fmax(most, value);
-    return (float)most;
+    return most;
 }
 #define METRIC(csv, column) metric((csv), (column), (int)(sizeof(column) / sizeof *(column)))
 
@@ -193,7 +193,8 @@ static bool note_execution(reading *r, const ek__kernel *k, const char *type, co
                                           .unit = {[EK_TRACE_CUBE] = METRIC(csv, r->column.cube),
                                                    [EK_TRACE_VECTOR] = METRIC(csv, r->column.vector),
                                                    [EK_TRACE_LOAD] = METRIC(csv, r->column.load),
-                                                   [EK_TRACE_STORE] = METRIC(csv, r->column.store)}};
+                                                   [EK_TRACE_STORE] = METRIC(csv, r->column.store),
+                                                   [EK_TRACE_OCCUPANCY] = NAN}};
     return true;
 }
 
