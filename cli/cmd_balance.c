@@ -469,7 +469,8 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model);
-    if (!cli_plot_check(&c.model.plot, c.model.format))
+    const char *undrawn = c.sweep ? "--sweep" : c.quick ? "--quick" : c.emitter ? "--emit" : NULL;
+    if (!cli_plot_check(&c.model.plot, c.model.format, undrawn))
         return EXIT_WRONG;
     if (!read_dual(&c) || !check_auto(&c, operand) || !read_today(&c))
         return EXIT_WRONG;

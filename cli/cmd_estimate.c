@@ -107,7 +107,7 @@ static bool check_options(const command *c)
     else if (cli_on_stdout(c->source) && cli_on_stdout(c->against))
         cli_error(NULL, "standard input (-) can be read once; save the job or the log to a file");
     else
-        return cli_plot_check(&c->plot, c->format);
+        return cli_plot_check(&c->plot, c->format, NULL);
     return false;
 }
 

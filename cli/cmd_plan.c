@@ -201,7 +201,7 @@ static bool check_options(const command *c)
     else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
         cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
-        return cli_plot_check(&c->plot, c->format);
+        return cli_plot_check(&c->plot, c->format, c->values.n > 0 ? "--sweep" : NULL);
     return false;
 }
 

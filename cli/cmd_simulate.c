@@ -66,7 +66,7 @@ static int run(int argc, char **argv)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model);
-    if (!cli_plot_check(&c.model.plot, c.model.format))
+    if (!cli_plot_check(&c.model.plot, c.model.format, NULL))
         return EXIT_WRONG;
     if (c.uniform && plan) {
         cli_error(NULL, "--uniform needs no plan; leave '%s' out, or --uniform", plan);

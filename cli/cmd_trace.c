@@ -79,8 +79,8 @@ static const cli_option options[] = {
     {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output",
      CLI_WORD(command, format), .must = "text, json or csv", .hint = "; a picture is --svg FILE"},
     {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_OUTPUT_FOLDER(command, csv),
-     .manual = "folder for 16 tables, one a topic: steps, ranks, layers, operators, shapes, kernels, outliers, "
-               "collectives, calls, links, idle, memory, stages, cluster, sources, findings"},
+     .manual = "folder for 20 tables, one a topic: steps, anatomy, path_parts, path, ranks, layers, operators, shapes, "
+               "kernels, outliers, collectives, calls, waits, links, idle, memory, stages, cluster, sources, findings"},
     {"database", "FILE", "these tables as a database of SQLite, times in nanoseconds", NULL,
      CLI_OUTPUT(command, database),
      .manual = "the tables of `--csv` as a [database of SQLite](trace.md#queries), times in whole nanoseconds"},
@@ -142,7 +142,7 @@ static bool check_options(command *c)
             cli_error(NULL, "traces cannot be read from standard input; save them to a file");
             return false;
         }
-    if (!cli_plot_check(&c->plot, c->format))
+    if (!cli_plot_check(&c->plot, c->format, NULL))
         return false;
     if (c->drops && c->options.drop_first_steps == 0)
         c->options.drop_first_steps = -1; /* none */

@@ -21,13 +21,15 @@ const cli_option cli_plot_rows[] = {
 };
 /* clang-format on */
 
-bool cli_plot_check(const cli_plot *plot, const char *format)
+bool cli_plot_check(const cli_plot *plot, const char *format, const char *undrawn)
 {
     if (plot->on && plot->off)
         cli_error(NULL, "--plot and --no-plot do not go together; leave one of them out");
     else if (plot->on && strcmp(format, "text") != 0)
         cli_error(NULL, "--plot draws into the text, so it does not go with --format %s; leave one of them out",
                   format);
+    else if (plot->on && undrawn)
+        cli_error(NULL, "--plot draws into the report of a plan, and %s prints none; leave one of them out", undrawn);
     else
         return true;
     return false;

@@ -16,8 +16,9 @@ typedef struct cli_plot {
 #define CLI_PLOT_OPTIONS(owner, field) CLI_ROWS(cli_plot_rows, cli_plot, owner, field)
 extern const cli_option cli_plot_rows[];
 
-/** Do the options go together, and with what is printed? False after a message. */
-bool cli_plot_check(const cli_plot *plot, const char *format);
+/** Do the options go together, and with what is printed? False after a message.
+ *  @param undrawn  the option whose answer has no drawing, "--sweep"; NULL */
+bool cli_plot_check(const cli_plot *plot, const char *format, const char *undrawn);
 
 /** How to draw: with text on a terminal, unless --no-plot is given or the answer is wanted `elsewhere` (-o); in its
  *  width, with block characters where its character set is UTF-8, and with colour as cli_color() says. */

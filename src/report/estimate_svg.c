@@ -7,6 +7,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "report/estimate_internal.h"
+#include "report/role_colors.h"
 #include "report/svg_internal.h"
 #include "report/writers.h"
 
@@ -16,23 +17,41 @@ enum { PLOT_LEFT = 130, PLOT_RIGHT = 1380, LEGEND_TOP = 96, LEGEND_LINE = 22, LE
 enum { WHOLE = EK_N_AGAINST_PARTS };
 static const char *const against_style[EK_N_AGAINST_PARTS + 1] = {"q0", "q1", "q2", "q3", "whole"};
 
+/* The bubble is hatched, whatever role it has. */
+static int fill_of(int part)
+{
+    return part == EK_STEP_BUBBLE ? -1 : ek__step_part_role(part);
+}
+
+static int against_role(int part)
+{
+    static const int role[EK_N_AGAINST_PARTS] = {EK_VIEW_COMPUTING, EK_VIEW_COMMUNICATION, EK_VIEW_TRANSFER, -1};
+    return role[part];
+}
+
+static void role_rules(FILE *out, bool dark)
+{
+    ek__role_rules(out, "e", EK_N_STEP_PARTS, fill_of, dark);
+    ek__role_rules(out, "q", EK_N_AGAINST_PARTS, against_role, dark);
+}
+
 static void write_style(FILE *out)
 {
-    fputs(
-        "<style>\n"
-        ".e0{fill:#2f6fb2}.e1{fill:#6aa5dd}.e2{fill:#1f4f80}.e3{fill:#a9cdee}.e4{fill:#8e6bb8}.e5{fill:#d9822b}\n"
-        ".e6{fill:#f0b46c}.e7{fill:#b8561a}.e8{fill:url(#hatch)}.e9{fill:#7f8fa3}.e10{fill:#c94f4f}.e11{fill:#3f9e86}\n"
-        ".e12{fill:#c9b458}.e13{fill:#8b7a3a}.q0{fill:#2f6fb2}.q1{fill:#d9822b}.q2{fill:#7f8fa3}.q3{fill:#c9b458}\n"
-        ".whole{fill:#566272}.hatch{stroke:#aab4c0;stroke-width:2}.hatched{fill:#eef1f5}\n"
-        "@media (prefers-color-scheme:dark){.e0{fill:#5b9be0}.e1{fill:#3d6fa8}.e2{fill:#9cc6f0}.e3{fill:#345b86}\n"
-        ".e4{fill:#a98bd0}.e5{fill:#e0913f}.e6{fill:#a8692a}.e7{fill:#f3bd85}.e9{fill:#9aa7b5}.e10{fill:#e57373}\n"
-        ".e11{fill:#4fb39a}.e12{fill:#d6c46f}.e13{fill:#9c8b49}.q0{fill:#5b9be0}.q1{fill:#e0913f}.q2{fill:#9aa7b5}\n"
-        ".q3{fill:#d6c46f}.whole{fill:#9aa7b5}.hatch{stroke:#56626f}.hatched{fill:#242c35}}\n"
-        "</style>\n"
-        "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-        "patternTransform=\"rotate(45)\"><rect class=\"hatched\" width=\"6\" height=\"6\"/>"
-        "<path class=\"hatch\" d=\"M0 0V6\"/></pattern></defs>\n",
-        out);
+    fputs("<style>\n", out);
+    role_rules(out, false);
+    fputs(".e1{fill:#6aa5dd}.e2{fill:#1f4f80}.e3{fill:#a9cdee}.e6{fill:#f0b46c}.e7{fill:#b8561a}.e8{fill:url(#hatch)}\n"
+          ".e10{fill:#c94f4f}.e12{fill:#c9b458}.q3{fill:#c9b458}\n"
+          ".whole{fill:#566272}.hatch{stroke:#aab4c0;stroke-width:2}.hatched{fill:#eef1f5}\n"
+          "@media (prefers-color-scheme:dark){\n",
+          out);
+    role_rules(out, true);
+    fputs(".e1{fill:#3d6fa8}.e2{fill:#9cc6f0}.e3{fill:#345b86}.e6{fill:#a8692a}.e7{fill:#f3bd85}.e10{fill:#e57373}\n"
+          ".e12{fill:#d6c46f}.q3{fill:#d6c46f}.whole{fill:#9aa7b5}.hatch{stroke:#56626f}.hatched{fill:#242c35}}\n"
+          "</style>\n"
+          "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+          "patternTransform=\"rotate(45)\"><rect class=\"hatched\" width=\"6\" height=\"6\"/>"
+          "<path class=\"hatch\" d=\"M0 0V6\"/></pattern></defs>\n",
+          out);
 }
 
 /* The axis is in seconds, or in milliseconds below one. */

@@ -6,6 +6,7 @@
 
 #include "evenkeel/memory_report.h"
 #include "report/memory_internal.h"
+#include "report/role_colors.h"
 #include "report/svg_internal.h"
 #include "report/writers.h"
 
@@ -15,12 +16,15 @@ static const char *const piece_style[EK__N_MEMORY_PIECES] = {"p0", "p1", "p2", "
 
 static void write_style(FILE *out)
 {
-    fputs("<style>\n"
-          ".p0{fill:#2f6fb2}.p1{fill:#8ab6e3}.p2{fill:#8e6bb8}.p3{fill:#3f9e86}.p4{fill:#d9822b}.p5{fill:#9aa4af}\n"
+    fputs("<style>\n", out);
+    ek__role_rules(out, "p", EK__N_MEMORY_PIECES, ek__memory_piece_role, false);
+    fputs(".p4{fill:#d9a5a0}.p5{fill:#9aa4af}\n"
           ".halo{fill:none;stroke:#fff;stroke-width:4;opacity:.8}\n"
           ".fragment{fill:url(#hatch)}.hatch{stroke:#8a96a3;stroke-width:2}.hatched{fill:#eef1f5}\n"
-          "@media (prefers-color-scheme:dark){.p0{fill:#5b9be0}.p1{fill:#345b86}.p2{fill:#a98bd0}.p3{fill:#2f8573}\n"
-          ".p4{fill:#e0913f}.p5{fill:#6a7682}.hatch{stroke:#77838f}.hatched{fill:#242c35}\n"
+          "@media (prefers-color-scheme:dark){\n",
+          out);
+    ek__role_rules(out, "p", EK__N_MEMORY_PIECES, ek__memory_piece_role, true);
+    fputs(".p4{fill:#b8726c}.p5{fill:#6a7682}.hatch{stroke:#77838f}.hatched{fill:#242c35}\n"
           ".halo{stroke:#12171d}}\n"
           "</style>\n"
           "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "

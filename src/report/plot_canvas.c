@@ -12,16 +12,17 @@
 enum { TICK_COLUMNS = 9 };
 #define ROUNDING 1e-6 /* of a column */
 
+/* Colours are the nearest of a terminal's to those of the roles (role_colors.c), where they say the same. */
 static const struct {
     char ascii;
     uint32_t utf8;
     const char *color; /* SGR */
 } looks[EK__N_ROLES] = {
     [EK__ROLE_TEXT] = {' ', ' ', ""},           [EK__ROLE_FORWARD] = {'f', 0x2591, "36"}, /* light shade */
-    [EK__ROLE_BACKWARD] = {'b', 0x2588, "33"},                                            /* full block */
-    [EK__ROLE_WEIGHT] = {'w', 0x2584, "32"},                                              /* lower half block */
-    [EK__ROLE_RECOMPUTE] = {'r', 0x2592, "35"},                                           /* medium shade */
-    [EK__ROLE_TAIL] = {'o', '=', "34"},         [EK__ROLE_IDLE] = {'.', 0xb7, "2"},       /* middle dot */
+    [EK__ROLE_BACKWARD] = {'b', 0x2588, "32"},                                            /* full block */
+    [EK__ROLE_WEIGHT] = {'w', 0x2584, "92"},                                              /* lower half block */
+    [EK__ROLE_RECOMPUTE] = {'r', 0x2592, "33"},                                           /* medium shade */
+    [EK__ROLE_TAIL] = {'o', '=', "35"},         [EK__ROLE_IDLE] = {'.', 0xb7, "2"},       /* middle dot */
     [EK__ROLE_SOLID] = {'#', 0x2588, "36"},     [EK__ROLE_LIGHT] = {'-', 0x2591, "36"},
     [EK__ROLE_OVER] = {'!', 0x2592, "31"},      [EK__ROLE_EXPOSED] = {'x', 0x2592, "31"},
     [EK__ROLE_WAITING] = {'~', 0x2584, "33"},

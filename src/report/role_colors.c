@@ -5,6 +5,9 @@
 #include <assert.h>
 #include <math.h>
 
+#include "evenkeel/estimate.h"
+#include "figures/memory_figures.h"
+
 #define PI 3.14159265358979323846
 static const double MIDDLE = 0.62, DARK_SCALE = 0.75; /* lightness on a dark page */
 static const double CHUNK_SPREAD = 0.14, LIGHTEST = 0.8;
@@ -97,4 +100,44 @@ ek__rgb ek__chunk_rgb(ek_view_type role, int chunk, int n, bool dark)
     double low = plain - CHUNK_SPREAD, high = dark ? plain + CHUNK_SPREAD : fmin(LIGHTEST, plain + CHUNK_SPREAD);
     double lightness = dark ? low + place * (high - low) : high - place * (high - low);
     return rgb_of(lightness, ek__role_color[role].chroma, ek__role_color[role].hue);
+}
+
+int ek__step_part_role(int part)
+{
+    switch (part) {
+    case EK_STEP_MATRIX:
+        return EK_VIEW_COMPUTING;
+    case EK_STEP_RECOMPUTE:
+        return EK_VIEW_RECOMPUTE;
+    case EK_STEP_TENSOR:
+        return EK_VIEW_COMMUNICATION;
+    case EK_STEP_BUBBLE:
+        return EK_VIEW_IDLE;
+    case EK_STEP_P2P:
+        return EK_VIEW_TRANSFER;
+    case EK_STEP_OPTIMIZER:
+        return EK_VIEW_OPTIMIZER;
+    case EK_STEP_INPUT:
+        return EK_VIEW_DATA_LOADING;
+    default:
+        return -1;
+    }
+}
+
+int ek__memory_piece_role(int piece)
+{
+    static const int role[EK__N_MEMORY_PIECES] = {
+        EK_VIEW_PARAMETERS, EK_VIEW_GRADIENTS, EK_VIEW_OPTIMIZER, EK_VIEW_ACTIVATIONS, -1, -1, -1};
+    return role[piece];
+}
+
+void ek__role_rules(FILE *out, const char *prefix, int n, int (*role_of)(int part), bool dark)
+{
+    for (int i = 0; i < n; i++) {
+        if (role_of(i) < 0)
+            continue;
+        ek__rgb c = ek__role_rgb((ek_view_type)role_of(i), dark);
+        fprintf(out, ".%s%d{fill:#%02x%02x%02x}", prefix, i, c.r, c.g, c.b);
+    }
+    fputc('\n', out);
 }

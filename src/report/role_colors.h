@@ -5,6 +5,7 @@
 #define EK_REPORT_ROLE_COLORS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "evenkeel/trace_index.h"
 
@@ -24,5 +25,12 @@ ek__rgb ek__role_rgb(ek_view_type role, bool dark);
 /** The same of one chunk of n: from light to dark, on a dark page from dark to light; of one chunk the plain colour.
  *  @param chunk  0 .. n - 1 */
 ek__rgb ek__chunk_rgb(ek_view_type role, int chunk, int n, bool dark);
+
+/** The roles of a step's parts (ek_step_part) and of what memory is for (ek__memory_piece_name()); -1 for one that no
+ *  other picture has. */
+int ek__step_part_role(int part);
+int ek__memory_piece_role(int piece);
+/** Rules ".p0{fill:#2f6fb2}" of those of n parts that have a role. @param prefix  of the class, "p" */
+void ek__role_rules(FILE *out, const char *prefix, int n, int (*role_of)(int part), bool dark);
 
 #endif

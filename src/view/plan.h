@@ -24,7 +24,4 @@ void ek__view_layers_text(const ek_plan *plan, char *text, size_t size);
 /** Layers by what they recompute: "24 none, 8 full". */
 void ek__view_recompute_text(const ek_plan *plan, char *text, size_t size);
 
-/** Type of a part of an estimated step, for its colour; -1. */
-int ek__view_step_part_type(int part);
-
 #endif

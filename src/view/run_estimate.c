@@ -7,6 +7,7 @@
 #include "evenkeel/estimate_report.h"
 #include "figures/estimate_figures.h"
 #include "report/estimate_internal.h"
+#include "report/role_colors.h"
 #include "view/plan.h"
 #include "view/rows.h"
 
@@ -58,36 +59,13 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 /* ---- stages ---- */
 
-/* Colours that these have in other tabs. */
-int ek__view_step_part_type(int part)
-{
-    switch (part) {
-    case EK_STEP_MATRIX:
-        return EK_VIEW_COMPUTING;
-    case EK_STEP_RECOMPUTE:
-        return EK_VIEW_RECOMPUTE;
-    case EK_STEP_TENSOR:
-        return EK_VIEW_COMMUNICATION;
-    case EK_STEP_BUBBLE:
-        return EK_VIEW_IDLE;
-    case EK_STEP_P2P:
-        return EK_VIEW_TRANSFER;
-    case EK_STEP_OPTIMIZER:
-        return EK_VIEW_OPTIMIZER;
-    case EK_STEP_INPUT:
-        return EK_VIEW_DATA_LOADING;
-    default:
-        return -1;
-    }
-}
-
 static void write_stages(const ek_estimate *e, ek__section *x)
 {
     const ek_step *step = &e->step;
     ek__bars_begin(x, "stages", "How every stage spends the step", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (ek__estimate_has(e, i))
-            ek__bars_series(x, ek_step_part_title[i], ek__view_step_part_type(i));
+            ek__bars_series(x, ek_step_part_title[i], ek__step_part_role(i));
     for (int s = 0; s < step->n_stages; s++) {
         double value[EK_N_STEP_PARTS];
         char label[48];

@@ -6,6 +6,7 @@
 #include "evenkeel/layout_picture.h"
 #include "figures/layout_figures.h"
 #include "report/report_internal.h"
+#include "report/role_colors.h"
 #include "view/plan.h"
 #include "view/rows.h"
 
@@ -234,7 +235,7 @@ static void write_parts(const ek_layout_result *r, ek__section *x)
     ek__bars_begin(x, "parts", "Where the step of each plan goes, on its slowest stage", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (any_has(r, i))
-            ek__bars_series(x, ek_step_part_title[i], ek__view_step_part_type(i));
+            ek__bars_series(x, ek_step_part_title[i], ek__step_part_role(i));
     for (int k = 0; k < r->n_plans; k++) {
         const ek_step *step = &r->plan[k].estimate.step;
         double value[EK_N_STEP_PARTS];

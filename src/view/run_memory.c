@@ -6,6 +6,7 @@
 #include "evenkeel/memory_report.h"
 #include "figures/memory_figures.h"
 #include "report/memory_internal.h"
+#include "report/role_colors.h"
 #include "view/rows.h"
 #include "view/view.h"
 
@@ -86,11 +87,9 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 static void write_bars(const ek_memory *m, const char *id, const char *title, ek__section *x)
 {
-    static const int type[EK__N_MEMORY_PIECES] = {
-        EK_VIEW_PARAMETERS, EK_VIEW_GRADIENTS, EK_VIEW_OPTIMIZER, EK_VIEW_ACTIVATIONS, -1, -1, -1};
     ek__bars_begin(x, id, title, EK__UNIT_MB);
     for (int k = 0; k < EK__N_MEMORY_PIECES; k++)
-        ek__bars_series(x, ek__memory_piece_name(k), type[k]);
+        ek__bars_series(x, ek__memory_piece_name(k), ek__memory_piece_role(k));
     for (int i = 0; i < m->n_stages; i++) {
         double value[EK__N_MEMORY_PIECES];
         char text[32];
