@@ -188,11 +188,16 @@ typedef enum ek_trace_role { EK_TRACE_HEAD, EK_TRACE_BODY, EK_TRACE_TAIL } ek_tr
 /** "head", "body", "tail". */
 extern const char *const ek_trace_role_name[3];
 
+typedef struct ek_trace_span {
+    int64_t start, end;
+} ek_trace_span;
+
 /** The executions of one layer in one direction. Nanoseconds of one execution. */
 typedef struct ek_trace_pass {
     int64_t n;
     double wall_mean, wall_median, wall_min, wall_max, wall_deviation; /**< first start to last end */
     double busy_mean, busy_median;                                     /**< sum of its operators */
+    ek_trace_span longest; /**< of the first of the longest: from its first operator to its last; EK_TRACE_UNKNOWN */
 } ek_trace_pass;
 
 typedef struct ek_trace_layer {
@@ -203,10 +208,6 @@ typedef struct ek_trace_layer {
     int64_t n_instances; /**< executions of the forward pass */
     ek_trace_pass forward, recompute, backward;
 } ek_trace_layer;
-
-typedef struct ek_trace_span {
-    int64_t start, end;
-} ek_trace_span;
 
 /** An operator on the device, and the layer it is of. */
 typedef struct ek_trace_member {

@@ -271,8 +271,16 @@ const ek__fields ek__trace_top_operators = {FIELDS(top, "ranks[].top_operators",
 
 /* ---- places in the timeline ---- */
 
+#define EK__T ek_trace_layer
+/* The longest execution, of a layer its longest forward pass. */
+LOCATOR(locate_layer, out->start = it->forward.longest.start; out->end = it->forward.longest.end);
+#undef EK__T
+
+#define EK__T ek_trace_pass
+LOCATOR(locate_pass, out->start = it->longest.start; out->end = it->longest.end);
+#undef EK__T
+
 #define EK__T ek_trace_operator
-/* The longest execution. */
 LOCATOR(locate_longest, out->start = it->max_start;
         out->end = it->max_start == EK_TRACE_UNKNOWN ? EK_TRACE_UNKNOWN : ek__sum(it->max_start, it->max);
         out->name = it->name);
@@ -304,9 +312,9 @@ static bool has_name(const void *record)
 
 const ek__rows ek__work_rows[] = {
     {NULL, "layers", "layers", "Layers, one micro-batch", .rank_column = 2, .stage_column = 3,
-     .fields = &ek__trace_layer, RANK_LIST(layers.n, layers.layer)},
+     .fields = &ek__trace_layer, RANK_LIST(layers.n, layers.layer), .locate = locate_layer},
     {"layers", "layers", "passes", "Passes, with their spread", .rank_column = 2, .fields = &passes, .item = pass_of,
-     .most = EK__VIEW_MAX_ROWS / 3 * 3},
+     .locate = locate_pass, .most = EK__VIEW_MAX_ROWS / 3 * 3},
     {"operators", "operators", "operators", "Operators", .fields = &ek__trace_operator,
      RANK_LIST(operators.n, operators.op), .locate = locate_longest, .sort = 3},
     {"outliers", "operators", "outliers", "Executions that took far longer than others of their kind", "place",

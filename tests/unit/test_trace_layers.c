@@ -140,6 +140,7 @@ static void check_pass(const char *what, const char *name, const char *direction
                  (long long)e->n);
     if (e->n == 0) {
         assert_true(isnan(found->wall_mean));
+        assert_true(found->longest.start == EK_TRACE_UNKNOWN);
         return;
     }
     const struct {
@@ -150,6 +151,11 @@ static void check_pass(const char *what, const char *name, const char *direction
                    {"wall min", found->wall_min, e->wall_min},
                    {"wall max", found->wall_max, e->wall_max},
                    {"busy mean", found->busy_mean, e->busy_mean}};
+    /* Recomputation in pieces takes less than from its first piece to its last. */
+    int64_t longest = found->longest.end - found->longest.start;
+    if (strcmp(direction, "forward") == 0 ? (double)longest != e->wall_max : (double)longest < e->wall_max)
+        fail_msg("%s: %s %s: the longest takes %lld ns, expected %.0f", what, name, direction, (long long)longest,
+                 e->wall_max);
     for (size_t i = 0; i < sizeof figures / sizeof *figures - !busy; i++)
         if (!(fabs(figures[i].found - figures[i].expected) <= 1e-9 * figures[i].expected))
             fail_msg("%s: %s %s: %s is %.3f ns, expected %.3f", what, name, direction, figures[i].figure,

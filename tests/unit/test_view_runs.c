@@ -898,6 +898,29 @@ static void failing_allocations_are_told(void **state)
 
 /* ---- a trace with its events ---- */
 
+/* The row of a layer, and of each of its passes, leads to a stretch as long as the longest of the passes, a layer's to
+ * its longest forward pass. */
+static void layers_lead_to_their_longest_pass(const json_t *run)
+{
+    static const char *const table[] = {"layers", "passes"}, *const most[] = {"forward_mean", "most"};
+    for (int t = 0; t < 2; t++) {
+        const json_t *one = need(run, "layers", "tables", table[t]), *place;
+        size_t i;
+        assert_true(n_rows(one) > 0);
+        json_array_foreach(json_object_get(one, "places"), i, place)
+        {
+            double from = number(json_array_get(place, 1)), to = number(json_array_get(place, 2));
+            double is = number(cell(one, (int)i, most[t]));
+            assert_true(from >= 0 && to > from && json_is_null(json_array_get(place, 3)));
+            if (t == 1)
+                is_near(to - from, is);
+            else
+                assert_true(to - from >= is * (1 - 1e-9));
+        }
+        assert_int_equal(i, n_rows(one));
+    }
+}
+
 static void steps_stand_in_the_timeline_of_the_events(void **state)
 {
     (void)state;
@@ -934,6 +957,7 @@ static void steps_stand_in_the_timeline_of_the_events(void **state)
     }
     json_array_foreach(json_object_get(need(run, "breakdown", "bars", "ranks"), "bars"), i, one)
         assert_int_equal(json_integer_value(json_object_get(one, "group")), i);
+    layers_lead_to_their_longest_pass(run);
     json_decref(root);
     ek_trace_index_close(index);
     ek_trace_run_clear(&trace);

@@ -104,7 +104,7 @@ static double mean_of(const double *value, int64_t n)
 /* The passes of one layer and direction, of n values each. */
 static ek_trace_pass sum_up(double *wall, double *busy, int64_t n, bool busy_known)
 {
-    ek_trace_pass out = {n, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    ek_trace_pass out = {n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN}};
     if (n == 0)
         return out;
     out.wall_median = ek__median(wall, (size_t)n);
@@ -129,15 +129,19 @@ static void fill_layer(const ek__layer_search *search, size_t first, size_t last
     for (int d = 0; d < EK__N_LAYER_PASSES; d++) {
         int64_t n = 0;
         bool busy_known = true;
+        const ek__layer_pass *longest = NULL;
         for (size_t i = first; i < last; i++) {
             const ek__layer_pass *p = &search->pass[i];
             if (p->direction != d)
                 continue;
+            longest = longest && longest->wall >= p->wall ? longest : p;
             busy_known &= p->busy != EK_TRACE_UNKNOWN;
             wall[n] = (double)p->wall;
             busy[n++] = (double)p->busy;
         }
         *to[d] = sum_up(wall, busy, n, busy_known);
+        if (longest)
+            to[d]->longest = (ek_trace_span){longest->start, longest->end};
     }
     out->n_instances = out->forward.n;
 }
