@@ -54,6 +54,7 @@ export interface Timeline {
     unit: "ns" | null; origin: string | null; begin: number; end: number;
     groups: { name: string; rank: number; stage: number; tracks: { name: string; class: string; n_rows: number; left_out: number }[] }[];
     row_events: number[]; n_events: number; n_arrows: number; n_held: number; n_points: number;
+    n_calls?: number;
     names: { text: string[]; type: number[] } | null; arrow_names: string[];
     steps: { name: string; group: number; begin: number; end: number }[];
     path: [number, number, number][];  // group, begin, end: the critical path in order of time
@@ -78,7 +79,10 @@ export interface Flow extends EventSeen { outgoing: boolean; event: string }  //
 export interface Details {
     name: string; type: number; begin: number; end: number; layer: string;
     args: Record<string, unknown> | null; text: string | null; flows: Flow[];
+    calls?: Calls | null;  // of a collective that was matched over ranks
 }
+/** A collective on its ranks. of: ranks of its group, 0: unknown; wait: for others, null: unknown; last: others waited for it. */
+export interface Calls { of: number; calls: { row: number; begin: number; wait: number | null; last: boolean }[] }
 export interface Total { name: string; type: number; track: number; n: number; total: number }
 export interface Arrows { all: boolean; from_row: number[]; from_time: number[]; to_row: number[]; to_time: number[]; name: string[] }
 export interface CurvePoints { time: Float64Array; least: Float64Array; most: Float64Array; last: Float64Array; n: number }

@@ -354,6 +354,7 @@ typedef struct ek_trace_collective {
     int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
     int last_call;       /**< index of the same collective in that rank's list; -1 where `last` is */
     int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
+    int64_t match;       /**< number of the collective, the same on all its ranks; -1: not matched over ranks */
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
     double moved_mb;     /**< 10^6 bytes that the rank sent, of communication.json; 0 when not known */
     const char *message; /**< with ek_trace_options.measure: "allreduce|Float|2049000|2049000|2|[0, 1]", the last part

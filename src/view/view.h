@@ -63,6 +63,17 @@ void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const
  * on and gone at `end`. */
 void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_view_type type, double begin, double end,
                        double mb);
+/** A collective on one of its ranks. */
+typedef struct ek__view_call {
+    int row;         /**< of its event, */
+    double begin;    /**< which begins then */
+    double wait;     /**< that the rank waited in it for others; NAN: unknown */
+    uint32_t number; /**< of the collective, the same on all its ranks */
+    bool came_last;  /**< others waited for this rank */
+    int n_group;     /**< ranks of the group; 0: unknown */
+} ek__view_call;
+/** A call of a collective that was matched over ranks: the page links it to those with the same number. */
+void ek__timeline_call(ek__view_timeline *t, const ek__view_call *call);
 /** What the timeline spans; without it, from the first to the last of all it has. */
 void ek__timeline_span(ek__view_timeline *t, double begin, double end);
 /** Events come from the server: no names are written, rows tell only how many events they have, and the data are what

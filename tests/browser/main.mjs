@@ -7,6 +7,7 @@ import "./places.mjs";
 import "./area.mjs";
 import "./tracks.mjs";
 import "./marks.mjs";
+import "./collectives.mjs";
 import "./picture.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
