@@ -35,7 +35,10 @@ export interface Table {
     places?: (RawPlace | null)[];  // of the rows in the timeline
 }
 export type RawPlace = [number, number | null, number | null, string | null];  // group, begin, end, name of the event
-export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][]; columns?: string[] }
+export interface Matrix {
+    id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][]; columns?: string[];
+    parts?: [number, number, string, string, string, number, number][];  // row, column, step, operation, transport, MB, ms
+}
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
     series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;
@@ -58,7 +61,7 @@ export interface Timeline {
     names: { text: string[]; type: number[] } | null; arrow_names: string[];
     steps: { name: string; group: number; begin: number; end: number }[];
     path: [number, number, number][];  // group, begin, end: the critical path in order of time
-    curves: { name: string; group: number; unit: string; limit: number | null; steps: boolean; n: number }[];
+    curves: { name: string; group: number; unit: string; limit: number | null; steps: boolean; track?: boolean; n: number }[];
     counters?: { name: string; group: number; unit: string; least: number; most: number; n: number }[];
     held_names: { text: string[]; type: number[] }; data: string | null; args: string | null;
 }

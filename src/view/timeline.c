@@ -49,7 +49,7 @@ typedef struct curve {
     const char *name, *unit;
     int group;
     double limit;
-    bool steps;
+    bool steps, among_tracks;
     size_t n;
 } curve;
 
@@ -267,12 +267,18 @@ void ek__timeline_curve(ek__view_timeline *t, const char *name, int group_number
                         bool steps, const double *time, const double *value, size_t n)
 {
     PUSH(t, curve, n_curves);
-    t->curve[t->n_curves - 1] = (curve){copy(t, name), copy(t, unit), group_number, limit, steps, n};
+    t->curve[t->n_curves - 1] = (curve){copy(t, name), copy(t, unit), group_number, limit, steps, false, n};
     for (size_t i = 0; i < n; i++) {
         write_real(t, &t->curve_time, time[i]);
         write_real(t, &t->curve_value, value[i]);
         cover(t, time[i], time[i]);
     }
+}
+
+void ek__timeline_among_tracks(ek__view_timeline *t)
+{
+    if (t->n_curves > 0)
+        t->curve[t->n_curves - 1].among_tracks = true;
 }
 
 void ek__timeline_held(ek__view_timeline *t, int group_number, const char *name, ek_view_type type, double begin,
@@ -409,6 +415,8 @@ static void write_curves(const ek__view_timeline *t, ek__stream *s)
         ek__stream_text(s, "unit", t->curve[i].unit);
         ek__stream_real(s, "limit", t->curve[i].limit);
         ek__stream_bool(s, "steps", t->curve[i].steps);
+        if (t->curve[i].among_tracks)
+            ek__stream_bool(s, "track", true);
         ek__stream_int(s, "n", (int64_t)t->curve[i].n);
         ek__stream_end(s);
     }

@@ -59,6 +59,8 @@ void ek__timeline_path(ek__view_timeline *t, int group, double begin, double end
  * value until the next point. Times do not fall; of two points at one time the last one holds from there on. */
 void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const char *unit, double limit, bool steps,
                         const double *time, const double *value, size_t n);
+/** The last curve stands among the tracks of its group, below those of the device. */
+void ek__timeline_among_tracks(ek__view_timeline *t);
 /** Something that is held from one time to another: what the memory tab lists at the pointer. It is there from `begin`
  * on and gone at `end`. */
 void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_view_type type, double begin, double end,
@@ -155,6 +157,8 @@ void ek__matrix_label(ek__section *x, const char *text);
 /** Columns of another kind than the rows: their labels, after those of the rows. */
 void ek__matrix_column(ek__section *x, const char *text);
 void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text);
+/** Behind all cells: what one of them sums up, of which the page shows a part by step, operation and transport. */
+void ek__matrix_part(ek__section *x, int row, int column, const ek_trace_matrix_part *part);
 void ek__matrix_end(ek__section *x);
 
 /** Lines over one axis: ek__polyline_begin() for each, then its points in order of x. y not finite: a gap. */

@@ -8,6 +8,7 @@ import "./area.mjs";
 import "./tracks.mjs";
 import "./marks.mjs";
 import "./collectives.mjs";
+import "./queue.mjs";
 import "./picture.mjs";
 import "./hostile.mjs";
 import "./served.mjs";

@@ -157,9 +157,9 @@ export function newControls(it, pointing, choosing) {
         const is_track = line.kind === "track";
         return [
             is_track && { text: line.pinned ? "Unpin" : "Pin to the top", key: "P", act: () => pin(pane, line) },
-            { text: is_track ? "Hide this track" : "Hide this group", key: "H", act: () => hide(pane, line) },
-            !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
-            !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
+            { text: line.kind === "group" ? "Hide this group" : "Hide this track", key: "H", act: () => hide(pane, line) },
+            line.kind !== "curve" && !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
+            line.kind !== "curve" && !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
             line.folds && { text: line.folded ? "Open" : "Close", key: is_track ? "T" : "G", act: () => toggle(pane, at) },
         ].filter((entry) => entry !== false);
     }
