@@ -9,6 +9,7 @@ import "./tracks.mjs";
 import "./marks.mjs";
 import "./collectives.mjs";
 import "./queue.mjs";
+import "./strip.mjs";
 import "./picture.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
