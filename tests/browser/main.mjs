@@ -9,6 +9,7 @@ import "./tracks.mjs";
 import "./marks.mjs";
 import "./collectives.mjs";
 import "./queue.mjs";
+import "./range_page.mjs";
 import "./strip.mjs";
 import "./picture.mjs";
 import "./hostile.mjs";
