@@ -11,6 +11,7 @@ import "./collectives.mjs";
 import "./queue.mjs";
 import "./range_page.mjs";
 import "./strip.mjs";
+import "./touch.mjs";
 import "./picture.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
