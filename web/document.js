@@ -11,6 +11,7 @@
  * @property {{ from_time: Float64Array, to_time: Float64Array, from_row: Uint32Array, to_row: Uint32Array, name: Uint32Array }} arrows
  * @property {{ begin: Float64Array, end: Float64Array, mb: Float64Array, group: Uint32Array, name: Uint32Array }} held
  * @property {{ time: Float64Array, value: Float64Array }} points
+ * @property {{ begin: Float64Array, wait: Float64Array, row: Uint32Array, number: Uint32Array, last: Uint32Array, group: Uint32Array }} calls
  */
 
 /**
@@ -76,9 +77,9 @@ export function untransposed(bytes, at, n) {
  * @returns {Columns}
  */
 function cutColumns(timeline, bytes) {
-    const { n_arrows, n_held, n_points } = timeline;
+    const { n_arrows, n_held, n_points, n_calls = 0 } = timeline;
     const n_events = timeline.names === null ? 0 : timeline.n_events; // a server keeps them to itself
-    const expected = 20 * n_events + 28 * n_arrows + 32 * n_held + 16 * n_points;
+    const expected = 20 * n_events + 28 * n_arrows + 32 * n_held + 16 * n_points + 32 * n_calls;
     if (bytes.length !== expected) {
         throw new Error(`its columns have ${bytes.length} bytes, ${expected} were expected. Write the page anew.`);
     }
@@ -92,9 +93,11 @@ function cutColumns(timeline, bytes) {
     const [from_time, to_time] = [reals(n_arrows), reals(n_arrows)];
     const [held_begin, held_end, mb] = [reals(n_held), reals(n_held), reals(n_held)];
     const [time, value] = [reals(n_points), reals(n_points)];
+    const [call_begin, wait] = [reals(n_calls), reals(n_calls)];
     const name = numbers(n_events);
     const [from_row, to_row, arrow_name] = [numbers(n_arrows), numbers(n_arrows), numbers(n_arrows)];
     const [group, held_name] = [numbers(n_held), numbers(n_held)];
+    const [call_row, number, last, call_group] = [numbers(n_calls), numbers(n_calls), numbers(n_calls), numbers(n_calls)];
     return {
         begin,
         duration,
@@ -102,6 +105,7 @@ function cutColumns(timeline, bytes) {
         arrows: { from_time, to_time, from_row, to_row, name: arrow_name },
         held: { begin: held_begin, end: held_end, mb, group, name: held_name },
         points: { time, value },
+        calls: { begin: call_begin, wait, row: call_row, number, last, group: call_group },
     };
 }
 

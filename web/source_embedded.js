@@ -3,6 +3,7 @@
 
 import { makeArrowList, noArrows } from "./arrow_list.js";
 import { fillRoom, firstAfter, firstFrom, makeRoom, makeRow } from "./blocks.js";
+import { makeCalls } from "./calls.js";
 import { lineReader, inflate, readColumns } from "./document.js";
 import { makeFixed } from "./fixed.js";
 import { allTracks, placeRows } from "./rows.js";
@@ -67,6 +68,7 @@ export function makeEmbedded(timeline, columns, line) {
     /** @type {Map<number, Uint8Array>} types of a row's events, made when it is first drawn event by event */
     const types = new Map();
     const arrows = makeArrowList(timeline, columns.arrows);
+    const calls = makeCalls(columns.calls);
     const fixed = makeFixed(timeline, columns);
     const tracks = allTracks(timeline);
     const ends_of_blocks = Array.from(places.row_track, (track) => tracks[track].class === "stage");
@@ -205,7 +207,8 @@ export function makeEmbedded(timeline, columns, line) {
             const number = starts[place.row] + place.index;
             const { args, text, layer } = readDetails(await line(number));
             const type = type_of[columns.name[number]];
-            return { name: event.name, type, begin: event.begin, end: event.end, layer, args, text, flows: flows(place.row, place.index) };
+            const shared = { flows: flows(place.row, place.index), calls: calls.at(place.row, event.begin) };
+            return { name: event.name, type, begin: event.begin, end: event.end, layer, args, text, ...shared };
         },
 
         at: async (row, time) => indexAt(row, time),

@@ -3,6 +3,7 @@
 // the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
 
 import { makeArrowList, noArrows } from "./arrow_list.js";
+import { makeCalls } from "./calls.js";
 import { readColumns } from "./document.js";
 import { makeFixed } from "./fixed.js";
 import { asList, placeRows } from "./rows.js";
@@ -19,7 +20,8 @@ const most_own_flows = 64;
 const arrows_margin = 1; // screens on each side
 
 /** Members of a timeline that come with the figures; rows stay as they are. @type {(keyof Timeline)[]} */
-const of_document = ["steps", "curves", "n_held", "n_points", "held_names", "n_arrows", "arrow_names", "data"];
+const of_document = ["steps", "path", "curves", "n_held", "n_points", "held_names", "n_arrows", "arrow_names",
+    "n_calls", "data"];
 
 /** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
 
@@ -144,6 +146,9 @@ export function makeServed(timeline, get, failed) {
     let fixed = null;
     /** Those between ranks, which no file has by itself. @type {ReturnType<typeof makeArrowList> | null} */
     let own_arrows = null;
+
+    /** @type {ReturnType<typeof makeCalls> | null} */
+    let calls = null;
 
     const clipped = (/** @type {number} */ begin, /** @type {number} */ end) => {
         const from = Math.min(Math.max(begin, whole.begin), whole.end);
@@ -311,7 +316,8 @@ export function makeServed(timeline, get, failed) {
             const answer = await (await get("event", { row, index })).json();
             const args = answer.args !== null && typeof answer.args === "object" ? answer.args : null;
             const own = await ownFlows(row, answer.begin, answer.end);
-            return { ...answer, args, layer: answer.layer ?? "", flows: [...(answer.flows ?? []), ...own] };
+            return { ...answer, args, layer: answer.layer ?? "", flows: [...(answer.flows ?? []), ...own],
+                calls: calls?.at(row, answer.begin) ?? null };
         },
 
         async at(row, time) {
@@ -409,6 +415,7 @@ export function makeServed(timeline, get, failed) {
         async complete(all) {
             const columns = all.data === null ? null : await readColumns(all);
             for (const member of of_document) Object.assign(timeline, { [member]: all[member] });
+            calls = columns === null ? null : makeCalls(columns.calls);
             fixed = columns === null ? null : makeFixed(timeline, columns);
             own_arrows = columns === null || timeline.n_arrows === 0 ? null : makeArrowList(timeline, columns.arrows);
         },

@@ -35,7 +35,10 @@ export interface Table {
     places?: (RawPlace | null)[];  // of the rows in the timeline
 }
 export type RawPlace = [number, number | null, number | null, string | null];  // group, begin, end, name of the event
-export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][]; columns?: string[] }
+export interface Matrix {
+    id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][]; columns?: string[];
+    parts?: [number, number, string, string, string, number, number][];  // row, column, step, operation, transport, MB, ms
+}
 export interface Lines {
     id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
     series: { name: string; points: [number, number | null, 1?][] }[]; limit: number | null;
@@ -54,10 +57,11 @@ export interface Timeline {
     unit: "ns" | null; origin: string | null; begin: number; end: number;
     groups: { name: string; rank: number; stage: number; tracks: { name: string; class: string; n_rows: number; left_out: number }[] }[];
     row_events: number[]; n_events: number; n_arrows: number; n_held: number; n_points: number;
+    n_calls?: number;
     names: { text: string[]; type: number[] } | null; arrow_names: string[];
     steps: { name: string; group: number; begin: number; end: number }[];
     path: [number, number, number][];  // group, begin, end: the critical path in order of time
-    curves: { name: string; group: number; unit: string; limit: number | null; steps: boolean; n: number }[];
+    curves: { name: string; group: number; unit: string; limit: number | null; steps: boolean; track?: boolean; n: number }[];
     counters?: { name: string; group: number; unit: string; least: number; most: number; n: number }[];
     held_names: { text: string[]; type: number[] }; data: string | null; args: string | null;
 }
@@ -78,7 +82,10 @@ export interface Flow extends EventSeen { outgoing: boolean; event: string }  //
 export interface Details {
     name: string; type: number; begin: number; end: number; layer: string;
     args: Record<string, unknown> | null; text: string | null; flows: Flow[];
+    calls?: Calls | null;  // of a collective that was matched over ranks
 }
+/** A collective on its ranks. of: ranks of its group, 0: unknown; wait: for others, null: unknown; last: others waited for it. */
+export interface Calls { of: number; calls: { row: number; begin: number; wait: number | null; last: boolean }[] }
 export interface Total { name: string; type: number; track: number; n: number; total: number }
 export interface Arrows { all: boolean; from_row: number[]; from_time: number[]; to_row: number[]; to_time: number[]; name: string[] }
 export interface CurvePoints { time: Float64Array; least: Float64Array; most: Float64Array; last: Float64Array; n: number }

@@ -182,6 +182,25 @@ typedef struct ek_trace_dispatch {
                                  kernel of a step; what findings and the diagnosis name; EK_TRACE_UNKNOWN */
 } ek_trace_dispatch;
 
+/** A value that holds until the next point. */
+typedef struct ek_trace_value {
+    int64_t time;
+    double value;
+} ek_trace_value;
+enum { EK_TRACE_MAX_QUEUE_POINTS = 8190 };
+
+/** Work that the host has launched and the device has not begun; that whose launch is in the files. */
+typedef struct ek_trace_queue {
+    int64_t n;               /**< launches; 0: none, and all else is 0 */
+    int64_t longest;         /**< most that waited at a time */
+    double length;           /**< mean, from the first launch to the last begin; NAN where that is no time */
+    double delay;            /**< mean from a launch to the begin of what it launched, nanoseconds */
+    int64_t longest_delay;   /**< 0 where clocks show a begin before its launch */
+    int n_lengths, n_delays; /**< at most EK_TRACE_MAX_QUEUE_POINTS */
+    ek_trace_value *lengths,
+        *delays; /**< by time; of stretches of long ones the largest, least and last value remain */
+} ek_trace_queue;
+
 /* ---- layers ---- */
 
 typedef enum ek_trace_role { EK_TRACE_HEAD, EK_TRACE_BODY, EK_TRACE_TAIL } ek_trace_role;
@@ -372,6 +391,7 @@ typedef struct ek_trace_collective {
     int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
     int last_call;       /**< index of the same collective in that rank's list; -1 where `last` is */
     int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
+    int64_t match;       /**< number of the collective, the same on all its ranks; -1: not matched over ranks */
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
     double moved_mb;     /**< 10^6 bytes that the rank sent, of communication.json; 0 when not known */
     const char *message; /**< with ek_trace_options.measure: "allreduce|Float|2049000|2049000|2|[0, 1]", the last part
@@ -421,6 +441,13 @@ typedef struct ek_trace_link {
     bool slow;                   /**< 20 % or more below the mean of its transport */
 } ek_trace_link;
 
+/** What went over a link in a step by one kind of operation, as communication_matrix.json has it. */
+typedef struct ek_trace_move {
+    int link;                     /**< index in ek_trace_communication.link */
+    const char *step, *operation; /**< "step50"; "allreduce", "hcom_allReduce_" */
+    double size_mb, time_ms;
+} ek_trace_move;
+
 typedef struct ek_trace_transport {
     const char *name;
     int64_t n_links, n_ranked;
@@ -435,6 +462,8 @@ typedef struct ek_trace_communication {
     ek_trace_comm_sum *comm_sum;     /**< [n_comm_sums], in file order */
     double unclear_lead; /**< computing before a step's first unclear exchange, over the mean before each; NAN */
     ek_trace_link *link; /**< [n_links], in file order */
+    int n_moves;
+    ek_trace_move *move;           /**< [n_moves], in file order: what links with names of steps sum up */
     ek_trace_transport *transport; /**< [n_transports], by name */
 } ek_trace_communication;
 
@@ -592,6 +621,7 @@ typedef struct ek_trace_rank {
     ek_trace_breakdown mean;                  /**< over the steps that are no warm-up */
     ek_trace_idle idle;
     ek_trace_dispatch dispatch;
+    ek_trace_queue queue;
     ek_trace_layers layers;
     ek_trace_recompute recompute;
     ek_trace_operators operators;
@@ -712,12 +742,20 @@ typedef struct ek_trace_matrix_cell {
     double size_mb, time_ms, bandwidth_gbps; /**< sums; size / time, NAN without time */
 } ek_trace_matrix_cell;
 
+/** A part of what a cell sums up: of one step, kind of operation and transport. */
+typedef struct ek_trace_matrix_part {
+    int cell;                                 /**< index of cell[] */
+    const char *step, *operation, *transport; /**< "" where the file does not say */
+    double size_mb, time_ms;
+} ek_trace_matrix_part;
+
 /** Links whose names tell both ends, from row to column. */
 typedef struct ek_trace_matrix {
     const char *group; /**< NULL: of all groups whose ranks are known; else of this one, some of whose are not */
-    int n_members, n_cells;
+    int n_members, n_cells, n_parts;
     ek_trace_matrix_member *member; /**< [n_members], by rank or place */
     ek_trace_matrix_cell *cell;     /**< [n_cells], row by row */
+    ek_trace_matrix_part *part;     /**< [n_parts], by cell; the cells are their sums */
 } ek_trace_matrix;
 
 /** A row of cluster_step_trace_time.csv: the producer's columns of a rank, or their maxima over a stage's ranks. */

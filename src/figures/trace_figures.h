@@ -19,8 +19,8 @@ extern const ek__fields ek__trace_collective, ek__trace_collective_sum, ek__trac
     ek__trace_comm_step, ek__trace_exposure, ek__trace_link, ek__trace_link_end, ek__trace_transport,
     ek__trace_run_link, ek__trace_bandwidth, ek__trace_transfers, ek__trace_matrix, ek__trace_topology;
 extern const ek__fields ek__trace_peak, ek__trace_memory;
-extern const ek__fields ek__trace_stream, ek__trace_idle, ek__trace_dispatch, ek__trace_data, ek__trace_mark,
-    ek__trace_source, ek__trace_counts;
+extern const ek__fields ek__trace_stream, ek__trace_idle, ek__trace_dispatch, ek__trace_queue, ek__trace_data,
+    ek__trace_mark, ek__trace_source, ek__trace_counts;
 extern const ek__fields ek__trace_compute, ek__trace_path;
 
 /* ---- tables of rows ---- */

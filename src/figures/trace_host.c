@@ -93,6 +93,32 @@ static const ek__member dispatch[] = {
 const ek__fields ek__trace_dispatch = {FIELDS(dispatch, "ranks[].host_dispatch", NULL)};
 #undef EK__T
 
+/* ---- launches that wait ---- */
+
+#define EK__T ek_trace_queue
+PREDICATE(has_launches, it->n > 0);
+
+static bool is_queued(const void *record, const ek__owner *of)
+{
+    (void)of;
+    return has_launches(record);
+}
+
+static const ek__member queue[] = {
+    {"launches", COUNT(n), "device work whose launch is in the files; 0 where none is, and then nothing else is known",
+     PAGE(2, "launches", "Launches")},
+    {"mean_length", REAL(length), "work that was launched and had not begun, from the first launch to the last begin",
+     KNOWN(is_queued), CSV(26, "queue_length"), PAGE(3, "length", "Queue, mean")},
+    {"longest", COUNT(longest), "the most at a time", KNOWN(is_queued), CSV(27, "queue_longest"),
+     PAGE(4, "longest", "Queue, longest")},
+    {"mean_delay_us", MEAN(delay), "from a launch to the begin of what it launched", KNOWN(is_queued),
+     CSV(28, "launch_delay_us"), PAGE(5, "delay", "From launch to begin, mean")},
+    {"longest_delay_us", NS(longest_delay), "the longest", KNOWN(is_queued), CSV(29, "longest_launch_delay_us"),
+     PAGE(6, "longest_delay", "From launch to begin, longest")},
+};
+const ek__fields ek__trace_queue = {FIELDS(queue, "ranks[].launch_queue", NULL)};
+#undef EK__T
+
 #define EK__T ek_trace_host_gap
 GETTER(gap_length, number, ek__sum(it->end, -it->start));
 static const ek__member gap[] = {
@@ -285,6 +311,8 @@ LOCATOR(locate_mark, out->start = it->start; out->end = it->end; out->name = it-
 const ek__rows ek__host_rows[] = {
     {NULL, "host", "dispatch", "Does the host launch in time?", "rank", "Rank", EK__KEY_RANK,
      .fields = &ek__trace_dispatch, RANK_STRUCT(dispatch), .shown = has_dispatch, .sort = 1},
+    {NULL, "host", "queue", "How long launched work waits for the device", "rank", "Rank", EK__KEY_RANK,
+     .fields = &ek__trace_queue, RANK_STRUCT(queue), .shown = has_launches, .sort = 1},
     {NULL, "host", "gaps", "Longest stretches in which the device waited for the host", "number", "No.", EK__KEY_NUMBER,
      .fields = &gaps, RANK_LIST(dispatch.n_gaps, dispatch.gap), .locate = locate_gap, .sort = 2},
     {NULL, "host", "idle", "Idle time of the device by cause", "rank", "Rank", EK__KEY_RANK, .fields = &ek__trace_idle,

@@ -72,6 +72,7 @@ static const ek__member rank[] = {
     {"pipeline_intervals", HERE(ek__trace_pipeline), "what pipelines wait for"},
     {"idle_attribution", OBJECT(idle, ek__trace_idle), "idle time by cause"},
     {"host_dispatch", OBJECT(dispatch, ek__trace_dispatch), "does the host launch in time?", CSV(1), PRINT(1)},
+    {"launch_queue", OBJECT(queue, ek__trace_queue), "how long does launched work wait?", CSV(1)},
     {"layers", LIST(layers.n, layers.layer, ek__trace_layer), "layers in full, in the order of first execution"},
     {"layer_times", OBJECT(layers, ek__trace_layer_times), "mean times by layer"},
     {"recompute_time", OBJECT(recompute, recomputes), "device time of recomputation"},

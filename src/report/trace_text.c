@@ -733,6 +733,17 @@ static void print_communication(const page *p)
     }
 }
 
+static void print_queue(const page *p)
+{
+    const ek_trace_queue *q = &p->detail->queue;
+    if (q->n == 0)
+        return;
+    heading(p, "Launched work that waits for the device\n");
+    fprintf(p->out, "  queue: %s on average, %lld at most; from launch to begin: %s us on average, %s us at most\n",
+            ek__fixed(q->length, 2).text, (long long)q->longest, ek__fixed(q->delay / 1e3, 1).text,
+            ek__fixed((double)q->longest_delay / 1e3, 1).text);
+}
+
 static void print_data(const page *p)
 {
     const ek_trace_data *data = &p->detail->data;
@@ -879,6 +890,7 @@ static ek_status print_page(const page *p, ek_error *err)
     print_computing(p);
     print_waits(p);
     print_communication(p);
+    print_queue(p);
     print_data(p);
     print_memory(p);
     print_notes(p);

@@ -277,6 +277,8 @@ static ek_status timeline(const ek_view_run *run, bool served, ek__view_timeline
         ek__view_trace_steps(run, ek__index_origin(run->index), f.t);
         ek__view_trace_curves(run, ek__index_origin(run->index), f.t);
         status = ek__view_trace_transfers(run, f.t, err);
+        if (status == EK_OK)
+            status = ek__view_trace_calls(run, f.t, err);
     }
     if (status != EK_OK) {
         ek__timeline_free(f.t);

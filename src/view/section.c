@@ -53,7 +53,7 @@ static void open_inner(ek__section *x, const char *inner)
 
 static const char notes[] = "notes", bars[] = "bars", tables[] = "tables", matrices[] = "matrices", lines[] = "lines",
                   findings[] = "findings", series[] = "series", columns[] = "columns", rows[] = "rows",
-                  labels[] = "labels", cells[] = "cells", points[] = "points", places[] = "places";
+                  labels[] = "labels", cells[] = "cells", points[] = "points", places[] = "places", parts[] = "parts";
 
 static void begin_piece(ek__section *x, const char *list, const char *id, const char *title)
 {
@@ -221,9 +221,24 @@ void ek__matrix_cell(ek__section *x, int row, int column, double value, const ch
     ek__stream_end(x->s);
 }
 
+void ek__matrix_part(ek__section *x, int row, int column, const ek_trace_matrix_part *part)
+{
+    open_inner(x, parts);
+    ek__stream_list(x->s, NULL, false);
+    ek__stream_int(x->s, NULL, row);
+    ek__stream_int(x->s, NULL, column);
+    ek__stream_text(x->s, NULL, part->step);
+    ek__stream_text(x->s, NULL, part->operation);
+    ek__stream_text(x->s, NULL, part->transport);
+    ek__stream_real(x->s, NULL, part->size_mb);
+    ek__stream_real(x->s, NULL, part->time_ms);
+    ek__stream_end(x->s);
+}
+
 void ek__matrix_end(ek__section *x)
 {
-    open_inner(x, cells);
+    if (x->inner != parts)
+        open_inner(x, cells);
     open_inner(x, NULL);
     ek__stream_end(x->s);
 }

@@ -1,6 +1,7 @@
 /* A timeline of a document: rows of events, arrows, curves and what is held, kept in flat columns as they come and
  * written as one text of numbers (packed.c), with names by number. It does not sort or check: rows come in order, and
  * events of a row do not overlap. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ typedef struct curve {
     const char *name, *unit;
     int group;
     double limit;
-    bool steps;
+    bool steps, among_tracks;
     size_t n;
 } curve;
 
@@ -78,8 +79,10 @@ struct ek__view_timeline {
     int64_t *row_events; /* [n_rows] */
     names event_names, held_names;
     ek__texts arrow_names;
-    reals event_begin, event_duration, from_time, to_time, held_begin, held_end, held_mb, curve_time, curve_value;
-    numbers event_name, from_row, to_row, arrow_name, held_group, held_name;
+    reals event_begin, event_duration, from_time, to_time, held_begin, held_end, held_mb, curve_time, curve_value,
+        call_begin, call_wait;
+    numbers event_name, from_row, to_row, arrow_name, held_group, held_name, call_row, call_number, call_last,
+        call_group;
     ek__packed args;
     bool any_args, served, spanned, failed;
     double begin, end;
@@ -264,12 +267,18 @@ void ek__timeline_curve(ek__view_timeline *t, const char *name, int group_number
                         bool steps, const double *time, const double *value, size_t n)
 {
     PUSH(t, curve, n_curves);
-    t->curve[t->n_curves - 1] = (curve){copy(t, name), copy(t, unit), group_number, limit, steps, n};
+    t->curve[t->n_curves - 1] = (curve){copy(t, name), copy(t, unit), group_number, limit, steps, false, n};
     for (size_t i = 0; i < n; i++) {
         write_real(t, &t->curve_time, time[i]);
         write_real(t, &t->curve_value, value[i]);
         cover(t, time[i], time[i]);
     }
+}
+
+void ek__timeline_among_tracks(ek__view_timeline *t)
+{
+    if (t->n_curves > 0)
+        t->curve[t->n_curves - 1].among_tracks = true;
 }
 
 void ek__timeline_held(ek__view_timeline *t, int group_number, const char *name, ek_view_type type, double begin,
@@ -281,6 +290,17 @@ void ek__timeline_held(ek__view_timeline *t, int group_number, const char *name,
     write_real(t, &t->held_end, end);
     write_real(t, &t->held_mb, mb);
     cover(t, begin, end);
+}
+
+void ek__timeline_call(ek__view_timeline *t, const ek__view_call *call)
+{
+    assert(call->row >= 0 && call->n_group >= 0);
+    write_real(t, &t->call_begin, call->begin);
+    write_real(t, &t->call_wait, call->wait);
+    write_number(t, &t->call_row, (uint32_t)call->row);
+    write_number(t, &t->call_number, call->number);
+    write_number(t, &t->call_last, call->came_last);
+    write_number(t, &t->call_group, (uint32_t)call->n_group);
 }
 
 void ek__timeline_span(ek__view_timeline *t, double begin, double end)
@@ -341,6 +361,7 @@ static void write_sizes(const ek__view_timeline *t, ek__stream *s)
     ek__stream_int(s, "n_arrows", (int64_t)t->from_row.n);
     ek__stream_int(s, "n_held", (int64_t)t->held_mb.n);
     ek__stream_int(s, "n_points", (int64_t)t->curve_time.n);
+    ek__stream_int(s, "n_calls", (int64_t)t->call_row.n);
 }
 
 static void write_names(const names *n, ek__stream *s, const char *key)
@@ -394,6 +415,8 @@ static void write_curves(const ek__view_timeline *t, ek__stream *s)
         ek__stream_text(s, "unit", t->curve[i].unit);
         ek__stream_real(s, "limit", t->curve[i].limit);
         ek__stream_bool(s, "steps", t->curve[i].steps);
+        if (t->curve[i].among_tracks)
+            ek__stream_bool(s, "track", true);
         ek__stream_int(s, "n", (int64_t)t->curve[i].n);
         ek__stream_end(s);
     }
@@ -416,10 +439,11 @@ static void write_curves(const ek__view_timeline *t, ek__stream *s)
 static bool write_data(const ek__view_timeline *t, ek__stream *s)
 {
     ek__packed data = {0};
-    const reals *const real[] = {&t->event_begin, &t->event_duration, &t->from_time,  &t->to_time,    &t->held_begin,
-                                 &t->held_end,    &t->held_mb,        &t->curve_time, &t->curve_value};
-    const numbers *const number[] = {&t->event_name, &t->from_row,   &t->to_row,
-                                     &t->arrow_name, &t->held_group, &t->held_name};
+    const reals *const real[] = {&t->event_begin, &t->event_duration, &t->from_time, &t->to_time,
+                                 &t->held_begin,  &t->held_end,       &t->held_mb,   &t->curve_time,
+                                 &t->curve_value, &t->call_begin,     &t->call_wait};
+    const numbers *const number[] = {&t->event_name, &t->from_row, &t->to_row,      &t->arrow_name, &t->held_group,
+                                     &t->held_name,  &t->call_row, &t->call_number, &t->call_last,  &t->call_group};
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         ek__packed_reals(&data, real[i]->value, real[i]->n);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
@@ -482,9 +506,11 @@ void ek__timeline_free(ek__view_timeline *t)
     clear_names(&t->event_names);
     clear_names(&t->held_names);
     ek__texts_clear(&t->arrow_names);
-    reals *const real[] = {&t->event_begin, &t->event_duration, &t->from_time,  &t->to_time,    &t->held_begin,
-                           &t->held_end,    &t->held_mb,        &t->curve_time, &t->curve_value};
-    numbers *const number[] = {&t->event_name, &t->from_row, &t->to_row, &t->arrow_name, &t->held_group, &t->held_name};
+    reals *const real[] = {&t->event_begin, &t->event_duration, &t->from_time, &t->to_time,
+                           &t->held_begin,  &t->held_end,       &t->held_mb,   &t->curve_time,
+                           &t->curve_value, &t->call_begin,     &t->call_wait};
+    numbers *const number[] = {&t->event_name, &t->from_row, &t->to_row,      &t->arrow_name, &t->held_group,
+                               &t->held_name,  &t->call_row, &t->call_number, &t->call_last,  &t->call_group};
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         free(real[i]->value);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)

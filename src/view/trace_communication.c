@@ -31,6 +31,25 @@ static void write_members(const ek_trace_matrix *m, ek__section *x)
     }
 }
 
+/* Is there something to choose? */
+static bool has_choice(const ek_trace_matrix *m)
+{
+    for (int i = 1; i < m->n_parts; i++)
+        if (strcmp(m->part[i].step, m->part[0].step) != 0 || strcmp(m->part[i].operation, m->part[0].operation) != 0 ||
+            strcmp(m->part[i].transport, m->part[0].transport) != 0)
+            return true;
+    return false;
+}
+
+static void write_parts(const ek_trace_matrix *m, ek__section *x)
+{
+    bool chosen = m->n_parts <= EK__VIEW_MAX_ROWS && has_choice(m);
+    for (int i = 0; i < m->n_parts && chosen; i++) {
+        const ek_trace_matrix_cell *cell = &m->cell[m->part[i].cell];
+        ek__matrix_part(x, cell->from, cell->to, &m->part[i]);
+    }
+}
+
 static void write_matrix(const ek_trace_matrix *m, int number, const char *what, const char *title, ek__view_unit unit,
                          ek__section *x)
 {
@@ -52,6 +71,7 @@ static void write_matrix(const ek_trace_matrix *m, int number, const char *what,
                      ek__short(cell->bandwidth_gbps).text);
         ek__matrix_cell(x, cell->from, cell->to, cell_value(cell, unit), text);
     }
+    write_parts(m, x);
     ek__matrix_end(x);
 }
 
@@ -198,6 +218,11 @@ static void write_notes(const ek_trace_run *run, ek__section *x)
         ek__section_note(x, text);
     }
     ek__view_note_rest(x, run->n_matrices - MAX_MATRICES, "groups' matrices", "evenkeel trace --csv DIR has all links");
+    for (int i = 0; i < run->n_matrices; i++)
+        if (run->matrix[i].n_parts > EK__VIEW_MAX_ROWS) {
+            ek__section_note(x, "A matrix has too many steps and operations to choose one of them.");
+            break;
+        }
     ek__view_note_rest(x, links - EK__VIEW_MAX_ROWS, "links", "evenkeel trace --csv DIR has all");
     ek__view_note_rest(x, sums - EK__VIEW_MAX_ROWS, "sums of collectives", "evenkeel trace --csv DIR has all");
     if (collectives == 0 && sums == 0)

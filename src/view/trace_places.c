@@ -190,6 +190,28 @@ static void add_held(const ek_view_run *run, int group, int64_t origin, const ek
         ek__timeline_held(t, group, one->name, EK_VIEW_OTHER, begin, end, one->size_kb / 1024);
 }
 
+/* ---- launches ---- */
+
+static void add_values(const ek_view_run *run, int group, int64_t origin, const char *name, const char *unit,
+                       const ek_trace_value *value, int n, ek__view_timeline *t)
+{
+    double time[EK_TRACE_MAX_QUEUE_POINTS], out[EK_TRACE_MAX_QUEUE_POINTS];
+    size_t used = 0;
+    for (int i = 0; i < n; i++)
+        if (at_of(run, group, origin, value[i].time, &time[used]))
+            out[used++] = value[i].value;
+    if (used == 0)
+        return;
+    ek__timeline_curve(t, name, group, unit, NAN, true, time, out, used);
+    ek__timeline_among_tracks(t);
+}
+
+static void add_queue(const ek_view_run *run, int group, int64_t origin, const ek_trace_queue *q, ek__view_timeline *t)
+{
+    add_values(run, group, origin, "queue length", "", q->lengths, q->n_lengths, t);
+    add_values(run, group, origin, "launch delay", "ns", q->delays, q->n_delays, t);
+}
+
 void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_timeline *t)
 {
     for (int i = 0; i < run->trace->n_ranks; i++) {
@@ -197,6 +219,7 @@ void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_time
         int group = ek__view_trace_group(run, &run->trace->rank[i]);
         if (group < 0)
             continue;
+        add_queue(run, group, origin, &run->trace->rank[i].queue, t);
         add_rank_curves(run, group, origin, memory, t);
         for (int k = 0; k < memory->n_largest; k++)
             add_held(run, group, origin, &memory->largest[k], t);

@@ -60,5 +60,8 @@ void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timel
 /** Sends and receives of two ranks as arrows; those whose events the timeline does not show have none. O(transfers x
  *  rows of the device). */
 ek_status ek__view_trace_transfers(const ek_view_run *run, ek__view_timeline *t, ek_error *err);
+/** Collectives that were matched over ranks as calls; those whose events the timeline does not show are left out.
+ *  O(collectives x rows of the device). */
+ek_status ek__view_trace_calls(const ek_view_run *run, ek__view_timeline *t, ek_error *err);
 
 #endif

@@ -59,10 +59,23 @@ void ek__timeline_path(ek__view_timeline *t, int group, double begin, double end
  * value until the next point. Times do not fall; of two points at one time the last one holds from there on. */
 void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const char *unit, double limit, bool steps,
                         const double *time, const double *value, size_t n);
+/** The last curve stands among the tracks of its group, below those of the device. */
+void ek__timeline_among_tracks(ek__view_timeline *t);
 /** Something that is held from one time to another: what the memory tab lists at the pointer. It is there from `begin`
  * on and gone at `end`. */
 void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_view_type type, double begin, double end,
                        double mb);
+/** A collective on one of its ranks. */
+typedef struct ek__view_call {
+    int row;         /**< of its event, */
+    double begin;    /**< which begins then */
+    double wait;     /**< that the rank waited in it for others; NAN: unknown */
+    uint32_t number; /**< of the collective, the same on all its ranks */
+    bool came_last;  /**< others waited for this rank */
+    int n_group;     /**< ranks of the group; 0: unknown */
+} ek__view_call;
+/** A call of a collective that was matched over ranks: the page links it to those with the same number. */
+void ek__timeline_call(ek__view_timeline *t, const ek__view_call *call);
 /** What the timeline spans; without it, from the first to the last of all it has. */
 void ek__timeline_span(ek__view_timeline *t, double begin, double end);
 /** Events come from the server: no names are written, rows tell only how many events they have, and the data are what
@@ -144,6 +157,8 @@ void ek__matrix_label(ek__section *x, const char *text);
 /** Columns of another kind than the rows: their labels, after those of the rows. */
 void ek__matrix_column(ek__section *x, const char *text);
 void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text);
+/** Behind all cells: what one of them sums up, of which the page shows a part by step, operation and transport. */
+void ek__matrix_part(ek__section *x, int row, int column, const ek_trace_matrix_part *part);
 void ek__matrix_end(ek__section *x);
 
 /** Lines over one axis: ek__polyline_begin() for each, then its points in order of x. y not finite: a gap. */

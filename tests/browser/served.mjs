@@ -8,7 +8,7 @@ import { write_run } from "./traces.mjs";
 
 /** Serve a run; {address, end}. `end` sends what Ctrl-C sends and gives the exit code; pages are closed first unless they
  *  are to be left. */
-async function serve(run, temporary, options = []) {
+export async function serve(run, temporary, options = []) {
     const index = join(folder, "served-index");
     rmSync(index, { recursive: true, force: true });
     mkdirSync(temporary, { recursive: true });

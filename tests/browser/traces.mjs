@@ -16,13 +16,17 @@ export const hostile = [
     "line\u2028break\u2029 \u0000null \ud83d\ude80 \u202eright to left",
 ];
 
+/** The most that a rank waits in a collective. */
+export const MOST_WAIT = 160000;
+
 const us = (ns) => `${(BASE + BigInt(Math.round(ns))) / 1000n}.${String((BASE + BigInt(Math.round(ns))) % 1000n).padStart(3, "0")}`;
 
 const operators = ["aclnnMatmul_MatMulV2", "aclnnSilu_Swish", "aclnnRmsNorm_RmsNorm", "aclnnFlashAttentionScore", "aclnnMul_Mul",
     "aclnnAdd_Add"];
 
-/** The events of a rank: {steps, per_step} and, with `names`, these names for the operators. */
-export function events_of(rank, { steps = 3, per_step = 48, names = operators, args = () => ({}) } = {}) {
+/** The events of a rank: {steps, per_step} and, with `names`, these names for the operators. waits: nanoseconds that the
+ *  rank waits in each collective; it idles the rest of `MOST_WAIT` before it. */
+export function events_of(rank, { steps = 3, per_step = 48, names = operators, args = () => ({}), waits = null } = {}) {
     const pid = { host: 1000 + rank, cann: 2000 + rank, device: 3000 + rank, hccl: 4000 + rank, overlap: 5000 + rank };
     const events = [];
     const meta = (process, name, label, sort) => events.push(
@@ -69,11 +73,13 @@ export function events_of(rank, { steps = 3, per_step = 48, names = operators, a
             span(pid.overlap, 3, "Free", now + length, now + length + 1000);
             now += length + 1000;
             if (n % 8 === 7) {
-                span(pid.hccl, 0, `hcom_allReduce__586_0_${n}`, now, now + 60000, { args: { data_type: "fp16", count: 4096 } });
-                span(pid.overlap, 1, "Communication", now, now + 60000);
-                span(pid.overlap, 2, "Communication(Not Overlapped)", now, now + 60000);
-                span(pid.overlap, 3, "Free", now + 60000, now + 61000);
-                now += 61000;
+                now += waits === null ? 0 : MOST_WAIT - waits(rank);
+                const lasts = 60000 + (waits === null ? 0 : waits(rank));
+                span(pid.hccl, 0, `hcom_allReduce__586_0_${n}`, now, now + lasts, { args: { data_type: "fp16", count: 4096 } });
+                span(pid.overlap, 1, "Communication", now, now + lasts);
+                span(pid.overlap, 2, "Communication(Not Overlapped)", now, now + lasts);
+                span(pid.overlap, 3, "Free", now + lasts, now + lasts + 1000);
+                now += lasts + 1000;
             }
         }
         events.push({ ph: "C", name: "HBM", pid: pid.device, tid: 0, ts: us(begin), args: { "Read(MB/s)": 1000 * step + rank } });

@@ -1,9 +1,10 @@
 /* Events of a trace in the document of a page: read again and compared, event by event, with what was generated. */
-#include "input.h"
+#include "tree.h"
 
 #include <unistd.h>
 
 #include <jansson.h>
+#include <math.h>
 #include <zlib.h>
 
 #include "evenkeel/trace_index.h"
@@ -11,6 +12,7 @@
 #include "index/format.h"
 #include "index/index.h"
 #include "index_model.h"
+#include "trace_generator.h"
 #include "view/view.h"
 
 static ek_error err;
@@ -37,19 +39,23 @@ static void forget(ek_trace_index *index)
     rmdir(folder);
 }
 
-static json_t *timeline_of(ek_trace_index *index, bool served, json_t **root)
+static json_t *timeline_of_run(const ek_view_run *run, bool served, json_t **root)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    const ek_view_run run = {.name = "run", .index = index};
-    const ek_view view = {.title = "test", .n_runs = 1, .run = &run, .served = served};
+    const ek_view view = {.title = "test", .n_runs = 1, .run = run, .served = served};
     assert_int_equal(ek__view_write_json(&view, out, &err), EK_OK);
     fclose(out);
     *root = json_loadb(text, size, 0, NULL);
     free(text);
     assert_non_null(*root);
     return json_object_get(json_array_get(json_object_get(*root, "runs"), 0), "timeline");
+}
+
+static json_t *timeline_of(ek_trace_index *index, bool served, json_t **root)
+{
+    return timeline_of_run(&(ek_view_run){.name = "run", .index = index}, served, root);
 }
 
 enum { NO_DIGIT = 64 };
@@ -280,12 +286,132 @@ static void too_large_a_trace_is_served(void **state)
     free(m.text);
 }
 
+/* ---- collectives ---- */
+
+static const ek_trace_collective *collective_at(const ek_trace_rank *rank, int64_t start)
+{
+    for (int i = 0; i < rank->communication.n_collectives; i++)
+        if (rank->communication.collective[i].start == start)
+            return &rank->communication.collective[i];
+    fail_msg("rank %d has no collective at %lld", rank->rank, (long long)start);
+    return NULL;
+}
+
+static int group_of_row(const json_t *timeline, uint32_t row)
+{
+    size_t g, k;
+    json_t *group, *track;
+    int64_t n = 0;
+    json_array_foreach(json_object_get(timeline, "groups"), g, group)
+        json_array_foreach(json_object_get(group, "tracks"), k, track)
+    {
+        n += json_integer_value(json_object_get(track, "n_rows"));
+        if (row < n)
+            return (int)g;
+    }
+    fail_msg("there is no row %u", row);
+    return -1;
+}
+
+/* Calls of one number: the k-th gradient of both replicas. The one with the shorter kernel came last, and the other one
+ * waited the rest of its own. */
+static void check_pair(const ek_trace_collective *const one[2], const double wait[2], const uint32_t last[2])
+{
+    int shorter = one[1]->duration < one[0]->duration, longer = !shorter;
+    int64_t transfer = one[shorter]->duration;
+    assert_string_equal(one[0]->name, one[1]->name);
+    assert_true(wait[shorter] == 0);
+    assert_true(wait[longer] == (double)(one[longer]->duration - transfer));
+    assert_int_equal(last[shorter], one[longer]->duration > transfer + 1);
+    assert_int_equal(last[longer], 0);
+}
+
+static void check_calls(const ek_trace_run *trace, const json_t *t, const unsigned char *begin, size_t n)
+{
+    const unsigned char *waits = begin + 8 * n;
+    size_t size;
+    unsigned char *data = unpack(json_object_get(t, "data"), &size);
+    const unsigned char *row = data + size - 16 * n, *number = row + 4 * n, *came_last = number + 4 * n;
+    int64_t origin = strtoll(json_string_value(json_object_get(t, "origin")), NULL, 10);
+    size_t n_pairs = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            const ek_trace_collective *one[2];
+            double wait[2];
+            uint32_t last[2];
+            if (number_at(number, i) != number_at(number, k))
+                continue;
+            for (int side = 0; side < 2; side++) {
+                size_t at = side ? k : i;
+                const ek_trace_rank *rank = &trace->rank[group_of_row(t, number_at(row, at))];
+                one[side] = collective_at(rank, (int64_t)real_at(begin, n, at) + origin);
+                wait[side] = real_at(waits, n, at);
+                last[side] = number_at(came_last, at);
+            }
+            assert_int_not_equal(group_of_row(t, number_at(row, i)), group_of_row(t, number_at(row, k)));
+            check_pair(one, wait, last);
+            n_pairs++;
+        }
+    assert_int_equal(2 * n_pairs, n);
+    free(data);
+}
+
+/* Two replicas, one of which is slower, reduce their gradients: each collective is linked to the same one of the other.
+ */
+static void collectives_are_linked_over_ranks(void **state)
+{
+    (void)state;
+    const trace_form forms[] = {TRACE_MINDSPORE, TRACE_TORCH};
+    for (int i = 0; i < 2; i++) {
+        const trace_shape shape = {.form = forms[i],
+                                   .n_micro_batches = 2,
+                                   .n_steps = 2,
+                                   .n_layers = 3,
+                                   .n_data = 2,
+                                   .gradients = true,
+                                   .slow_rank = 1,
+                                   .slow_rank_by = 0.2,
+                                   .seed = 7};
+        trace_truth truth;
+        ek_trace_run trace;
+        ek_trace_index *index;
+        json_t *root;
+        size_t size;
+        char own[128];
+        snprintf(own, sizeof own, "%s/form%d", top, i);
+        const char *paths = own;
+        const ek_trace_index_options options = {.temporary = true};
+        mkdir(own, 0777);
+        assert_true(trace_write(&shape, own, &truth));
+        assert_int_equal(ek_trace_run_read(&paths, 1, NULL, NULL, &trace, &err), EK_OK);
+        assert_int_equal(ek_trace_index_open(&paths, 1, &options, NULL, &index, NULL, &err), EK_OK);
+        const json_t *t = timeline_of_run(&(ek_view_run){.name = "run", .trace = &trace, .index = index}, false, &root);
+        size_t n = count(t, "n_calls"), n_all = 0;
+        for (int r = 0; r < 2; r++)
+            n_all += (size_t)trace.rank[r].communication.n_collectives;
+        assert_int_equal(n, n_all);
+        assert_true(n > 0);
+        unsigned char *data = unpack(json_object_get(t, "data"), &size);
+        const unsigned char *begin = data + 16 * count(t, "n_events") + 16 * count(t, "n_arrows") +
+                                     24 * count(t, "n_held") + 16 * count(t, "n_points");
+        check_calls(&trace, t, begin, n);
+        free(data);
+        json_decref(root);
+        ek_trace_index_close(index);
+        ek_trace_run_clear(&trace);
+        trace_truth_clear(&truth);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page_holds_every_event),    cmocka_unit_test(a_served_page_has_the_description_alone),
-        cmocka_unit_test(odd_arguments_are_kept),      cmocka_unit_test(events_that_are_too_deep_are_counted),
+        cmocka_unit_test(a_page_holds_every_event),
+        cmocka_unit_test(a_served_page_has_the_description_alone),
+        cmocka_unit_test(odd_arguments_are_kept),
+        cmocka_unit_test(events_that_are_too_deep_are_counted),
         cmocka_unit_test(too_large_a_trace_is_served),
+        cmocka_unit_test_setup_teardown(collectives_are_linked_over_ranks, make_top, remove_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

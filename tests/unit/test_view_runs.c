@@ -661,6 +661,30 @@ static void findings_stand_in_their_order(void **state)
 
 /* ---- matrices of links ---- */
 
+/* What a cell sums up, in a quarter and three quarters by step, or in one piece where the files tell no steps. */
+static void check_parts(const ek_trace_matrix *m, bool steps)
+{
+    int before = -1;
+    assert_int_equal(m->n_parts, steps ? 2 * m->n_cells : m->n_cells);
+    for (int i = 0; i < m->n_parts; i++) {
+        const ek_trace_matrix_part *p = &m->part[i];
+        double share = !steps ? 1 : strcmp(p->step, "step1") == 0 ? 0.25 : 0.75;
+        assert_true(p->cell == before || p->cell == before + 1);
+        before = p->cell;
+        is_near(p->size_mb, share * m->cell[p->cell].size_mb);
+        is_near(p->time_ms, share * m->cell[p->cell].time_ms);
+        assert_string_equal(p->operation, steps ? "allreduce" : "");
+        assert_string_equal(p->transport, "RDMA");
+    }
+}
+
+static void add_moves(ek_trace_communication *c, int link)
+{
+    const ek_trace_link *of = &c->link[link];
+    c->move[c->n_moves++] = (ek_trace_move){link, "step1", "allreduce", of->size_mb / 4, of->time_ms / 4};
+    c->move[c->n_moves++] = (ek_trace_move){link, "step2", "allreduce", of->size_mb * 0.75, of->time_ms * 0.75};
+}
+
 /* Every group numbers its members as it likes; the oracle adds up links by who they really are. */
 static void links_become_the_matrix_of_ranks(void **state)
 {
@@ -670,12 +694,13 @@ static void links_become_the_matrix_of_ranks(void **state)
         enum { RANKS = 6, GROUPS = 3, LINKS = GROUPS * 2 * RANKS };
         ek_trace_rank *rank = calloc(RANKS, sizeof *rank);
         static ek_trace_link link[RANKS][LINKS];
+        static ek_trace_move move[RANKS][2 * LINKS];
         static char name[RANKS][LINKS][48];
         static double sum[RANKS][RANKS];
         memset(sum, 0, sizeof sum);
         ek_trace_run run = {.n_ranks = RANKS, .rank = rank, .pool = ek__pool_new()};
         for (int r = 0; r < RANKS; r++)
-            rank[r] = (ek_trace_rank){.rank = 10 * r, .communication = {.link = link[r]}};
+            rank[r] = (ek_trace_rank){.rank = 10 * r, .communication = {.link = link[r], .move = move[r]}};
         for (int g = 0; g < GROUPS; g++) {
             int member[RANKS];
             for (int i = 0; i < RANKS; i++)
@@ -698,6 +723,8 @@ static void links_become_the_matrix_of_ranks(void **state)
                         snprintf(text, sizeof name[0][0], "group%d:%d-%d", g, from, to);
                         c->link[at] = (ek_trace_link){
                             .link = text, .transport = "RDMA", .size_mb = end ? mb / 2 : mb, .time_ms = 1};
+                        if (round % 2 == 1)
+                            add_moves(c, at);
                     }
                     sum[r][member[to]] += mb;
                 }
@@ -716,6 +743,7 @@ static void links_become_the_matrix_of_ranks(void **state)
         for (int i = 0; i < RANKS * RANKS; i++)
             all += sum[i / RANKS][i % RANKS];
         is_near(found, all);
+        check_parts(m, round % 2 == 1);
         ek__pool_free(run.pool);
         free(rank);
     }

@@ -36,17 +36,19 @@ test("columns come back in the order of the format", async () => {
     const random = randomOf(7);
     const reals = (n) => Array.from({ length: n }, () => random(1e9) / 7);
     const wholes = (n) => Array.from({ length: n }, () => random(2 ** 32));
-    const [n_events, n_arrows, n_held, n_points] = [1000, 70, 33, 5];
+    const [n_events, n_arrows, n_held, n_points, n_calls] = [1000, 70, 33, 5, 21];
     const written = {
-        reals: [n_events, n_events, n_arrows, n_arrows, n_held, n_held, n_held, n_points, n_points].map(reals),
-        wholes: [n_events, n_arrows, n_arrows, n_arrows, n_held, n_held].map(wholes),
+        reals: [n_events, n_events, n_arrows, n_arrows, n_held, n_held, n_held, n_points, n_points, n_calls, n_calls].map(reals),
+        wholes: [n_events, n_arrows, n_arrows, n_arrows, n_held, n_held, n_calls, n_calls, n_calls, n_calls].map(wholes),
     };
     const bytes = Buffer.concat([...written.reals.map(transposed), ...written.wholes.map(numbers)]);
     const data = deflateSync(bytes).toString("base64");
-    const c = await readColumns({ n_events, n_arrows, n_held, n_points, data });
+    const c = await readColumns({ n_events, n_arrows, n_held, n_points, n_calls, data });
     const read = {
-        reals: [c.begin, c.duration, c.arrows.from_time, c.arrows.to_time, c.held.begin, c.held.end, c.held.mb, c.points.time, c.points.value],
-        wholes: [c.name, c.arrows.from_row, c.arrows.to_row, c.arrows.name, c.held.group, c.held.name],
+        reals: [c.begin, c.duration, c.arrows.from_time, c.arrows.to_time, c.held.begin, c.held.end, c.held.mb, c.points.time, c.points.value,
+            c.calls.begin, c.calls.wait],
+        wholes: [c.name, c.arrows.from_row, c.arrows.to_row, c.arrows.name, c.held.group, c.held.name, c.calls.row, c.calls.number, c.calls.last,
+            c.calls.group],
     };
     assert.deepEqual(read.reals.map((column) => [...column]), written.reals);
     assert.deepEqual(read.wholes.map((column) => [...column]), written.wholes);

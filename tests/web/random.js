@@ -72,6 +72,7 @@ export function randomTimeline(seed, row_events) {
         },
         held: { begin: reals([]), end: reals([]), mb: reals([]), group: numbers([]), name: numbers([]) },
         points: { time: reals([]), value: reals([]) },
+        calls: { begin: reals([]), wait: reals([]), row: numbers([]), number: numbers([]), last: numbers([]), group: numbers([]) },
     };
     /** All events in plain objects. */
     const events = [];

@@ -1,5 +1,5 @@
-// What is known about the selected event: its times, its layer, its arguments as a tree of text, and the flows it belongs
-// to, each a button that goes to the other end.
+// What is known about the selected event: its times, its layer, its arguments as a tree of text, the flows it belongs to,
+// each a button that goes to the other end, and of a collective its ranks, who came last and how long each waited.
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
@@ -9,6 +9,7 @@ import { allTracks } from "../rows.js";
 const most_entries = 200; // of one object or list
 const most_letters = 2000; // of one text, before "all of it"
 const most_depth = 12;
+const most_ranks = 64; // of a collective, those that waited longest, before "all of them"
 
 /** A text; a long one in part, with a button for the rest. @param {string} text */
 function longText(text) {
@@ -65,6 +66,41 @@ export function detailsPanel(root, context, act) {
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${where}, at ${moment}`));
     }
 
+    /** The event that begins then in a row. @param {{ row: number, begin: number }} call */
+    async function goTo(call) {
+        const index = await source.at(call.row, call.begin);
+        if (index === null) return;
+        const { begin, end, name } = await source.details({ row: call.row, index });
+        act.go({ row: call.row, index, begin, end, name });
+    }
+
+    const length = (/** @type {number} */ time) => format.value(time, timeline.unit === "ns" ? "ns" : "time");
+    const rankOf = (/** @type {number} */ row) => timeline.groups[source.row_group[row]].name;
+
+    /** A rank of a collective: who came last, what the others waited. @param {import("../types").Calls["calls"][number]} call
+     *  @param {boolean} here */
+    function callItem(call, here) {
+        const rank = here ? element("b", {}, rankOf(call.row))
+            : element("button", { class: "link", onclick: () => void goTo(call) }, rankOf(call.row));
+        const said = call.last ? "came last" : call.wait === null ? "" : `waited ${length(call.wait)}`;
+        return element("tr", { class: call.last ? "last" : null }, element("td", {}, rank), element("td", { class: "number" }, said));
+    }
+
+    /** @param {import("../types").EventPlace} place @param {import("../types").Calls} together */
+    function callsPart(place, { of, calls }) {
+        const n = calls.length;
+        const last = calls.find((call) => call.last);
+        const some = of > n ? `${n} of its ${of} ranks are here, so waits may be longer` : `on ${n} ranks`;
+        const who = last === undefined ? "no rank is known to have come last" : `${rankOf(last.row)} came last`;
+        const sorted = [...calls].sort((a, b) => Number(b.last) - Number(a.last) || (b.wait ?? -1) - (a.wait ?? -1) || a.row - b.row);
+        const items = sorted.map((call) => callItem(call, call.row === place.row));
+        const body = element("tbody", {}, items.slice(0, most_ranks));
+        const rest = n > most_ranks
+            ? element("button", { class: "link", onclick: () => fill(body, items) }, `all ${n} ranks`) : null;
+        return [element("h3", {}, "The same on all ranks"), element("p", {}, `${some}: ${who}`),
+            element("table", { class: "sums-table calls" }, body), rest];
+    }
+
     /** To the nanosecond, or a millionth of a timeline without a unit. @param {number} time */
     const exact = (time) => format.time(time, timeline.unit, timeline.unit === "ns" ? 1 : (timeline.end - timeline.begin) / 1e6);
 
@@ -77,7 +113,7 @@ export function detailsPanel(root, context, act) {
         const figures = [
             ["type", [swatch, context.document.types[details.type] ?? ""]],
             ["begin", exact(details.begin)],
-            ["duration", format.value(details.end - details.begin, timeline.unit === "ns" ? "ns" : "time")],
+            ["duration", length(details.end - details.begin)],
             ["layer", details.layer],
             ["where", [group, track.name].filter((text) => text !== "").join(", ")],
         ];
@@ -90,8 +126,9 @@ export function detailsPanel(root, context, act) {
             ? [element("h3", {}, "As it stands in the trace"), element("pre", {}, longText(details.text))] : null;
         const flows = details.flows.length > 0
             ? [element("h3", {}, "Flows"), element("ul", { class: "flows" }, details.flows.map(flowItem))] : null;
+        const calls = details.calls ? callsPart(place, details.calls) : null;
         fill(body, element("p", { class: "name" }, details.name || "(without a name)"), element("dl", { class: "figures" }, list),
-            flows, args, text);
+            calls, flows, args, text);
     }
 
     let asked = 0;

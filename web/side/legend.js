@@ -47,7 +47,9 @@ export function showLegend(root, context) {
         fill(list, typesOf(source.timeline, types).map((type) =>
             element("li", {}, element("span", { class: "swatch", style: { background: colors.type(type) } }), types[type])), shades,
             source.timeline.path.length === 0 ? null : element("li", {},
-                element("span", { class: "swatch path" }), "critical path: the line below a header or stage"));
+                element("span", { class: "swatch path" }), "critical path: the line below a header or stage"),
+            source.timeline.curves.some((curve) => curve.track) ? element("li", {}, element("span", { class: "swatch of-curve" }),
+                "queue length: launched, not begun; launch delay: from launch to begin") : null);
     }
     draw();
     return state.on(["theme"], draw);

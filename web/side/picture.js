@@ -1,7 +1,9 @@
-// The picture of what the timeline shows, as a file: SVG, or PNG as it is on the screen. The page makes both itself.
+// The picture of what the timeline shows, as a file: SVG, PNG as it is on the screen, or a page of its events. This page
+// makes all of them itself.
 
 import { element, fill } from "../dom.js";
 import { messageOf, showError } from "../errors.js";
+import { pageWith, rangeDocument } from "../range_page.js";
 import { fileName, saveFile } from "../save.js";
 
 /**
@@ -26,8 +28,22 @@ export function showPicture(root, context) {
         }
     }
 
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Picture of what is shown"), element("div", { class: "row" },
+    const page = element("button", { onclick: savePage, "aria-label": "Save a page of the events that are shown" }, "Page");
+    async function savePage() {
+        const { begin, end } = context.state.view;
+        page.disabled = true;
+        try {
+            const title = `${context.document.title}, a stretch`;
+            const doc = await rangeDocument(context, begin, end, title);
+            saveFile(fileName(title, "html"), new Blob([pageWith(doc)], { type: "text/html;charset=utf-8" }));
+        } catch (error) {
+            showError(`The page cannot be made: ${messageOf(error)}`);
+        }
+        page.disabled = false;
+    }
+
+    fill(root, element("div", { class: "head" }, element("h2", {}, "Save what is shown"), element("div", { class: "row" },
         element("button", { onclick: saveSvg, "aria-label": "Save the picture as SVG" }, "SVG"),
-        element("button", { onclick: savePng, "aria-label": "Save the picture as PNG" }, "PNG"))));
+        element("button", { onclick: savePng, "aria-label": "Save the picture as PNG" }, "PNG"), page)));
     return () => {};
 }

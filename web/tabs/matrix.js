@@ -3,6 +3,7 @@
 // reading aloud and for sorting. Cells that do not exist are left out of the picture.
 
 import { element, fill } from "../dom.js";
+import { cellsOf, choicesOf } from "./matrix_parts.js";
 import { choice, makePart, onWidth } from "./part.js";
 import { colorScale, niceTicks, tickText } from "./scale.js";
 import { shortenTo, textWidth } from "./shorten.js";
@@ -13,6 +14,11 @@ const LARGEST_CELL = 64;
 const LABEL_HEIGHT = 15;
 const WIDEST_LABEL = 150;
 const LEGEND_WIDTH = 220;
+const CHOICES = {
+    step: { title: "Step", all: "all steps" },
+    operation: { title: "Operation", all: "all operations" },
+    transport: { title: "Transport", all: "all transports" },
+};
 
 /** Colours of the style sheet for this theme, as the browser works them out for an element of that class. */
 function colorOf(node, name) {
@@ -74,22 +80,41 @@ export function showMatrix(root, matrix, context) {
     const n = matrix.labels.length;
     const labels = matrix.columns ?? matrix.labels;
     const m = labels.length;
+    /** What is shown of it: all, or what is chosen. */
+    let shown = matrix;
     // What stays where it is, as a copy on one device, would hide the differences between the links.
-    const moved = matrix.columns ? matrix.cells : matrix.cells.filter((cell) => cell[0] !== cell[1]);
-    const values = (moved.length > 0 ? moved : matrix.cells).map((cell) => cell[2]);
-    const places = new Map(matrix.cells.map((cell) => [cell[0] * m + cell[1], cell]));
+    const valuesOf = (/** @type {import("../types").Matrix} */ { cells, columns }) => {
+        const moved = columns ? cells : cells.filter((cell) => cell[0] !== cell[1]);
+        return (moved.length > 0 ? moved : cells).map((cell) => cell[2]);
+    };
+    let values = valuesOf(shown);
+    const placesOf = (/** @type {import("../types").Matrix} */ { cells }) => new Map(cells.map((cell) => [cell[0] * m + cell[1], cell]));
+    let places = placesOf(shown);
     const label_width =
         Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map((label) => textWidth(label))))) + 10;
     const above = shortLabels(labels);
     const above_width = Math.min(WIDEST_LABEL, Math.ceil(above.reduce((most, label) => Math.max(most, textWidth(label)), 0))) + 8;
     const from_least = Boolean(matrix.columns);
+    let logarithmic = false;
     let scale = colorScale(values, false, from_least);
     let size = 0;
     let at = [0, 0];
     let width = 0;
 
+    const chosen = { step: "", operation: "", transport: "" };
+    const choose = ({ kind, values: of }) =>
+        choice(
+            CHOICES[kind].title,
+            [["", CHOICES[kind].all], ...of.map((value) => [value, value || "(without a name)"])],
+            "",
+            (value) => {
+                chosen[kind] = value;
+                use({ ...matrix, cells: cellsOf(matrix, chosen) });
+            },
+        );
     const { part, body } = makePart(
         matrix.title,
+        ...choicesOf(matrix).map(choose),
         choice(
             "Colours",
             [
@@ -98,7 +123,8 @@ export function showMatrix(root, matrix, context) {
             ],
             "linear",
             (value) => {
-                scale = colorScale(values, value === "logarithmic", from_least);
+                logarithmic = value === "logarithmic";
+                scale = colorScale(values, logarithmic, from_least);
                 draw();
             },
         ),
@@ -155,7 +181,7 @@ export function showMatrix(root, matrix, context) {
         pen.fillRect(label_width, LABEL_HEIGHT + 6, m * size, n * size);
         const gap = size >= 6 ? 1 : 0;
         pen.textAlign = "center";
-        for (const [row, column, value] of matrix.cells) {
+        for (const [row, column, value] of shown.cells) {
             const color = mix(colors, scale.of(value));
             const [x, y] = [label_width + column * size, LABEL_HEIGHT + 6 + row * size];
             pen.fillStyle = color.css;
@@ -266,9 +292,21 @@ export function showMatrix(root, matrix, context) {
         draw();
     });
     let end_table = null;
-    details.addEventListener("toggle", () => {
-        if (details.open && !end_table) end_table = showTable(details, asTable(matrix), context);
-    });
+    const openTable = () => {
+        if (details.open && !end_table) end_table = showTable(details, asTable(shown), context);
+    };
+    details.addEventListener("toggle", openTable);
+    const use = (now) => {
+        shown = now;
+        values = valuesOf(now);
+        places = placesOf(now);
+        scale = colorScale(values, logarithmic, from_least);
+        said.textContent = now.cells.length > 0 ? textOf(at[0], at[1]) : "Nothing went this way.";
+        draw();
+        end_table?.();
+        end_table = null;
+        openTable();
+    };
     const ended = onWidth(body, (now) => {
         width = now;
         draw();

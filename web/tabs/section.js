@@ -6,6 +6,7 @@ import { showBars } from "./bars.js";
 import { showFindings } from "./finding_cards.js";
 import { showLines } from "./lines.js";
 import { showMatrix } from "./matrix.js";
+import { showStrip } from "./strip.js";
 import { choice } from "./part.js";
 import { showTable } from "./table.js";
 
@@ -68,6 +69,7 @@ export function showSection(root, section, context) {
     if (notes) root.append(notes);
     return [
         ...(section.findings ? [showFindings(root, section.findings, context)] : []),
+        ...(section.tables ?? []).filter(({ id }) => section.name === "plan" && id === "plan").map((table) => showStrip(root, table, context)),
         ...(section.bars ?? []).map((bars) => showBars(root, bars, context)),
         ...(section.matrices ?? []).map((matrix) => showMatrix(root, matrix, context)),
         ...(section.lines ?? []).map((lines) => showLines(root, lines, context)),

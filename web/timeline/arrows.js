@@ -70,3 +70,39 @@ export function drawBows(context, bows, look) {
     }
     context.fill();
 }
+
+/** @typedef {{x: number, y: number, height: number, last: boolean}} Knot  where a rank begins a collective: its row */
+
+/**
+ * A collective over its ranks: a line from begin to begin down the rows, a knot on each, a larger one where the others
+ * waited for.
+ * @param {CanvasRenderingContext2D} context @param {Knot[]} knots  by y
+ * @param {{ground: string, color: string, last: string}} look
+ */
+export function drawKnots(context, knots, look) {
+    context.beginPath();
+    for (let i = 1; i < knots.length; i++) {
+        const from = knots[i - 1],
+            to = knots[i];
+        const y0 = from.y + from.height / 2,
+            y1 = to.y + to.height / 2,
+            middle = (y0 + y1) / 2;
+        context.moveTo(from.x, y0);
+        context.bezierCurveTo(from.x, middle, to.x, middle, to.x, y1);
+    }
+    for (const [color, width] of /** @type {[string, number][]} */ ([[look.ground, 4], [look.color, 1.75]])) {
+        context.strokeStyle = color;
+        context.lineWidth = width;
+        context.stroke();
+    }
+    for (const knot of knots) {
+        const most = Math.max(2, knot.height / 2);
+        context.beginPath();
+        context.arc(knot.x, knot.y + knot.height / 2, Math.min(most, knot.last ? 5.5 : 3.5), 0, 2 * Math.PI);
+        context.fillStyle = knot.last ? look.last : look.color;
+        context.strokeStyle = look.ground;
+        context.lineWidth = 1.5;
+        context.fill();
+        context.stroke();
+    }
+}

@@ -11,6 +11,7 @@ const ZOOM_RATE = 3.2; // of a held key: e^this per second
 const MOVE_RATE = 0.9; // of what is shown per second
 const SCROLL_RATE = 700; // pixels per second
 const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
+const LEAST_APART = 16; // pixels between two fingers
 const SPLIT_STEP = 33; // pixels that a key moves the bar between rows and curves
 const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 
@@ -157,9 +158,9 @@ export function newControls(it, pointing, choosing) {
         const is_track = line.kind === "track";
         return [
             is_track && { text: line.pinned ? "Unpin" : "Pin to the top", key: "P", act: () => pin(pane, line) },
-            { text: is_track ? "Hide this track" : "Hide this group", key: "H", act: () => hide(pane, line) },
-            !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
-            !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
+            { text: line.kind === "group" ? "Hide this group" : "Hide this track", key: "H", act: () => hide(pane, line) },
+            line.kind !== "curve" && !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
+            line.kind !== "curve" && !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
             line.folds && { text: line.folded ? "Open" : "Close", key: is_track ? "T" : "G", act: () => toggle(pane, at) },
         ].filter((entry) => entry !== false);
     }
@@ -215,6 +216,39 @@ export function newControls(it, pointing, choosing) {
             },
             drop: () => {},
             click: null,
+        };
+    }
+
+    /** Two fingers: what was between them stays there. @param {number} x0 @param {number} x1 */
+    function pinch(x0, x1) {
+        const start = stretch(),
+            middle = timeAt((x0 + x1) / 2),
+            apart = Math.max(LEAST_APART, Math.abs(x1 - x0));
+        return (/** @type {number} */ to0, /** @type {number} */ to1) => {
+            const next = zoomAt(start, middle, apart / Math.max(LEAST_APART, Math.abs(to1 - to0)), limits);
+            const per_pixel = (next[1] - next[0]) / it.parts.rows.width;
+            show(moveBy(next, ((x0 + x1) / 2 - (to0 + to1) / 2) * per_pixel, limits));
+        };
+    }
+
+    /** A name that is dragged changes places with those that it comes to, of its group. @param {Pane} pane
+     *  @param {string} key */
+    function dragLine(pane, key) {
+        let seen = null;
+        return (/** @type {number} */ y) => {
+            const { lines } = pane.layout;
+            const from = lines.findIndex((line) => line.key === key && !line.pinned),
+                to = pane.rowAt(y).line;
+            // Lines stand where they will be only in the next frame.
+            if (seen === pane.layout || from < 0 || to < 0 || to === from || lines[to].pinned) {
+                return;
+            }
+            const fits = lines[from].kind === "group" ? true : lines[to].kind === "track" && lines[to].group === lines[from].group;
+            if (fits && (lines[from].kind !== "group" || lines[to].group !== lines[from].group)) {
+                seen = pane.layout;
+                pane.move(key, to > from ? 1 : -1);
+                it.ask();
+            }
         };
     }
 
@@ -277,6 +311,17 @@ export function newControls(it, pointing, choosing) {
         it.ask();
     }
 
+    /** What dragging the name at a height does. @param {number} y */
+    function dragName(y) {
+        const pane = paneAt(y),
+            line = pane?.layout.lines[pane.rowAt(y).line];
+        if (!pane?.arranges || line === undefined || line.pinned || line.kind === "curve") {
+            return {};
+        }
+        const drag = dragLine(pane, line.kind === "track" && !line.indented ? String(line.group) : line.key);
+        return { move: (/** @type {number} */ _, /** @type {number} */ to_y) => drag(to_y) };
+    }
+
     /** @param {number} x @param {number} y @param {PointerEvent} event */
     function press(x, y, event) {
         const region = regionAt(it.parts, x, y);
@@ -296,6 +341,7 @@ export function newControls(it, pointing, choosing) {
             case "names":
                 return {
                     ...nothing,
+                    ...dragName(y),
                     click: (at_x, at_y) => {
                         const pane = paneAt(at_y);
                         if (pane !== null) {
@@ -306,9 +352,14 @@ export function newControls(it, pointing, choosing) {
             case "split":
                 return dragSplit();
             case "rows":
-                return dragRange(x, event.shiftKey && paneAt(y) === panes[0] ? y : null);
             case "curves":
-                return { ...dragRange(x), click: () => state.set({ range: null, area: null }) };
+                if (event.pointerType === "touch") {
+                    return { ...dragTime(x, y, region === "rows"), click: (at_x, at_y) => void selectAt(at_x, at_y) };
+                }
+                if (region === "curves") {
+                    return { ...dragRange(x), click: () => state.set({ range: null, area: null }) };
+                }
+                return dragRange(x, event.shiftKey && paneAt(y) === panes[0] ? y : null);
             default:
                 return null;
         }
@@ -369,6 +420,7 @@ export function newControls(it, pointing, choosing) {
 
     const input = listen(canvas, {
         press,
+        pinch,
         wheel,
         hover: follow,
         wake: () => it.ask(),

@@ -11,7 +11,7 @@ const HEADROOM = 1.08;
  * @typedef {object} Lane
  * @property {number} curve  number for source.curve
  * @property {string} name @property {number} group @property {string} unit @property {number | null} limit
- * @property {boolean} steps
+ * @property {boolean} steps @property {boolean} track  it stands among the rows
  * @property {number} least @property {number} most  of all its values; NaN while unknown
  */
 /** @typedef {import("../types").CurvePoints} CurvePoints */
@@ -25,6 +25,7 @@ export function lanesOf(timeline) {
         unit: curve.unit,
         limit: curve.limit,
         steps: curve.steps,
+        track: curve.track ?? false,
         least: NaN,
         most: NaN,
     }));
@@ -35,6 +36,7 @@ export function lanesOf(timeline) {
         unit: counter.unit,
         limit: null,
         steps: true,
+        track: false,
         least: counter.least,
         most: counter.most,
     }));

@@ -1,6 +1,6 @@
 // Which arrows a frame has: those of the selected event, and with the view's arrows on, all in sight, thinned.
 
-import { MOST_ARROWS, drawBows, thin } from "./arrows.js";
+import { MOST_ARROWS, drawBows, drawKnots, thin } from "./arrows.js";
 
 const ASKED = 2000; // of the source: with more in sight none are drawn
 const LEAST = 3; // pixels between the ends
@@ -10,6 +10,7 @@ const FAINTEST = 0.3;
 
 /** @typedef {ReturnType<typeof import("./pane.js").newPane>} Pane */
 /** @typedef {import("./arrows.js").Bow} Bow */
+/** @typedef {import("./arrows.js").Knot} Knot */
 
 /** @param {Pane} pane @param {{begin: number, end: number}} time @returns {(time: number) => number} */
 function xIn(pane, time) {
@@ -76,7 +77,21 @@ export function drawArrows(canvas, pane, time, palette) {
     return true;
 }
 
-/** The selected event's outline and its flows. @param {CanvasRenderingContext2D} canvas
+/** Where ranks begin a collective, of those that are shown, from the top down; one a line. @param {Pane} pane
+ *  @param {import("../types").Calls} calls @param {(time: number) => number} x_of @returns {Knot[]} */
+export function knotsOf(pane, calls, x_of) {
+    /** @type {Map<number, Knot>} by height */
+    const knots = new Map();
+    for (const call of calls.calls) {
+        const place = pane.placeOf(call.row);
+        if (place !== null && !(knots.get(place.y)?.last ?? false)) {
+            knots.set(place.y, { x: x_of(call.begin), y: place.y, height: place.height, last: call.last });
+        }
+    }
+    return [...knots.values()].sort((a, b) => a.y - b.y);
+}
+
+/** The selected event's outline, its flows, and its links to other ranks. @param {CanvasRenderingContext2D} canvas
  *  @param {import("./selection.js").Chosen} chosen @param {{begin: number, end: number}} time
  *  @param {import("./palette.js").Palette} palette */
 export function drawChosen(canvas, chosen, time, palette) {
@@ -107,6 +122,10 @@ export function drawChosen(canvas, chosen, time, palette) {
         canvas.strokeRect(from - 2, place.y - 2, to - from + 3, place.height - gap + 4);
         canvas.strokeStyle = palette.css.select;
         canvas.strokeRect(from, place.y, to - from - 1, place.height - gap);
+    }
+    if (details.calls) {
+        const look = { ground: palette.css.ground, color: palette.css.flow, last: palette.css.alarm };
+        drawKnots(canvas, knotsOf(pane, details.calls, x_of), look);
     }
     canvas.restore();
 }

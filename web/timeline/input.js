@@ -1,6 +1,6 @@
 // Pointer, wheel and keys of the timeline as plain actions; what they mean is the caller's. Held keys act by the time
 // that has gone by, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a drag
-// after SLACK pixels.
+// after SLACK pixels. Of fingers two at once pinch, and what the first one began is taken back.
 
 const SLACK = 3;
 const TAP = 90;
@@ -24,6 +24,7 @@ const HELD = new Map([
 /**
  * @typedef {object} Actions
  * @property {(x: number, y: number, event: PointerEvent) => Drag | null} press  what a press begins
+ * @property {(x0: number, x1: number) => ((x0: number, x1: number) => void)} pinch  two fingers: what their moves do
  * @property {(x: number, y: number) => void} hover
  * @property {() => void} leave
  * @property {(x: number, y: number, event: MouseEvent) => void} open  double click
@@ -69,6 +70,10 @@ export function listen(canvas, actions) {
         drag = null,
         start = [0, 0],
         dragging = false;
+    /** @type {Map<number, number>} fingers that are down, where they are */
+    const fingers = new Map();
+    /** @type {((x0: number, x1: number) => void) | null} */
+    let pinch = null;
     const stop = new AbortController(),
         options = { signal: stop.signal };
 
@@ -77,10 +82,28 @@ export function listen(canvas, actions) {
         return [event.clientX - box.left, event.clientY - box.top];
     };
 
+    /** A finger left: with one alone nothing goes on until it is put down anew. @param {PointerEvent} event */
+    const lift = (event) => {
+        fingers.delete(event.pointerId);
+        if (fingers.size < 2) {
+            pinch = null;
+        }
+    };
+
     canvas.addEventListener(
         "pointerdown",
         (event) => {
             const [x, y] = place(event);
+            if (event.pointerType === "touch" && fingers.set(event.pointerId, x).size === 2) {
+                drag?.cancel?.();
+                drag = null;
+                const [x0, x1] = fingers.values();
+                pinch = actions.pinch(x0, x1);
+            }
+            if (fingers.size > 1) {
+                canvas.setPointerCapture(event.pointerId);
+                return;
+            }
             drag = actions.press(x, y, event);
             if (drag !== null) {
                 start = [x, y];
@@ -97,6 +120,14 @@ export function listen(canvas, actions) {
         "pointermove",
         (event) => {
             const [x, y] = place(event);
+            if (fingers.has(event.pointerId)) {
+                fingers.set(event.pointerId, x);
+            }
+            if (pinch !== null) {
+                const [x0, x1] = fingers.values();
+                pinch(x0, x1);
+                return;
+            }
             if (drag !== null) {
                 dragging ||= Math.hypot(x - start[0], y - start[1]) > SLACK;
                 if (dragging) {
@@ -113,6 +144,7 @@ export function listen(canvas, actions) {
             const [x, y] = place(event),
                 ended = drag;
             drag = null;
+            lift(event);
             if (ended !== null && dragging) {
                 ended.drop(x, y);
             } else if (ended !== null && ended.click !== null) {
@@ -123,9 +155,10 @@ export function listen(canvas, actions) {
     );
     canvas.addEventListener(
         "pointercancel",
-        () => {
+        (event) => {
             drag?.cancel?.();
             drag = null;
+            lift(event);
         },
         options,
     );

@@ -7,6 +7,8 @@ const HEADER = 22; // of a group
 export const GAP = 4; // below a track
 const ROW = 18; // of a row, at least
 const ROW_MOST = 44; // where there is room for more
+const CURVE = 34; // of a curve among the tracks
+const ON_DEVICE = new Set(["step", "overlap", "compute", "communication"]);
 const FOLDED = 22; // of a folded track: all its rows
 const FOLDED_ROWS = 10; // shown of it
 const TALL = 32; // rows from which deep host tracks are folded unless they are opened
@@ -20,9 +22,10 @@ const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // w
 
 /**
  * @typedef {object} Line
- * @property {"group" | "track"} kind
+ * @property {"group" | "track" | "curve"} kind
  * @property {number} group
- * @property {number} track  through all groups; -1: a group's header
+ * @property {number} track  through all groups; -1: a group's header, a curve
+ * @property {number} curve  number of it; -1: none
  * @property {string} key  in view.folded
  * @property {string} name
  * @property {string} class
@@ -209,7 +212,8 @@ export function moved(timeline, order, key, by, shows) {
  * Positions of everything that is shown.
  * @param {Timeline} timeline
  * @param {{folded: string[], defaults: Set<string>, height: number, pinned?: string[], order?: string[],
- *          shows: (group: number, track: number) => boolean}} options  height: of the picture; shows: track of a group;
+ *          shows: (group: number, track: number) => boolean, shows_curve?: (group: number, key: string, name: string) => boolean}}
+ *        options  height: of the picture; shows: track of a group;
  *        order: keys of groups and tracks that do not stand as the timeline has them
  * @returns {Layout}
  */
@@ -261,8 +265,22 @@ export function layOut(timeline, options) {
             indented: !plain && !on_top,
             pinned: on_top,
             summary: [],
+            curve: -1,
         });
         y += height + GAP;
+    }
+
+    /** Curves that stand among a group's tracks. @param {number} at */
+    function addCurves(at) {
+        (timeline.curves ?? []).forEach((curve, number) => {
+            const key = `${at}/c${number}`;
+            if (!curve.track || curve.group !== at || options.height === 0 || !(options.shows_curve?.(at, key, curve.name) ?? true)) {
+                return;
+            }
+            lines.push({ kind: "curve", group: at, track: -1, curve: number, key, name: curve.name, class: "curve", y, height: CURVE, first_row: 0,
+                n_rows: 0, pitch: CURVE, folds: false, folded: false, indented: true, pinned: false, summary: [] });
+            y += CURVE + GAP;
+        });
     }
 
     for (const key of new Set(pinned)) {
@@ -302,6 +320,7 @@ export function layOut(timeline, options) {
                 folded: closed,
                 indented: false,
                 pinned: false,
+                curve: -1,
                 summary: closed ? summaryRows(group.tracks, shown, (number) => first[base + number], first[strip]) : [],
             });
             y += HEADER + (closed ? 1 : 2);
@@ -312,9 +331,13 @@ export function layOut(timeline, options) {
             }
             continue;
         }
-        for (const number of shown) {
+        const last = shown.findLastIndex((number) => ON_DEVICE.has(group.tracks[number].class));
+        shown.forEach((number, place) => {
             addTrack(at, number, false);
-        }
+            if (place === last) {
+                addCurves(at);
+            }
+        });
         y += plain ? 0 : GAP;
     }
     // A group all of whose tracks are pinned stands where the first of them does.

@@ -30,7 +30,7 @@ function stepsForAxis(timeline) {
  */
 function lanesOfPanes(panes, limits) {
     const lanes = panes.flatMap((pane) =>
-        lanesOf(pane.timeline).map((lane) => {
+        lanesOf(pane.timeline).filter((lane) => !lane.track).map((lane) => {
             const group = pane.timeline.groups[lane.group]?.name ?? "";
             const name = panes.length > 1 ? `${pane.context.run.name}: ${group}` : group;
             return { lane, pane, source: pane.source, group: name };

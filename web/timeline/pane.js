@@ -5,6 +5,7 @@ import { numberLetters } from "../block_name.js";
 import { allTracks, passes } from "../rows.js";
 import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
 import { GAP, defaultFolds, isFolded, isHidden, lineAt, layOut, moved, placeOf, rowAt, withFolds } from "./layout.js";
+import { extremes, lanesOf, paintCurve } from "./curves.js";
 import { newLook } from "./look.js";
 import { askedStretch } from "./scale.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
@@ -46,6 +47,8 @@ export function newPane(context, options) {
     let pixels = new Uint32Array(0),
         ground = new Uint32Array(1),
         line_ground = new Uint32Array(1);
+    /** @type {import("./curves.js").Lane[]} by curve, those among the rows */
+    const lanes = [];
     let look = newLook({ name: source.name, pixel: context.colors.pixel, ground: 0, mark: 0, query: "", only: "" });
     let own_top = 0,
         letter = 7,
@@ -110,6 +113,7 @@ export function newPane(context, options) {
                 pinned: options.own ? [] : view.pinned,
                 order: options.own ? [] : view.order,
                 shows: isShown,
+                shows_curve: isCurveShown,
             });
         },
 
@@ -197,7 +201,10 @@ export function newPane(context, options) {
         arranges: !options.own,
 
         /** Tracks of a line: a group's header stands for all that the group shows. @param {import("./layout.js").Line} line */
-        tracksOf: (line) => (line.track >= 0 ? [line.track] : shownTracks(line.group)),
+        tracksOf: (line) => (line.kind === "curve" ? [] : line.track >= 0 ? [line.track] : shownTracks(line.group)),
+
+        /** The lane of a line that is a curve. @param {import("./layout.js").Line} line */
+        laneOf: (line) => curveOf(line.curve),
 
         /** Tracks that lie between two places of the page, ascending. @param {number} y0 @param {number} y1 */
         tracksBetween(y0, y1) {
@@ -274,6 +281,9 @@ export function newPane(context, options) {
                     paintGround(group, time, scale, ticks, palette);
                 }
                 paintLineOf(line, time, scale, ratio, height, palette);
+                if (line.kind === "curve") {
+                    paintCurveOf(line, time, scale, ratio, palette);
+                }
                 if (line.kind === "group" || !line.indented) paintPath(line, time, scale, ratio, height, palette);
             }
             paintPinnedEdge(ratio, height, palette);
@@ -315,6 +325,37 @@ export function newPane(context, options) {
     function isShown(group, track) {
         const of = timeline.groups[group];
         return passes(view.filter, of, of.tracks[track]) && (options.own || !isHidden(view.hidden, group, track));
+    }
+
+    /** @param {number} group @param {string} key @param {string} name  of a curve */
+    function isCurveShown(group, key, name) {
+        const hidden = !options.own && (view.hidden.includes(String(group)) || view.hidden.includes(key));
+        return !hidden && passes(view.filter, timeline.groups[group], { ...timeline.groups[group].tracks[0], name, class: "curve" });
+    }
+
+    /** A curve as a lane, with its extremes once its points are there. @param {number} number */
+    function curveOf(number) {
+        const lane = lanes[number] ?? (lanes[number] = lanesOf(timeline)[number]);
+        if (!Number.isFinite(lane.most)) {
+            const all = source.curve(number, timeline.begin, timeline.end, (timeline.end - timeline.begin) / 4096);
+            if (all !== null && all.n > 0) {
+                [lane.least, lane.most] = extremes(all);
+            }
+        }
+        return lane;
+    }
+
+    /** A curve among the rows. @param {import("./layout.js").Line} line */
+    function paintCurveOf(line, time, scale, ratio, palette) {
+        const lane = curveOf(line.curve);
+        const points = source.curve(line.curve, time.begin, time.end, 1 / scale);
+        const clock = { begin: time.begin, scale, end: timeline.end };
+        const from = Math.round((line.y - pane.top) * ratio);
+        const least = Math.round(layout.pinned_height * ratio);
+        // Not over what is pinned: that is painted afterwards.
+        if (from + line.height * ratio > least) {
+            paintCurve(pixels, ground.length, from, Math.round(line.height * ratio), lane, points, clock, palette.curve, ratio);
+        }
     }
 
     /** Lines and rows in sight: those that scroll first, so that the pinned ones are drawn over them.
@@ -479,7 +520,20 @@ export function newPane(context, options) {
         context2d.textAlign = "left";
         context2d.textBaseline = "middle";
         const x = line.folds || line.indented ? left + (line.indented ? 0 : 8) : left;
-        context2d.fillText(fitName(context2d, line.name, gutter - x - 8, bold ? "bold" : "name"), x, middle);
+        const most = line.kind === "curve" ? amount(line) : "";
+        const room = gutter - x - 8 - (most === "" ? 0 : context2d.measureText(most).width + 6);
+        context2d.fillText(fitName(context2d, line.name, room, bold ? "bold" : "name"), x, middle);
+        if (most !== "") {
+            context2d.textAlign = "right";
+            context2d.fillStyle = palette.css.quiet;
+            context2d.fillText(most, gutter - 6, y + 9);
+        }
+    }
+
+    /** The most of a curve, at its axis. @param {import("./layout.js").Line} line */
+    function amount(line) {
+        const { most, unit } = curveOf(line.curve);
+        return Number.isFinite(most) ? context.format.value(most, /** @type {import("../types").Unit} */ (unit)) : "";
     }
 
     return pane;

@@ -1,5 +1,6 @@
 // What is under the pointer: the box of a row, the event it stands for, and what the tip says about it.
 
+import { valueAt } from "./curves.js";
 import { boxAt } from "./selection.js";
 
 const NEAR = 4; // pixels from which on an event counts as hit
@@ -70,7 +71,8 @@ export function newPointing(it) {
         const pane = it.over === null ? null : paneAt(it.over.y);
         it.hovered = it.over !== null && pane !== null && it.over.x < it.parts.gutter ? pane.rowAt(it.over.y).line : -1;
         if (it.over === null || found === null) {
-            const line = pane !== null && it.hovered >= 0 ? pane.layout.lines[it.hovered] : null;
+            const under = pane === null || it.over === null ? undefined : pane.layout.lines[pane.rowAt(it.over.y).line];
+            const line = pane !== null && it.hovered >= 0 ? pane.layout.lines[it.hovered] : under?.kind === "curve" ? under : null;
             if (it.over !== null && pane !== null && line !== null) {
                 tip.show(it.over.x, it.over.y, line.name, lineTexts(pane, line));
             } else {
@@ -96,6 +98,9 @@ export function newPointing(it) {
 
     /** @param {Pane} pane @param {import("./layout.js").Line} line */
     function lineTexts(pane, line) {
+        if (line.kind === "curve") {
+            return curveTexts(pane, line);
+        }
         const texts = line.kind === "track" ? [pane.timeline.groups[line.group].name] : [];
         const left_out = line.kind === "track" ? pane.tracks[line.track].left_out : 0;
         if (left_out > 0) {
@@ -108,6 +113,20 @@ export function newPointing(it) {
             texts.push("Right click: pin, hide, move");
         }
         return texts;
+    }
+
+    /** What a curve among the rows is at the pointer, and its extremes. @param {Pane} pane
+     *  @param {import("./layout.js").Line} line */
+    function curveTexts(pane, line) {
+        const lane = pane.laneOf(line);
+        const unit = /** @type {import("../types").Unit} */ (lane.unit);
+        const points = pane.source.curve(line.curve, view.begin, view.end, perPixel());
+        const value = points === null || it.over === null || it.over.x < it.parts.gutter ? null : valueAt(points, lane.steps, timeAt(it.over.x));
+        return [
+            pane.timeline.groups[line.group].name,
+            ...(value === null ? [] : [`${format.value(value, unit)} here`]),
+            `${format.value(lane.least, unit)} to ${format.value(lane.most, unit)}`,
+        ];
     }
 
     return { edgeAt, eventAt, hover };

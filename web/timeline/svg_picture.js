@@ -109,11 +109,43 @@ function paneShapes(pane, it, palette, budget) {
             const name = nameFor(line.name, Math.floor((gutter - x - 8) / NAME_LETTER));
             shapes.push(text(x, y + Math.min(height, 22) / 2 + 4, name, { class: head || !line.indented ? "head" : "name", fill: palette.css.text }));
         }
+        if (line.kind === "curve") {
+            shapes.push(...curveShapes(pane, line, y + height - line.height, it, palette));
+        }
         for (const { row, place } of pane.rowsOfLine(line)) {
             shapes.push(...rowShapes(pane, row, place, it, budget));
         }
     }
     return shapes;
+}
+
+/** The line of a curve as a path. @param {import("./curves.js").CurvePoints} points @param {boolean} steps
+ *  @param {(time: number) => number} x_of @param {{x: number, width: number}} box @param {(value: number) => number} y_of */
+function curvePath(points, steps, x_of, box, y_of) {
+    let path = "";
+    for (let i = 0; i < points.n; i++) {
+        const x = Math.max(box.x, Math.min(box.x + box.width, x_of(points.time[i])));
+        const level = short(y_of(points.last[i]));
+        path += path === "" ? `M${short(x)} ${level}` : steps ? `H${short(x)}V${level}` : `L${short(x)} ${level}`;
+    }
+    return path;
+}
+
+/** A curve among the rows, where all of it is in sight. @param {Pane} pane @param {import("./layout.js").Line} line
+ *  @param {number} y  of its top @param {Model} it @param {Palette} palette */
+function curveShapes(pane, line, y, it, palette) {
+    const { rows, gutter } = it.parts,
+        { view } = it,
+        scale = rows.width / (view.end - view.begin);
+    const points = pane.source.curve(line.curve, view.begin, view.end, 1 / scale);
+    if (points === null || points.n === 0 || y < pane.scrolled_from || y + line.height > rows.y + rows.height) {
+        return [];
+    }
+    const lane = pane.laneOf(line),
+        y_of = scaleOfLane(lane, line.height, 1);
+    const path = curvePath(points, lane.steps, (time) => rows.x + (time - view.begin) * scale, rows, (value) => y + y_of(value));
+    return [text(gutter - 6, y + 12, it.amount(lane.most, lane.unit), { class: "small", fill: palette.css.quiet, "text-anchor": "end" }),
+        svg("path", { d: path, fill: "none", stroke: palette.css.curve, "stroke-width": 1 })];
 }
 
 /** Curves in sight, with their names. @param {Model} it @param {Palette} palette */
@@ -128,12 +160,7 @@ function laneShapes(it, palette) {
             return [];
         }
         const y_of = scaleOfLane(lane, LANE - 1, 1);
-        let path = "";
-        for (let i = 0; i < points.n; i++) {
-            const x = Math.max(box.x, Math.min(box.x + box.width, box.x + (points.time[i] - view.begin) * scale));
-            const level = y + y_of(points.last[i]);
-            path += path === "" ? `M${short(x)} ${short(level)}` : lane.steps ? `H${short(x)}V${short(level)}` : `L${short(x)} ${short(level)}`;
-        }
+        const path = curvePath(points, lane.steps, (time) => box.x + (time - view.begin) * scale, box, (value) => y + y_of(value));
         const [low] = rangeOf(lane);
         return [
             rect(0, y + LANE - 1, width, 1, palette.css.line),

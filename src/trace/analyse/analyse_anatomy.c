@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/analyse/launch_queue.h"
 #include "trace/analyse/phases.h"
 #include "trace/events/device.h"
 #include "trace/rank.h"
@@ -197,6 +198,8 @@ ek_status ek__analyse_anatomy(const ek__trace *trace, const ek_trace_options *op
     ek_status status = s.of ? ek__device_work_make(trace, options, rank, &work, &n, err) : ek__no_memory(err);
     if (!status)
         status = deal(&s, work, n) ? count_steps(&s, err) : ek__no_memory(err);
+    if (!status)
+        status = ek__launch_queue_make(work, n, rank, err);
     if (!status && options->measure)
         status = keep_pieces(trace, work, n, rank, err);
     for (size_t i = 0; s.of && i < n_sets; i++)

@@ -237,7 +237,8 @@ static bool fill_one(table *t, const ek__event *e, size_t i)
                                .sum = -1,
                                .last = -1,
                                .last_call = -1,
-                               .last_in_group = -1};
+                               .last_in_group = -1,
+                               .match = -1};
     int64_t end = ek__event_end(e);
     c->exposed = e->duration - (covered_before(&t->sets.computing, t->before, end) -
                                 covered_before(&t->sets.computing, t->before, e->start));

@@ -2,7 +2,8 @@
  * ranks: a rank's own place in a group shows in its link to itself ("0-0"), and the places of ranks without files in a
  * group of the topology, when just one fits what is known. Groups whose members are all known so become one matrix of
  * ranks; each other one has a matrix of its own, by places. A link that both of its ends report counts once, with the
- * larger size. Links named after one rank alone (hccl_raw) and groups whose name stands for several are left out. */
+ * larger size. Cells keep what they sum up, by step, kind of operation and transport. Links named after one rank alone
+ * (hccl_raw) and groups whose name stands for several are left out. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 typedef struct entry {
     uint32_t group, transport;
     int from, to;
+    int rank, link; /* indices: who tells it */
     double size_mb, time_ms;
 } entry;
 
@@ -66,8 +68,9 @@ static bool read_name(const char *name, size_t *group_size, int *from, int *to)
     return read_place(&at, from) && *at++ == '-' && read_place(&at, to) && *at == '\0';
 }
 
-static bool collect_rank(work *w, const ek_trace_rank *rank)
+static bool collect_rank(work *w, int number)
 {
+    const ek_trace_rank *rank = &w->run->rank[number];
     for (int i = 0; i < rank->communication.n_links; i++) {
         const ek_trace_link *link = &rank->communication.link[i];
         const char *transport = link->transport ? link->transport : "";
@@ -79,6 +82,8 @@ static bool collect_rank(work *w, const ek_trace_rank *rank)
         e->transport = ek__texts_intern(&w->transport, transport, strlen(transport));
         if (e->group == UINT32_MAX || e->transport == UINT32_MAX)
             return false;
+        e->rank = number;
+        e->link = i;
         e->size_mb = link->size_mb;
         e->time_ms = link->time_ms;
         if (e->from == e->to && rank->rank >= 0)
@@ -97,7 +102,7 @@ static bool collect(work *w)
     w->claim = ek__alloc(n, sizeof *w->claim);
     bool fine = w->entry && w->claim;
     for (int r = 0; r < w->run->n_ranks && fine; r++)
-        fine = collect_rank(w, &w->run->rank[r]);
+        fine = collect_rank(w, r);
     return fine;
 }
 
@@ -262,7 +267,70 @@ static size_t numbers_of(const entry *e, size_t n, int *number)
     return kept;
 }
 
-static void fill_cells(const entry *e, size_t n, const int *number, size_t n_numbers, ek_trace_matrix *m)
+/* ---- parts of cells ---- */
+
+/* The moves of an entry's link, which follow one another. */
+static const ek_trace_move *moves_of(const work *w, const entry *e, size_t *n)
+{
+    const ek_trace_communication *c = &w->run->rank[e->rank].communication;
+    int low = 0, high = c->n_moves, end;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (c->move[middle].link < e->link)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < c->n_moves && c->move[end].link == e->link;)
+        end++;
+    *n = (size_t)(end - low);
+    return *n > 0 ? &c->move[low] : NULL;
+}
+
+static void add_part(ek_trace_matrix *m, const ek_trace_matrix_part *part)
+{
+    for (int i = m->n_parts; i > 0 && m->part[i - 1].cell == part->cell; i--) {
+        ek_trace_matrix_part *p = &m->part[i - 1];
+        if (strcmp(p->step, part->step) == 0 && strcmp(p->operation, part->operation) == 0 &&
+            strcmp(p->transport, part->transport) == 0) {
+            p->size_mb += part->size_mb;
+            p->time_ms += part->time_ms;
+            return;
+        }
+    }
+    m->part[m->n_parts++] = *part;
+}
+
+/* What an entry adds to the last cell; in one piece where its file says no more. */
+static void add_parts(const work *w, const entry *e, ek_trace_matrix *m)
+{
+    size_t n;
+    const ek_trace_move *move = moves_of(w, e, &n);
+    const char *transport = w->run->rank[e->rank].communication.link[e->link].transport;
+    ek_trace_matrix_part part = {m->n_cells - 1, "", "", transport ? transport : "", e->size_mb, e->time_ms};
+    if (n == 0)
+        add_part(m, &part);
+    for (size_t i = 0; i < n; i++) {
+        part.step = move[i].step;
+        part.operation = move[i].operation;
+        part.size_mb = move[i].size_mb;
+        part.time_ms = move[i].time_ms;
+        add_part(m, &part);
+    }
+}
+
+static size_t count_parts(const work *w, const entry *e, size_t n)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t moves;
+        moves_of(w, &e[i], &moves);
+        all += moves > 0 ? moves : 1;
+    }
+    return all;
+}
+
+static void fill_cells(const work *w, const entry *e, size_t n, const int *number, size_t n_numbers, ek_trace_matrix *m)
 {
     for (size_t i = 0; i < n; i++) {
         int from = index_of(number, n_numbers, e[i].from), to = index_of(number, n_numbers, e[i].to);
@@ -271,6 +339,7 @@ static void fill_cells(const entry *e, size_t n, const int *number, size_t n_num
             c = &m->cell[m->n_cells++];
             *c = (ek_trace_matrix_cell){.from = from, .to = to};
         }
+        add_parts(w, &e[i], m);
         c->n_links++;
         c->size_mb += e[i].size_mb;
         c->time_ms += e[i].time_ms;
@@ -292,13 +361,14 @@ static bool add_matrix(work *w, entry *e, size_t n, const char *group, const gro
         ek_trace_matrix m = {.group = group ? ek__pool_text(pool, group, strlen(group)) : NULL,
                              .n_members = (int)n_numbers,
                              .member = ek__pool_alloc(pool, n_numbers, sizeof *m.member),
-                             .cell = ek__pool_alloc(pool, n, sizeof *m.cell)};
-        fine = (!group || m.group) && m.member && m.cell;
+                             .cell = ek__pool_alloc(pool, n, sizeof *m.cell),
+                             .part = ek__pool_alloc(pool, count_parts(w, e, n), sizeof *m.part)};
+        fine = (!group || m.group) && m.member && m.cell && m.part;
         for (size_t i = 0; i < n_numbers && fine; i++)
             m.member[i] = info ? (ek_trace_matrix_member){rank_at(w, info, number[i]), number[i]}
                                : (ek_trace_matrix_member){number[i], -1};
         if (fine) {
-            fill_cells(e, n, number, n_numbers, &m);
+            fill_cells(w, e, n, number, n_numbers, &m);
             w->run->matrix[w->run->n_matrices++] = m;
         }
     }

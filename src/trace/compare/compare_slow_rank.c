@@ -188,6 +188,7 @@ static void report_waiting(const ballot *b, const entry *e, int n, int shortest)
         ek_trace_collective *c = &rank->communication.collective[e[i].index];
         bool whole_world = rank->world_size > 0 && rank->world_size <= b->run->n_ranks;
         c->n_here = n;
+        c->match = b->n_operators;
         if (c->transit == EK_TRACE_UNKNOWN) {
             c->transit = transfer;
             c->at_most = c->n_group > 0 ? n < c->n_group : !whole_world;

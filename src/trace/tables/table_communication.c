@@ -115,7 +115,8 @@ static bool keep_one(sums *s, const char *name, const json_t *start, const ek_tr
                                                 .sum = -1,
                                                 .last = -1,
                                                 .last_call = -1,
-                                                .last_in_group = -1};
+                                                .last_in_group = -1,
+                                                .match = -1};
     return true;
 }
 

@@ -16,6 +16,9 @@ typedef struct links {
     ek__texts index; /* of link and transport, one behind the other */
     ek_trace_link *link;
     size_t capacity;
+    ek__texts moves; /* of link, step and operation */
+    ek_trace_move *move;
+    size_t move_capacity;
     int64_t n_entries;
     ek__left_out left;
     ek__pool *pool;    /* the rank's */
@@ -47,7 +50,47 @@ static ek_trace_link *link_of(links *l, const char *group, const char *pair, con
     return &link[number];
 }
 
-static ek_status add_operator(links *l, const char *name, json_t *pairs, ek_error *err)
+static const char total_end[] = "-total";
+
+/* Does the name's part before '@' end so? */
+static bool is_total(const char *name)
+{
+    const char *at = strrchr(name, '@');
+    size_t size = at ? (size_t)(at - name) : strlen(name), end = strlen(total_end);
+    return size >= end && memcmp(name + size - end, total_end, end) == 0;
+}
+
+/* The kind of operation in "allreduce-total@1752..", "hcom_allReduce__586_2_1@1752..". */
+static size_t operation_of(const char *name, bool total)
+{
+    const char *at = strrchr(name, '@'), *numbers = strstr(name, "__");
+    size_t size = at ? (size_t)(at - name) : strlen(name);
+    if (total)
+        return size - strlen(total_end);
+    return numbers && numbers > name && (size_t)(numbers - name) < size ? (size_t)(numbers - name) : size;
+}
+
+/* The place of sums for a link in a step, by this kind of operation. NULL when memory is out. */
+static ek_trace_move *move_of(links *l, int link, const char *step, const char *name, bool total)
+{
+    int size = (int)operation_of(name, total), n = (int)l->moves.n;
+    char *unique = ek__pool_format(l->scratch, "%d\n%s\n%.*s", link, step, size, name);
+    int number = unique ? (int)ek__texts_intern(&l->moves, unique, strlen(unique)) : -1;
+    if (number < 0)
+        return NULL;
+    if (number < n)
+        return &l->move[number];
+    ek_trace_move *move = ek__with_room(l->move, &l->move_capacity, (size_t)n + 1, sizeof *move);
+    if (!move)
+        return NULL;
+    l->move = move;
+    move[number] = (ek_trace_move){.link = link,
+                                   .step = ek__pool_text(l->pool, step, strlen(step)),
+                                   .operation = ek__pool_text(l->pool, name, (size_t)size)};
+    return move[number].step && move[number].operation ? &move[number] : NULL;
+}
+
+static ek_status add_operator(links *l, const char *step, const char *name, bool total, json_t *pairs, ek_error *err)
 {
     const char *at = strrchr(name, '@');
     const char *pair;
@@ -65,27 +108,21 @@ static ek_status add_operator(links *l, const char *name, json_t *pairs, ek_erro
             continue;
         }
         ek_trace_link *link = link_of(l, at ? at + 1 : "", pair, transport);
-        if (!link)
+        ek_trace_move *move = link ? move_of(l, (int)(link - l->link), step, name, total) : NULL;
+        if (!move)
             return ek__no_memory(err);
         link->size_mb += size;
         link->time_ms += time;
+        move->size_mb += size;
+        move->time_ms += time;
     }
     return EK_OK;
-}
-
-/* Does the name's part before '@' end so? */
-static bool is_total(const char *name)
-{
-    const char *at = strrchr(name, '@');
-    size_t size = at ? (size_t)(at - name) : strlen(name);
-    return size >= strlen("-total") && memcmp(name + size - strlen("-total"), "-total", strlen("-total")) == 0;
 }
 
 /* An ek__take_section. */
 static ek_status add_section(void *user, const char *step, bool p2p, json_t *section, ek_error *err)
 {
     links *l = user;
-    (void)step;
     (void)p2p;
     const char *name;
     json_t *pairs;
@@ -95,10 +132,41 @@ static ek_status add_section(void *user, const char *step, bool p2p, json_t *sec
     {
         if (has_totals ? !is_total(name) : strncmp(name, "Total Op Info", strlen("Total Op Info")) == 0)
             continue;
-        ek_status status = add_operator(l, name, pairs, err);
+        ek_status status = add_operator(l, step, name, has_totals, pairs, err);
         if (status)
             return status;
     }
+    return EK_OK;
+}
+
+static int by_link(const void *a, const void *b)
+{
+    const ek_trace_move *x = a, *y = b;
+    int order = (x->link > y->link) - (x->link < y->link);
+    order = order ? order : strcmp(x->step, y->step);
+    return order ? order : strcmp(x->operation, y->operation);
+}
+
+/* Put links behind those the rank has, and what they sum up behind that. */
+static ek_status add_links(links *l, ek_trace_rank *rank, ek_error *err)
+{
+    ek_trace_communication *out = &rank->communication;
+    size_t n = l->moves.n, n_before = (size_t)out->n_moves;
+    int first = out->n_links;
+    ek_trace_move *all = ek__pool_alloc(l->pool, n_before + n, sizeof *all);
+    ek_status status = all ? ek__links_add(rank, l->link, (size_t)l->index.n, err) : ek__no_memory(err);
+    if (status)
+        return status;
+    if (n > 1)
+        qsort(l->move, n, sizeof *l->move, by_link);
+    for (size_t i = 0; i < n_before; i++)
+        all[i] = out->move[i];
+    for (size_t i = 0; i < n; i++) {
+        all[n_before + i] = l->move[i];
+        all[n_before + i].link += first;
+    }
+    out->move = all;
+    out->n_moves = (int)(n_before + n);
     return EK_OK;
 }
 
@@ -115,12 +183,14 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
     if (!status)
         status = ek__left_out_report(&l.left, "entry", "entries", NULL, in, err);
     if (!status)
-        status = ek__links_add(in->rank, l.link, (size_t)l.index.n, err);
+        status = add_links(&l, in->rank, err);
     if (!status)
         in->source->items = l.n_entries;
     json_decref(root);
     ek__pool_free(l.scratch);
     ek__texts_clear(&l.index);
+    ek__texts_clear(&l.moves);
     free(l.link);
+    free(l.move);
     return status;
 }
