@@ -37,8 +37,8 @@ typedef struct ek__step_cursor {
     int index;    /**< of the step around it; -1 */
 } ek__step_cursor;
 ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank);
-/** Index of the step around a time: the last of those that begin by then; -1. O(steps), for all times together when
- * they come from the latest to the earliest. */
+/** Index of the step around a time: the last of those that begin by then; -1. Times come from the latest to the
+ * earliest. O(1) beside the steps in between. */
 int ek__step_index_before(ek__step_cursor *cursor, int64_t time);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);

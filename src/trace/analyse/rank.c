@@ -1,6 +1,7 @@
 /* Queries of a rank that the comparison of ranks and the diagnosis share, so that their sentences and figures agree. */
 #include "trace/rank.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,8 +116,7 @@ ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank)
 static const ek_trace_step *step_before(ek__step_cursor *cursor, int64_t time)
 {
     const ek_trace_rank *rank = cursor->rank;
-    if (time > cursor->time)
-        cursor->index = rank->n_steps - 1;
+    assert(time <= cursor->time);
     cursor->time = time;
     for (; cursor->index >= 0; cursor->index--) {
         int64_t start = ek__step_start_of(&rank->step[cursor->index]);
