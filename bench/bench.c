@@ -33,6 +33,7 @@ static const struct part {
     {"growth", bench_growth, "GROWTH_SECONDS", 55},
     {"way", bench_way, NULL, 1},
     {"trace", bench_trace, NULL, 1},
+    {"speed", bench_speed, NULL, 1},
     {"index", bench_index, NULL, 1},
     {"ask", bench_ask, NULL, 1},
     {"ir", bench_ir, NULL, 1},

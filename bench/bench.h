@@ -103,6 +103,7 @@ void bench_stages(double seconds);
 void bench_growth(double seconds);
 void bench_way(double seconds);
 void bench_trace(double seconds);
+void bench_speed(double seconds);
 void bench_index(double seconds);
 void bench_ask(double seconds);
 void bench_ir(double seconds);

@@ -16,7 +16,8 @@
 #include "trace/scan/scan.h"
 #include "trace/trace.h"
 
-enum { MAX_SLOTS = 1 << 20 };
+/* LINKS: more than a trace has; four thousand copies stay within 32 bits. */
+enum { MAX_SLOTS = 1 << 20, LINKS = 1000000 };
 
 static void add_slot(bench_copies *o, const char *at, size_t size, bench_slot_kind kind, int64_t value)
 {
@@ -49,46 +50,57 @@ static int by_place(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* The first block of a small trace is all of it. */
-bool bench_copies_take(bench_copies *o)
+/* What a call and its kernel share: copies of it must not meet. */
+static void find_links(bench_copies *o, const ek__block *block, const ek__raw_event *e, ptrdiff_t moved)
+{
+    size_t at = 0;
+    ek__span key, value;
+    while (e->args.at && ek__walk_member(block, &e->args, &at, &key, &value)) {
+        bool link = (key.size == 11 && memcmp(key.at, "correlation", 11) == 0) ||
+                    (key.size == 11 && memcmp(key.at, "External id", 11) == 0);
+        if (link && !value.quoted)
+            add_slot(o, value.at + moved, value.size, SLOT_LINK, atoll(value.at));
+    }
+}
+
+/* Blocks one behind the other are the inside of the array. */
+static void take_block(bench_copies *o, const ek__block *block, int64_t *first, int64_t *last)
+{
+    ek__walk walk = {.block = block};
+    ek__raw_event e;
+    o->text = realloc(o->text, o->size + block->size);
+    if (!o->text)
+        bench_give_up("out of memory");
+    ptrdiff_t moved = o->text + o->size - block->data;
+    memcpy(o->text + o->size, block->data, block->size);
+    while (ek__walk_whole(&walk, &e) == EK__WALK_EVENT) {
+        ek__span *const span[] = {&e.ts, &e.id, &e.dur, &e.name};
+        find_links(o, block, &e, moved);
+        for (size_t i = 0; i < sizeof span / sizeof *span; i++)
+            if (span[i]->at)
+                span[i]->at += moved;
+        find_slots(o, &e, first, last);
+    }
+    o->size += block->size;
+}
+
+bool bench_copies_take(bench_copies *o, const char *trace)
 {
     char path[1024];
     const char *shared = getenv("EK_SHARED");
     ek__feed *feed;
     ek__block block = {0};
     int64_t first = INT64_MAX, last = INT64_MIN;
-    snprintf(path, sizeof path,
-             "%s/reference/traces/ascend/msinsight/text/level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
-             shared ? shared : "../shared");
-    FILE *file = fopen(path, "rb");
-    struct stat about;
-    if (!file || fstat(fileno(file), &about) != 0)
+    snprintf(path, sizeof path, "%s/reference/traces/%s", shared ? shared : "../shared", trace);
+    if (access(path, R_OK) != 0)
         return false;
-    char *text = malloc((size_t)about.st_size + 1);
-    size_t size = text ? fread(text, 1, (size_t)about.st_size, file) : 0;
-    fclose(file);
     o->slot = malloc(MAX_SLOTS * sizeof *o->slot);
-    o->text = malloc(size + 1);
-    if (!text || !o->text || !o->slot || ek__feed_open_buffer(path, text, size, &feed, NULL) != EK_OK)
+    if (!o->slot || ek__feed_open(path, &feed, NULL) != EK_OK)
         bench_give_up("out of memory");
-    while (ek__feed_next(feed, &block)) {
-        ek__walk walk = {.block = &block};
-        ek__raw_event e;
-        /* Blocks one behind the other are the inside of the array. */
-        char *block_text = o->text + o->size;
-        memcpy(block_text, block.data, block.size);
-        while (ek__walk_whole(&walk, &e) == EK__WALK_EVENT) {
-            ek__span *const span[] = {&e.ts, &e.id, &e.dur, &e.name};
-            for (size_t i = 0; i < sizeof span / sizeof *span; i++)
-                if (span[i]->at)
-                    span[i]->at = block_text + (span[i]->at - block.data);
-            find_slots(o, &e, &first, &last);
-        }
-        o->size += block.size;
-    }
+    while (ek__feed_next(feed, &block))
+        take_block(o, &block, &first, &last);
     ek__block_clear(&block);
     ek__feed_close(feed);
-    free(text);
     qsort(o->slot, o->n_slots, sizeof *o->slot, by_place);
     o->period = last - first + 1000000;
     return o->size > 0;

@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum bench_slot_kind { SLOT_TIME, SLOT_ID, SLOT_STEP } bench_slot_kind;
+typedef enum bench_slot_kind { SLOT_TIME, SLOT_ID, SLOT_STEP, SLOT_LINK } bench_slot_kind;
 
 /** A number of the original that each copy counts on. */
 typedef struct bench_slot {
     size_t begin, end;
     bench_slot_kind kind;
-    int64_t value; /**< nanoseconds; id; step */
+    int64_t value; /**< nanoseconds; id; step; correlation */
 } bench_slot;
 
 typedef struct bench_copies {
@@ -23,12 +23,17 @@ typedef struct bench_copies {
     int64_t period; /**< from one copy to the next, nanoseconds */
 } bench_copies;
 
-/** Take the original (torch_npu, level 1), below EK_SHARED. false: it is not there. {0} to begin with. */
-bool bench_copies_take(bench_copies *o);
+/** Real traces (torch_npu, level 1; PyTorch on a GPU with shapes), below reference/traces of EK_SHARED. */
+#define BENCH_ASCEND "ascend/msinsight/text/level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json"
+#define BENCH_KINETO "kineto/tracelens/mi300/resnet_act_checkpoint.json.gz"
+/** Take an original. false: it is not there. {0} to begin with. */
+bool bench_copies_take(bench_copies *o, const char *trace);
 void bench_copies_clear(bench_copies *o);
 /** As many copies as fit so many bytes, one at least; how many there are. */
 int64_t bench_copies_write(const bench_copies *o, int fd, int64_t bytes);
 void bench_copies_make(const bench_copies *o, const char *path, int64_t bytes);
+/** Events of 190 bytes, all of which are kept, up to so many bytes. */
+void bench_dense_make(const char *path, int64_t bytes);
 /** bench_apart() on a pipe of that name, into which so many bytes are written at the same time. */
 void bench_copies_pipe(const bench_copies *o, const char *path, int64_t bytes,
                        void (*work)(const char *path, void *result), void *result, size_t size);

@@ -112,7 +112,7 @@ void bench_index(double seconds)
 {
     bench_copies o = {0};
     bench_say("## Indices of traces\n\n");
-    if (!bench_copies_take(&o)) {
+    if (!bench_copies_take(&o, BENCH_ASCEND)) {
         bench_say("Not measured: the real trace to copy is not there (EK_SHARED).\n");
         bench_copies_clear(&o);
         return;

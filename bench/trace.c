@@ -204,7 +204,7 @@ void bench_trace(double seconds)
     char gigabyte[128] = "";
     double gigabyte_seconds = 0;
     bench_say("## Traces\n\n");
-    if (!bench_copies_take(&o)) {
+    if (!bench_copies_take(&o, BENCH_ASCEND)) {
         bench_say("Not measured: the real trace to copy is not there (EK_SHARED).\n");
         bench_copies_clear(&o);
         return;

@@ -28,10 +28,18 @@ int ek__all_steps(const ek_trace_rank *rank);
 /** Mean of a time over the counted steps that know it, nanoseconds; NAN where none does. O(steps). */
 double ek__step_mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *step));
 
-/** When the step around a time begins, on the host where that is earlier; INT64_MIN without one. */
-int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time);
-/** Index of the step around a time, likewise; -1. O(steps). */
-int ek__step_index_at(const ek_trace_rank *rank, int64_t time);
+/** When a step begins, on the host where that is earlier; EK_TRACE_UNKNOWN where nothing tells. */
+int64_t ek__step_start_of(const ek_trace_step *step);
+/** Where a search for steps has come to. */
+typedef struct ek__step_cursor {
+    const ek_trace_rank *rank;
+    int64_t time; /**< asked for last */
+    int index;    /**< of the step around it; -1 */
+} ek__step_cursor;
+ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank);
+/** Index of the step around a time: the last of those that begin by then; -1. Times come from the latest to the
+ * earliest. O(1) beside the steps in between. */
+int ek__step_index_before(ek__step_cursor *cursor, int64_t time);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 /** Name of the step around a time; NULL. */
@@ -51,7 +59,7 @@ double ek__data_wait(const ek_trace_rank *rank);
  * Unlike ek_trace_step.host_bound it includes the idle time before the first kernel of the first step.
  *
  * @param cause  as in ek_trace_host_gap.cause; NULL: every cause but "data_loading", which has a figure of its own
- * @return nanoseconds of a step, at most the step less its computing; 0 where no gaps are known. O(gaps x steps).
+ * @return nanoseconds of a step, at most the step less its computing; 0 where no gaps are known. O(gaps + steps).
  */
 double ek__host_late(const ek_trace_rank *rank, const char *cause);
 /** Where the counted part of a gap begins; its end when the gap does not count. */

@@ -1,6 +1,7 @@
-/* Compressed files: whatever the bytes, reading in pieces of any size gives the same bytes and the same problem, and
- * from every spot that was noted the rest of the bytes can be inflated again. The first byte is the size of pieces, and
- * the distance of spots in units of 64 bytes. */
+/* Compressed files: whatever the bytes, ISA-L gives the bytes that zlib gives, in pieces of any size, and the same
+ * problem; of what is damaged it may give more, as it takes codes that zlib refuses. From every spot that was noted the
+ * rest of the bytes can be inflated again. The first byte is the size of pieces, and the distance of spots in units of
+ * 64 bytes. */
 #include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -75,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ek__gunzip_note_spots(b, 64 * ((int64_t)data[0] + 1));
     size_t n = read_pieces(a, whole, MOST), n_again = read_pieces(b, pieces, (size_t)data[0] + 1);
     const char *problem = ek__gunzip_problem(a), *problem_again = ek__gunzip_problem(b);
-    assert(n == n_again && memcmp(whole, pieces, n) == 0);
+    assert(n >= n_again && memcmp(whole, pieces, n_again) == 0);
+    assert(n == n_again || problem_again);
     if (n < MOST)
         assert(!problem == !problem_again && (!problem || strcmp(problem, problem_again) == 0));
     assert(ek__gunzip_bytes(a) <= (int64_t)size - 1 && !ek__gunzip_out_of_memory(a) && !ek__gunzip_out_of_memory(b));

@@ -611,6 +611,38 @@ static void structure_bits_agree_with_bytes(void **state)
     free(block.data);
 }
 
+/* Names of one size whose middle and end are the same, again and again; and bytes that mean something else within
+ * quotes than without. */
+static void names_alike_are_told_apart(void **state)
+{
+    (void)state;
+    enum { N_NAMES = 300, N_TIMES = 3 };
+    text t = {0};
+    result r;
+    print(&t, "[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"first\", \"pid\": x\\ty, \"tid\": 1, \"ts\": 1, "
+              "\"dur\": 1},\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"x\\ty\", \"pid\": 1, \"tid\": 1, "
+              "\"ts\": 2, \"dur\": 1}");
+    for (int i = 0; i < N_NAMES * N_TIMES; i++)
+        print(&t,
+              ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%03d_with_the_same_middle_and_the_same_end\", "
+              "\"pid\": 1, \"tid\": 1, \"ts\": %d, \"dur\": 1}",
+              i % N_NAMES, i + 3);
+    print(&t, "]");
+    read_text(t.at, t.size, 1, false, &r);
+    assert_int_equal(r.status, EK_OK);
+    assert_int_equal(r.trace.of[EK__EVENT_KERNEL].n, N_NAMES * N_TIMES + 2);
+    assert_string_equal(name_of(&r, kernel(&r, 0)), "first");
+    assert_string_equal(name_of(&r, kernel(&r, 1)), "x\ty");
+    for (int i = 0; i < N_NAMES * N_TIMES; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%03d_with_the_same_middle_and_the_same_end", i % N_NAMES);
+        assert_string_equal(name_of(&r, kernel(&r, (size_t)i + 2)), name);
+        assert_int_equal(kernel(&r, (size_t)i + 2)->name, kernel(&r, (size_t)(i % N_NAMES) + 2)->name);
+    }
+    release(&r);
+    free(t.at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -622,6 +654,7 @@ int main(void)
         cmocka_unit_test(threads_and_blocks_change_nothing),
         cmocka_unit_test(a_damaged_place_ends_many_blocks_there),
         cmocka_unit_test(damaged_compressed_files_give_what_is_before_the_damage),
+        cmocka_unit_test(names_alike_are_told_apart),
         cmocka_unit_test(structure_bits_agree_with_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

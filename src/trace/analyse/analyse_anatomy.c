@@ -70,12 +70,13 @@ static void count_idle(const ek_trace_rank *rank, int index, int64_t late, int64
 /* Idle for the host by step. A gap that began before its step counts from the step's begin. */
 static void sum_gaps(const ek_trace_rank *rank, int64_t *late)
 {
-    for (int i = 0; i < rank->dispatch.n_gaps; i++) {
+    ek__step_cursor cursor = ek__step_cursor_of(rank);
+    for (int i = rank->dispatch.n_gaps; i-- > 0;) {
         const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
-        int step = ek__step_index_at(rank, gap->end);
+        int step = ek__step_index_before(&cursor, gap->end);
         if (step < 0 || strcmp(gap->cause, "data_loading") == 0)
             continue;
-        int64_t from = ek__step_start_at(rank, gap->end);
+        int64_t from = ek__step_start_of(&rank->step[step]);
         late[step] = ek__ns_add(late[step], ek__ns_sub(gap->end, gap->start > from ? gap->start : from));
     }
 }

@@ -67,26 +67,34 @@ static bool add_kineto(part *p, const ek__event *e)
     return ek__intervals_add(set, e->start, ek__event_end(e));
 }
 
+/* Two sets as one, in `room` where neither is empty; NULL when memory is out. */
+static const ek__intervals *unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *room)
+{
+    if (a->n == 0 || b->n == 0)
+        return a->n == 0 ? b : a;
+    return ek__intervals_unite(a, b, room) ? room : NULL;
+}
+
 /* The sums that both definitions share. @return false when memory is out */
 static bool finish_sets(const part *p, ek_trace_breakdown *out)
 {
-    ek__intervals busy = {0}, all = {0};
-    bool made =
-        ek__intervals_unite(&p->computing, &p->communication, &busy) && ek__intervals_unite(&busy, &p->copy, &all);
-    if (made) {
+    ek__intervals busy_room = {0}, all_room = {0};
+    const ek__intervals *busy = unite(&p->computing, &p->communication, &busy_room);
+    const ek__intervals *all = busy ? unite(busy, &p->copy, &all_room) : NULL;
+    if (all) {
         out->n_events = p->n_work;
         out->computing = ek__intervals_length(&p->computing);
         out->communication = ek__intervals_length(&p->communication);
         out->overlapped = ek__intervals_common(&p->computing, &p->communication);
         out->communication_not_overlapped = out->communication - out->overlapped;
         out->copy = ek__intervals_length(&p->copy);
-        out->copy_not_overlapped = ek__intervals_without(&p->copy, &busy);
-        out->busy = ek__intervals_length(&all);
+        out->copy_not_overlapped = ek__intervals_without(&p->copy, busy);
+        out->busy = ek__intervals_length(all);
         out->total = length_of(&p->counted);
     }
-    ek__intervals_clear(&busy);
-    ek__intervals_clear(&all);
-    return made;
+    ek__intervals_clear(&busy_room);
+    ek__intervals_clear(&all_room);
+    return all != NULL;
 }
 
 static bool finish_kineto(const part *p, ek_trace_breakdown *out)
@@ -413,6 +421,24 @@ static bool is_linked(const void *user, const ek__event *e)
     return ek__launch_of(user, e);
 }
 
+static bool all_linked(const ek__trace *trace)
+{
+    ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS);
+    for (const ek__event *e; (e = ek__walk_event(&walk));)
+        if (!is_linked(trace, e))
+            return false;
+    return true;
+}
+
+/* Of the events whose launch is in the file, which are mostly all of them. */
+static ek_status fill_linked(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
+{
+    if (!all_linked(trace))
+        return ek__breakdown_kineto(trace, is_linked, trace, &rank->device_linked, err);
+    rank->device_linked = rank->device;
+    return EK_OK;
+}
+
 /* Categories that Kineto gives to the host, and those of the default set of device events. */
 static bool is_known_category(const char *name)
 {
@@ -549,7 +575,7 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
     else if (trace->counts.n_items > 0)
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
-        status = ek__breakdown_kineto(trace, is_linked, trace, &rank->device_linked, err);
+        status = fill_linked(trace, rank, err);
     if (status == EK_OK)
         status = note_unknown_cores(trace, rank, err);
     if (status == EK_OK)

@@ -1,6 +1,7 @@
 /* Queries of a rank that the comparison of ranks and the diagnosis share, so that their sentences and figures agree. */
 #include "trace/rank.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,30 +101,41 @@ double ek__step_mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trac
     return n > 0 ? sum / n : (double)NAN;
 }
 
-static int64_t start_of(const ek_trace_step *step)
+int64_t ek__step_start_of(const ek_trace_step *step)
 {
     bool host_first = step->start == EK_TRACE_UNKNOWN || step->host_start < step->start;
     return step->host_start != EK_TRACE_UNKNOWN && host_first ? step->host_start : step->start;
 }
 
-static const ek_trace_step *step_at(const ek_trace_rank *rank, int64_t time)
+ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank)
 {
-    for (int i = rank->n_steps - 1; i >= 0; i--)
-        if (start_of(&rank->step[i]) != EK_TRACE_UNKNOWN && start_of(&rank->step[i]) <= time)
-            return &rank->step[i];
+    return (ek__step_cursor){rank, INT64_MAX, rank->n_steps - 1};
+}
+
+/* A step that begins after a time begins after all earlier ones too. */
+static const ek_trace_step *step_before(ek__step_cursor *cursor, int64_t time)
+{
+    const ek_trace_rank *rank = cursor->rank;
+    assert(time <= cursor->time);
+    cursor->time = time;
+    for (; cursor->index >= 0; cursor->index--) {
+        int64_t start = ek__step_start_of(&rank->step[cursor->index]);
+        if (start != EK_TRACE_UNKNOWN && start <= time)
+            return &rank->step[cursor->index];
+    }
     return NULL;
 }
 
-int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time)
+static const ek_trace_step *step_at(const ek_trace_rank *rank, int64_t time)
 {
-    const ek_trace_step *step = step_at(rank, time);
-    return step ? start_of(step) : INT64_MIN;
+    ek__step_cursor cursor = ek__step_cursor_of(rank);
+    return step_before(&cursor, time);
 }
 
-int ek__step_index_at(const ek_trace_rank *rank, int64_t time)
+int ek__step_index_before(ek__step_cursor *cursor, int64_t time)
 {
-    const ek_trace_step *step = step_at(rank, time);
-    return step ? (int)(step - rank->step) : -1;
+    const ek_trace_step *step = step_before(cursor, time);
+    return step ? (int)(step - cursor->rank->step) : -1;
 }
 
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)
@@ -182,22 +194,32 @@ int ek_trace_rank_anatomy(const ek_trace_rank *rank, double *ns)
 
 /* ---- the host ---- */
 
-int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *gap)
+/* A gap that begins between two steps counts from the begin of the later one. */
+static int64_t gap_start(const ek_trace_host_gap *gap, const ek_trace_step *step)
 {
-    if (!ek__in_counted_step(rank, gap->end))
-        return gap->end;
-    /* A gap that begins between two steps counts from the begin of the later one. */
-    int64_t from = ek__step_start_at(rank, gap->end);
+    int64_t from = step ? ek__step_start_of(step) : INT64_MIN;
     return gap->start > from ? gap->start : from;
 }
 
+int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *gap)
+{
+    return ek__in_counted_step(rank, gap->end) ? gap_start(gap, step_at(rank, gap->end)) : gap->end;
+}
+
+/* Gaps come by time: from the last one back, steps are gone through once. */
 double ek__host_late(const ek_trace_rank *rank, const char *cause)
 {
     double sum = 0;
-    for (int i = 0; i < rank->dispatch.n_gaps; i++) {
+    ek__step_cursor cursor = ek__step_cursor_of(rank);
+    for (int i = rank->dispatch.n_gaps; i-- > 0;) {
         const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
-        if (cause ? strcmp(gap->cause, cause) == 0 : strcmp(gap->cause, "data_loading") != 0)
-            sum += (double)(gap->end - ek__host_gap_start(rank, gap));
+        if (cause ? strcmp(gap->cause, cause) != 0 : strcmp(gap->cause, "data_loading") == 0)
+            continue;
+        int64_t from = gap->end;
+        const ek_trace_step *step = step_before(&cursor, gap->end);
+        if (step ? is_counted(rank, step) : rank->n_steps == 0)
+            from = gap_start(gap, step);
+        sum += (double)(gap->end - from);
     }
     return fmin(sum / ek__counted_steps(rank), most_idle(rank));
 }

@@ -20,8 +20,12 @@ typedef struct ek__gunzip_spot {
 ek__gunzip *ek__gunzip_new(int fd);
 /** NULL is fine. */
 void ek__gunzip_free(ek__gunzip *gunzip);
-/** Note spots about every so many decompressed bytes from here on. */
+/** Note spots about every so many decompressed bytes, 1 or more. Before the first byte is read, which then takes three
+ *  times as long. */
 void ek__gunzip_note_spots(ek__gunzip *gunzip, int64_t distance);
+/** So many bytes of the file at a time, at most 64 KB, which it is otherwise: for tests of what lies at their borders.
+ */
+void ek__gunzip_limit_input(ek__gunzip *gunzip, size_t bytes);
 /** Up to `size` bytes; fewer at the end and where the file is damaged, 0 from then on. */
 size_t ek__gunzip_read(ek__gunzip *gunzip, char *to, size_t size);
 /** What was wrong, valid as long as the stream; NULL: nothing so far. */

@@ -20,6 +20,7 @@ bool ek__part_reset(ek__part *part)
     part->has_full_names = part->has_mindspore_flows = part->has_cuda = part->has_torch = false;
     part->damage = -1;
     part->out_of_memory = part->too_many_tracks = part->has_cut_texts = false;
+    memset(part->memo, 0, sizeof part->memo);
     ek__tracks_reset(&part->tracks);
     return ek__texts_reset(&part->texts);
 }
@@ -135,9 +136,37 @@ uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
     return 0;
 }
 
+/* A place of the memo by size, middle and end, where names of kernels and times differ most. Bytes of a number depend
+ * on the machine here, as the hash of texts does; what is found does not. */
+static inline size_t memo_place(const char *text, uint32_t size)
+{
+    uint64_t middle = 0, end = 0;
+    if (size >= 8) {
+        memcpy(&middle, text + size / 2 - 4, 8);
+        memcpy(&end, text + size - 8, 8);
+    } else {
+        for (uint32_t i = 0; i < size; i++)
+            end = end << 8 | (unsigned char)text[i];
+    }
+    uint64_t mixed = (end ^ middle << 7 ^ middle >> 57 ^ size) * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(mixed >> (64 - EK__MEMO_BITS));
+}
+
+/* Only texts without a backslash are remembered: with one, equal bytes need not be equal texts. */
 uint32_t ek__part_text(ek__part *part, const ek__span *span)
 {
-    return ek__part_intern(part, &part->texts, span);
+    if (!span->at)
+        return ek__part_intern(part, &part->texts, span);
+    uint32_t *memo = &part->memo[memo_place(span->at, span->size)];
+    if (*memo) {
+        const ek__text_entry *e = &part->texts.entry[*memo - 1];
+        if (e->size == span->size && memcmp(part->texts.bytes + e->offset, span->at, span->size) == 0)
+            return *memo - 1;
+    }
+    uint32_t number = ek__part_intern(part, &part->texts, span);
+    if (!memchr(span->at, '\\', span->size))
+        *memo = number + 1;
+    return number;
 }
 
 /* ---- tracks and categories ---- */

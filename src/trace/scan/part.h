@@ -85,8 +85,12 @@ typedef struct ek__half {
 /** Are events of this kind left out when they last this long? */
 bool ek__event_is_too_short(int kind, int64_t duration);
 
+/* Texts that a part remembers by a few of their bytes: a block of a megabyte has hundreds of names. A power of two. */
+enum { EK__MEMO_BITS = 9 };
+
 typedef struct ek__part {
-    ek__texts texts; /**< number 0 is "" */
+    ek__texts texts;                   /**< number 0 is "" */
+    uint32_t memo[1 << EK__MEMO_BITS]; /**< number + 1 of the text met last with such bytes, 0: none */
     size_t n_events, events_capacity;
     ek__event *event;
     ek__tracks tracks;
@@ -115,7 +119,8 @@ void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_option
 /** Put one event where it belongs: src/trace/scan/classify.c. */
 void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options);
 
-/** A decoded text as a number; 0 with out_of_memory set when memory is out. */
+/** A decoded text as a number; 0 with out_of_memory set when memory is out. One that was met before is compared, not
+ *  hashed. */
 uint32_t ek__part_text(ek__part *part, const ek__span *span);
 /** The same among other texts; `part` lends its scratch. */
 uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span);
