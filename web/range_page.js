@@ -189,12 +189,13 @@ export function pageWith(doc) {
     const policy = document.querySelector("meta[http-equiv]")?.getAttribute("content") ?? "default-src 'none'";
     const style = document.querySelector("head style")?.textContent ?? "";
     const script = document.querySelector("body > script:not([type])")?.textContent ?? "";
-    const json = JSON.stringify(doc).replaceAll("<", "\\u003c");
+    const holder = /** @type {Element} */ (document.getElementById("document")).cloneNode(false);
+    holder.textContent = JSON.stringify(doc).replaceAll("<", "\\u003c");
     // In pieces: these words within the script must not end its own element.
     const close = "</" + "script>";
     return `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">\n<title>Evenkeel</title>\n<link rel="icon" href="data:,">\n<style>${style}</style>\n</head>
 <body>\n<div id="page" aria-busy="true"><p class="starting">Reading the document …</p></div>
-<script type="application/json" id="document">${json}${close}\n<script>${script}${close}\n</body>\n</html>\n`;
+${/** @type {Element} */ (holder).outerHTML}\n<script>${script}${close}\n</body>\n</html>\n`;
 }

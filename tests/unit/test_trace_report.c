@@ -201,6 +201,7 @@ static void every_table_has_rows_that_fit_its_header(void **state)
     f->rank[0].idle = (ek_trace_idle){.n_streams = 1, .stream = &stream};
     f->rank[0].memory = (ek_trace_memory){.n_peaks = 1, .peak = &peak, .tracker = {.n_live = 1, .live = &live}};
     f->rank[0].layers = (ek_trace_layers){.n = 1, .layer = &layer};
+    f->rank[0].queue = f->rank[1].queue = (ek_trace_queue){.n = 1, .longest = 1, .length = 1};
     f->rank[0].n_sources = 1, f->rank[0].source = &source;
     f->run.n_stages = 1, f->run.stage = &stage;
     f->run.n_cluster_rows = 1, f->run.cluster_row = &row;
