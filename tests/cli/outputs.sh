@@ -6,7 +6,7 @@
 #
 #   tests/cli/outputs.sh EVENKEEL
 #
-# EK_KILLS is the number of commands that a signal ends at a random moment (200), EK_SEED the seed of these moments (1).
+# EK_KILLS is the number of commands that a signal ends at a random moment (80), EK_SEED the seed of these moments (1).
 set -u
 unset CDPATH
 # Below nohup signals are ignored, by programs that this starts as well, and a shell cannot undo that: env can.
@@ -16,7 +16,7 @@ fi
 unset EK_SIGNALS
 root=$(cd "$(dirname "$0")/../.." && pwd)
 evenkeel=$(readlink -f "$1")
-kills=${EK_KILLS:-200}
+kills=${EK_KILLS:-80}
 number=0
 failed=0
 check() { # NAME WRONG

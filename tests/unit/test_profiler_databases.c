@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "database_writer.h"
+#include "effort.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_index.h"
 #include "evenkeel/trace_report.h"
@@ -64,7 +65,7 @@ static json_t *answer_of(const char *path)
     ek_trace_run run;
     ek_error err;
     char *text = NULL;
-    size_t size;
+    size_t size = 0;
     if (read_run(path, &run, &err) != EK_OK)
         fail_msg("%s: %s", path, err.message);
     const ek_trace_view view = {.rank = EK_TRACE_NO_RANK};
@@ -591,17 +592,17 @@ static bool read_whatever(const char *path)
 static void a_cut_database_is_told(void **state)
 {
     (void)state;
-    enum { CUTS = 24 };
+    const int n_cuts = effort(48, 12);
     static const database_shape newest = {0};
-    size_t size;
+    size_t size = 0;
     convert_one(0, in_folder("good_ascend_pt"), &newest);
     convert_one(1, in_folder("home"), &newest);
     char *bytes = slurp(database_of(in_folder("home"), 1), &size);
     char command[600];
     snprintf(command, sizeof command, "rm -r '%s'", in_folder("home"));
     assert_int_equal(system(command), 0);
-    for (int i = 0; i < CUTS; i++) {
-        size_t cut = i < 8 ? (size_t)i * 90 + 16 : size / CUTS * (size_t)i;
+    for (int i = 0; i < n_cuts; i++) {
+        size_t cut = i < 8 ? (size_t)i * 90 + 16 : size / (size_t)n_cuts * (size_t)i;
         write_bytes(in_folder("cut.db"), bytes, cut);
         assert_false(read_whatever(in_folder("cut.db")));
         is_told_beside_a_good_rank("cut.db", "the database is cut: it has ");
@@ -612,15 +613,15 @@ static void a_cut_database_is_told(void **state)
 static void a_damaged_database_is_read_as_far_as_it_goes(void **state)
 {
     (void)state;
-    enum { PLACES = 96 };
+    const int n_places = effort(160, 32);
     static const database_shape newest = {0};
-    size_t size;
+    size_t size = 0;
     unsigned seed = 7;
     int n_read = 0;
     convert_one(0, in_folder("home"), &newest);
     char *bytes = slurp(database_of(in_folder("home"), 0), &size);
     char *changed = malloc(size);
-    for (int i = 0; i < PLACES; i++) {
+    for (int i = 0; i < n_places; i++) {
         memcpy(changed, bytes, size);
         for (int k = 0; k < 1 << i % 8; k++) {
             seed = seed * 1664525 + 1013904223;
@@ -631,7 +632,7 @@ static void a_damaged_database_is_read_as_far_as_it_goes(void **state)
         write_bytes(in_folder("x.db"), changed, size);
         n_read += read_whatever(in_folder("x.db"));
     }
-    assert_in_range(n_read, PLACES / 4, PLACES);
+    assert_in_range(n_read, n_places / 4, n_places);
     free(changed);
     free(bytes);
 }
@@ -643,7 +644,7 @@ static void a_damaged_table_is_told_and_the_others_are_read(void **state)
     static const database_shape newest = {0};
     sqlite3 *database;
     sqlite3_stmt *row;
-    size_t size;
+    size_t size = 0;
     ek_trace_run run;
     convert_one(0, in_folder("home"), &newest);
     const char *path = database_of(in_folder("home"), 0);
@@ -677,7 +678,7 @@ static void tables_and_columns_may_be_missing(void **state)
     static const database_shape bare = {.no_indexes = true};
     sqlite3 *database;
     sqlite3_stmt *row;
-    size_t size;
+    size_t size = 0;
     int n = 0;
     convert_one(1, in_folder("home"), &bare);
     const char *path = database_of(in_folder("home"), 1);
@@ -738,7 +739,7 @@ static void an_index_of_a_database_knows_the_arguments_of_events(void **state)
         }
     assert_in_range(n, 100, 1000);
     char *text;
-    size_t size;
+    size_t size = 0;
     assert_int_equal(ek__index_whole_trace(index, 0, &text, &size, &err), EK_OK);
     assert_memory_equal(text, "[{\"ph\": ", 8);
     free(text);
@@ -851,9 +852,10 @@ static void traces_of_others_give_the_same_figures_by_nsight(void **state)
                                        "tb_plugin/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
                                        "tracelens/h100/gaunernst_bert-small-uncased__1016001.json.gz",
                                        "hta/trace_filter/sampled_rank-0.json.gz"};
+    enum { N_NAMES = sizeof name / sizeof *name };
     const char *shared = getenv("EK_SHARED");
     char path[1200];
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+    for (int i = 0; i < effort(N_NAMES, 2); i++) {
         snprintf(path, sizeof path, "%s/reference/traces/kineto/%s", shared ? shared : "../shared", name[i]);
         if (access(path, R_OK) != 0)
             skip();
