@@ -1,6 +1,8 @@
 /* Figures of what a run computes: its operators by type and shape over all ranks, and what of them could be faster. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "evenkeel/compute.h"
 #include "figures/rows.h"
@@ -155,37 +157,53 @@ static const char *step_at(const ek_trace_rank *rank, int64_t time)
 /* What begins at a time of two texts: times of tables may be rounded otherwise than those of the trace. */
 enum { ROUNDING = 2 };
 
-/* The layer of what begins at a time; NULL. O(log operators of layers). */
-static const char *layer_at(const ek_trace_layers *layers, int64_t start)
+/* The first of n records by start that begins then or later. @param at  each begins with its start. O(log n) */
+static size_t first_near(const void *at, size_t n, size_t size, int64_t start)
 {
-    size_t low = 0, high = layers->n_members;
+    size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (layers->member[middle].start < start - ROUNDING)
+        int64_t begins;
+        memcpy(&begins, (const char *)at + middle * size, sizeof begins);
+        if (begins < start - ROUNDING)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < layers->n_members && layers->member[low].start <= start + ROUNDING
-               ? layers->layer[layers->member[low].layer].name
+    return low;
+}
+
+/* The layer of what begins at a time; NULL. O(log operators of layers). */
+static const char *layer_at(const ek_trace_layers *layers, int64_t start)
+{
+    _Static_assert(offsetof(ek_trace_member, start) == 0, "a record begins with its start");
+    size_t at = first_near(layers->member, layers->n_members, sizeof *layers->member, start);
+    return at < layers->n_members && layers->member[at].start <= start + ROUNDING
+               ? layers->layer[layers->member[at].layer].name
                : NULL;
 }
 
 /* The operator that begins at a time, with its launch and what it is for; NULL. O(log operators). */
 static const ek_trace_piece *piece_at(const ek_trace_work *work, int64_t start)
 {
-    size_t low = 0, high = work->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (work->piece[middle].start < start - ROUNDING)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < work->n && work->piece[low].start <= start + ROUNDING; low++)
-        if (work->piece[low].activity <= EK_TRACE_OTHER_COMPUTING)
-            return &work->piece[low];
+    _Static_assert(offsetof(ek_trace_piece, start) == 0, "a record begins with its start");
+    size_t at = first_near(work->piece, work->n, sizeof *work->piece, start);
+    for (; at < work->n && work->piece[at].start <= start + ROUNDING; at++)
+        if (work->piece[at].activity <= EK_TRACE_OTHER_COMPUTING)
+            return &work->piece[at];
     return NULL;
+}
+
+static const char *phase_at(const ek_trace_work *work, int64_t start)
+{
+    const ek_trace_piece *piece = piece_at(work, start);
+    return piece ? ek_trace_activity_name[piece->activity] : NULL;
+}
+
+static int64_t launch_at(const ek_trace_work *work, int64_t start)
+{
+    const ek_trace_piece *piece = piece_at(work, start);
+    return piece ? piece->launch : EK_TRACE_UNKNOWN;
 }
 
 #define EK__T ek_trace_execution
@@ -195,11 +213,8 @@ GETTER(execution_core, text, shaped_of(it, of)->core);
 GETTER(execution_shapes, text, shaped_of(it, of)->shapes);
 GETTER(execution_types, text, shaped_of(it, of)->types);
 GETTER(execution_layer, text, layer_at(&of->rank->layers, it->start));
-GETTER(execution_phase, text,
-       piece_at(&of->rank->work, it->start) ? ek_trace_activity_name[piece_at(&of->rank->work, it->start)->activity]
-                                            : NULL);
-GETTER(execution_launch, number,
-       piece_at(&of->rank->work, it->start) ? piece_at(&of->rank->work, it->start)->launch : EK_TRACE_UNKNOWN);
+GETTER(execution_phase, text, phase_at(&of->rank->work, it->start));
+GETTER(execution_launch, number, launch_at(&of->rank->work, it->start));
 GETTER(execution_step, text, step_at(of->rank, it->start));
 static const ek__member execution[] = {
     {NULL, NS(start), NULL, CSV(1, "start_us")},

@@ -71,6 +71,15 @@ export async function go_to(page, title) {
     await page.waitForTimeout(100);
 }
 
+/** A page with its timeline to the fore, which has the keys, and where that is. */
+export async function timeline_of(open, path, hash = "#tab=timeline") {
+    const page = await open(path, { hash });
+    await go_to(page, "Timeline");
+    const canvas = page.locator("canvas[role=application]").first();
+    await canvas.focus();
+    return { page, box: await canvas.boundingBox() };
+}
+
 for (const [kind, { make, tabs }] of Object.entries(pages)) {
     test(`the page of kind ${kind} opens, and each of its tabs shows something`, async (open) => {
         const page = await open(make());

@@ -2,17 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";
-import { go_to, pages } from "./pages.mjs";
+import { go_to, pages, timeline_of } from "./pages.mjs";
 import { address_of } from "./places.mjs";
 import { write_run } from "./traces.mjs";
-
-async function timeline_of(open, path, hash = "#tab=timeline") {
-    const page = await open(path, { hash });
-    await go_to(page, "Timeline");
-    const canvas = page.locator("canvas[role=application]").first();
-    await canvas.focus();
-    return { page, box: await canvas.boundingBox() };
-}
 
 /** Lines by their names in the plate at the pointer, from the top on. */
 async function names_of(page, box, x = 60) {

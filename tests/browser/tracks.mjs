@@ -1,17 +1,9 @@
 // Tracks of the timeline: pinned, hidden, moved and folded, by the menu and by keys.
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";
-import { go_to, pages } from "./pages.mjs";
+import { pages, timeline_of } from "./pages.mjs";
 import { address_of } from "./places.mjs";
 import { write_run } from "./traces.mjs";
-
-async function timeline_of(open, path, hash = "#tab=timeline") {
-    const page = await open(path, { hash });
-    await go_to(page, "Timeline");
-    const canvas = page.locator("canvas[role=application]").first();
-    await canvas.focus();
-    return { page, box: await canvas.boundingBox() };
-}
 
 /** The name of the line at a height, as the plate says it. */
 async function name_at(page, box, y) {

@@ -891,10 +891,12 @@ static void of_several_devices_one_is_read(void **state)
     assert_int_equal(rank->n_steps, 1);
     assert_string_equal(rank->step[0].name, "1");
     assert_int_equal(rank->device.computing, 4000);
-    assert_int_equal(rank->counts.n_items, 2 + 2 + 3);
+    assert_int_equal(rank->counts.n_items, 2 + 2 + 3 + 1); /* the name of a stream */
     assert_int_equal(rank->producer, EK_PRODUCER_KINETO);
     ek_trace_run_clear(&run);
     const char *text = text_of(in_folder("node.sqlite"), EK__FILE_TRACE);
+    has_once(text,
+             "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": 7, \"args\": {\"name\": \"stream 7\"}}");
     assert_int_equal(count_of(text, "\"name\": \"cudaLaunchKernel\", \"pid\": 12, \"tid\": 12, "), 2);
     has_once(
         text,

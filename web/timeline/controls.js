@@ -243,8 +243,8 @@ export function newControls(it, pointing, choosing) {
             if (seen === pane.layout || from < 0 || to < 0 || to === from || lines[to].pinned) {
                 return;
             }
-            const fits = lines[from].kind === "group" ? true : lines[to].kind === "track" && lines[to].group === lines[from].group;
-            if (fits && (lines[from].kind !== "group" || lines[to].group !== lines[from].group)) {
+            const same_group = lines[to].group === lines[from].group;
+            if (lines[from].kind === "group" ? !same_group : same_group && lines[to].kind === "track") {
                 seen = pane.layout;
                 pane.move(key, to > from ? 1 : -1);
                 it.ask();

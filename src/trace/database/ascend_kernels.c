@@ -179,11 +179,10 @@ static void put_text(ek__database *d, sqlite3_stmt *row, int column)
     ek__put(d, ",");
 }
 
-static void put_times(ek__database *d, sqlite3_stmt *row, int64_t from, int64_t to)
+static void put_times(ek__database *d, int64_t from, int64_t to)
 {
     state *s = ek__database_state(d);
     int64_t duration, wait;
-    (void)row;
     ek__put_us(d, from);
     ek__put(d, ",");
     if (!__builtin_sub_overflow(to, from, &duration))
@@ -206,7 +205,7 @@ static void put_kernel(ek__database *d, sqlite3_stmt *row)
     put_text(d, row, NAME);
     put_text(d, row, TYPE);
     put_text(d, row, CORE);
-    put_times(d, row, from, to);
+    put_times(d, from, to);
     for (int column = STREAM; column <= BLOCKS; column++) {
         if (ek__row_int(row, column, &value))
             ek__put_int(d, value);

@@ -13,10 +13,16 @@ static ek__database_thread host_thread(int64_t global)
     return (ek__database_thread){(int64_t)((uint64_t)global >> 24 & 0xffffff), (int64_t)((uint64_t)global & 0xffffff)};
 }
 
-/* Devices are processes 0, 1, ..., as in Kineto's traces. */
-static ek__database_thread device_thread(sqlite3_stmt *row, int device, int stream)
+/* Devices are processes 0, 1, ..., and their threads streams, as in Kineto's traces. */
+static ek__database_thread device_thread(ek__database *d, sqlite3_stmt *row, int device, int stream)
 {
-    return (ek__database_thread){ek__row_int_or(row, device, 0), ek__row_int_or(row, stream, 0)};
+    char name[40];
+    ek__database_thread thread = {ek__row_int_or(row, device, 0), ek__row_int_or(row, stream, 0)};
+    if (ek__database_is_new(d, 0, thread.pid, thread.tid)) {
+        snprintf(name, sizeof name, "stream %lld", (long long)thread.tid);
+        ek__put_thread(d, thread, name);
+    }
+    return thread;
 }
 
 /* A file may hold all ranks of a node, and what they did side by side is no rank's time: one device is read. */
@@ -108,7 +114,7 @@ static void put_kernel(ek__database *d, sqlite3_stmt *row)
     const char *name = NULL;
     for (int column = NAME; column <= MANGLED && !name; column++)
         name = ek__row_text(d, row, column, &size);
-    ek__database_thread thread = device_thread(row, DEVICE, STREAM);
+    ek__database_thread thread = device_thread(d, row, DEVICE, STREAM);
     ek__row_read_times(row, 1, &t);
     ek__put_event(d, name ? name : "kernel", name ? size : strlen("kernel"), "kernel", thread, t.from, t.to);
     if (ek__row_int(row, CORRELATION, &value))
@@ -136,7 +142,7 @@ static void put_graph(ek__database *d, sqlite3_stmt *row)
     ek__row_times t;
     int n = snprintf(name, sizeof name, "CUDA graph %lld", (long long)ek__row_int_or(row, 6, 0));
     ek__row_read_times(row, 1, &t);
-    ek__put_event(d, name, (size_t)n, "kernel", device_thread(row, 3, 4), t.from, t.to);
+    ek__put_event(d, name, (size_t)n, "kernel", device_thread(d, row, 3, 4), t.from, t.to);
     if (ek__row_int(row, 5, &value))
         ek__put_argument_int(d, "correlation", value);
     ek__put_event_end(d);
@@ -176,7 +182,7 @@ static void put_moved(ek__database *d, sqlite3_stmt *row, const char *name, cons
     int64_t value;
     ek__row_times t;
     ek__row_read_times(row, 1, &t);
-    ek__put_event(d, name, strlen(name), category, device_thread(row, 3, 4), t.from, t.to);
+    ek__put_event(d, name, strlen(name), category, device_thread(d, row, 3, 4), t.from, t.to);
     if (ek__row_int(row, 5, &value))
         ek__put_argument_int(d, "correlation", value);
     if (ek__row_int(row, bytes, &value))

@@ -4,6 +4,7 @@
  * passed. */
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,6 +271,10 @@ static ek_status add_file(ek__file_search *search, const char *path, const struc
     const char *slash = strrchr(path, '/');
     if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
         return keep(search, path, info, type, 0, true, err);
+    if (fnmatch("*.nsys-rep", path, 0) == 0 || fnmatch("*.qdrep", path, 0) == 0)
+        return note_trouble(search, EK_ERR_INPUT, path, err,
+                            "is a report that Nsight Systems alone reads; write what it holds as a database: nsys "
+                            "export --type sqlite FILE");
     if (has_database_name(path))
         return note_trouble(search, EK_ERR_INPUT, path, err,
                             "is no database of SQLite, although its name says so; copy or export it again");
