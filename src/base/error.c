@@ -1,7 +1,6 @@
 /* Errors and warnings as values: formatted once, here, into a struct without pointers. */
 #include "base/error.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,22 +50,4 @@ void ek__warn_of(const ek_listener *listener, const char *rule, ek_origin origin
     va_end(arguments);
     snprintf(warning.rule, sizeof warning.rule, "%s", rule);
     listener->warn(listener->user, &warning);
-}
-
-void *ek__alloc(size_t count, size_t size)
-{
-    if (size != 0 && count > SIZE_MAX / size)
-        return NULL;
-    return calloc(count ? count : 1, size ? size : 1);
-}
-
-void *ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
-{
-    if (needed <= *capacity)
-        return array;
-    size_t more = *capacity > needed / 2 ? 2 * *capacity : needed + 64;
-    void *grown = more <= SIZE_MAX / size ? realloc(array, more * size) : NULL;
-    if (grown)
-        *capacity = more;
-    return grown;
 }

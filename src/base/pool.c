@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/error.h"
 
 enum { FIRST_BYTES = 4 << 10, BLOCK_BYTES = 64 << 10, ALIGNMENT = 16 };
 
@@ -43,10 +44,19 @@ void ek__pool_free(ek__pool *pool)
     free(pool);
 }
 
+void ek__pool_join(ek__pool *pool, ek__pool *other)
+{
+    block **last = &pool->first;
+    while (*last)
+        last = &(*last)->next;
+    *last = other->first;
+    free(other);
+}
+
 static block *add_block(ek__pool *pool, size_t bytes)
 {
     size_t usual = pool->next_bytes, size = bytes > usual ? bytes : usual;
-    block *b = calloc(1, sizeof *b + size);
+    block *b = ek__alloc(1, sizeof *b + size);
     if (!b)
         return NULL;
     b->size = size;

@@ -11,6 +11,8 @@ typedef struct ek__pool ek__pool;
 ek__pool *ek__pool_new(void);
 /** Frees everything taken from it. NULL is fine. */
 void ek__pool_free(ek__pool *pool);
+/** Takes over everything of `other`, which is freed. O(blocks of other). */
+void ek__pool_join(ek__pool *pool, ek__pool *other);
 /** Room for count * size zeroed bytes, aligned for every type; count 0 gives a valid pointer. NULL when memory is out
  * or the product overflows. O(bytes). */
 void *ek__pool_alloc(ek__pool *pool, size_t count, size_t size);

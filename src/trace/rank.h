@@ -33,13 +33,14 @@ int64_t ek__step_start_of(const ek_trace_step *step);
 /** Where a search for steps has come to. */
 typedef struct ek__step_cursor {
     const ek_trace_rank *rank;
-    int64_t time; /**< asked for last */
-    int index;    /**< of the step around it; -1 */
+    int index; /**< of the step found last; -1 */
 } ek__step_cursor;
 ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank);
-/** Index of the step around a time: the last of those that begin by then; -1. Times come from the latest to the
- * earliest. O(1) beside the steps in between. */
+/** Index of the step around a time: the last of those that begin by then; -1. O(1) beside the steps between this time
+ * and the one asked for before. */
 int ek__step_index_before(ek__step_cursor *cursor, int64_t time);
+/** Is a time in no warm-up step? What lies before the first step is not. O(1) as above. */
+bool ek__after_warm_up(ek__step_cursor *cursor, int64_t time);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 /** Name of the step around a time; NULL. */

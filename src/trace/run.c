@@ -131,19 +131,69 @@ static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek
     return EK_OK;
 }
 
-static ek_status analyse(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+/* ---- analyses ---- */
+
+/* What runs beside the other analyses: on a copy of the rank, with a pool of its own. */
+typedef struct beside {
+    const ek__trace *trace;
+    const ek_trace_options *options;
+    ek_trace_rank rank;
+    ek_status status;
+    ek_error error;
+} beside;
+
+static void *analyse_beside(void *argument)
+{
+    beside *b = argument;
+#define ANALYSE(name)                                                                                                  \
+    if (!b->status)                                                                                                    \
+        b->status = ek__analyse_##name(b->trace, b->options, &b->rank, &b->error);
+    EK__ANALYSIS_BESIDE_LIST(ANALYSE)
+#undef ANALYSE
+    return NULL;
+}
+
+static ek_status start_beside(beside *b, const ek_trace_rank *rank, bool threaded, ek__threads *threads, ek_error *err)
+{
+    b->rank = *rank;
+    b->rank.pool = ek__pool_new();
+    if (!b->rank.pool)
+        return ek__no_memory(err);
+    if (!threaded || ek__threads_start(threads, 1, analyse_beside, b, 0, NULL) == 0)
+        analyse_beside(b);
+    return EK_OK;
+}
+
+static ek_status end_beside(beside *b, ek__threads *threads, ek_trace_rank *rank, ek_error *err)
+{
+    ek__threads_join(threads);
+    ek__pool_join(rank->pool, b->rank.pool);
+#define TAKE(name) rank->name = b->rank.name;
+    EK__ANALYSIS_BESIDE_LIST(TAKE)
+#undef TAKE
+    return b->status ? ek__no_memory(err) : EK_OK;
+}
+
+static ek_status analyse(const ek__trace *trace, const ek_trace_options *options, bool threaded, ek_trace_rank *rank,
+                         ek_error *err)
 {
     static ek__analysis *const analyses[] = {
 #define ANALYSIS_OF(name) ek__analyse_##name,
         EK__ANALYSIS_LIST(ANALYSIS_OF)
 #undef ANALYSIS_OF
     };
-    for (size_t i = 0; i < sizeof analyses / sizeof *analyses; i++) {
-        ek_status status = analyses[i](trace, options, rank, err);
-        if (status != EK_OK)
-            return status;
+    beside b = {.trace = trace, .options = options};
+    ek__threads threads = {.n = 0};
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof analyses / sizeof *analyses && !status; i++) {
+        status = analyses[i](trace, options, rank, err);
+        if (!status && analyses[i] == ek__analyse_breakdown)
+            status = start_beside(&b, rank, threaded, &threads, err);
     }
-    return EK_OK;
+    if (!b.rank.pool)
+        return status;
+    ek_status own = end_beside(&b, &threads, rank, err);
+    return status ? status : own;
 }
 
 /* A damaged Overlap Analysis layer is not used: its sums are not those of the steps. */
@@ -159,6 +209,13 @@ static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *o
                          "the Overlap Analysis layer is damaged (%s): it is left aside, and all figures are made of "
                          "the device's events",
                          problem);
+}
+
+/* Is a thread worth starting? */
+static bool is_large(const ek__trace *trace)
+{
+    enum { MANY_KERNELS = 5000 };
+    return trace->of[EK__EVENT_KERNEL].n > MANY_KERNELS;
 }
 
 static int count_traces(const ek__rank_files *files)
@@ -207,7 +264,7 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
     trace.shapes = shapes->n > 0 ? shapes : NULL;
     status = leave_damaged_layer(&trace, &chosen, rank, err);
     if (status == EK_OK)
-        status = analyse(&trace, &chosen, rank, err);
+        status = analyse(&trace, &chosen, w->n_reader_threads > 1 && is_large(&trace), rank, err);
     ek__trace_clear(&trace);
     return status;
 }

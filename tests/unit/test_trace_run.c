@@ -346,6 +346,53 @@ static void neither_order_nor_threads_change_a_byte(void **state)
     free(expected);
 }
 
+static void same_operators(const ek_trace_measured *a, const ek_trace_measured *b)
+{
+    assert_int_equal(a->n, b->n);
+    for (int i = 0; i < a->n; i++) {
+        assert_string_equal(a->op[i].name, b->op[i].name);
+        assert_string_equal(a->op[i].kernel, b->op[i].kernel);
+        assert_int_equal(a->op[i].count, b->op[i].count);
+        assert_int_equal(a->op[i].total, b->op[i].total);
+    }
+    assert_int_equal(a->n_all, b->n_all);
+    for (size_t i = 0; i < a->n_all; i++) {
+        assert_int_equal(a->execution[i].start, b->execution[i].start);
+        assert_int_equal(a->execution[i].op, b->execution[i].op);
+    }
+    assert_int_equal(a->n_intervals, b->n_intervals);
+    assert_true(a->launch == b->launch);
+}
+
+/* As many kernels as make it worth a thread to measure them beside the other analyses. */
+static void operators_measured_beside_are_those_of_one_thread(void **state)
+{
+    (void)state;
+    enum { LEAST_KERNELS = 6000 };
+    const trace_shape shape = {
+        .form = TRACE_TORCH, .n_stages = 1, .n_micro_batches = 8, .n_layers = 8, .n_steps = 12, .jitter = .1};
+    make_folders(below("beside"));
+    assert_true(trace_write(&shape, below("beside"), NULL));
+    const char *path = below("beside");
+    char *text[2];
+    ek_trace_run run[2];
+    for (int i = 0; i < 2; i++) {
+        const ek_trace_options options = {.n_threads = i == 0 ? 1 : 3, .measure = true};
+        ek_status status;
+        text[i] = read_as_json(&path, 1, &options, &status);
+        assert_int_equal(status, EK_OK);
+        assert_int_equal(ek_trace_run_read(&path, 1, &options, NULL, &run[i], NULL), EK_OK);
+        assert_int_equal(run[i].n_ranks, 1);
+    }
+    assert_same(text[1], text[0], -1);
+    assert_true(run[0].rank[0].measured.n_all >= LEAST_KERNELS);
+    same_operators(&run[1].rank[0].measured, &run[0].rank[0].measured);
+    for (int i = 0; i < 2; i++) {
+        free(text[i]);
+        ek_trace_run_clear(&run[i]);
+    }
+}
+
 /* What a caller keeps of the progress; only one thread may be in the callback at a time. */
 typedef struct watch {
     int n, stop_at; /* calls; the one that stops */
@@ -487,7 +534,7 @@ static void any_allocation_of_a_kineto_run_may_fail(void **state)
     static const trace_rerun rerun[] = {TRACE_RERUN_FULL, TRACE_RERUN_NONE};
     const trace_shape shape = {
         .form = TRACE_TORCH, .n_stages = 1, .n_micro_batches = 2, .n_layers = 2, .n_steps = 2, .rerun = rerun};
-    const ek_trace_options options = {.n_threads = 1};
+    const ek_trace_options options = {.n_threads = 1, .measure = true};
     make_folders(below("kineto"));
     assert_true(trace_write(&shape, below("kineto"), NULL));
     fail_each(below("kineto"), &options, 100);
@@ -497,6 +544,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neither_order_nor_threads_change_a_byte),
+        cmocka_unit_test(operators_measured_beside_are_those_of_one_thread),
         cmocka_unit_test(it_can_be_stopped_at_any_time),
         cmocka_unit_test(any_allocation_of_an_ascend_run_may_fail),
         cmocka_unit_test(any_allocation_of_tables_alone_may_fail),

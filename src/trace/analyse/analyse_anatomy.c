@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "trace/analyse/launch_queue.h"
 #include "trace/analyse/phases.h"
 #include "trace/events/device.h"
@@ -17,17 +18,32 @@ enum { N_BUSY = EK_TRACE_DATA };
 
 typedef struct steps {
     ek_trace_rank *rank;
-    ek__intervals *of; /* [n_steps][N_BUSY] */
+    ek__intervals *of;  /* [n_steps][N_BUSY] */
+    ek__interval *room; /* of all sets */
 } steps;
 
-static bool deal(const steps *s, const ek__device_work *work, size_t n)
+static ek__intervals *set_of(const steps *s, const ek__device_work *work)
 {
-    for (size_t i = 0; i < n; i++) {
-        const ek__device_work *w = &work[i];
-        if (w->step >= 0 && !ek__intervals_add(&s->of[(size_t)w->step * N_BUSY + w->activity], w->event->start,
-                                               ek__event_end(w->event)))
-            return false;
+    return &s->of[(size_t)work->step * N_BUSY + work->activity];
+}
+
+/* Each set has room for all that comes to it. */
+static bool deal(steps *s, const ek__device_work *work, size_t n)
+{
+    size_t n_sets = (size_t)s->rank->n_steps * N_BUSY, sum = 0;
+    s->room = ek__alloc(n, sizeof *s->room);
+    if (!s->room)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (work[i].step >= 0)
+            set_of(s, &work[i])->capacity++;
+    for (size_t i = 0; i < n_sets; i++) {
+        s->of[i].at = s->room + sum;
+        sum += s->of[i].capacity;
     }
+    for (size_t i = 0; i < n; i++)
+        if (work[i].step >= 0)
+            ek__intervals_add(set_of(s, &work[i]), work[i].event->start, ek__event_end(work[i].event));
     return true;
 }
 
@@ -128,8 +144,7 @@ static bool find_waits(const ek__trace *trace, ek__intervals *out)
         if (call && ek__event_end(call) >= ek__event_end(&copy.event[i]))
             all[n++] = (ek__interval){call->start, ek__event_end(call)};
     }
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_start);
+    ek__sort(all, n, sizeof *all, by_start);
     bool fine = all;
     for (size_t i = 0; fine && i < n; i++)
         fine = ek__intervals_add(out, all[i].start, all[i].end);
@@ -195,7 +210,7 @@ ek_status ek__analyse_anatomy(const ek__trace *trace, const ek_trace_options *op
     size_t n = 0, n_sets = (size_t)rank->n_steps * N_BUSY;
     if (!rank->has_device_events)
         return EK_OK;
-    steps s = {rank, ek__alloc(n_sets, sizeof *s.of)};
+    steps s = {rank, ek__alloc(n_sets, sizeof *s.of), NULL};
     ek_status status = s.of ? ek__device_work_make(trace, options, rank, &work, &n, err) : ek__no_memory(err);
     if (!status)
         status = deal(&s, work, n) ? count_steps(&s, err) : ek__no_memory(err);
@@ -203,8 +218,7 @@ ek_status ek__analyse_anatomy(const ek__trace *trace, const ek_trace_options *op
         status = ek__launch_queue_make(work, n, rank, err);
     if (!status && options->measure)
         status = keep_pieces(trace, work, n, rank, err);
-    for (size_t i = 0; s.of && i < n_sets; i++)
-        ek__intervals_clear(&s.of[i]);
+    free(s.room);
     free(s.of);
     free(work);
     return status;

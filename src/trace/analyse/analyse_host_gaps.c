@@ -1,9 +1,10 @@
 /* Where the device idled for what the host had not launched yet, gap by gap, and what the host did meanwhile: waited
  * for data, synchronised, collected garbage; dispatch where none of that fills most of the gap, or compilation when
  * there is a lot of that. The longest gaps are kept, since what they cost depends on where they lie. Not made when the
- * gaps together do not matter: that would be a second walk over all events for nothing. O(events + gaps log gaps). */
+ * gaps together do not matter: that would be a second walk over all events for nothing. O(events + gaps). */
 #include <stdlib.h>
 
+#include "base/median.h"
 #include "trace/events/device.h"
 
 static const double least_share = 0.005; /* of the steps, host-bound */
@@ -15,21 +16,6 @@ static const struct {
     const char *cause;
 } causes[N_CAUSES] = {
     {EK__EVENT_DATA, "data_loading"}, {EK__EVENT_SYNC, "synchronization"}, {EK__EVENT_GC, "garbage_collection"}};
-
-static int longest_first(const void *a, const void *b)
-{
-    const ek_trace_host_gap *x = a, *y = b;
-    int64_t p = x->end - x->start, q = y->end - y->start;
-    if (p != q)
-        return p > q ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-static int by_start(const void *a, const void *b)
-{
-    const ek_trace_host_gap *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
 
 /* Length of the set within a gap; *from moves on, gaps come in order. */
 static int64_t common_with(const ek__intervals *set, size_t *from, const ek__interval *gap)
@@ -62,22 +48,47 @@ static void name_causes(const ek__intervals *gaps, const ek__intervals *host, co
     }
 }
 
-static ek_status keep_longest(ek_trace_host_gap *all, size_t n, ek_trace_rank *rank, ek_error *err)
+/* Length of the longest gap that is left out, and how many that long are kept; -1 when all are. */
+static ek_status least_kept(const ek_trace_host_gap *all, size_t n, int64_t *least, size_t *n_equal, ek_error *err)
 {
-    if (n > 1)
-        qsort(all, n, sizeof *all, longest_first);
-    for (size_t i = EK_TRACE_MAX_HOST_GAPS; i < n; i++)
-        rank->dispatch.gaps_left_out += all[i].end - all[i].start;
-    n = n < EK_TRACE_MAX_HOST_GAPS ? n : EK_TRACE_MAX_HOST_GAPS;
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_start);
-    ek_trace_host_gap *kept = ek__pool_alloc(rank->pool, n, sizeof *kept);
-    if (!kept)
+    *least = -1;
+    *n_equal = 0;
+    if (n <= EK_TRACE_MAX_HOST_GAPS)
+        return EK_OK;
+    int64_t *length = ek__alloc(n, sizeof *length);
+    if (!length)
         return ek__no_memory(err);
     for (size_t i = 0; i < n; i++)
-        kept[i] = all[i];
+        length[i] = all[i].end - all[i].start;
+    *least = ek__nth_ns(length, n, n - 1 - EK_TRACE_MAX_HOST_GAPS);
+    *n_equal = EK_TRACE_MAX_HOST_GAPS;
+    for (size_t i = 0; i < n; i++)
+        *n_equal -= length[i] > *least;
+    free(length);
+    return EK_OK;
+}
+
+/* The first of equal ones. */
+static ek_status keep_longest(const ek_trace_host_gap *all, size_t n, ek_trace_rank *rank, ek_error *err)
+{
+    int64_t least;
+    size_t n_equal, n_kept = 0;
+    ek_trace_host_gap *kept =
+        ek__pool_alloc(rank->pool, n < EK_TRACE_MAX_HOST_GAPS ? n : EK_TRACE_MAX_HOST_GAPS, sizeof *kept);
+    ek_status status = kept ? least_kept(all, n, &least, &n_equal, err) : ek__no_memory(err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        int64_t length = all[i].end - all[i].start;
+        bool keeps = length > least || (length == least && n_equal > 0);
+        n_equal -= length == least && n_equal > 0;
+        if (keeps)
+            kept[n_kept++] = all[i];
+        else
+            rank->dispatch.gaps_left_out += length;
+    }
     rank->dispatch.gap = kept;
-    rank->dispatch.n_gaps = (int)n;
+    rank->dispatch.n_gaps = (int)n_kept;
     return EK_OK;
 }
 

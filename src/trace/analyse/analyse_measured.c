@@ -2,47 +2,23 @@
  * external id. Kernels of one id are one execution, so that an operator of several kernels (a product that is split and
  * summed, attention backward) counts as a whole, with what it sets to zero; the longest kernel gives its name to it.
  * Ascend's are those of kernel_details.csv (src/trace/tables/table_kernel_details.c), else its tasks without shapes.
- * Then what collectives send: the host's call (record_param_comms) by external id, else the kernel's own arguments.
  * Made with options->measure only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/sort.h"
 #include "base/texts.h"
 #include "trace/events/device.h"
 #include "trace/events/intervals.h"
 #include "trace/events/measured.h"
 #include "trace/events/shapes.h"
-
-/* ---- what an id tells ---- */
-
-/* `shape` is the number of a text here. */
-static ek_status by_link(ek__slice slice, bool (*take)(const ek__event *e), uint32_t (*tells)(const ek__event *e),
-                         ek__shapes *out, ek_error *err)
-{
-    for (size_t i = 0; i < slice.n; i++) {
-        const ek__event *e = &slice.event[i];
-        if (take(e) && !ek__shapes_add(out, &(ek__shape){e->link, (int64_t)i, tells(e)}))
-            return ek__no_memory(err);
-    }
-    ek__shapes_sort(out);
-    return EK_OK;
-}
+#include "trace/rank.h"
 
 static bool has_text(const ek__event *e)
 {
     return e->name != 0;
-}
-
-static bool is_call(const ek__event *e)
-{
-    return e->core == 0;
-}
-
-static bool is_kernel(const ek__event *e)
-{
-    return e->core == 1;
 }
 
 static uint32_t name_of(const ek__event *e)
@@ -50,43 +26,29 @@ static uint32_t name_of(const ek__event *e)
     return e->name;
 }
 
-static uint32_t detail_of(const ek__event *e)
-{
-    return e->detail;
-}
-
-/* 0 without one. */
-static uint32_t told(const ek__shapes *of, uint32_t link)
-{
-    size_t low = 0, high = of->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (of->at[middle].key < link)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return link && low < of->n && of->at[low].key == link ? of->at[low].shape : 0;
-}
-
-/* ---- executions ---- */
-
-/* A kernel of an operator. `id` 0: its operator tells nothing, and it is one of its own. */
+/* A kernel of an operator that an id names. */
 typedef struct part {
-    uint32_t id, what, kernel;
-    int64_t start, duration, blocks; /* blocks: of threads; 0 when nothing tells */
-    double occupancy;                /* 0..1; NAN */
-    int stream;
+    uint32_t id;
     bool sets;
+    ek__execution kernel;
 } part;
+
+/* What the kernels of a trace are gathered to. */
+typedef struct gathered {
+    part *part; /* [n_parts] */
+    size_t n_parts, parts_capacity;
+    ek__execution *all; /* [n], room for all: first those that are executions of their own */
+    size_t n;
+} gathered;
 
 static int by_id(const void *a, const void *b)
 {
-    const part *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->sets != y->sets)
-        return x->sets ? 1 : -1;
+    const part *p = a, *q = b;
+    const ek__execution *x = &p->kernel, *y = &q->kernel;
+    if (p->id != q->id)
+        return p->id < q->id ? -1 : 1;
+    if (p->sets != q->sets)
+        return p->sets ? 1 : -1;
     if (x->duration != y->duration)
         return x->duration > y->duration ? -1 : 1;
     if (x->kernel != y->kernel)
@@ -94,27 +56,19 @@ static int by_id(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The longest kernel of an id comes first. @return how many executions */
-static size_t bring_together(part *at, size_t n, ek__execution *out)
+/* The longest kernel of an id comes first. */
+static void bring_together(gathered *g)
 {
-    size_t kept = 0;
-    if (n > 1)
-        qsort(at, n, sizeof *at, by_id);
-    for (size_t i = 0; i < n; i++) {
-        ek__execution *last = kept > 0 ? &out[kept - 1] : NULL;
-        if (at[i].id && i > 0 && at[i].id == at[i - 1].id) {
-            last->duration = ek__ns_add(last->duration, at[i].duration);
-            last->start = at[i].start < last->start ? at[i].start : last->start;
+    ek__sort(g->part, g->n_parts, sizeof *g->part, by_id);
+    for (size_t i = 0; i < g->n_parts; i++) {
+        const ek__execution *e = &g->part[i].kernel;
+        ek__execution *last = &g->all[g->n > 0 ? g->n - 1 : 0];
+        if (i > 0 && g->part[i].id == g->part[i - 1].id) {
+            last->duration = ek__ns_add(last->duration, e->duration);
+            last->start = e->start < last->start ? e->start : last->start;
         } else
-            out[kept++] = (ek__execution){.what = at[i].what,
-                                          .kernel = at[i].kernel,
-                                          .start = at[i].start,
-                                          .duration = at[i].duration,
-                                          .stream = at[i].stream,
-                                          .blocks = at[i].blocks,
-                                          .unit = {NAN, NAN, NAN, NAN, at[i].occupancy}};
+            g->all[g->n++] = *e;
     }
-    return kept;
 }
 
 static const char *text_of(const void *user, uint32_t number)
@@ -122,21 +76,25 @@ static const char *text_of(const void *user, uint32_t number)
     return ek__trace_name(user, number);
 }
 
-/* All kernels of a graph share one launch, whose operator none of them is of. */
-static bool is_graph(const ek__trace *trace, const ek__event *launch)
+/* All kernels of a graph share one launch, whose operator none of them is of. `*name` is a call's that was asked for
+ * before, `*graph` what it does. */
+static bool is_graph(const ek__trace *trace, const ek__event *launch, uint32_t *name, bool *graph)
 {
-    return launch && strstr(ek__trace_name(trace, launch->name), "GraphLaunch");
+    if (launch && launch->name != *name) {
+        *name = launch->name;
+        *graph = strstr(ek__trace_name(trace, launch->name), "GraphLaunch");
+    }
+    return launch && *graph;
 }
 
 /* "[128, 1, 1]|31": as many blocks as the product, and percent. 0 % is what Kineto writes where it cannot tell: a
  * kernel that uses more shared memory than a block may without asking. */
-static void read_grid(const char *text, part *out)
+static void read_grid(const char *text, ek__execution *out)
 {
     enum { N_DIMENSIONS = 3 };
     double blocks = 1;
     const char *at = text;
     char *end;
-    out->occupancy = NAN;
     for (int i = 0; i < N_DIMENSIONS; i++) {
         at += strspn(at, "[, ");
         blocks *= ek__strtod(at, &end);
@@ -149,7 +107,7 @@ static void read_grid(const char *text, part *out)
     at += strspn(at, "]| ");
     double percent = ek__strtod(at, &end);
     if (end > at && percent > 0 && percent <= 100)
-        out->occupancy = percent / 100;
+        out->unit[EK_TRACE_OCCUPANCY] = percent / 100;
 }
 
 static bool is_compiled(const ek__trace *trace, const ek__event *e)
@@ -157,55 +115,72 @@ static bool is_compiled(const ek__trace *trace, const ek__event *e)
     return strncmp(ek__trace_name(trace, e->name), "triton_", strlen("triton_")) == 0;
 }
 
-/* Kernels, with what their operators tell; warm-up left out, and what is set to zero for no such operator. */
-static size_t gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_rank *rank, part *out)
+static bool add_part(gathered *g, uint32_t id, bool sets, const ek__execution *kernel)
+{
+    part *room = ek__with_room(g->part, &g->parts_capacity, g->n_parts + 1, sizeof *room);
+    if (!room)
+        return false;
+    g->part = room;
+    g->part[g->n_parts++] = (part){id, sets, *kernel};
+    return true;
+}
+
+/* Kernels, with what their operators tell; warm-up left out, and what is set to zero for no such operator.
+ * @return false when memory is out */
+static bool gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_rank *rank, gathered *g)
 {
     ek_trace_measured *m = &rank->measured;
     ek__event_walk walk = ek__walk_kinds(trace, EK__KIND(KERNEL) | EK__KIND(SET));
-    size_t n = 0, n_kernels = 0, n_compiled = 0, n_graph = 0;
+    ek__step_cursor cursor = ek__step_cursor_of(rank);
+    size_t n_kernels = 0, n_compiled = 0, n_graph = 0;
+    uint32_t call = UINT32_MAX;
+    bool graph_call = false;
     for (const ek__event *e; (e = ek__walk_event(&walk));) {
         const ek__event *launch = ek__launch_of(trace, e);
-        if (!ek__measured_counts(rank, launch ? launch->start : e->start))
+        if (!ek__after_warm_up(&cursor, launch ? launch->start : e->start))
             continue;
         bool sets = e->kind == EK__EVENT_SET;
-        bool graph = is_graph(trace, launch);
-        uint32_t what = launch && !graph ? told(shapes, launch->detail) : 0;
+        bool graph = is_graph(trace, launch, &call, &graph_call);
+        uint32_t what = launch && !graph ? ek__shapes_told(shapes, launch->detail) : 0;
         n_kernels += !sets;
         n_compiled += !sets && is_compiled(trace, e);
         n_graph += !sets && graph;
         m->n_without_shapes += !sets && what == 0;
         if (!what && sets)
             continue;
-        out[n] = (part){.id = what ? launch->detail : 0,
-                        .what = what,
-                        .kernel = e->name,
-                        .start = e->start,
-                        .duration = e->duration,
-                        .stream = e->track,
-                        .sets = sets};
-        read_grid(ek__trace_name(trace, e->detail), &out[n++]);
+        ek__execution kernel = {.what = what,
+                                .kernel = e->name,
+                                .start = e->start,
+                                .duration = e->duration,
+                                .stream = e->track,
+                                EK__NO_UNITS};
+        if (e->detail)
+            read_grid(ek__trace_name(trace, e->detail), &kernel);
+        if (!what)
+            g->all[g->n++] = kernel;
+        else if (!add_part(g, launch->detail, sets, &kernel))
+            return false;
     }
     m->share_compiled = n_kernels > 0 ? (double)n_compiled / (double)n_kernels : 0;
     m->graphs = 2 * n_graph > n_kernels;
-    return n;
+    return true;
 }
 
 static ek_status keep_operators(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     ek__shapes shapes = {0};
-    size_t room = trace->of[EK__EVENT_KERNEL].n + trace->of[EK__EVENT_SET].n;
-    part *parts = ek__alloc(room, sizeof *parts);
-    ek__execution *all = ek__alloc(room, sizeof *all);
-    ek_status status = parts && all ? EK_OK : ek__no_memory(err);
-    if (status == EK_OK)
-        status = by_link(trace->of[EK__EVENT_SHAPE], has_text, name_of, &shapes, err);
-    if (status == EK_OK) {
-        size_t n = gather(trace, &shapes, rank, parts);
-        status = ek__measured_keep(all, bring_together(parts, n, all), text_of, trace, rank, err);
-    }
+    gathered g = {.all = ek__alloc(trace->of[EK__EVENT_KERNEL].n + trace->of[EK__EVENT_SET].n, sizeof *g.all)};
+    ek_status status =
+        g.all ? ek__shapes_by_link(trace->of[EK__EVENT_SHAPE], has_text, name_of, &shapes, err) : ek__no_memory(err);
+    if (!status && !gather(trace, &shapes, rank, &g))
+        status = ek__no_memory(err);
     ek__shapes_clear(&shapes);
-    free(parts);
-    free(all);
+    if (!status) {
+        bring_together(&g);
+        status = ek__measured_keep(g.all, g.n, text_of, trace, rank, err);
+    }
+    free(g.part);
+    free(g.all);
     return status;
 }
 
@@ -268,43 +243,15 @@ static ek_status keep_tasks(const ek__trace *trace, ek_trace_rank *rank, ek_erro
     return status;
 }
 
-/* ---- messages ---- */
-
-/* rank->communication.collective is in the order of the trace's slice (src/trace/analyse/analyse_collectives.c). */
-static ek_status keep_messages(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
-{
-    ek__slice slice = trace->of[EK__EVENT_COLLECTIVE], messages = trace->of[EK__EVENT_MESSAGE];
-    ek__shapes calls = {0}, kernels = {0};
-    ek_status status = by_link(messages, is_call, detail_of, &calls, err);
-    if (status == EK_OK)
-        status = by_link(messages, is_kernel, detail_of, &kernels, err);
-    for (size_t i = 0; i < slice.n && i < (size_t)rank->communication.n_collectives && status == EK_OK; i++) {
-        const ek__event *launch = ek__launch_of(trace, &slice.event[i]);
-        uint32_t text = launch ? told(&calls, launch->detail) : 0;
-        text = text ? text : told(&kernels, slice.event[i].link);
-        if (!text)
-            continue;
-        const char *name = ek__trace_name(trace, text);
-        rank->communication.collective[i].message = ek__pool_text(rank->pool, name, strlen(name));
-        if (!rank->communication.collective[i].message)
-            status = ek__no_memory(err);
-    }
-    ek__shapes_clear(&calls);
-    ek__shapes_clear(&kernels);
-    return status;
-}
-
 ek_status ek__analyse_measured(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                                ek_error *err)
 {
     ek_status status = EK_OK;
     if (!options->measure)
         return EK_OK;
-    if (trace->producer == EK_PRODUCER_KINETO) {
+    if (trace->producer == EK_PRODUCER_KINETO)
         status = keep_operators(trace, rank, err);
-        if (status == EK_OK)
-            status = keep_messages(trace, rank, err);
-    } else if (rank->measured.n_all == 0)
+    else if (rank->measured.n_all == 0)
         status = keep_tasks(trace, rank, err);
     return status ? status : ek__measured_launches(trace, rank, err);
 }

@@ -19,17 +19,23 @@
     X(operators)          /* operators, from events where no table told */                                             \
     X(slow_executions)    /* operators.slow */                                                                         \
     X(collectives)        /* communication.collective, .sum */                                                         \
-    X(measured)           /* measured, communication.collective[].message: with options->measure */                    \
+    X(messages)           /* communication.collective[].message: with options->measure */                              \
     X(recompute)          /* recompute, of PyTorch */                                                                  \
     X(layers)             /* layers */                                                                                 \
     X(anatomy)            /* step[].activity; work with options->measure */                                            \
     X(likely_collectives) /* a note on operators named like collectives that count as computing */
+
+/* Those that need no other analysis but the steps and their warm-up, and that no other one needs: on large traces they
+ * run on a thread of their own beside those above that come after breakdown. Each fills the member of the rank that has
+ * its name. */
+#define EK__ANALYSIS_BESIDE_LIST(X) X(measured) /* with options->measure */
 
 /** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
 typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                                ek_error *err);
 #define EK__ANALYSIS(name) ek__analysis ek__analyse_##name;
 EK__ANALYSIS_LIST(EK__ANALYSIS)
+EK__ANALYSIS_BESIDE_LIST(EK__ANALYSIS)
 #undef EK__ANALYSIS
 
 /* What only all ranks together can say; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
+#include "base/sort.h"
 #include "trace/events/intervals.h"
 
 enum { PER_STRETCH = 3, N_STRETCHES = EK_TRACE_MAX_QUEUE_POINTS / PER_STRETCH };
@@ -121,8 +122,7 @@ static bool fill(ek__pool *pool, launched *work, size_t n, int64_t *launch, ek_t
     q->delays = keep_curve(pool, point, n, &q->n_delays);
     for (size_t i = 0; i < waited; i++)
         launch[i] = work[i].launch;
-    if (waited > 1)
-        qsort(launch, waited, sizeof *launch, by_time);
+    ek__sort(launch, waited, sizeof *launch, by_time);
     size_t n_points = walk(launch, work, waited, q, point);
     q->lengths = keep_curve(pool, point, n_points, &q->n_lengths);
     return q->delays && q->lengths;

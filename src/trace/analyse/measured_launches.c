@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/median.h"
+#include "base/sort.h"
 #include "trace/events/device.h"
 #include "trace/events/measured.h"
+#include "trace/rank.h"
 
 #define BLOCKED 10
 
@@ -22,6 +24,12 @@ typedef struct launches {
     size_t n;
     launch *at; /* [n] by track, then start */
 } launches;
+
+/* When something that keeps a thread from launching begins. */
+typedef struct waits {
+    size_t n;
+    int64_t *at; /* [n], sorted */
+} waits;
 
 static int by_track(const void *a, const void *b)
 {
@@ -37,18 +45,29 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of what keeps a thread from launching, is anything in [from, to]? Of any thread: a garbage collection stops all. */
-static bool waits_between(const ek__trace *trace, int64_t from, int64_t to)
+/* Of all threads: a garbage collection stops all of them. `at` is NULL when memory is out. */
+static waits find_waits(const ek__trace *trace)
 {
-    static const ek__event_kind waits[] = {EK__EVENT_SYNC, EK__EVENT_DATA, EK__EVENT_GC, EK__EVENT_STEP,
+    static const ek__event_kind kinds[] = {EK__EVENT_SYNC, EK__EVENT_DATA, EK__EVENT_GC, EK__EVENT_STEP,
                                            EK__EVENT_COMPILE};
-    for (size_t k = 0; k < sizeof waits / sizeof *waits; k++) {
-        ek__slice slice = trace->of[waits[k]];
-        size_t i = ek__slice_lower(slice, from);
-        if (i < slice.n && slice.event[i].start <= to)
-            return true;
-    }
-    return false;
+    size_t room = 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        room += trace->of[kinds[k]].n;
+    waits all = {0, ek__alloc(room, sizeof *all.at)};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && all.at; k++)
+        for (size_t i = 0; i < trace->of[kinds[k]].n; i++)
+            all.at[all.n++] = trace->of[kinds[k]].event[i].start;
+    if (all.at)
+        ek__sort(all.at, all.n, sizeof *all.at, compare_times);
+    return all;
+}
+
+/* Does any begin in [from, to]? `*next` moves on: `from` does not become less. */
+static bool waits_between(const waits *all, size_t *next, int64_t from, int64_t to)
+{
+    while (*next < all->n && all->at[*next] < from)
+        ++*next;
+    return *next < all->n && all->at[*next] <= to;
 }
 
 /* Beyond this a launch waited for the device. */
@@ -56,32 +75,37 @@ static int64_t longest_call(const launches *all, int64_t *scratch)
 {
     for (size_t i = 0; i < all->n; i++)
         scratch[i] = all->at[i].duration;
-    qsort(scratch, all->n, sizeof *scratch, compare_times);
-    int64_t quarter = scratch[all->n / 4];
+    int64_t quarter = ek__nth_ns(scratch, all->n, all->n / 4);
     return quarter > 0 ? BLOCKED * quarter : INT64_MAX;
 }
 
 /* @return the median, NAN where there are too few. O(n log n). */
 static double median_of(const ek__trace *trace, launches *all, int64_t *n_intervals, ek_error *err, ek_status *status)
 {
-    size_t n = 0;
+    size_t n = 0, next = 0;
     int64_t *interval = ek__alloc(all->n + 1, sizeof *interval);
-    if (!interval) {
+    waits held = find_waits(trace);
+    double median = (double)NAN;
+    if (!interval || !held.at) {
         *status = ek__no_memory(err);
-        return (double)NAN;
+        goto end;
     }
-    if (all->n > 1)
-        qsort(all->at, all->n, sizeof *all->at, by_track);
+    ek__sort(all->at, all->n, sizeof *all->at, by_track);
     int64_t most = all->n > 0 ? longest_call(all, interval) : 0;
     for (size_t i = 1; i < all->n; i++) {
         const launch *a = &all->at[i - 1], *b = &all->at[i];
-        if (a->track == b->track && b->start > a->start && a->duration <= most && b->duration <= most &&
-            !waits_between(trace, a->start, b->start))
+        if (a->track != b->track)
+            next = 0;
+        else if (b->start > a->start && a->duration <= most && b->duration <= most &&
+                 !waits_between(&held, &next, a->start, b->start))
             interval[n++] = b->start - a->start;
     }
     *n_intervals = (int64_t)n;
-    double median = n >= EK_TRACE_LEAST_LAUNCHES ? (double)ek__median_ns(interval, n) : (double)NAN;
+    if (n >= EK_TRACE_LEAST_LAUNCHES)
+        median = (double)ek__median_ns(interval, n);
+end:
     free(interval);
+    free(held.at);
     return median;
 }
 
@@ -94,9 +118,14 @@ static ek_status of_calls(const ek__trace *trace, ek_trace_rank *rank, ek_error 
     ek_status status = EK_OK;
     if (!all.at)
         return ek__no_memory(err);
+    ek__step_cursor cursor = ek__step_cursor_of(rank);
+    uint32_t name = UINT32_MAX;
+    bool launches_kernel = false;
     for (size_t i = 0; i < slice.n; i++) {
         const ek__event *e = &slice.event[i];
-        if (strstr(ek__trace_name(trace, e->name), "LaunchKernel") && ek__measured_counts(rank, e->start))
+        if (e->name != name)
+            launches_kernel = strstr(ek__trace_name(trace, name = e->name), "LaunchKernel");
+        if (launches_kernel && ek__after_warm_up(&cursor, e->start))
             all.at[all.n++] = (launch){e->start, e->duration, e->track};
     }
     rank->measured.launch = median_of(trace, &all, &rank->measured.n_intervals, err, &status);
@@ -114,8 +143,9 @@ static ek_status of_arrows(const ek__trace *trace, ek__flow flow, ek_trace_rank 
     ek_status status = EK_OK;
     if (!all.at)
         return ek__no_memory(err);
+    ek__step_cursor cursor = ek__step_cursor_of(rank);
     for (size_t i = 0; i < arrows->n; i++)
-        if (ek__measured_counts(rank, arrows->at[i].launch))
+        if (ek__after_warm_up(&cursor, arrows->at[i].launch))
             all.at[all.n++] = (launch){arrows->at[i].launch, 0, arrows->at[i].host_track};
     double median = median_of(trace, &all, &n, err, &status);
     if (!isnan(median) && !(median <= rank->measured.launch)) {

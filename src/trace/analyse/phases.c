@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "trace/analyse/phases.h"
 #include "trace/events/device.h"
 #include "trace/layers/layers_paths.h"
@@ -141,8 +142,7 @@ static bool find_arrows(work *x, int64_t *balance)
         x->arrow[x->n_arrows++] = (arrow){e->start, e->track, e->detail != 0};
         balance[e->track] += e->detail == 0 ? -1 : 1;
     }
-    if (x->n_arrows > 1)
-        qsort(x->arrow, x->n_arrows, sizeof *x->arrow, by_track);
+    ek__sort(x->arrow, x->n_arrows, sizeof *x->arrow, by_track);
     return true;
 }
 
@@ -209,8 +209,7 @@ static bool find_backward(work *x)
     for (size_t i = 0; i < x->n; i++)
         if (x->at[i].track >= 0 && x->runs_backward[x->at[i].track])
             x->backward[x->n_backward++] = x->at[i].launch;
-    if (x->n_backward > 1)
-        qsort(x->backward, x->n_backward, sizeof *x->backward, by_value);
+    ek__sort(x->backward, x->n_backward, sizeof *x->backward, by_value);
     return true;
 }
 

@@ -1,7 +1,6 @@
 /* Queries of a rank that the comparison of ranks and the diagnosis share, so that their sentences and figures agree. */
 #include "trace/rank.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,15 +108,19 @@ int64_t ek__step_start_of(const ek_trace_step *step)
 
 ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank)
 {
-    return (ek__step_cursor){rank, INT64_MAX, rank->n_steps - 1};
+    return (ek__step_cursor){rank, rank->n_steps - 1};
 }
 
-/* A step that begins after a time begins after all earlier ones too. */
+/* Steps come in order of their begins; those that nothing places stand anywhere. Up to the first that begins later,
+ * then down to the last that does not. */
 static const ek_trace_step *step_before(ek__step_cursor *cursor, int64_t time)
 {
     const ek_trace_rank *rank = cursor->rank;
-    assert(time <= cursor->time);
-    cursor->time = time;
+    for (; cursor->index < rank->n_steps - 1; cursor->index++) {
+        int64_t start = ek__step_start_of(&rank->step[cursor->index + 1]);
+        if (start != EK_TRACE_UNKNOWN && start > time)
+            break;
+    }
     for (; cursor->index >= 0; cursor->index--) {
         int64_t start = ek__step_start_of(&rank->step[cursor->index]);
         if (start != EK_TRACE_UNKNOWN && start <= time)
@@ -136,6 +139,12 @@ int ek__step_index_before(ek__step_cursor *cursor, int64_t time)
 {
     const ek_trace_step *step = step_before(cursor, time);
     return step ? (int)(step - cursor->rank->step) : -1;
+}
+
+bool ek__after_warm_up(ek__step_cursor *cursor, int64_t time)
+{
+    const ek_trace_step *step = step_before(cursor, time);
+    return !step || !step->warm_up;
 }
 
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)

@@ -33,14 +33,19 @@ static bool stands_out(const ek_trace_rank *rank, int first, bool computing, int
 {
     const bool from_events = !rank->step[first].from_table;
     size_t n = 0;
-    for (int i = first + 1; i < rank->n_steps; i++)
-        if (counts(&rank->step[i], from_events))
-            value[n++] = length_of(&rank->step[i], computing);
+    int64_t longest = 0;
+    for (int i = first + 1; i < rank->n_steps; i++) {
+        if (!counts(&rank->step[i], from_events))
+            continue;
+        value[n] = length_of(&rank->step[i], computing);
+        longest = value[n] > longest ? value[n] : longest;
+        n++;
+    }
     if (n == 0)
         return false;
     double median = (double)ek__median_ns(value, n);
     int64_t own = length_of(&rank->step[first], computing);
-    return (double)own > markedly * median && own > value[n - 1];
+    return (double)own > markedly * median && own > longest;
 }
 
 static int counted_behind(const ek_trace_rank *rank, int first)

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/sort.h"
 #include "base/texts.h"
 #include "trace/analyse/analysis.h"
 #include "trace/rank.h"
@@ -75,8 +76,8 @@ static bool make_line(const ek_trace_rank *rank, line *out)
         if (w->piece[i].collective >= 0)
             out->piece[w->piece[i].collective] = i + 1;
     }
-    if (fine && w->n > 1)
-        qsort(sorted, w->n, sizeof *sorted, by_end);
+    if (fine)
+        ek__sort(sorted, w->n, sizeof *sorted, by_end);
     for (size_t i = 0; fine && i < w->n; i++) {
         out->by_end[i] = sorted[i].piece;
         out->end[i] = sorted[i].end;
@@ -220,7 +221,8 @@ static void go_to_latest(const paths *p, place *at, size_t *piece)
 /* When the host launched what begins at a step's end; that end itself where the host's mark ends there. */
 static int64_t launch_at_end(const ek_trace_rank *rank, const ek_trace_step *step, int64_t time, bool begin_to_begin)
 {
-    bool marked = rank->idle.n_linked_tasks > 0 && step->host_start != EK_TRACE_UNKNOWN && ek__ns_add(step->host_start, step->host_step) >= time;
+    bool marked = rank->idle.n_linked_tasks > 0 && step->host_start != EK_TRACE_UNKNOWN &&
+                  ek__ns_add(step->host_start, step->host_step) >= time;
     if (!begin_to_begin)
         return marked ? time : EK_TRACE_UNKNOWN;
     size_t low = 0, high = rank->work.n;

@@ -1,11 +1,13 @@
-/* Executions of one operator on one shape as one row with their median: sorted by what they are and how long they took,
- * so that equal ones follow one another. Rows come in the order of their texts, whatever numbers those have. */
+/* Executions of one operator on one shape as one row with their median: a hash table by what they are numbers the rows,
+ * then the executions of every row are sorted by how long they took. Rows come in the order of their texts, whatever
+ * numbers those have. */
 #include "trace/events/measured.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "trace/events/intervals.h"
 
 enum { N_TEXTS = 7 };
@@ -16,15 +18,127 @@ typedef struct numbered {
     int number;
 } numbered;
 
-static int by_kind(const void *a, const void *b)
+/* How long an execution took, and which it is. */
+typedef struct timed {
+    int64_t duration;
+    size_t at;
+} timed;
+
+/* The executions by row. */
+typedef struct grouped {
+    ek__execution *all;
+    size_t n, n_rows;
+    size_t *slot; /* [n_slots]: of a row its number + 1 */
+    size_t n_slots;
+    size_t *first; /* [n_rows]: an execution of the row; then where the row begins in `by_row` */
+    size_t capacity;
+    timed *by_row; /* [n]: by row, then duration, then place */
+} grouped;
+
+static int by_duration(const void *a, const void *b)
 {
-    const ek__execution *x = a, *y = b;
-    if (x->what != y->what)
-        return x->what < y->what ? -1 : 1;
-    if (x->kernel != y->kernel)
-        return x->kernel < y->kernel ? -1 : 1;
-    return (x->duration > y->duration) - (x->duration < y->duration);
+    const timed *x = a, *y = b;
+    if (x->duration != y->duration)
+        return x->duration < y->duration ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
 }
+
+/* ---- rows ---- */
+
+static size_t slot_of(const grouped *g, const ek__execution *e)
+{
+    uint64_t hash = ((uint64_t)e->what << 32 | e->kernel) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t slot = (size_t)(hash >> 32) & (g->n_slots - 1);
+    for (; g->slot[slot]; slot = (slot + 1) & (g->n_slots - 1)) {
+        const ek__execution *other = &g->all[g->first[g->slot[slot] - 1]];
+        if (other->what == e->what && other->kernel == e->kernel)
+            break;
+    }
+    return slot;
+}
+
+/* At most half full. */
+static bool make_slots(grouped *g, size_t n_slots)
+{
+    size_t *slot = ek__alloc(n_slots, sizeof *slot);
+    if (!slot)
+        return false;
+    free(g->slot);
+    g->slot = slot;
+    g->n_slots = n_slots;
+    for (size_t row = 0; row < g->n_rows; row++)
+        g->slot[slot_of(g, &g->all[g->first[row]])] = row + 1;
+    return true;
+}
+
+static bool number_rows(grouped *g)
+{
+    enum { FIRST_SLOTS = 256 };
+    if (!make_slots(g, FIRST_SLOTS))
+        return false;
+    for (size_t i = 0; i < g->n; i++) {
+        size_t slot = slot_of(g, &g->all[i]);
+        if (!g->slot[slot]) {
+            if (2 * (g->n_rows + 1) > g->n_slots) {
+                if (!make_slots(g, 2 * g->n_slots))
+                    return false;
+                slot = slot_of(g, &g->all[i]);
+            }
+            size_t *first = ek__with_room(g->first, &g->capacity, g->n_rows + 1, sizeof *first);
+            if (!first || g->n_rows >= INT32_MAX)
+                return false;
+            g->first = first;
+            g->first[g->n_rows] = i;
+            g->slot[slot] = ++g->n_rows;
+        }
+        g->all[i].row = (int)g->slot[slot] - 1;
+    }
+    return true;
+}
+
+/* Rows one behind the other, by counting. */
+static bool deal_rows(grouped *g)
+{
+    size_t *place = ek__alloc(g->n_rows + 1, sizeof *place);
+    g->by_row = ek__alloc(g->n, sizeof *g->by_row);
+    if (!place || !g->by_row) {
+        free(place);
+        return false;
+    }
+    for (size_t i = 0; i < g->n; i++)
+        place[g->all[i].row + 1]++;
+    for (size_t row = 0; row < g->n_rows; row++) {
+        place[row + 1] += place[row];
+        g->first[row] = place[row];
+    }
+    for (size_t i = 0; i < g->n; i++)
+        g->by_row[place[g->all[i].row]++] = (timed){g->all[i].duration, i};
+    free(place);
+    return true;
+}
+
+static size_t row_end(const grouped *g, size_t row)
+{
+    return row + 1 < g->n_rows ? g->first[row + 1] : g->n;
+}
+
+static bool group(grouped *g)
+{
+    if (!number_rows(g) || !deal_rows(g))
+        return false;
+    for (size_t row = 0; row < g->n_rows; row++)
+        ek__sort(&g->by_row[g->first[row]], row_end(g, row) - g->first[row], sizeof *g->by_row, by_duration);
+    return true;
+}
+
+static void grouped_clear(grouped *g)
+{
+    free(g->slot);
+    free(g->first);
+    free(g->by_row);
+}
+
+/* ---- what a row tells ---- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -53,52 +167,34 @@ static bool split(ek__pool *pool, const char *text, const char *line[N_TEXTS])
     return true;
 }
 
-/* Of n equal ones by duration. */
-static double middle(const ek__execution *all, size_t n)
+/* Of n by duration. */
+static double middle(const timed *at, size_t n)
 {
     size_t low = (n - 1) / 2, high = n / 2;
-    return ((double)all[low].duration + (double)all[high].duration) / 2;
-}
-
-static size_t equal_ones(const ek__execution *all, size_t n)
-{
-    size_t same = 1;
-    while (same < n && all[same].what == all[0].what && all[same].kernel == all[0].kernel)
-        same++;
-    return same;
-}
-
-bool ek__measured_counts(const ek_trace_rank *rank, int64_t time)
-{
-    for (int i = rank->n_steps - 1; i >= 0; i--) {
-        const ek_trace_step *step = &rank->step[i];
-        int64_t host = step->host_start, device = step->start;
-        int64_t start = host != EK_TRACE_UNKNOWN && (device == EK_TRACE_UNKNOWN || host < device) ? host : device;
-        if (start != EK_TRACE_UNKNOWN && start <= time)
-            return !step->warm_up;
-    }
-    return true;
+    return ((double)at[low].duration + (double)at[high].duration) / 2;
 }
 
 /* Mean over n executions that know it, weighted by their time. */
-static double share_of(const ek__execution *all, size_t n, int unit)
+static double share_of(const ek__execution *all, const timed *at, size_t n, int unit)
 {
     double sum = 0, time = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(all[i].unit[unit])) {
-            sum += (double)all[i].unit[unit] * (double)all[i].duration;
-            time += (double)all[i].duration;
-        }
+    for (size_t i = 0; i < n; i++) {
+        const ek__execution *e = &all[at[i].at];
+        if (isnan(e->unit[unit]))
+            continue;
+        sum += e->unit[unit] * (double)e->duration;
+        time += (double)e->duration;
+    }
     return time > 0 ? sum / time : (double)NAN;
 }
 
-/* Of n equal ones by duration, the first of them first. */
-static bool make_row(const ek__execution *all, size_t n, ek__execution_text *text, const void *user, ek__pool *pool,
-                     ek_trace_shaped *row)
+/* Of n equal ones by duration. */
+static bool make_row(const ek__execution *all, const timed *at, size_t n, ek__execution_text *text, const void *user,
+                     ek__pool *pool, ek_trace_shaped *row)
 {
-    const char *line[N_TEXTS], *name = text(user, all[0].kernel);
+    const char *line[N_TEXTS], *name = text(user, all[at[0].at].kernel);
     const char *kernel = ek__pool_text(pool, name, strlen(name));
-    if (!kernel || !split(pool, text(user, all[0].what), line))
+    if (!kernel || !split(pool, text(user, all[at[0].at].what), line))
         return false;
     *row = (ek_trace_shaped){.name = line[0],
                              .kernel = kernel,
@@ -109,14 +205,15 @@ static bool make_row(const ek__execution *all, size_t n, ek__execution_text *tex
                              .out_types = line[5],
                              .core = line[6][0] ? line[6] : NULL,
                              .count = (int64_t)n,
-                             .min = all[0].duration,
-                             .max = all[n - 1].duration,
-                             .median = middle(all, n)};
+                             .min = at[0].duration,
+                             .max = at[n - 1].duration,
+                             .median = middle(at, n)};
     for (int unit = 0; unit < EK_N_TRACE_UNITS; unit++)
-        row->unit[unit] = share_of(all, n, unit);
+        row->unit[unit] = share_of(all, at, n, unit);
     for (size_t i = 0; i < n; i++) {
-        row->total = ek__ns_add(row->total, all[i].duration);
-        row->blocks = all[i].blocks > row->blocks ? all[i].blocks : row->blocks;
+        int64_t blocks = all[at[i].at].blocks;
+        row->total = ek__ns_add(row->total, at[i].duration);
+        row->blocks = blocks > row->blocks ? blocks : row->blocks;
     }
     return true;
 }
@@ -145,52 +242,43 @@ static ek_status keep_executions(const ek__execution *all, size_t n, const int *
         if (all[i].start != EK_TRACE_UNKNOWN)
             m->execution[m->n_all++] = (ek_trace_execution){all[i].start, all[i].duration, op, all[i].stream};
     }
-    if (m->n_all > 1)
-        qsort(m->execution, m->n_all, sizeof *m->execution, by_start);
+    ek__sort(m->execution, m->n_all, sizeof *m->execution, by_start);
     return EK_OK;
 }
 
-static ek_status make_rows(ek__execution *all, size_t n, ek__execution_text *text, const void *user, numbered *row,
-                           ek__pool *pool, ek_error *err)
+static bool make_rows(const grouped *g, ek__execution_text *text, const void *user, numbered *row, ek__pool *pool)
 {
-    int n_rows = 0;
-    for (size_t i = 0, same; i < n; i += same) {
-        same = equal_ones(all + i, n - i);
-        if (!make_row(all + i, same, text, user, pool, &row[n_rows].row))
-            return ek__no_memory(err);
-        for (size_t k = 0; k < same; k++)
-            all[i + k].row = n_rows;
-        row[n_rows].number = n_rows;
-        n_rows++;
+    for (size_t i = 0; i < g->n_rows; i++) {
+        const timed *at = &g->by_row[g->first[i]];
+        if (!make_row(g->all, at, row_end(g, i) - g->first[i], text, user, pool, &row[i].row))
+            return false;
+        row[i].number = (int)i;
     }
-    if (n_rows > 1)
-        qsort(row, (size_t)n_rows, sizeof *row, by_text);
-    return EK_OK;
+    ek__sort(row, g->n_rows, sizeof *row, by_text);
+    return true;
 }
 
 ek_status ek__measured_keep(ek__execution *all, size_t n, ek__execution_text *text, const void *user,
                             ek_trace_rank *rank, ek_error *err)
 {
     ek_trace_measured *m = &rank->measured;
-    size_t n_rows = 0;
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_kind);
-    for (size_t i = 0; i < n; i += equal_ones(all + i, n - i))
-        n_rows++;
-    if (n_rows > INT32_MAX)
-        return ek__no_memory(err);
-    numbered *row = ek__alloc(n_rows, sizeof *row);
-    int *place = ek__alloc(n_rows, sizeof *place);
-    m->op = ek__pool_alloc(rank->pool, n_rows, sizeof *m->op);
-    m->n = 0;
+    grouped g = {.all = all, .n = n};
+    numbered *row = NULL;
+    int *place = NULL;
+    bool fine = group(&g);
+    if (fine) {
+        row = ek__alloc(g.n_rows, sizeof *row);
+        place = ek__alloc(g.n_rows, sizeof *place);
+        m->op = ek__pool_alloc(rank->pool, g.n_rows, sizeof *m->op);
+        fine = row && place && m->op && make_rows(&g, text, user, row, rank->pool);
+    }
     m->n_executions = 0;
-    ek_status status = row && place && m->op ? make_rows(all, n, text, user, row, rank->pool, err) : ek__no_memory(err);
-    for (; status == EK_OK && m->n < (int)n_rows; m->n++) {
+    for (m->n = 0; fine && m->n < (int)g.n_rows; m->n++) {
         m->op[m->n] = row[m->n].row;
         place[row[m->n].number] = m->n;
     }
-    if (status == EK_OK)
-        status = keep_executions(all, n, place, rank, err);
+    ek_status status = fine ? keep_executions(all, n, place, rank, err) : ek__no_memory(err);
+    grouped_clear(&g);
     free(row);
     free(place);
     return status;

@@ -23,13 +23,9 @@ typedef struct ek__execution {
 /** A text by its number, of the trace or of a table. */
 typedef const char *ek__execution_text(const void *user, uint32_t number);
 
-/** Bring executions of equal numbers together: what rank->measured has of operators. Sorts
- *  them. O(n log n). */
+/** Bring executions of equal numbers together: what rank->measured has of operators. Sets their rows. O(n log n). */
 ek_status ek__measured_keep(ek__execution *all, size_t n, ek__execution_text *text, const void *user,
                             ek_trace_rank *rank, ek_error *err);
-
-/** Is a time of the host in no warm-up step? What is launched before the first step counts. O(steps). */
-bool ek__measured_counts(const ek_trace_rank *rank, int64_t time);
 
 /** The host's launches: rank->measured.n_intervals, .launch. O(launches log launches). */
 ek_status ek__measured_launches(const ek__trace *trace, ek_trace_rank *rank, ek_error *err);

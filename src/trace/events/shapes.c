@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "base/texts.h"
 #include "trace/analyse/analysis.h"
 
@@ -36,8 +37,7 @@ static int by_key(const void *a, const void *b)
 
 void ek__shapes_sort(ek__shapes *shapes)
 {
-    if (shapes->n > 1)
-        qsort(shapes->at, shapes->n, sizeof *shapes->at, by_key);
+    ek__sort(shapes->at, shapes->n, sizeof *shapes->at, by_key);
 }
 
 void ek__shapes_clear(ek__shapes *shapes)
@@ -58,6 +58,24 @@ static size_t lower(const ek__shapes *shapes, int64_t key)
             high = middle;
     }
     return low;
+}
+
+ek_status ek__shapes_by_link(ek__slice slice, bool (*take)(const ek__event *e), uint32_t (*tells)(const ek__event *e),
+                             ek__shapes *out, ek_error *err)
+{
+    for (size_t i = 0; i < slice.n; i++) {
+        const ek__event *e = &slice.event[i];
+        if (take(e) && !ek__shapes_add(out, &(ek__shape){e->link, (int64_t)i, tells(e)}))
+            return ek__no_memory(err);
+    }
+    ek__shapes_sort(out);
+    return EK_OK;
+}
+
+uint32_t ek__shapes_told(const ek__shapes *shapes, uint32_t link)
+{
+    size_t at = link ? lower(shapes, link) : shapes->n;
+    return at < shapes->n && shapes->at[at].key == link ? shapes->at[at].shape : 0;
 }
 
 static bool near(int64_t a, int64_t b)
@@ -102,8 +120,5 @@ uint32_t ek__shape_of(const ek__shape_finder *finder, const ek__event *kernel)
     if (trace->producer != EK_PRODUCER_KINETO)
         return trace->shapes ? shape_in_table(trace->shapes, kernel) : 0;
     const ek__event *launch = ek__launch_of(trace, kernel);
-    if (!launch || !launch->detail)
-        return 0;
-    size_t at = lower(&finder->by_id, launch->detail);
-    return at < finder->by_id.n && finder->by_id.at[at].key == launch->detail ? finder->by_id.at[at].shape : 0;
+    return launch ? ek__shapes_told(&finder->by_id, launch->detail) : 0;
 }

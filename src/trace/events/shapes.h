@@ -24,6 +24,13 @@ bool ek__shapes_add(ek__shapes *shapes, const ek__shape *one);
 void ek__shapes_sort(ek__shapes *shapes);
 void ek__shapes_clear(ek__shapes *shapes);
 
+/** Texts that events name, by the events' links: `shape` is then what `tells` gives of those that are taken. Sorted.
+ *  O(n log n). */
+ek_status ek__shapes_by_link(ek__slice slice, bool (*take)(const ek__event *e), uint32_t (*tells)(const ek__event *e),
+                             ek__shapes *out, ek_error *err);
+/** What one of them tells of a link; 0 without one. O(log n). */
+uint32_t ek__shapes_told(const ek__shapes *shapes, uint32_t link);
+
 /** Tells the shapes of a trace's operators: Ascend's from the rows of kernel_details.csv, by start and duration;
  *  Kineto's from the "Input Dims" and "Input type" of the operator that launched the kernel. */
 typedef struct ek__shape_finder {
