@@ -14,6 +14,9 @@
 #include "evenkeel/types.h"
 #include "index/format.h"
 
+/** Does an index take a table of a rank that has no trace: one of kernels with their begins? O(header). */
+bool ek__index_takes_table(const char *path);
+
 /* ---- what there is ---- */
 
 typedef struct ek__index_track_info {

@@ -16,6 +16,7 @@
 #include "evenkeel/save.h"
 #include "index/opened.h"
 #include "index/write.h"
+#include "trace/events/kernel_events.h"
 #include "trace/find/layout.h"
 
 const char *const ek__track_class_name[EK__N_TRACK_CLASSES] = {
@@ -101,17 +102,41 @@ static bool distinguish_names(const opening *o)
     return true;
 }
 
+bool ek__index_takes_table(const char *path)
+{
+    return ek__is_kernel_table(path);
+}
+
+/* A table of kernels stands for a rank's trace where there is none; -1. */
+static int table_of(const ek__rank_files *rank)
+{
+    int found = -1;
+    for (int i = 0; i < rank->n_files; i++) {
+        const ek__rank_file *f = &rank->file[i];
+        if (f->type == EK__FILE_TRACE)
+            return -1;
+        bool kernels = f->type == EK__FILE_kernel_details || f->type == EK__FILE_op_summary;
+        if (found < 0 && kernels && !f->database && ek__index_takes_table(f->path))
+            found = i;
+    }
+    return found;
+}
+
 static ek_status find_traces(opening *o, const char *const *path, int n_paths)
 {
     ek__layout layout;
     ek_status status = ek__layout_find(path, n_paths, o->pool, o->listener, &layout, o->err);
-    for (int r = 0; status == EK_OK && r < layout.n_ranks; r++)
+    for (int r = 0; status == EK_OK && r < layout.n_ranks; r++) {
+        const int table = table_of(&layout.rank[r]);
         for (int i = 0; status == EK_OK && i < layout.rank[r].n_files; i++)
-            if (layout.rank[r].file[i].type == EK__FILE_TRACE)
+            if (layout.rank[r].file[i].type == EK__FILE_TRACE || i == table)
                 status = add_trace(o, layout.rank[r].file[i].path, &layout.rank[r]);
+    }
     if (status == EK_OK && o->n_traces == 0)
-        status = ek__fail(o->err, EK_ERR_INPUT, ((ek_origin){n_paths > 0 ? path[0] : NULL, 0, 0}),
-                          "there are tables but no trace in it; give a Chrome trace such as trace_view.json");
+        status =
+            ek__fail(o->err, EK_ERR_INPUT, ((ek_origin){n_paths > 0 ? path[0] : NULL, 0, 0}),
+                     "there are tables but no trace in it; give a Chrome trace such as trace_view.json, or a table of "
+                     "kernels with their begins such as kernel_details.csv");
     if (status == EK_OK && !distinguish_names(o))
         status = ek__no_memory(o->err);
     return status;

@@ -1,7 +1,7 @@
 /* The trace behind an index: the text of an event, or all of it. Plain traces are read where the event stands;
- * compressed ones are inflated from the nearest place before it that the index has a window of 32 KB for; of a
- * database the text is made again up to there. What comes
- * out must begin like an event, and the trace must be as large and as old as when it was indexed. */
+ * compressed ones are inflated from the nearest place before it that the index has a window of 32 KB for; of
+ * databases and tables the text is made again up to there. What comes out must begin like an event, and the trace must
+ * be as large and as old as when it was indexed. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "index/opened.h"
-#include "trace/database/database.h"
+#include "trace/scan/made.h"
 
 enum {
     WINDOW = 32768,
@@ -197,24 +197,24 @@ static ek_status read_compressed(const ek__index_opened *file, int fd, uint64_t 
     return fine || status != EK_OK ? status : changed(file, err);
 }
 
-/* ---- databases ---- */
+/* ---- made text ---- */
 
-static ek_status read_database(const ek__index_opened *file, uint64_t place, char *out, size_t n, ek_error *err)
+static ek_status read_made(const ek__index_opened *file, uint64_t place, char *out, size_t n, ek_error *err)
 {
     char skipped[4096];
-    ek__database *database;
-    ek_status status = ek__database_open(file->trace, EK__FILE_TRACE, &database, err);
+    ek__made *made;
+    ek_status status = ek__made_open(file->trace, &made, err);
     if (status != EK_OK)
         return status;
     size_t some = 1, got = 0;
     while (place > 0 && some > 0) {
-        some = ek__database_read(database, skipped, place < sizeof skipped ? (size_t)place : sizeof skipped);
+        some = ek__made_read(made, skipped, place < sizeof skipped ? (size_t)place : sizeof skipped);
         place -= some;
     }
     if (place == 0)
-        got = ek__database_read(database, out, n);
-    status = ek__database_out_of_memory(database) ? ek__no_memory(err) : got == n ? EK_OK : changed(file, err);
-    ek__database_close(database);
+        got = ek__made_read(made, out, n);
+    status = ek__made_out_of_memory(made) ? ek__no_memory(err) : got == n ? EK_OK : changed(file, err);
+    ek__made_close(made);
     return status;
 }
 
@@ -222,8 +222,8 @@ static ek_status read_database(const ek__index_opened *file, uint64_t place, cha
 
 static ek_status read_from(const ek__index_opened *file, int fd, uint64_t place, char *out, size_t n, ek_error *err)
 {
-    if (ek__is_database(file->trace))
-        return read_database(file, place, out, n, err);
+    if (ek__is_made(file->trace))
+        return read_made(file, place, out, n, err);
     if (file->header.compressed)
         return read_compressed(file, fd, place, out, n, err);
     return read_some(fd, out, n, place) == (ssize_t)n ? EK_OK : changed(file, err);

@@ -7,14 +7,29 @@
 #include "evenkeel/view_files.h"
 
 #include "base/error.h"
+#include "index/index.h"
+
+/* Of its traces; without any, of the table of kernels that stands for them. */
+static int64_t rank_bytes(const ek_trace_rank *rank)
+{
+    int64_t traces = 0, table = 0;
+    bool has_trace = false;
+    for (int k = 0; k < rank->n_sources; k++) {
+        const ek_trace_source *s = &rank->source[k];
+        if (strcmp(s->type, "trace") == 0) {
+            has_trace = true;
+            traces += s->bytes;
+        } else if (!has_trace && table == 0 && ek__index_takes_table(s->path))
+            table = s->bytes;
+    }
+    return has_trace ? traces : table;
+}
 
 int64_t ek_view_event_bytes(const ek_trace_run *run)
 {
     int64_t bytes = 0;
     for (int i = 0; i < run->n_ranks; i++)
-        for (int k = 0; k < run->rank[i].n_sources; k++)
-            if (strcmp(run->rank[i].source[k].type, "trace") == 0)
-                bytes += run->rank[i].source[k].bytes;
+        bytes += rank_bytes(&run->rank[i]);
     return bytes;
 }
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
-#include "trace/database/database.h"
 #include "trace/scan/gunzip.h"
+#include "trace/scan/made.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -37,9 +37,9 @@ typedef struct head_state {
 
 struct ek__feed {
     const char *name;
-    int fd;                 /* -1 when compressed or from memory */
-    ek__gunzip *gz;         /* NULL unless compressed */
-    ek__database *database; /* NULL unless it is one */
+    int fd;         /* -1 when compressed or from memory */
+    ek__gunzip *gz; /* NULL unless compressed */
+    ek__made *made; /* NULL unless its text is made */
     const char *memory;
     size_t memory_left;
     size_t block_bytes;           /* at most, but for longer events */
@@ -93,10 +93,10 @@ static ek_status open_file(ek__feed *feed, const char *path, ek_error *err)
     if (S_ISDIR(about.st_mode))
         return ek__fail(err, EK_ERR_SYSTEM, origin, "'%s' is a folder, not a trace; give the file inside", path);
     feed->total = about.st_size;
-    if (S_ISREG(about.st_mode) && ek__is_database(path)) {
+    if (S_ISREG(about.st_mode) && ek__is_made(path)) {
         close(feed->fd);
         feed->fd = -1;
-        return ek__database_open(path, EK__FILE_TRACE, &feed->database, err);
+        return ek__made_open(path, &feed->made, err);
     }
     if (!is_gzip(feed->fd))
         return EK_OK;
@@ -144,7 +144,7 @@ void ek__feed_close(ek__feed *feed)
     if (!feed)
         return;
     ek__gunzip_free(feed->gz);
-    ek__database_close(feed->database);
+    ek__made_close(feed->made);
     if (feed->fd >= 0)
         close(feed->fd);
     free(feed->carry);
@@ -188,12 +188,12 @@ static size_t read_plain(ek__feed *feed, char *to, size_t size)
 }
 
 /* Its text is whole also where rows cannot be read. There are no places in it that a reader would know. */
-static size_t read_database(ek__feed *feed, char *to, size_t size)
+static size_t read_made(ek__feed *feed, char *to, size_t size)
 {
-    size_t n = ek__database_read(feed->database, to, size);
-    const char *problem = ek__database_problem(feed->database);
-    feed->bytes = ek__database_bytes(feed->database);
-    feed->out_of_memory |= ek__database_out_of_memory(feed->database);
+    size_t n = ek__made_read(feed->made, to, size);
+    const char *problem = ek__made_problem(feed->made);
+    feed->bytes = ek__made_bytes(feed->made);
+    feed->out_of_memory |= ek__made_out_of_memory(feed->made);
     if (n < size && problem)
         set_problem(feed, -1, "%s", problem);
     return n;
@@ -201,8 +201,8 @@ static size_t read_database(ek__feed *feed, char *to, size_t size)
 
 static size_t read_some(ek__feed *feed, char *to, size_t size)
 {
-    if (feed->database)
-        return read_database(feed, to, size);
+    if (feed->made)
+        return read_made(feed, to, size);
     if (feed->gz)
         return read_compressed(feed, to, size);
     if (feed->fd >= 0)
@@ -235,7 +235,7 @@ static size_t read_full(ek__feed *feed, char *to, size_t size)
 static size_t next_bytes(const ek__feed *feed)
 {
     const size_t most = feed->n_carry > feed->block_bytes ? feed->n_carry : feed->block_bytes;
-    bool known = !feed->gz && !feed->database && feed->total > feed->bytes;
+    bool known = !feed->gz && !feed->made && feed->total > feed->bytes;
     int64_t wanted = known ? feed->total - feed->bytes + 1 : feed->offset < FIRST_BYTES ? FIRST_BYTES : feed->offset;
     if (feed->end_of_file)
         return 0;
