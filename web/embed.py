@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import zlib
 
 MOST_BYTES = 1_500_000  # of the page without a document
 DOCUMENT = '<script type="application/json" id="document">'
@@ -25,7 +26,17 @@ def bundle(esbuild, web, folder):
     return texts[0], texts[1], [web / name for name in inputs]
 
 
-def page(template, script, style):
+def texts(web):
+    """The texts of languages, each in an element that the page unpacks when it is asked for, and their files."""
+    files = sorted(web.glob('texts_*.json'))
+    packed = [(path.stem.removeprefix('texts_'), json.loads(path.read_text(encoding='utf-8'))) for path in files]
+    return '\n'.join(
+        f'<script type="text/plain" id="texts-{name}">'
+        f'{base64.b64encode(zlib.compress(json.dumps(of_language, ensure_ascii=False, separators=(",", ":")).encode(), 9)).decode()}'
+        '</script>' for name, of_language in packed), files
+
+
+def page(template, script, style, languages):
     """The parts of the page before and after the document."""
     if '</script' in script.lower() or '<!--' in script or '</style' in style.lower():
         sys.exit('the script or the style sheet would end its element')
@@ -33,7 +44,7 @@ def page(template, script, style):
     parts = template.replace('@DIGEST@', digest).split('@DOCUMENT@')
     if len(parts) != 2:
         sys.exit('index.html has not exactly one @DOCUMENT@')
-    fill = lambda text: text.replace('@STYLE@', style).replace('@SCRIPT@', script)
+    fill = lambda text: text.replace('@STYLE@', style).replace('@TEXTS@', languages).replace('@SCRIPT@', script)
     return (fill(parts[0]) + DOCUMENT).encode(), ('</script>' + fill(parts[1])).encode()
 
 
@@ -52,12 +63,13 @@ def main(esbuild, web, output, depfile):
     with tempfile.TemporaryDirectory() as folder:
         script, style, inputs = bundle(esbuild, web, folder)
     template = (web / 'index.html').read_text(encoding='utf-8')
-    before, after = page(template, script, style)
+    languages, files = texts(web)
+    before, after = page(template, script, style, languages)
     if len(before) + len(after) > MOST_BYTES:
         sys.exit(f'the page has {len(before) + len(after)} bytes, more than {MOST_BYTES}')
     pathlib.Path(output).write_text(as_c(before, after), encoding='ascii')
     escaped = lambda path: str(path).replace(' ', '\\ ')
-    needs = [escaped(path) for path in inputs + [web / 'index.html']]
+    needs = [escaped(path) for path in inputs + files + [web / 'index.html']]
     pathlib.Path(depfile).write_text(f'{escaped(output)}: {" ".join(needs)}\n', encoding='utf-8')
 
 
