@@ -45,14 +45,19 @@ function fromBase64(text) {
     return bytes;
 }
 
+/** What zlib's format holds. @param {Uint8Array<ArrayBuffer>} bytes */
+export async function inflateBytes(bytes) {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 /**
- * What zlib's format holds, given as base64. What a browser says of a damaged stream helps nobody.
+ * The same given as base64. What a browser says of a damaged stream helps nobody.
  * @param {string} text
  */
 export async function inflate(text) {
     try {
-        const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-        return new Uint8Array(await new Response(stream).arrayBuffer());
+        return await inflateBytes(fromBase64(text));
     } catch {
         throw new Error(say("its compressed columns are damaged or cut off. Write the page anew."));
     }

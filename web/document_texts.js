@@ -58,8 +58,9 @@ function slotsOf(run) {
  */
 export function tellDocument(doc, anew = false) {
     for (const run of doc.runs) {
-        if (anew) slots_of.delete(run);
-        const slots = slots_of.get(run) ?? slotsOf(run);
+        const before = slots_of.get(run);
+        if (anew) for (const { holder, member, english } of before ?? []) holder[member] = english;
+        const slots = (anew ? undefined : before) ?? slotsOf(run);
         slots_of.set(run, slots);
         for (const { holder, member, english } of slots) holder[member] = told(english);
     }

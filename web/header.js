@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { showHelp } from "./help.js";
-import { key, language, languages, say } from "./texts.js";
+import { key, language, languages, say, told } from "./texts.js";
 
 /** @type {[import("./types").View["theme"], string][]} */
 const themes = [
@@ -34,7 +34,7 @@ export function showHeader(root, doc, state, openRun) {
     const lang = choice(say("Language"), Object.entries(languages), language(), (value) =>
         state.set({ lang: value }));
     fill(root,
-        element("h1", { title: doc.title }, doc.title),
+        element("h1", { title: told(doc.title) }, told(doc.title)),
         element("span", { class: "gap" }),
         doc.runs.length > 1 ? runs.node : null,
         theme.node,

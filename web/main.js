@@ -23,7 +23,7 @@ import { openEmbedded } from "./source_embedded.js";
 import { Gone, makeClient, makeServed } from "./source_served.js";
 import { decodeView, firstView, makeState } from "./state.js";
 import { firstTab, tabsOf } from "./tabs.js";
-import { firstLanguage, keepLanguage, keptLanguage, language, say, setLanguage } from "./texts.js";
+import { firstLanguage, keepLanguage, keptLanguage, language, say, setLanguage, told } from "./texts.js";
 
 /** @typedef {import("./types").Document} Document */
 /** @typedef {import("./types").Context} Context */
@@ -109,21 +109,23 @@ function page(doc) {
         return context;
     }
 
+    const wantedLanguage = () => firstLanguage(state.view.lang, keptLanguage(), doc.lang ?? "");
+
     /** Sets the language that the view, the reader or the document asks for, and puts the document's texts into it. */
     function speak() {
-        setLanguage(firstLanguage(state.view.lang, keptLanguage(), doc.lang ?? ""));
+        setLanguage(wantedLanguage());
         document.documentElement.lang = language();
         tablist.setAttribute("aria-label", say("Views"));
+        document.title = told(doc.title);
         tellDocument(doc);
     }
 
     /** All of the page once more in another language; what is open, in sight and in focus stays. */
     async function speakAnew() {
         const before = language();
-        const wanted = state.view.lang;
-        if (wanted !== "") keepLanguage(wanted);
+        if (state.view.lang !== "") keepLanguage(state.view.lang);
         try {
-            await loadTexts(wanted);
+            await loadTexts(wantedLanguage());
         } catch (error) {
             showError(messageOf(error));
         }
@@ -289,7 +291,6 @@ function page(doc) {
 
     paint();
     speak();
-    document.title = doc.title;
     const root = /** @type {HTMLElement} */ (document.getElementById("page"));
     fill(root, header, facts, tablist, main);
     showTop();

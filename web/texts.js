@@ -20,6 +20,7 @@ export const languages = { en: "English", zh: "中文" };
 
 const most_remembered = 20000; // texts of the document
 const deepest = 4; // values that are sentences with values
+const enough_known = 14; // letters: a key with fewer, as "{0} of {1}", is found in many sentences, and then has data alone
 let chosen = "en";
 /** @type {Map<string, Texts>} */
 const texts = new Map([["en", { page: {}, document: {} }]]);
@@ -81,7 +82,10 @@ function byPattern(pattern, text, depth) {
     let changed = /[^\x00-\u2fff\uff00-\uffff]/.test(pattern.text); // or it only holds values together
     const made = fill(pattern.text, (at, said) => {
         const value = found[at + 1];
-        if (!said) return value;
+        if (!said) {
+            complete &&= pattern.known >= enough_known || !isSentence(value);
+            return value;
+        }
         const other = toldAt(value, depth + 1);
         complete &&= other !== value || !isSentence(value);
         changed ||= other !== value;
@@ -90,15 +94,29 @@ function byPattern(pattern, text, depth) {
     return complete && changed ? made : null;
 }
 
-/** @param {string} text @param {number} depth @returns {string} */
-function toldAt(text, depth) {
+/** A text that is a key; also one that begins or ends a sentence where the key does not, or the other way round. @param {string} text */
+function exactly(text) {
     if (Object.hasOwn(sentences, text)) return sentences[text];
+    const small = text.charAt(0).toLowerCase() + text.slice(1);
+    if (Object.hasOwn(sentences, small)) return sentences[small];
+    for (const start of [text, small]) {
+        if (Object.hasOwn(sentences, `${start}.`)) return sentences[`${start}.`].replace(/。$/, "");
+        if (start.endsWith(".") && Object.hasOwn(sentences, start.slice(0, -1))) return `${sentences[start.slice(0, -1)]}。`;
+    }
+    return null;
+}
+
+/** @param {string} text @param {number} depth @param {number} [least]  letters of a key with values @returns {string} */
+function toldAt(text, depth, least = 0) {
+    const exact = exactly(text);
+    if (exact !== null) return exact;
     if (depth > deepest || !/[A-Za-z]/.test(text)) return text;
     patterns ??= Object.entries(sentences)
         .filter(([english]) => /\{\d\}/.test(english))
         .map(([english, other]) => patternOf(english, other))
         .sort((a, b) => b.known - a.known);
     for (const pattern of patterns) {
+        if (pattern.known < least) break;
         const other = byPattern(pattern, text, depth);
         if (other !== null) return other;
     }
@@ -121,6 +139,15 @@ export function told(text) {
     remembered.set(text, made);
     return /** @type {any} */ (made);
 }
+
+/**
+ * The same of a cell that has a setting to paste, or a sentence in its place: a setting is never touched, although its
+ * words may be keys.
+ * @template T
+ * @param {T} text
+ * @returns {T}
+ */
+export const toldSentence = (text) => (chosen === "en" || typeof text !== "string" ? text : /** @type {any} */ (toldAt(text, 0, enough_known)));
 
 /** The language to begin with: of the address, else what this reader chose last, else of the document. @param {string[]} wanted */
 export const firstLanguage = (...wanted) => wanted.find((id) => Object.hasOwn(languages, id)) ?? "en";

@@ -17,9 +17,10 @@ function heldRows(held, total, time, context) {
     const { begin, end, unit } = source.timeline;
     const percent = (value) => `${(100 * Math.min(1, Math.max(0, placeOf(value, begin, end)))).toFixed(2)}%`;
     return held.slice(0, MOST_ROWS).map((item) => {
-        const short = shortenTo(item.name, NAME_WIDTH);
-        const name = element("span", { class: "name", tabindex: short === item.name ? null : 0 }, short);
-        if (short !== item.name) giveTip(name, item.name);
+        const called = told(item.name);
+    const short = shortenTo(called, NAME_WIDTH);
+        const name = element("span", { class: "name", tabindex: short === called ? null : 0 }, short);
+        if (short !== called) giveTip(name, called);
         const bar = element("i", {
             style: {
                 left: percent(item.begin),
@@ -28,7 +29,7 @@ function heldRows(held, total, time, context) {
             },
         });
         const span = element("div", { class: "span" }, bar, element("b", { style: { left: percent(time) } }));
-        giveTip(span, say("{0}\nheld from {1} to {2}", item.name, format.time(item.begin, unit), format.time(item.end, unit)));
+        giveTip(span, say("{0}\nheld from {1} to {2}", called, format.time(item.begin, unit), format.time(item.end, unit)));
         return element(
             "tr",
             {},

@@ -9,7 +9,7 @@ import { placeWords, readPlace, showPlace } from "../place.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { giveTip } from "./tip.js";
 import { ALL_UP_TO, virtualRows } from "./virtual.js";
-import { say, told } from "../texts.js";
+import { say, told, toldSentence } from "../texts.js";
 
 const ROW_HEIGHT = 26;
 const PADDING = 20;
@@ -35,9 +35,9 @@ function isNumeric(table, column) {
 }
 
 function cellText(format, table, row, column) {
-    const { unit, search } = table.columns[column];
+    const { name, unit, search } = table.columns[column];
     const value = table.rows[row][column];
-    return format.value(search || table.columns[column].name === "setting" ? value : told(value), unit);
+    return format.value(search ? value : name === "setting" ? toldSentence(value) : told(value), unit);
 }
 
 /** Width of a title on two lines, broken where that is narrowest. */
