@@ -280,3 +280,10 @@ test("base 85 gives back its bytes, whatever their number", () => {
     assert.deepEqual([...fromBase85("009C61O)~M")], [0, 1, 2, 3, 4, 5, 6, 7]);
     assert.deepEqual([...fromBase85("{{")], [255]);
 });
+
+test("the command takes the languages that the page has, and every file of texts is one of them", () => {
+    const [, words] = /\{"lang", "([^"]*)"/.exec(read("cli/page.h"));
+    assert.deepEqual(words.split("|"), Object.keys(languages));
+    const files = readdirSync(join(root, "web")).map((name) => /^texts_(\w+)\.json$/.exec(name)?.[1]).filter(Boolean);
+    assert.deepEqual(["en", ...files].sort(), Object.keys(languages).sort());
+});
