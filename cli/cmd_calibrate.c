@@ -20,7 +20,7 @@
 enum { MAX_SOURCES = 1024 };
 
 typedef struct command {
-    const char *output, *start, *name, *format, *svg, *html;
+    const char *output, *start, *name, *format, *svg, *html, *lang;
     const char *operand[MAX_SOURCES];
     double holdout;
     ek_run_files files; /* of folders */
@@ -48,6 +48,7 @@ static const cli_option options[] = {
                "`-` is standard output, instead of the report"},
     {"html", "FILE", "page for a browser, with every run and constant", NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](view.md) with the same and all runs and constants as tables; `-` likewise"},
+    CLI_LANG_ROW(command, lang),
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -144,7 +145,7 @@ static bool write_page(const command *c, const ek_calibration *calibration)
     char title[EK_NAME_SIZE + 64];
     snprintf(title, sizeof title, "Calibration of %s", calibration->device.name);
     const ek_view_run run = {.name = calibration->device.name, .calibration = calibration};
-    return cli_write_page(c->html, title, &run, 1);
+    return cli_write_page(c->html, title, c->lang, &run, 1);
 }
 
 static bool print(const command *c, const ek_calibration *calibration)

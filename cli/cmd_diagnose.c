@@ -25,7 +25,7 @@ typedef struct command {
     ek_run_files files;
     cli_job_options job;
     ek_diagnose_options options;
-    const char *device, *output, *html;
+    const char *device, *output, *html, *lang;
     double limit_mb;
     const char *format;
     int top, stages;
@@ -81,6 +81,7 @@ static const cli_option options[] = {
      "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
      "output, instead of the report",
      NULL, CLI_OUTPUT(command, html)},
+    CLI_LANG_ROW(command, lang),
     {"o|output", "FILE", "write there instead of standard output", NULL, CLI_OUTPUT(command, output),
      .otherwise = "standard output"},
     {"top", "N", "show the first N bottlenecks alone", NULL, CLI_INT(command, top, 1, 1000), .otherwise = "all"},
@@ -201,7 +202,7 @@ static bool write_page(const command *c, const ek_run_evidence *f, const ek_diag
                              .trace = f->input.trace,
                              .index = m.index,
                              .diagnosis = d};
-    fine = fine && cli_write_page(path, title, &run, 1);
+    fine = fine && cli_write_page(path, title, c->lang, &run, 1);
     ek_trace_index_close(m.index);
     ek_prediction_clear(&m.memory);
     return fine;

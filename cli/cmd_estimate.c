@@ -23,7 +23,7 @@
 #include "warnings.h"
 
 typedef struct command {
-    const char *source, *device, *cluster, *against, *format, *svg, *html;
+    const char *source, *device, *cluster, *against, *format, *svg, *html, *lang;
     cli_job_options job;
     double tokens;
     cli_plot plot;
@@ -48,6 +48,7 @@ static const cli_option options[] = {
     {"svg", "FILE", "picture: how every stage spends the step", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL,
      CLI_OUTPUT(command, html)},
+    CLI_LANG_ROW(command, lang),
     CLI_PLOT_OPTIONS(command, plot),
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet)},
     CLI_HELP_ROW,
@@ -161,7 +162,7 @@ static bool write_page(const command *c, found *f, const ek_estimate_report *rep
                                      .stage = -1};
     snprintf(title, sizeof title, "Estimated step of %s", name);
     const ek_view_run run = {.name = name, .estimate = report, .memory = &memory};
-    return cli_write_page(c->html, title, &run, 1);
+    return cli_write_page(c->html, title, c->lang, &run, 1);
 }
 
 static bool answer(const command *c, found *f)

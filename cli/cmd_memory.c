@@ -24,7 +24,7 @@ typedef struct command {
     const char *source;
     cli_job_options job;
     char allocation[64];
-    const char *calibrate, *calibrate_stages, *device, *format, *svg, *html, *log_dir, *layers, *trace;
+    const char *calibrate, *calibrate_stages, *device, *format, *svg, *html, *lang, *log_dir, *layers, *trace;
     ek_times times;
     int stage;
     bool times_given, list_rules, tensors, measures, quiet, used_peaks, peak_given;
@@ -103,6 +103,7 @@ static const cli_option options[] = {
      .manual = "[page for a browser](memory.md#a-page-for-a-browser), in one file that needs no network: what "
                "stages hold at their peak and block by block, and all that was asked for; `-` for standard output,"
                " instead of the report"},
+    CLI_LANG_ROW(command, lang),
     {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL, CLI_OUTPUT_FOLDER(command, log_dir),
      .manual = "logs as a dry run leaves them, `stage_S_rank_R/mindformer.log`, which [collect](collect.md) reads."
                " A log that a real run wrote is not overwritten"},
@@ -361,7 +362,7 @@ static bool write_page(const command *c, const found *f, const ek_memory_report 
     const char *name = f->job.name[0] ? f->job.name : "model";
     snprintf(title, sizeof title, "Predicted memory of %s", name);
     const ek_view_run run = {.name = name, .memory = report};
-    return cli_write_page(c->html, title, &run, 1);
+    return cli_write_page(c->html, title, c->lang, &run, 1);
 }
 
 static bool write_files(const command *c, const found *f, const ek_memory_report *report)

@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "memory.h"
+#include "page.h"
 #include "plan.h"
 #include "plot.h"
 #include "search.h"
@@ -137,6 +138,7 @@ static const cli_option options[] = {
      NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](plan.md#picture-and-page): all layouts, and a timeline of each plan; `-` for "
                "standard output, instead of the report"},
+    CLI_LANG_ROW(command, lang),
     CLI_PLOT_OPTIONS(command, plot),
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
      .manual = "the first line alone, and no warnings"},

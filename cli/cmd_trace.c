@@ -27,7 +27,7 @@ typedef struct command {
     cli_texts head, body, tail, receive, collective;
     ek_trace_options options;
     ek_trace_view view;
-    const char *format, *csv, *svg, *html, *layers, *device, *database, *query;
+    const char *format, *csv, *svg, *html, *layers, *lang, *device, *database, *query;
     bool drops; /* --drop-first is given */
     cli_plot plot;
 } command;
@@ -96,6 +96,7 @@ static const cli_option options[] = {
      .manual = "[page for a browser](trace.md#a-page-for-a-browser), in one file that needs no network, with the "
                "timeline of the events and all figures of all ranks; `-` for standard output, instead of the "
                "summary. Traces of more than 96 MB of events are refused: `evenkeel view --serve` shows them"},
+    CLI_LANG_ROW(command, lang),
     CLI_PLOT_OPTIONS(command, plot),
     {"top", "N", "rows of a list in the summary ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores",
@@ -244,7 +245,7 @@ static bool write_page(const command *c, const ek_trace_run *run)
     ek_view_name_of(c->path[0], name, sizeof name);
     snprintf(title, sizeof title, "Trace of %s", name);
     const ek_view_run shown = {.name = name, .trace = run, .index = index};
-    bool fine = cli_write_page(c->html, title, &shown, 1);
+    bool fine = cli_write_page(c->html, title, c->lang, &shown, 1);
     ek_trace_index_close(index);
     return fine;
 }

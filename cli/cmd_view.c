@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
+#include "page.h"
 #include "view_runs.h"
 #include "view_serve.h"
 
@@ -39,6 +40,7 @@ static const cli_option options[] = {
          "the name of the first input with `.html`, in the current folder, unless that is a file of another kind",
      .manual = "write the page there; `-` is standard output"},
     {"title", "TEXT", "its title", NULL, CLI_TEXT(command, serving.title), .manual = "title of the page"},
+    CLI_LANG_ROW(command, serving.lang),
     {"against", "FILE|DIR", "compare with this; may be repeated: the files of one other run", NULL,
      CLI_CALL_ALL(read_against), CLI_GIVEN(command, compares),
      .manual = "compare with this; may be repeated, for the files of one other run. Plans that come without a "
@@ -216,7 +218,7 @@ static ek_status write_page(const void *user, FILE *out, ek_error *err)
 {
     const page *p = user;
     const command *c = p->command;
-    return ek_view_files_write(&c->first, p->second, c->serving.title, out, err);
+    return ek_view_files_write(&c->first, p->second, c->serving.title, c->serving.lang, out, err);
 }
 
 static int make_page(command *c)

@@ -300,7 +300,7 @@ bool cli_write_pictures(const cli_model *model, const ek_report *report, const c
         return true;
     if (!cli_save(model->svg, picture, "svg") || !cli_save(model->chrome_trace, picture, "chrome"))
         return false;
-    if (model->html && !cli_write_plans_page(model->html, report))
+    if (model->html && !cli_write_plans_page(model->html, model->lang, report))
         return false;
     if (!folder)
         return true;

@@ -12,6 +12,7 @@
 #include "evenkeel/sequence.h"
 #include "files.h"
 #include "named_files.h"
+#include "page.h"
 
 void cli_model_init(cli_model *model)
 {
@@ -188,6 +189,7 @@ const cli_option cli_output_rows[] = {
      .manual = "[page for a browser](balance.md#a-page-for-a-browser), in one file that needs no network, with all"
                " plans of the report (timelines, memory, tables and comparisons) or with the sweep. `-` for "
                "standard output, instead of the report. With it, no folder is written unless `-o` is given"},
+    CLI_LANG_ROW(cli_model, lang),
     CLI_PLOT_OPTIONS(cli_model, plot),
     CLI_HELP_ROW,
     CLI_END,

@@ -30,7 +30,7 @@ typedef struct cli_model {
     double constant_mb; /**< of -mc: held on every stage besides what the model says */
     const char *format; /**< "text", "yaml" or "json" */
     bool format_given;
-    const char *output, *svg, *chrome_trace, *html;
+    const char *output, *svg, *chrome_trace, *html, *lang;
     cli_plot plot;
     bool no_default_folder; /**< pictures only where an option asks for them */
     int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */

@@ -8,7 +8,7 @@
 #include "files.h"
 
 typedef struct page {
-    const char *title;
+    const char *title, *lang;
     const ek_view_run *run;
     int n_runs;
 } page;
@@ -16,16 +16,16 @@ typedef struct page {
 static ek_status write_html(const void *user, FILE *out, ek_error *err)
 {
     const page *p = user;
-    return ek_view_page_write(p->title, p->run, p->n_runs, out, err);
+    return ek_view_page_write(p->title, p->lang, p->run, p->n_runs, out, err);
 }
 
-bool cli_write_page(const char *path, const char *title, const ek_view_run *run, int n_runs)
+bool cli_write_page(const char *path, const char *title, const char *lang, const ek_view_run *run, int n_runs)
 {
-    const page whole = {title, run, n_runs};
+    const page whole = {title, lang, run, n_runs};
     return cli_write_file(path, write_html, &whole);
 }
 
-bool cli_write_plans_page(const char *path, const ek_report *report)
+bool cli_write_plans_page(const char *path, const char *lang, const ek_report *report)
 {
     char title[EK_NAME_SIZE + 64];
     ek_view_run *run = calloc((size_t)report->n_cases + 1, sizeof *run);
@@ -37,7 +37,7 @@ bool cli_write_plans_page(const char *path, const ek_report *report)
         run[i] = (ek_view_run){.name = report->cases[i].name, .plans = report, .case_index = i};
     snprintf(title, sizeof title, "%s: %s", report->layers->name,
              report->n_cases == 1 ? "a plan and its simulation" : "plans and their simulations");
-    bool fine = cli_write_page(path, title, run, report->n_cases);
+    bool fine = cli_write_page(path, title, lang, run, report->n_cases);
     free(run);
     return fine;
 }

@@ -25,7 +25,7 @@ typedef struct cli_plan_values {
 } cli_plan_values;
 
 typedef struct cli_plan_command {
-    const char *source, *device, *cluster, *format, *svg, *html, *write, *explain, *tried, *start;
+    const char *source, *device, *cluster, *format, *svg, *html, *lang, *write, *explain, *tried, *start;
     const cli_option *explain_option; /**< for messages */
     int n_trials;
     cli_plan_values values; /**< of a sweep */

@@ -17,7 +17,7 @@ static bool write_page(const cli_plan_command *c, cli_plan *f)
     if (!cli_said(&f->spool, ek_layout_view_of(&f->result, &view, &err), &err))
         return false;
     snprintf(title, sizeof title, "Layouts of %s on %d devices", name, f->result.options.n_devices);
-    bool fine = cli_write_page(c->html, title, view.run, view.n_runs);
+    bool fine = cli_write_page(c->html, title, c->lang, view.run, view.n_runs);
     ek_layout_view_clear(&view);
     return fine;
 }

@@ -207,7 +207,7 @@ static bool write_pictures(const cli_model *model, const ek_sweep *report)
     if (model->html) {
         char title[EK_NAME_SIZE + 128];
         snprintf(title, sizeof title, "%s: best plans over %s", report->layers->name, report->key->title);
-        if (!cli_write_page(model->html, title, &run, 1))
+        if (!cli_write_page(model->html, title, model->lang, &run, 1))
             return false;
     }
     if (!folder)

@@ -126,6 +126,7 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, ek
     if (cli_document_begin(&document, how, title, made.folder, first, second)) {
         const ek_serve_options server_options = {.port = options->port,
                                                  .title = title,
+                                                 .lang = options->lang,
                                                  .name = first->name,
                                                  .against = second->index,
                                                  .against_name = second->name,

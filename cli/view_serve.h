@@ -7,6 +7,7 @@
 
 typedef struct cli_serve_options {
     const char *title; /**< NULL: the name of what is shown */
+    const char *lang;  /**< that the page begins in, as ek_view.lang; NULL */
     int port;          /**< 0: any that is free */
 } cli_serve_options;
 

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
         printf("%s: %s\n", ek_run_kind_name[run.files.file[i].kind], run.files.file[i].path);
     FILE *page = fopen(argv[3], "w");
     check(ek_view_files_read(NULL, NULL, &run, &err), &err);
-    check(page ? ek_view_files_write(&run, NULL, NULL, page, &err) : EK_ERR_SYSTEM, &err);
+    check(page ? ek_view_files_write(&run, NULL, NULL, NULL, page, &err) : EK_ERR_SYSTEM, &err);
     ek_view_files_clear(&run), ek_sweep_clear(&sweep), ek_choice_clear(&choice), ek_layers_clear(&layers);
     return fclose(page);
 }

@@ -1,6 +1,8 @@
 // The document of the page (docs/view-json.md): reads it, checks that this page knows its version, and takes a timeline's
 // columns out of base64, zlib and transposed bytes. What does not fit is answered with a message that says what.
 
+import { say } from "./texts.js";
+
 /** @typedef {import("./types").Document} Document */
 /** @typedef {import("./types").Timeline} Timeline */
 /**
@@ -23,15 +25,15 @@ export function parseDocument(text) {
     try {
         doc = JSON.parse(text);
     } catch (error) {
-        throw new Error(`The document of this page is damaged: ${/** @type {Error} */ (error).message}`);
+        throw new Error(say("The document of this page is damaged: {0}", /** @type {Error} */ (error).message));
     }
     if (doc === null || typeof doc !== "object" || doc.format !== "evenkeel view") {
-        throw new Error("The document of this page is not one of Evenkeel's.");
+        throw new Error(say("The document of this page is not one of Evenkeel's."));
     }
     if (doc.version !== 1) {
-        throw new Error(`The document has version ${doc.version}, this page reads version 1. Write it anew.`);
+        throw new Error(say("The document has version {0}, this page reads version 1. Write it anew.", doc.version));
     }
-    if (!Array.isArray(doc.runs) || doc.runs.length === 0) throw new Error("The document of this page has no runs.");
+    if (!Array.isArray(doc.runs) || doc.runs.length === 0) throw new Error(say("The document of this page has no runs."));
     return doc;
 }
 
@@ -43,16 +45,21 @@ function fromBase64(text) {
     return bytes;
 }
 
+/** What zlib's format holds. @param {Uint8Array<ArrayBuffer>} bytes */
+export async function inflateBytes(bytes) {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 /**
- * What zlib's format holds, given as base64. What a browser says of a damaged stream helps nobody.
+ * The same given as base64. What a browser says of a damaged stream helps nobody.
  * @param {string} text
  */
 export async function inflate(text) {
     try {
-        const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-        return new Uint8Array(await new Response(stream).arrayBuffer());
+        return await inflateBytes(fromBase64(text));
     } catch {
-        throw new Error("its compressed columns are damaged or cut off. Write the page anew.");
+        throw new Error(say("its compressed columns are damaged or cut off. Write the page anew."));
     }
 }
 
@@ -81,7 +88,7 @@ function cutColumns(timeline, bytes) {
     const n_events = timeline.names === null ? 0 : timeline.n_events; // a server keeps them to itself
     const expected = 20 * n_events + 28 * n_arrows + 32 * n_held + 16 * n_points + 32 * n_calls;
     if (bytes.length !== expected) {
-        throw new Error(`its columns have ${bytes.length} bytes, ${expected} were expected. Write the page anew.`);
+        throw new Error(say("its columns have {0} bytes, {1} were expected. Write the page anew.", bytes.length, expected));
     }
     let at = 0;
     const reals = (/** @type {number} */ n) => untransposed(bytes, (at += 8 * n) - 8 * n, n);

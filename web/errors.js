@@ -1,6 +1,7 @@
 // What went wrong is said at the top of the page, once, in words; the rest of the page goes on.
 
 import { element } from "./dom.js";
+import { say } from "./texts.js";
 
 const most = 4; // messages at a time
 
@@ -16,7 +17,7 @@ export function messageOf(error) {
 export function showError(message) {
     const shown = [...document.querySelectorAll(".banner span")].map((node) => node.textContent);
     if (shown.includes(message) || shown.length >= most) return;
-    const close = element("button", { "aria-label": "Dismiss this message", onclick: () => banner.remove() }, "Dismiss");
+    const close = element("button", { "aria-label": say("Dismiss this message"), onclick: () => banner.remove() }, say("Dismiss"));
     const banner = element("div", { class: "banner", role: "alert" }, element("span", {}, message), close);
     document.getElementById("page")?.before(banner);
 }
@@ -25,10 +26,10 @@ export function showError(message) {
 export function watchErrors() {
     window.addEventListener("error", (event) => {
         // A layout that takes two rounds is none.
-        if (!event.message.startsWith("ResizeObserver loop")) showError(`Something in this page failed: ${event.message}`);
+        if (!event.message.startsWith("ResizeObserver loop")) showError(say("Something in this page failed: {0}", event.message));
     });
     window.addEventListener("unhandledrejection", (event) => {
         if (event.reason instanceof Error && event.reason.name === "AbortError") return;
-        showError(`Something in this page failed: ${messageOf(event.reason)}`);
+        showError(say("Something in this page failed: {0}", messageOf(event.reason)));
     });
 }

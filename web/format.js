@@ -1,6 +1,8 @@
 // Numbers as people read them: four significant digits and a unit that fits, thousands apart by a narrow space. Times on
 // an axis get as many digits as tell neighbours apart.
 
+import { told } from "./texts.js";
+
 const space = "\u202f"; // narrow, does not break
 const none = "–";
 /** @type {[number, string][]} */
@@ -78,7 +80,7 @@ export const format = {
         if (value === null || value === undefined) return none;
         if (typeof value === "string") return value;
         if (!Number.isFinite(value)) return none;
-        return (by_unit[unit] ?? ((number) => `${rounded(number, 5)}${unit === "" ? "" : ` ${unit}`}`))(value);
+        return (by_unit[unit] ?? ((number) => `${rounded(number, 5)}${unit === "" ? "" : ` ${told(unit)}`}`))(value);
     },
 
     time(value, unit, resolution = 0) {

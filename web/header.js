@@ -2,12 +2,13 @@
 
 import { element, fill } from "./dom.js";
 import { showHelp } from "./help.js";
+import { key, language, languages, say, told } from "./texts.js";
 
 /** @type {[import("./types").View["theme"], string][]} */
 const themes = [
-    ["auto", "As the system"],
-    ["light", "Light"],
-    ["dark", "Dark"],
+    ["auto", key("As the system")],
+    ["light", key("Light")],
+    ["dark", key("Dark")],
 ];
 
 /**
@@ -27,15 +28,18 @@ function choice(label, options, value, changed) {
  * @returns {() => void}
  */
 export function showHeader(root, doc, state, openRun) {
-    const runs = choice("Run", doc.runs.map((run, i) => [String(i), run.name]), String(state.view.run), (value) => openRun(Number(value)));
-    const theme = choice("Theme", themes, state.view.theme, (value) =>
+    const runs = choice(say("Run"), doc.runs.map((run, i) => [String(i), run.name]), String(state.view.run), (value) => openRun(Number(value)));
+    const theme = choice(say("Theme"), themes.map(([id, text]) => [id, say(text)]), state.view.theme, (value) =>
         state.set({ theme: /** @type {import("./types").View["theme"]} */ (value) }));
+    const lang = choice(say("Language"), Object.entries(languages), language(), (value) =>
+        state.set({ lang: value }));
     fill(root,
-        element("h1", { title: doc.title }, doc.title),
+        element("h1", { title: told(doc.title) }, told(doc.title)),
         element("span", { class: "gap" }),
         doc.runs.length > 1 ? runs.node : null,
         theme.node,
-        element("button", { onclick: showHelp, title: "Keys (?)" }, "Keys"));
+        lang.node,
+        element("button", { onclick: showHelp, title: say("Keys (?)") }, say("Keys")));
     return state.on(["run", "theme"], () => {
         runs.select.value = String(state.view.run);
         theme.select.value = state.view.theme;
@@ -56,10 +60,10 @@ export function showFacts(root, run, format) {
     const n_notes = run.notes.length;
     root.hidden = facts.length === 0 && n_notes === 0;
     fill(root,
-        facts.length > 0 ? element("dl", { class: "facts", "aria-label": "Facts about this run" }, facts) : null,
+        facts.length > 0 ? element("dl", { class: "facts", "aria-label": say("Facts about this run") }, facts) : null,
         n_notes > 0
             ? element("details", { class: "notes" },
-                element("summary", {}, n_notes === 1 ? "1 note" : `${n_notes} notes`),
+                element("summary", {}, n_notes === 1 ? say("1 note") : say("{0} notes", n_notes)),
                 element("ul", {}, run.notes.map((note) => element("li", {}, note))))
             : null);
 }

@@ -3,6 +3,7 @@
 
 import { parseDocument } from "./document.js";
 import { messageOf } from "./errors.js";
+import { say } from "./texts.js";
 
 const again_ms = 1000;
 
@@ -11,7 +12,7 @@ const again_ms = 1000;
 /** @param {Response} answer */
 async function textOf(answer) {
     const text = await answer.text();
-    if (!answer.ok) throw new Error(text.trim() || `The server answers with status ${answer.status}.`);
+    if (!answer.ok) throw new Error(text.trim() || say("The server answers with status {0}.", answer.status));
     return text;
 }
 
@@ -24,7 +25,7 @@ async function wait(complete, failed) {
             await new Promise((resolve) => setTimeout(resolve, again_ms));
         }
     } catch (error) {
-        failed(`The tables of this run could not be had: ${messageOf(error)}`);
+        failed(say("The tables of this run could not be had: {0}", messageOf(error)));
     }
 }
 
@@ -37,7 +38,7 @@ export async function loadDocument(complete, failed) {
     const text = document.getElementById("document")?.textContent?.trim() ?? "";
     if (text !== "") return parseDocument(text);
     if (!location.protocol.startsWith("http")) {
-        throw new Error("This page holds no document. Write one with `evenkeel view FILE --out report.html`.");
+        throw new Error(say("This page holds no document. Write one with `evenkeel view FILE --out report.html`."));
     }
     const first = parseDocument(await textOf(await fetch("timeline", { cache: "no-store" })));
     void wait(complete, failed);

@@ -3,12 +3,14 @@
 
 import { chunksOf } from "./block_name.js";
 import { makeColors } from "./colors.js";
+import { tellDocument } from "./document_texts.js";
 import { append, element, fill } from "./dom.js";
 import { messageOf, showError, watchErrors } from "./errors.js";
 import { format } from "./format.js";
 import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
+import { loadTexts } from "./load_texts.js";
 import { showDetails } from "./side/details.js";
 import { showEvents } from "./side/events.js";
 import { showLegend } from "./side/legend.js";
@@ -21,13 +23,14 @@ import { openEmbedded } from "./source_embedded.js";
 import { Gone, makeClient, makeServed } from "./source_served.js";
 import { decodeView, firstView, makeState } from "./state.js";
 import { firstTab, tabsOf } from "./tabs.js";
+import { firstLanguage, keepLanguage, keptLanguage, language, say, setLanguage, told } from "./texts.js";
 
 /** @typedef {import("./types").Document} Document */
 /** @typedef {import("./types").Context} Context */
 /** @typedef {import("./types").Tab} Tab */
 
 /** Members of a view that belong to the page, not to the run that is shown. @type {(keyof import("./types").View)[]} */
-const of_page = ["tab", "theme", "arrows", "query", "filter"];
+const of_page = ["tab", "theme", "lang", "arrows", "query", "filter"];
 
 /** A tab's name is any text; an id has no spaces. @param {Tab} tab */
 const buttonId = (tab) => `tab-${tab.id.replace(/[^\w-]+/g, "-")}`;
@@ -58,12 +61,13 @@ function page(doc) {
     let tabs = [];
     let panel = element("div"); // of the tab
     let endTab = () => {};
+    let endHeader = () => {};
     /** @type {Tab | undefined} */
     let first; // opens where the address names none
 
     const header = element("header", { class: "top" });
     const facts = element("div", { class: "about" });
-    const tablist = element("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: walkTabs });
+    const tablist = element("div", { class: "tabs", role: "tablist", onkeydown: walkTabs });
     const main = element("main", { class: "main" });
 
     const dark = () => (state.view.theme === "auto" ? system.matches : state.view.theme === "dark");
@@ -100,9 +104,47 @@ function page(doc) {
                 : await openEmbedded(run.timeline);
             await context.source.complete?.(run.timeline);
         } catch (error) {
-            showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
+            showError(say("The timeline of {0} cannot be shown: {1}", run.name, messageOf(error)));
         }
         return context;
+    }
+
+    const wantedLanguage = () => firstLanguage(state.view.lang, keptLanguage(), doc.lang ?? "");
+
+    /** Sets the language that the view, the reader or the document asks for, and puts the document's texts into it. */
+    function speak() {
+        setLanguage(wantedLanguage());
+        document.documentElement.lang = language();
+        tablist.setAttribute("aria-label", say("Views"));
+        document.title = told(doc.title);
+        tellDocument(doc);
+    }
+
+    /** All of the page once more in another language; what is open, in sight and in focus stays. */
+    async function speakAnew() {
+        const before = language();
+        if (state.view.lang !== "") keepLanguage(state.view.lang);
+        try {
+            await loadTexts(wantedLanguage());
+        } catch (error) {
+            showError(messageOf(error));
+        }
+        speak();
+        if (language() === before) return;
+        const at = [...header.querySelectorAll("select")].findIndex((select) => select === document.activeElement);
+        const { scrollTop, scrollLeft } = panel;
+        showTop();
+        if (at >= 0) header.querySelectorAll("select")[at].focus();
+        document.querySelectorAll(".banner").forEach((banner) => banner.remove());
+        if (shown === null) return;
+        showFacts(facts, shown.run, format);
+        showTab();
+        panel.scrollTo(scrollLeft, scrollTop);
+    }
+
+    function showTop() {
+        endHeader();
+        endHeader = showHeader(header, doc, state, openRun);
     }
 
     function clear() {
@@ -134,13 +176,13 @@ function page(doc) {
             ends.push(show(section, context));
             return section;
         });
-        const side = element("aside", { class: "side", id: "side", "aria-label": "Selection", hidden: side_closed }, parts);
+        const side = element("aside", { class: "side", id: "side", "aria-label": say("Selection"), hidden: side_closed }, parts);
         const toggle = element("button", { class: "to-side", "aria-controls": "side", onclick: () => showSide(side_closed) });
         const showSide = (/** @type {boolean} */ open) => {
             side_closed = !open;
             side.hidden = side_closed;
             toggle.setAttribute("aria-expanded", String(open));
-            toggle.textContent = open ? "Hide side panel" : "Show side panel";
+            toggle.textContent = open ? say("Hide side panel") : say("Show side panel");
         };
         showSide(!side_closed);
         append(line, toggle);
@@ -157,7 +199,7 @@ function page(doc) {
             return element("button", {
                 id: buttonId(tab), role: "tab", "data-tab": tab.id, "aria-controls": "panel", "aria-selected": String(selected),
                 tabindex: selected ? 0 : -1, onclick: () => state.set({ tab: tab.id }),
-            }, tab.title);
+            }, say(tab.title));
         }));
         if (focused) /** @type {HTMLElement | null} */ (tablist.querySelector("[aria-selected=true]"))?.focus();
     }
@@ -169,7 +211,7 @@ function page(doc) {
         const tab = currentTab();
         listTabs();
         if (tab === undefined) {
-            fill(main, element("p", { class: "starting" }, "This run has nothing to show."));
+            fill(main, element("p", { class: "starting" }, say("This run has nothing to show.")));
             return;
         }
         const timeline = tab.id === "timeline";
@@ -190,7 +232,7 @@ function page(doc) {
             endTab = tab.show(panel, context);
         } catch (error) {
             endTab = () => {};
-            fill(panel, element("p", { class: "empty" }, `This tab could not be drawn: ${messageOf(error)}`));
+            fill(panel, element("p", { class: "empty" }, say("This tab could not be drawn: {0}", messageOf(error))));
             console.error(error);
         }
         if (focused) /** @type {HTMLElement | null} */ (panel.querySelector("[tabindex='0']"))?.focus();
@@ -236,6 +278,7 @@ function page(doc) {
     }
 
     state.on(["theme"], paint);
+    state.on(["lang"], speakAnew);
     state.on(["run"], showRun);
     state.on(["tab"], (changed) => {
         if (!changed.has("run")) showTab();
@@ -247,10 +290,10 @@ function page(doc) {
     window.addEventListener("keydown", pressed);
 
     paint();
-    document.title = doc.title;
+    speak();
     const root = /** @type {HTMLElement} */ (document.getElementById("page"));
     fill(root, header, facts, tablist, main);
-    let endHeader = showHeader(header, doc, state, openRun);
+    showTop();
     root.removeAttribute("aria-busy");
     void showRun();
 
@@ -268,8 +311,8 @@ function page(doc) {
                 else doc.runs.push(run);
                 if (opened?.source && run.timeline !== null) await opened.source.complete?.(run.timeline);
             }
-            endHeader();
-            endHeader = showHeader(header, doc, state, openRun);
+            tellDocument(doc, true);
+            showTop();
             if (shown === null) return;
             const before = currentTab();
             showFacts(facts, shown.run, format);
@@ -289,11 +332,19 @@ async function start() {
     let opened = null;
     /** @type {Document | null} */
     let early = null;
+    const asked = [new URLSearchParams(location.hash.slice(1)).get("lang") ?? "", keptLanguage()];
+    const speak = async (/** @type {string[]} */ ...wanted) => {
+        const id = firstLanguage(...wanted);
+        await loadTexts(id).catch((error) => showError(messageOf(error)));
+        setLanguage(id);
+    };
     try {
+        await speak(...asked);
         const doc = await loadDocument((all) => {
             if (opened === null) early = all;
             else void opened.complete(all);
         }, showError);
+        await speak(...asked, doc.lang ?? "");
         opened = page(doc);
         if (early !== null) await opened.complete(early);
     } catch (error) {

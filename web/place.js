@@ -5,6 +5,7 @@
 import { foldsOf } from "./reveal.js";
 import { allTracks, passes } from "./rows.js";
 import { defaultFolds, isHidden, layOut, withFolds } from "./timeline/layout.js";
+import { say, told } from "./texts.js";
 
 /** @typedef {import("./types").Context} Context */
 /** @typedef {import("./types").Timeline} Timeline */
@@ -53,10 +54,10 @@ export function stretchOf(place, timeline) {
 /** What the way to a place is called. @param {Context} context @param {Place} place */
 export function placeWords(context, place) {
     const timeline = /** @type {Timeline} */ (context.run.timeline);
-    const group = timeline.groups[place.group].name;
+    const group = told(timeline.groups[place.group].name);
     if (place.begin === null) return group;
     const resolution = Math.max(slack(timeline), ((place.end ?? place.begin) - place.begin) / 100);
-    return `${group}, at ${context.format.time(place.begin - timeline.begin, timeline.unit, resolution)}`;
+    return say("{0}, at {1}", group, context.format.time(place.begin - timeline.begin, timeline.unit, resolution));
 }
 
 /** Rows of a group, those first that say most of what runs. @param {import("./types").Source} source @param {number} group */

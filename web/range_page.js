@@ -4,6 +4,7 @@
 
 import { noArrows } from "./arrow_list.js";
 import { rangeRows } from "./rows.js";
+import { language, say } from "./texts.js";
 
 /** @typedef {import("./types").Source} Source */
 /** @typedef {import("./types").Timeline} Timeline */
@@ -164,11 +165,11 @@ export async function rangeDocument(context, begin, end, title) {
     const data = await packed([transposed(sorted.map((event) => event.begin)), transposed(sorted.map((event) => event.end - event.begin)),
         column("from_time"), column("to_time"), transposed(time), transposed(value), numbers(name), ofRows("from_row"), ofRows("to_row"), numbers(arrow)]);
     const inside = (/** @type {number} */ from, /** @type {number} */ to) => to > begin && from < end;
-    const notes = ["This page holds a stretch of a timeline, without the figures of its run."];
-    if (!all) notes.push(`Of the events of the stretch only the longest ${events.length} are here.`);
-    if (args === null) notes.push("Arguments of events are left out: a shorter stretch has them.");
+    const notes = [say("This page holds a stretch of a timeline, without the figures of its run.")];
+    if (!all) notes.push(say("Of the events of the stretch only the longest {0} are here.", events.length));
+    if (args === null) notes.push(say("Arguments of events are left out: a shorter stretch has them."));
     return {
-        ...context.document, title, served: false,
+        ...context.document, title, lang: language(), served: false,
         runs: [{
             name: run.name, kinds: ["index"], facts: [], notes, sections: [],
             timeline: {
@@ -190,12 +191,13 @@ export function pageWith(doc) {
     const style = document.querySelector("head style")?.textContent ?? "";
     const script = document.querySelector("body > script:not([type])")?.textContent ?? "";
     const holder = /** @type {Element} */ (document.getElementById("document")).cloneNode(false);
+    const texts = [...document.querySelectorAll("body > script[type='text/plain']")].map((one) => one.outerHTML).join("\n");
     holder.textContent = JSON.stringify(doc).replaceAll("<", "\\u003c");
     // In pieces: these words within the script must not end its own element.
     const close = "</" + "script>";
-    return `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">
+    return `<!doctype html>\n<html lang="${doc.lang}">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">\n<title>Evenkeel</title>\n<link rel="icon" href="data:,">\n<style>${style}</style>\n</head>
 <body>\n<div id="page" aria-busy="true"><p class="starting">Reading the document …</p></div>
-${/** @type {Element} */ (holder).outerHTML}\n<script>${script}${close}\n</body>\n</html>\n`;
+${/** @type {Element} */ (holder).outerHTML}\n${texts}\n<script>${script}${close}\n</body>\n</html>\n`;
 }

@@ -8,6 +8,7 @@ import { readColumns } from "./document.js";
 import { makeFixed } from "./fixed.js";
 import { asList, placeRows } from "./rows.js";
 import { Tiles, levelOf, readRows, tileSpan } from "./tiles.js";
+import { say } from "./texts.js";
 
 /** @typedef {import("./types").Timeline} Timeline */
 /** @typedef {import("./types").Source} Source */
@@ -43,12 +44,12 @@ export function makeClient(base, failed) {
             answer = await fetch(`${base}${path}${text === "" ? "" : "?"}${text}`, { signal, cache: "no-store" });
         } catch (error) {
             if (signal?.aborted) throw error;
-            const gone = new Gone("The server does not answer any more. Start `evenkeel view --serve` again and open its address.");
+            const gone = new Gone(say("The server does not answer any more. Start `evenkeel view --serve` again and open its address."));
             if (!told) failed(gone.message);
             told = true;
             throw gone;
         }
-        if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answers with status ${answer.status}.`);
+        if (!answer.ok) throw new Error((await answer.text()).trim() || say("The server answers with status {0}.", answer.status));
         told = false;
         return answer;
     }
@@ -210,7 +211,7 @@ export function makeServed(timeline, get, failed) {
             .then((answer) => answer.arrayBuffer())
             .then((buffer) => {
                 const rows = readRows(buffer);
-                for (const row of wanted.rows) if (!rows.has(row)) throw new Error("The server left out a row.");
+                for (const row of wanted.rows) if (!rows.has(row)) throw new Error(say("The server left out a row."));
                 tiles.put(rows, wanted.level, wanted.first, wanted.last);
             })
             .catch((error) => {

@@ -3,6 +3,7 @@
 // does not fit the document is left at its default.
 
 import { asList, fromList } from "./rows.js";
+import { languages } from "./texts.js";
 
 /** @typedef {import("./types").View} View */
 /** @typedef {import("./types").Document} Document */
@@ -53,6 +54,7 @@ export function firstView(doc, run = 0) {
         order: [],
         compare: firstOther(doc, run),
         theme: "auto",
+        lang: "",
         arrows: false,
     };
 }
@@ -89,6 +91,7 @@ export function encodeView(view, doc) {
     for (const [key, value] of Object.entries(view.filter)) if (value !== "") put(key, value);
     for (const key of arranged) if (view[key].length > 0) put(key, view[key].join(","));
     if (view.theme !== "auto") put("theme", view.theme);
+    if (view.lang !== "") put("lang", view.lang);
     if (view.arrows) put("arrows", "1");
     return new URLSearchParams(parts).toString().replace(/%7E/g, "~").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
@@ -147,6 +150,8 @@ export function decodeView(text, doc) {
         view[key] = (given.get(key) ?? "").split(",").filter((part) => allowed.test(part)).slice(0, most_keys);
     }
     if (themes.includes(given.get("theme") ?? "")) view.theme = /** @type {View["theme"]} */ (given.get("theme"));
+    const lang = given.get("lang") ?? "";
+    if (Object.hasOwn(languages, lang)) view.lang = lang;
     view.arrows = given.get("arrows") === "1";
     return view;
 }

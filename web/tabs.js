@@ -6,23 +6,27 @@ import { timelineTab } from "./timeline/tab.js";
 import { memoryTab } from "./tabs/memory.js";
 import { compareTab } from "./tabs/compare.js";
 import { sectionTab } from "./tabs/section.js";
+import { key } from "./texts.js";
 
 /** @type {import("./types").Tab[]} */
 const known = [
     layoutsTab,
     plansTab,
     timelineTab,
-    sectionTab("findings"),
-    sectionTab("estimate"),
-    sectionTab("calibration"),
-    sectionTab("plan"),
-    sectionTab("breakdown"),
-    sectionTab("layers"),
-    sectionTab("operators"),
-    sectionTab("communication"),
+    sectionTab("findings", key("Findings")),
+    sectionTab("estimate", key("Estimate")),
+    sectionTab("calibration", key("Calibration")),
+    sectionTab("plan", key("Plan")),
+    sectionTab("breakdown", key("Breakdown")),
+    sectionTab("layers", key("Layers")),
+    sectionTab("operators", key("Operators")),
+    sectionTab("communication", key("Communication")),
     memoryTab,
-    sectionTab("sweep"),
+    sectionTab("sweep", key("Sweep")),
     compareTab,
+    sectionTab("host", key("Host")),
+    sectionTab("ranks", key("Ranks")),
+    sectionTab("files", key("Files")),
 ];
 
 /** Kinds of runs by what is looked at first of them; of all others it is the timeline. @type {[string, string][]} */
@@ -57,5 +61,5 @@ export function firstTab(tabs, run) {
 export function tabsOf(context) {
     const ids = new Set(known.map((tab) => tab.id));
     const others = new Set(context.run.sections.map((section) => section.name).filter((name) => !ids.has(name)));
-    return [...known, ...[...others].map(sectionTab)].filter((tab) => tab.present(context));
+    return [...known, ...[...others].map((id) => sectionTab(id))].filter((tab) => tab.present(context));
 }

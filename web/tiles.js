@@ -2,6 +2,8 @@
 // needs two or three tiles a row and a zoom by two needs new ones. The memory is bounded by the number of boxes; what was
 // not drawn for longest goes first.
 
+import { say } from "./texts.js";
+
 /** @typedef {import("./types").Boxes} Boxes */
 
 const tile_pixels = 2048;
@@ -51,7 +53,7 @@ function cut(columns, from, to) {
  */
 export function readRows(buffer) {
     const view = new DataView(buffer);
-    const damaged = () => new Error("The server's answer is damaged.");
+    const damaged = () => new Error(say("The server's answer is damaged."));
     if (buffer.byteLength < 8 || view.getUint32(0, true) !== magic) throw damaged();
     const n_rows = view.getUint32(4, true);
     if (buffer.byteLength < 8 + 8 * n_rows) throw damaged();

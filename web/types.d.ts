@@ -4,7 +4,7 @@
 // ---- the document ----
 
 export interface Document {
-    format: string; version: number; tool: string; title: string; served: boolean; types: string[];
+    format: string; version: number; tool: string; title: string; lang?: string; served: boolean; types: string[];
     colors: [number, number, number][];  // of types: OKLCH on a light page
     runs: Run[];
 }
@@ -133,6 +133,7 @@ export interface View {
     order: string[];                     // groups and tracks that do not stand in the timeline's order
     compare: number | null;              // run that the first is compared with
     theme: "auto" | "light" | "dark";
+    lang: string;                        // of the texts, that the reader or the address asked for; "": neither
     arrows: boolean;                     // all of them; those of the selected event are always there
 }
 export interface State {

@@ -26,6 +26,7 @@ typedef struct ek_serve_options {
     int port; /**< 0: any that is free */
     /** Of the page and its run while there is no document yet. */
     const char *title, *name;
+    const char *lang; /**< that the page begins in, as ek_view.lang; NULL */
     /** A second run, which the first is compared with: borrowed until ek_server_stop(). NULL: none. */
     ek_trace_index *against;
     const char *against_name;

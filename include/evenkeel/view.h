@@ -46,6 +46,7 @@ typedef struct ek_view_run {
 
 typedef struct ek_view {
     const char *title; /**< of the page */
+    const char *lang;  /**< that the page begins in, "en" or "zh"; NULL: English. The reader may change it */
     int n_runs;
     const ek_view_run
         *run; /**< [n_runs], at least 1; the first is shown first, the second is what it is compared with */

@@ -95,19 +95,22 @@ void ek_view_files_clear(ek_view_files *set);
 /**
  * ek_view_write_html() for runs whose names may be the same: later ones get a number.
  * @param title  of the page
+ * @param lang   that it begins in, as ek_view.lang; NULL
  * @param run    [n_runs], at least 1; borrowed
  * @return as ek_view_write_html(); EK_ERR_MEMORY. O(n_runs^2) besides what ek_view_write_html() takes.
  */
-ek_status ek_view_page_write(const char *title, const ek_view_run *run, int n_runs, FILE *out, ek_error *err);
+ek_status ek_view_page_write(const char *title, const char *lang, const ek_view_run *run, int n_runs, FILE *out,
+                             ek_error *err);
 
 /**
  * The page of one set, or of two that are compared: the first run of each beside each other, then the others.
  * @param title   NULL: the name of the first run
+ * @param lang    that the page begins in, as ek_view.lang; NULL
  * @param second  NULL: one set
  * @return as ek_view_page_write(). Cost: the same.
  */
-ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *second, const char *title, FILE *out,
-                              ek_error *err);
+ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *second, const char *title,
+                              const char *lang, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

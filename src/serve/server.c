@@ -401,8 +401,11 @@ static ek_status write_timeline(const ek_server *server, const char *note, char 
     const ek_view_run run[MOST_RUNS] = {
         {.name = options->name ? options->name : "trace", .note = note, .index = server->serving[0].index},
         {.name = options->against_name ? options->against_name : "compared with", .index = server->serving[1].index}};
-    const ek_view view = {
-        .title = options->title ? options->title : run[0].name, .n_runs = server->n_runs, .run = run, .served = true};
+    const ek_view view = {.title = options->title ? options->title : run[0].name,
+                          .lang = options->lang,
+                          .n_runs = server->n_runs,
+                          .run = run,
+                          .served = true};
     FILE *out = open_memstream(text, size);
     if (!out)
         return ek__no_memory(err);

@@ -196,7 +196,8 @@ static bool is_taken(const ek_view_run *run, int n, const char *text)
     return false;
 }
 
-ek_status ek_view_page_write(const char *title, const ek_view_run *run, int n_runs, FILE *out, ek_error *err)
+ek_status ek_view_page_write(const char *title, const char *lang, const ek_view_run *run, int n_runs, FILE *out,
+                             ek_error *err)
 {
     ek_view_run *own = ek__alloc((size_t)n_runs, sizeof *own);
     numbered *names = ek__alloc((size_t)n_runs, sizeof *names);
@@ -208,7 +209,7 @@ ek_status ek_view_page_write(const char *title, const ek_view_run *run, int n_ru
             own[i].name = names[i];
         }
     }
-    const ek_view view = {.title = title, .n_runs = n_runs, .run = own};
+    const ek_view view = {.title = title, .lang = lang, .n_runs = n_runs, .run = own};
     if (status == EK_OK)
         status = ek__view_write_html(&view, out, err);
     free(names);
@@ -216,8 +217,8 @@ ek_status ek_view_page_write(const char *title, const ek_view_run *run, int n_ru
     return status;
 }
 
-ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *second, const char *title, FILE *out,
-                              ek_error *err)
+ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *second, const char *title,
+                              const char *lang, FILE *out, ek_error *err)
 {
     int n = first->n_runs + (second ? second->n_runs : 0), k = 0;
     ek_view_run *run = ek__alloc((size_t)n, sizeof *run);
@@ -228,7 +229,7 @@ ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *s
         run[k++] = second->run[i];
     for (int i = 1; i < first->n_runs; i++)
         run[k++] = first->run[i];
-    ek_status status = ek_view_page_write(title ? title : run[0].name, run, n, out, err);
+    ek_status status = ek_view_page_write(title ? title : run[0].name, lang, run, n, out, err);
     free(run);
     return status;
 }

@@ -74,6 +74,8 @@ static ek_status write_document(const ek_view *view, FILE *out, ek_error *err)
     ek__stream_int(&s, "version", 1);
     ek__stream_text(&s, "tool", EK_VERSION);
     ek__stream_text(&s, "title", view->title);
+    if (view->lang)
+        ek__stream_text(&s, "lang", view->lang);
     ek__stream_bool(&s, "served", view->served);
     ek__stream_list(&s, "types", false);
     for (int i = 0; i < EK_N_VIEW_TYPES; i++)

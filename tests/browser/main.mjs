@@ -14,6 +14,7 @@ import "./strip.mjs";
 import "./touch.mjs";
 import "./picture.mjs";
 import "./hostile.mjs";
+import "./languages.mjs";
 import "./served.mjs";
 
 await main(process.argv.slice(2));

@@ -924,6 +924,22 @@ static void a_sweep_has_its_rows(void **state)
     fixture_clear(&f);
 }
 
+static void a_document_names_its_language_where_one_was_asked_for(void **state)
+{
+    (void)state;
+    const ek_view_run run = {.name = "one"};
+    static const char *const asked[] = {NULL, "en", "zh"};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const ek_view view = {.title = "t", .lang = asked[i], .n_runs = 1, .run = &run};
+        char *text = printed(&view, false);
+        json_t *root = parsed(text);
+        const char *lang = json_string_value(json_object_get(root, "lang"));
+        assert_true(asked[i] ? lang && strcmp(lang, asked[i]) == 0 : !json_object_get(root, "lang"));
+        json_decref(root);
+        free(text);
+    }
+}
+
 /* ---- what goes wrong ---- */
 
 static void lack_of_memory_is_reported(void **state)
@@ -1148,6 +1164,8 @@ int main(void)
         {"names stay text", names_stay_text, NULL, NULL, NULL},
         {"a name is a text of a type", a_name_is_a_text_of_a_type, NULL, NULL, NULL},
         {"a sweep has its rows", a_sweep_has_its_rows, NULL, NULL, NULL},
+        {"a document names its language where one was asked for", a_document_names_its_language_where_one_was_asked_for,
+         NULL, NULL, NULL},
         {"lack of memory is reported, wherever it comes", lack_of_memory_is_reported, NULL, NULL, NULL},
         {"a full disk is reported", a_full_disk_is_reported, NULL, NULL, NULL},
         {"a small document matches its golden file", a_small_document_matches_its_golden_file, NULL, NULL, NULL},

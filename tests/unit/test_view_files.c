@@ -31,7 +31,7 @@ static char *page_of(const ek_view_files *other, const char *title)
     ek_error err;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    if (ek_view_files_write(&first, other, title, out, &err))
+    if (ek_view_files_write(&first, other, title, NULL, out, &err))
         fail_msg("%s", err.message);
     assert_int_equal(fclose(out), 0);
     return text;

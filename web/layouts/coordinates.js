@@ -6,6 +6,7 @@ import { element } from "../dom.js";
 import { makePart, onWidth } from "../tabs/part.js";
 import { inkOf, penOf } from "./looks.js";
 import { brushed, coordinatesOf } from "./space.js";
+import { say } from "../texts.js";
 
 const HEIGHT = 300;
 const [TOP, BOTTOM, SIDE] = [34, 28, 52];
@@ -33,13 +34,13 @@ export function showCoordinates(root, shared, context) {
     let drag = null;
 
     const count = element("span", { class: "count", role: "status" });
-    const clear = element("button", { type: "button", onclick: () => change(() => brushes.clear()) }, "Show all");
-    const { part, body } = makePart("Layouts across all axes", count, clear);
+    const clear = element("button", { type: "button", onclick: () => change(() => brushes.clear()) }, say("Show all"));
+    const { part, body } = makePart(say("Layouts across all axes"), count, clear);
     const canvas = element("canvas", {
-        class: "layouts-chart", tabindex: 0, role: "application", "aria-roledescription": "parallel coordinates",
-        "aria-label": "Layouts across all axes: Left and Right choose an axis, Up and Down brush its values, Escape ends a brush",
+        class: "layouts-chart", tabindex: 0, role: "application", "aria-roledescription": say("parallel coordinates"),
+        "aria-label": say("Layouts across all axes: Left and Right choose an axis, Up and Down brush its values, Escape ends a brush"),
     });
-    body.append(canvas, element("p", { class: "quiet" }, "Drag along an axis to keep what lies there; click it to let go."));
+    body.append(canvas, element("p", { class: "quiet" }, say("Drag along an axis to keep what lies there; click it to let go.")));
     root.append(part);
 
     const toX = (/** @type {number} */ axis) => SIDE + (axes.length > 1 ? axis / (axes.length - 1) : 0.5) * (width - 2 * SIDE);
@@ -138,7 +139,7 @@ export function showCoordinates(root, shared, context) {
         pen.lineWidth = 2.5;
         drawLines(pen, (i) => i === shared.selected);
         drawAxes(pen, ink);
-        count.textContent = `${format.value(kept, "count")} of ${format.value(space.n, "count")} layouts; blue: the best plans; red: selected`;
+        count.textContent = say("{0} of {1} layouts; blue: the best plans; red: selected", format.value(kept, "count"), format.value(space.n, "count"));
         clear.disabled = brushes.size === 0;
     };
     /** Of an axis' values the nearest. @param {number} axis @param {number} place */

@@ -7,6 +7,7 @@ import { niceTicks, tickText } from "../tabs/scale.js";
 import { hideTip, showTip } from "../tabs/tip.js";
 import { inkOf, penOf, ramp } from "./looks.js";
 import { extentOf, logTicks, markAt } from "./space.js";
+import { say } from "../texts.js";
 
 const HEIGHT = 430;
 const [LEFT, RIGHT, TOP, BOTTOM] = [64, 14, 18, 44];
@@ -32,19 +33,19 @@ export function showScatter(root, shared, context) {
     const by_step = Array.from({ length: space.n }, (_, i) => i).sort((a, b) => space.seconds[a] - space.seconds[b] || a - b);
 
     const { part, body } = makePart(
-        "Step against memory",
-        choice("Colours", (degrees.length > 0 ? degrees : ["tp"]).map((axis) => [axis, axis]), color, (value) => {
+        say("Step against memory"),
+        choice(say("Colours"), (degrees.length > 0 ? degrees : ["tp"]).map((axis) => [axis, axis]), color, (value) => {
             color = value;
             draw();
         }),
-        choice("Show", [["all", "all layouts"], ["near", "near the best"]], "all", (value) => {
+        choice(say("Show"), [["all", say("all layouts")], ["near", say("near the best")]], "all", (value) => {
             near = value === "near";
             draw();
         }),
     );
     const canvas = element("canvas", {
-        class: "layouts-chart", tabindex: 0, role: "application", "aria-roledescription": "scatter chart",
-        "aria-label": "Step against memory: arrow keys go from layout to layout by step, Enter selects",
+        class: "layouts-chart", tabindex: 0, role: "application", "aria-roledescription": say("scatter chart"),
+        "aria-label": say("Step against memory: arrow keys go from layout to layout by step, Enter selects"),
     });
     const legend = element("ul", { class: "legend" });
     const said = element("p", { class: "unseen", role: "status" });
@@ -92,11 +93,11 @@ export function showScatter(root, shared, context) {
             pen.fillText(String(tick), LEFT - 6, toY(tick) + 4);
         }
         pen.textAlign = "center";
-        pen.fillText(`memory of the fullest stage, ${gb ? "GB" : "MB"}`, (LEFT + width - RIGHT) / 2, HEIGHT - 8);
+        pen.fillText(say("memory of the fullest stage, {0}", gb ? "GB" : "MB"), (LEFT + width - RIGHT) / 2, HEIGHT - 8);
         pen.save();
         pen.translate(13, (TOP + HEIGHT - BOTTOM) / 2);
         pen.rotate(-Math.PI / 2);
-        pen.fillText("step, s", 0, 0);
+        pen.fillText(say("step, s"), 0, 0);
         pen.restore();
     };
     /** @param {CanvasRenderingContext2D} pen @param {ReturnType<typeof inkOf>} ink */
@@ -107,7 +108,7 @@ export function showScatter(root, shared, context) {
         pen.setLineDash([6, 4]);
         line(pen, toX(limit), TOP, toX(limit), HEIGHT - BOTTOM);
         pen.setLineDash([]);
-        const text = `limit ${format.value(limit / (limit >= 8192 ? 1024 : 1), "")} ${limit >= 8192 ? "GB" : "MB"}`;
+        const text = say("limit {0}", `${format.value(limit / (limit >= 8192 ? 1024 : 1), "")} ${limit >= 8192 ? "GB" : "MB"}`);
         const room = width - RIGHT - toX(limit) > pen.measureText(text).width + 8;
         pen.textAlign = room ? "left" : "right";
         pen.fillText(text, toX(limit) + (room ? 5 : -5), TOP + 10);
@@ -227,8 +228,8 @@ export function showScatter(root, shared, context) {
         drawMarker();
         legend.replaceChildren(
             ...values.map((value) => element("li", {}, element("i", { class: "swatch", style: { background: colors.get(value) } }), `${color} ${value}`)),
-            element("li", { class: "quiet" }, "filled: balanced, the best large; hollow: at its bounds"),
-            element("li", { class: "quiet" }, "solid: front of the balanced; dashed: no plan is below; ringed: proved"),
+            element("li", { class: "quiet" }, say("filled: balanced, the best large; hollow: at its bounds")),
+            element("li", { class: "quiet" }, say("solid: front of the balanced; dashed: no plan is below; ringed: proved")),
         );
     };
     /** @param {number} i @param {number} at_x @param {number} at_y */

@@ -2,6 +2,7 @@
 // brushes let through, the ranks of values on an axis, and which mark is under the pointer.
 
 import { untransposed } from "../document.js";
+import { say } from "../texts.js";
 
 /** Behind the axes in the document's columns. */
 const more = ["micro_batches", "sequence", "schedule", "fate", "found"];
@@ -27,7 +28,7 @@ export function decodeSpace(raw, bytes) {
     const { n, axes } = raw;
     const expected = n * (32 + 4 * (axes.length + more.length));
     if (bytes.length !== expected) {
-        throw new Error(`the layouts have ${bytes.length} bytes, ${expected} were expected. Write the page anew.`);
+        throw new Error(say("the layouts have {0} bytes, {1} were expected. Write the page anew.", bytes.length, expected));
     }
     const reals = [0, 1, 2, 3].map((k) => untransposed(bytes, 8 * n * k, n));
     /** @type {Record<string, Uint32Array>} */
@@ -45,7 +46,7 @@ export function decodeSpace(raw, bytes) {
 export function wordsOf(space, i) {
     const { axes, number, schedules } = space;
     const parts = axes.filter((axis) => number[axis][i] > 1 || axis === "batch").map((axis) => `${axis} ${number[axis][i]}`);
-    if (number.sequence[i] && number.tp[i] > 1) parts.push("sequence parallel");
+    if (number.sequence[i] && number.tp[i] > 1) parts.push(say("sequence parallel"));
     if (number.pp[i] > 1) parts.push(schedules[number.schedule[i]]);
     return parts.join(", ");
 }

@@ -10,6 +10,7 @@ import { showTable } from "../tabs/table.js";
 import { showCoordinates } from "./coordinates.js";
 import { showScatter } from "./scatter.js";
 import { decodeSpace, wordsOf } from "./space.js";
+import { key, say } from "../texts.js";
 
 /**
  * What the charts share.
@@ -28,14 +29,14 @@ const decoded = new WeakMap();
 /** Show another run's timeline; theme and the like stay. @param {import("../types").Context} context @param {number} run */
 function openTimeline(context, run) {
     const { state, document } = context;
-    const { theme, arrows } = state.view;
+    const { theme, lang, arrows } = state.view;
     const tab = document.runs[run].timeline === null ? "estimate" : "timeline";
-    state.set({ ...firstView(document, run), theme, arrows, tab });
+    state.set({ ...firstView(document, run), theme, lang, arrows, tab });
 }
 
 /** @param {import("../types").Context} context @param {number} run */
 function timelineButton(context, run) {
-    const what = context.document.runs[run].timeline === null ? "Its estimate" : "Its timeline";
+    const what = context.document.runs[run].timeline === null ? say("Its estimate") : say("Its timeline");
     return element("button", { type: "button", onclick: () => openTimeline(context, run) }, what);
 }
 
@@ -44,22 +45,22 @@ function textOf(space, format, i) {
     const found = space.number.found[i] === 1;
     const number = space.plans.findIndex(({ point }) => point === i);
     const lines = [
-        (number >= 0 ? `Plan ${number + 1}: ` : "") + wordsOf(space, i),
-        `step ${found ? "" : "at least "}${format.value(1e9 * space.seconds[i], "ns")}`,
-        `fullest stage ${found ? "" : "at least "}${format.value(space.mb[i], "MB")}`,
-        `${space.number.micro_batches[i]} micro-batches`,
+        number >= 0 ? say("Plan {0}: {1}", number + 1, wordsOf(space, i)) : wordsOf(space, i),
+        found ? say("step {0}", format.value(1e9 * space.seconds[i], "ns")) : say("step at least {0}", format.value(1e9 * space.seconds[i], "ns")),
+        found ? say("fullest stage {0}", format.value(space.mb[i], "MB")) : say("fullest stage at least {0}", format.value(space.mb[i], "MB")),
+        say("{0} micro-batches", space.number.micro_batches[i]),
     ];
     const fate = {
-        plan: "among the best", memory: "needs more than the limit, whatever is recomputed",
-        bound: "its bound is above the last of the best", balanced: "balanced, longer than the last of the best",
-        open: "not looked at before the time was over",
+        plan: say("among the best"), memory: say("needs more than the limit, whatever is recomputed"),
+        bound: say("its bound is above the last of the best"), balanced: say("balanced, longer than the last of the best"),
+        open: say("not looked at before the time was over"),
     }[space.fates[space.number.fate[i]]];
     return [...lines, ...(fate === undefined ? [] : [fate])].join("\n");
 }
 
 /** @param {HTMLElement} page @param {import("./space.js").Space} space @param {import("../types").Context} context @returns {() => void} */
 function showCharts(page, space, context) {
-    const side = element("aside", { class: "layouts-selected", "aria-label": "Selected layout", "aria-live": "polite" });
+    const side = element("aside", { class: "layouts-selected", "aria-label": say("Selected layout"), "aria-live": "polite" });
     const charts = element("div", { class: "layouts-charts" });
     page.append(element("div", { class: "layouts" }, charts, side));
     /** @type {{ draw: () => void, end: () => void }[]} */
@@ -87,15 +88,15 @@ function showCharts(page, space, context) {
     const showSelected = () => {
         const i = shared.selected;
         if (i < 0) {
-            fill(side, element("p", { class: "quiet" }, "Click a layout to see more of it."));
+            fill(side, element("p", { class: "quiet" }, say("Click a layout to see more of it.")));
             return;
         }
         const run = space.plans.find(({ point }) => point === i)?.run;
         const [title, ...lines] = shared.textOf(i).split("\n");
-        fill(side, element("h3", {}, "Selected layout"), element("p", {}, element("b", {}, title)),
+        fill(side, element("h3", {}, say("Selected layout")), element("p", {}, element("b", {}, title)),
             element("ul", {}, lines.map((text) => element("li", {}, text))),
-            run === undefined ? element("p", { class: "quiet" }, "Timelines are there of the best plans.") : timelineButton(context, run),
-            element("h3", {}, "The best plans"),
+            run === undefined ? element("p", { class: "quiet" }, say("Timelines are there of the best plans.")) : timelineButton(context, run),
+            element("h3", {}, say("The best plans")),
             element("ol", {}, space.plans.map(({ point }) => element("li", {},
                 element("button", { type: "button", class: "link", "aria-current": point === i ? "true" : null, onclick: () => shared.select(point) },
                     wordsOf(space, point))))));
@@ -111,7 +112,7 @@ function showCharts(page, space, context) {
 /** @type {import("../types").Tab} */
 export const layoutsTab = {
     id: "layouts",
-    title: "Layouts",
+    title: key("Layouts"),
     present: (context) => sectionsOf(context.run, "layouts").length > 0,
     show: (root, context) =>
         showPage(root, context, (page) => {
@@ -126,7 +127,7 @@ export const layoutsTab = {
                     const space = decodeSpace(raw, bytes);
                     decoded.set(raw, space);
                     if (!ended) end = showCharts(page, space, context);
-                }).catch((error) => fill(page, element("p", { class: "empty" }, `The layouts cannot be shown: ${messageOf(error)}`)))
+                }).catch((error) => fill(page, element("p", { class: "empty" }, say("The layouts cannot be shown: {0}", messageOf(error)))))
                     .finally(() => page.removeAttribute("aria-busy"));
             }
             return [() => {
@@ -139,7 +140,7 @@ export const layoutsTab = {
 /** The best plans: in their table each name leads to the plan's timeline. @type {import("../types").Tab} */
 export const plansTab = {
     id: "plans",
-    title: "Plans",
+    title: key("Plans"),
     present: (context) => sectionsOf(context.run, "plans").length > 0,
     show: (root, context) =>
         showPage(root, context, (page) =>

@@ -9,6 +9,7 @@ import { saveCsv } from "../save.js";
 import { copyButton } from "../tabs/part.js";
 import { separated } from "../tabs/rows.js";
 import { ordered } from "./sums.js";
+import { key, say, told } from "../texts.js";
 
 const wait_ms = 160;
 const most_events = 2000; // that are asked for, the longest
@@ -19,10 +20,10 @@ const most_lines = 200; // that are shown
 
 /** @type {{ key: Key, title: string, kind: string }[]} */
 const columns = [
-    { key: "label", title: "Name", kind: "" },
-    { key: "begin", title: "Begin", kind: "number time" },
-    { key: "duration", title: "Lasts", kind: "number time" },
-    { key: "where", title: "Where", kind: "where" },
+    { key: "label", title: key("Name"), kind: "" },
+    { key: "begin", title: key("Begin"), kind: "number time" },
+    { key: "duration", title: key("Lasts"), kind: "number time" },
+    { key: "where", title: key("Where"), kind: "where" },
 ];
 
 /**
@@ -53,9 +54,9 @@ export function showEvents(root, context) {
         const lines = shown();
         return separated(of, lines.map((line) => [line.label, line.begin, line.duration, line.where]), lines.map((_, at) => at), ",");
     };
-    const tools = element("div", { class: "row" }, copyButton("Copy CSV", csv),
-        element("button", { onclick: () => saveCsv("events", csv()) }, "Save CSV"));
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Events in the range"), tools), about, table);
+    const tools = element("div", { class: "row" }, copyButton(say("Copy CSV"), csv),
+        element("button", { onclick: () => saveCsv("events", csv()) }, say("Save CSV")));
+    fill(root, element("div", { class: "head" }, element("h2", {}, say("Events in the range")), tools), about, table);
 
     const shown = () => (found === null ? [] : ordered(found.lines, order));
 
@@ -68,7 +69,7 @@ export function showEvents(root, context) {
         };
         const arrow = active ? (order.descending ? " ↓" : " ↑") : "";
         return element("th", { class: kind, scope: "col", "aria-sort": active ? (order.descending ? "descending" : "ascending") : null },
-            element("button", { onclick: turn }, title, arrow));
+            element("button", { onclick: turn }, say(title), arrow));
     }
 
     /** @param {Line} line */
@@ -76,7 +77,7 @@ export function showEvents(root, context) {
         const resolution = Math.max((state.view.end - state.view.begin) / 1e4, timeline.unit === "ns" ? 1 : 0);
         return element("tr", {},
             element("td", { title: line.label },
-                element("button", { class: "link", onclick: () => reveal(state, source, line.place) }, line.label || "(without a name)")),
+                element("button", { class: "link", onclick: () => reveal(state, source, line.place) }, line.label || say("(without a name)"))),
             element("td", { class: "number" }, format.time(line.begin - timeline.begin, timeline.unit, resolution)),
             element("td", { class: "number" }, format.value(line.duration, unit)),
             element("td", { title: line.where }, line.where));
@@ -89,8 +90,8 @@ export function showEvents(root, context) {
         fill(table, element("thead", {}, element("tr", {}, columns.map(heading))),
             element("tbody", {}, lines.slice(0, most_lines).map(row)));
         const n = format.value(lines.length, "count");
-        const more = lines.length > most_lines ? `, ${most_lines} shown` : "";
-        fill(about, found.all ? `${n} event${lines.length === 1 ? "" : "s"}${more}` : `the longest ${n}${more}`);
+        const more = lines.length > most_lines ? say(", {0} shown", most_lines) : "";
+        fill(about, found.all ? (lines.length === 1 ? say("{0} event", n) : say("{0} events", n)) + more : say("the longest {0}", n) + more);
         if (focused >= 0) /** @type {HTMLElement} */ (table.querySelectorAll("th button")[focused]).focus();
     }
 
@@ -105,7 +106,7 @@ export function showEvents(root, context) {
             const wanted = filter.name.toLowerCase();
             const lines = events.filter((event) => event.name.toLowerCase().includes(wanted)).map((event) => {
                 const track = tracks[source.row_track[event.row]];
-                const where = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
+                const where = [told(timeline.groups[track.group].name), told(track.name)].filter((text) => text !== "").join(", ");
                 return { label: event.name, begin: event.begin, duration: event.end - event.begin, where, place: event };
             });
             found = { all, lines };

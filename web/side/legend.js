@@ -3,6 +3,7 @@
 
 import { chunksOf } from "../block_name.js";
 import { element, fill } from "../dom.js";
+import { say, told } from "../texts.js";
 
 /** Types that rows of a class have, for a server, which keeps the names to itself. @type {Record<string, string[]>} */
 const of_class = {
@@ -36,20 +37,20 @@ export function showLegend(root, context) {
     const { state, source, colors } = context;
     const { types } = context.document;
     const n_chunks = chunksOf(source.timeline);
-    const list = element("ul", { class: "colors", "aria-label": "Colours of the timeline" });
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Colours")), list);
+    const list = element("ul", { class: "colors", "aria-label": say("Colours of the timeline") });
+    fill(root, element("div", { class: "head" }, element("h2", {}, say("Colours"))), list);
 
     function draw() {
         const shades = n_chunks < 2 ? null : element("li", {},
             Array.from({ length: Math.min(n_chunks, 8) }, (_, at) => element("span", { class: "swatch joined",
                 style: { background: colors.chunk(types.indexOf("forward"), at, Math.min(n_chunks, 8)) } })),
-            ` chunk 0 to ${n_chunks - 1}`);
+            ` ${say("chunk 0 to {0}", n_chunks - 1)}`);
         fill(list, typesOf(source.timeline, types).map((type) =>
-            element("li", {}, element("span", { class: "swatch", style: { background: colors.type(type) } }), types[type])), shades,
+            element("li", {}, element("span", { class: "swatch", style: { background: colors.type(type) } }), told(types[type]))), shades,
             source.timeline.path.length === 0 ? null : element("li", {},
-                element("span", { class: "swatch path" }), "critical path: the line below a header or stage"),
+                element("span", { class: "swatch path" }), say("critical path: the line below a header or stage")),
             source.timeline.curves.some((curve) => curve.track) ? element("li", {}, element("span", { class: "swatch of-curve" }),
-                "queue length: launched, not begun; launch delay: from launch to begin") : null);
+                say("queue length: launched, not begun; launch delay: from launch to begin")) : null);
     }
     draw();
     return state.on(["theme"], draw);

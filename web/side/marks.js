@@ -2,6 +2,7 @@
 
 import { element, fill } from "../dom.js";
 import { revealTime } from "../reveal.js";
+import { say } from "../texts.js";
 
 /**
  * Add a mark at a time, else at the pointer, or in the middle of what is shown.
@@ -12,8 +13,8 @@ export function addMark(state, at) {
     const time = at ?? (pointer !== null && pointer >= begin && pointer <= end ? pointer : (begin + end) / 2);
     const used = new Set(marks.map((mark) => mark.name));
     let number = marks.length + 1;
-    while (used.has(`mark ${number}`)) number++;
-    state.set({ marks: [...marks, { time, name: `mark ${number}` }].sort((a, b) => a.time - b.time) });
+    while (used.has(say("mark {0}", number))) number++;
+    state.set({ marks: [...marks, { time, name: say("mark {0}", number) }].sort((a, b) => a.time - b.time) });
 }
 
 /**
@@ -25,8 +26,8 @@ export function showMarks(root, context) {
     const { state, format } = context;
     const { unit } = context.source.timeline;
     const list = element("ul", { class: "marks" });
-    const add = element("button", { onclick: () => addMark(state), title: "Add a mark at the pointer (M)" }, "Add");
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Marks"), add), list);
+    const add = element("button", { onclick: () => addMark(state), title: say("Add a mark at the pointer (M)") }, say("Add"));
+    fill(root, element("div", { class: "head" }, element("h2", {}, say("Marks")), add), list);
 
     /** @param {{ time: number, name: string }} mark @param {number} at */
     function item(mark, at) {
@@ -41,16 +42,16 @@ export function showMarks(root, context) {
         const moment = format.time(mark.time, unit, (state.view.end - state.view.begin) / 1e3);
         const before = state.view.marks[at - 1];
         const between = before === undefined ? null
-            : element("li", { class: "between" }, `↕ ${format.value(mark.time - before.time, unit === "ns" ? "ns" : "time")} from ${before.name}`);
+            : element("li", { class: "between" }, say("↕ {0} from {1}", format.value(mark.time - before.time, unit === "ns" ? "ns" : "time"), before.name));
         return [between, element("li", {},
-            element("input", { value: mark.name, "aria-label": `Name of the mark at ${moment}`, maxlength: 200, onchange: rename }),
-            element("button", { class: "link place", onclick: () => revealTime(state, mark.time), title: "Show it" }, moment),
-            element("button", { onclick: remove, "aria-label": `Delete ${mark.name}`, title: "Delete" }, "✕"))];
+            element("input", { value: mark.name, "aria-label": say("Name of the mark at {0}", moment), maxlength: 200, onchange: rename }),
+            element("button", { class: "link place", onclick: () => revealTime(state, mark.time), title: say("Show it") }, moment),
+            element("button", { onclick: remove, "aria-label": say("Delete {0}", mark.name), title: say("Delete") }, "✕"))];
     }
 
     function draw() {
         const { marks } = state.view;
-        fill(list, marks.length > 0 ? marks.map(item) : element("li", { class: "quiet" }, "M adds one at the pointer."));
+        fill(list, marks.length > 0 ? marks.map(item) : element("li", { class: "quiet" }, say("M adds one at the pointer.")));
     }
     draw();
     return state.on(["marks"], draw);

@@ -6,6 +6,7 @@ import { messageOf } from "../errors.js";
 import { nextMatches } from "../matches.js";
 import { reveal } from "../reveal.js";
 import { allTracks, filteredRows } from "../rows.js";
+import { say, told } from "../texts.js";
 
 const wait_ms = 300;
 const page_size = 100;
@@ -27,19 +28,19 @@ export function showMatches(root, context) {
     let timer;
 
     const about = element("p", { role: "status", class: "quiet" });
-    const list = element("ol", { class: "matches", tabindex: 0, "aria-label": "Matches of the search" });
-    const more = element("button", { onclick: () => void ask() }, "More");
-    const clear = element("button", { onclick: () => state.set({ query: "" }), "aria-label": "Clear the search" }, "Clear");
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Matches"), clear), about, list, more);
+    const list = element("ol", { class: "matches", tabindex: 0, "aria-label": say("Matches of the search") });
+    const more = element("button", { onclick: () => void ask() }, say("More"));
+    const clear = element("button", { onclick: () => state.set({ query: "" }), "aria-label": say("Clear the search") }, say("Clear"));
+    fill(root, element("div", { class: "head" }, element("h2", {}, say("Matches")), clear), about, list, more);
 
     /** @param {import("../types").EventSeen} event */
     function item(event) {
         const track = tracks[source.row_track[event.row]];
         const moment = format.time(event.begin - timeline.begin, timeline.unit, (timeline.end - timeline.begin) / 1e6);
-        const where = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
+        const where = [told(timeline.groups[track.group].name), told(track.name)].filter((text) => text !== "").join(", ");
         return element("li", { "data-place": `${event.row}.${event.index}` },
-            element("button", { class: "link", onclick: () => reveal(state, source, event) }, event.name || "(without a name)"),
-            element("span", { class: "quiet" }, ` ${where}, at ${moment}`));
+            element("button", { class: "link", onclick: () => reveal(state, source, event) }, event.name || say("(without a name)")),
+            element("span", { class: "quiet" }, ` ${say("{0}, at {1}", where, moment)}`));
     }
 
     /** Which one is selected. */
@@ -68,7 +69,7 @@ export function showMatches(root, context) {
             list.append(...found.map(item));
             more.hidden = found.length < page_size;
             list.hidden = listed.length === 0;
-            fill(about, listed.length === 0 ? "Nothing is called so." : more.hidden ? "" : `the first ${format.value(listed.length, "count")}`);
+            fill(about, listed.length === 0 ? say("Nothing is called so.") : more.hidden ? "" : say("the first {0}", format.value(listed.length, "count")));
             mark();
         } catch (error) {
             if (!mine.signal.aborted) fill(about, messageOf(error));

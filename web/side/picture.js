@@ -5,6 +5,7 @@ import { element, fill } from "../dom.js";
 import { messageOf, showError } from "../errors.js";
 import { pageWith, rangeDocument } from "../range_page.js";
 import { fileName, saveFile } from "../save.js";
+import { say } from "../texts.js";
 
 /**
  * @param {HTMLElement} root
@@ -24,26 +25,26 @@ export function showPicture(root, context) {
             const blob = await context.chart.current?.png();
             if (blob) saveFile(name("png"), blob);
         } catch (error) {
-            showError(`The picture cannot be made: ${messageOf(error)}`);
+            showError(say("The picture cannot be made: {0}", messageOf(error)));
         }
     }
 
-    const page = element("button", { onclick: savePage, "aria-label": "Save a page of the events that are shown" }, "Page");
+    const page = element("button", { onclick: savePage, "aria-label": say("Save a page of the events that are shown") }, say("Page"));
     async function savePage() {
         const { begin, end } = context.state.view;
         page.disabled = true;
         try {
-            const title = `${context.document.title}, a stretch`;
+            const title = say("{0}, a stretch", context.document.title);
             const doc = await rangeDocument(context, begin, end, title);
             saveFile(fileName(title, "html"), new Blob([pageWith(doc)], { type: "text/html;charset=utf-8" }));
         } catch (error) {
-            showError(`The page cannot be made: ${messageOf(error)}`);
+            showError(say("The page cannot be made: {0}", messageOf(error)));
         }
         page.disabled = false;
     }
 
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Save what is shown"), element("div", { class: "row" },
-        element("button", { onclick: saveSvg, "aria-label": "Save the picture as SVG" }, "SVG"),
-        element("button", { onclick: savePng, "aria-label": "Save the picture as PNG" }, "PNG"), page)));
+    fill(root, element("div", { class: "head" }, element("h2", {}, say("Save what is shown")), element("div", { class: "row" },
+        element("button", { onclick: saveSvg, "aria-label": say("Save the picture as SVG") }, "SVG"),
+        element("button", { onclick: savePng, "aria-label": say("Save the picture as PNG") }, "PNG"), page)));
     return () => {};
 }

@@ -7,21 +7,22 @@ import { allTracks, rangeRows } from "../rows.js";
 import { saveCsv } from "../save.js";
 import { copyButton } from "../tabs/part.js";
 import { separated } from "../tabs/rows.js";
+import { key, say, told } from "../texts.js";
 
 const wait_ms = 120;
 const most_lines = 200;
 /** @type {[string, string][]} */
 const groupings = [
-    ["name", "Name"],
-    ["type", "Type"],
-    ["stream", "Stream"],
+    ["name", key("Name")],
+    ["type", key("Type")],
+    ["stream", key("Stream")],
 ];
 /** @type {{ key: "label" | "n" | "total" | "average", title: string, kind: string }[]} */
 const columns = [
     { key: "label", title: "", kind: "" },
-    { key: "n", title: "Count", kind: "number count" },
-    { key: "total", title: "Total", kind: "number time" },
-    { key: "average", title: "Mean", kind: "number time" },
+    { key: "n", title: key("Count"), kind: "number count" },
+    { key: "total", title: key("Total"), kind: "number time" },
+    { key: "average", title: key("Mean"), kind: "number time" },
 ];
 
 /** @typedef {{ label: string, type: number | null, n: number, total: number, average: number }} Line */
@@ -81,21 +82,21 @@ export function showSums(root, context) {
     const about = element("p", { role: "status" });
     const table = element("table", { class: "sums-table" });
     const choices = groupings.map(([id, title]) =>
-        element("button", { "aria-pressed": id === grouping, "data-by": id, onclick: () => choose(id) }, title));
-    const by = element("div", { class: "choices", role: "group", "aria-label": "Sums by" }, choices);
-    const closer = element("button", { onclick: zoom, title: "Show just the range (Z)" }, "Zoom to it");
-    const clear = element("button", { onclick: () => state.set({ range: null, area: null }), "aria-label": "Clear the range" }, "Clear");
+        element("button", { "aria-pressed": id === grouping, "data-by": id, onclick: () => choose(id) }, say(title)));
+    const by = element("div", { class: "choices", role: "group", "aria-label": say("Sums by") }, choices);
+    const closer = element("button", { onclick: zoom, title: say("Show just the range (Z)") }, say("Zoom to it"));
+    const clear = element("button", { onclick: () => state.set({ range: null, area: null }), "aria-label": say("Clear the range") }, say("Clear"));
     const buttons = element("div", { class: "row" }, closer, clear);
     const csv = () => {
-        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? "";
+        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? ""; // of a file, as its other titles
         const of = [[name, "text"], ["count", "count"], ["total", unit], ["mean", unit]].map(([title, kind]) =>
             ({ name: title, title, unit: /** @type {import("../types").Unit} */ (kind), search: false }));
         const lines = sums();
         return separated(of, lines.map((line) => [line.label, line.n, line.total, line.average]), lines.map((_, at) => at), ",");
     };
-    const tools = element("div", {}, by, element("div", { class: "row" }, copyButton("Copy CSV", csv),
-        element("button", { onclick: () => saveCsv("sums", csv()) }, "Save CSV")));
-    fill(root, element("div", { class: "head" }, element("h2", {}, "Range"), buttons), about, tools, table);
+    const tools = element("div", {}, by, element("div", { class: "row" }, copyButton(say("Copy CSV"), csv),
+        element("button", { onclick: () => saveCsv("sums", csv()) }, say("Save CSV"))));
+    fill(root, element("div", { class: "head" }, element("h2", {}, say("Range")), buttons), about, tools, table);
 
     function zoom() {
         const range = state.view.range;
@@ -113,7 +114,7 @@ export function showSums(root, context) {
     function groupOf(total) {
         if (grouping === "name") return { key: `${total.type} ${total.name}`, label: total.name, type: total.type };
         if (grouping === "type") {
-            return { key: String(total.type), label: context.document.types[total.type] ?? "", type: total.type };
+            return { key: String(total.type), label: told(context.document.types[total.type] ?? ""), type: total.type };
         }
         return { key: String(total.track), label: whereOf(total.track), type: null };
     }
@@ -121,7 +122,7 @@ export function showSums(root, context) {
     /** @param {number} number of a track */
     function whereOf(number) {
         const track = tracks[number];
-        return [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
+        return [told(timeline.groups[track.group].name), told(track.name)].filter((text) => text !== "").join(", ");
     }
 
     /** @param {typeof columns[number]} column */
@@ -154,13 +155,13 @@ export function showSums(root, context) {
                 element("tr", {},
                     element("td", { title: line.label }, element("div", {}, line.type === null ? null
                         : element("span", { class: "swatch", style: { background: colors.type(line.type) } }),
-                    element("span", {}, line.label || "(without a name)"))),
+                    element("span", {}, line.label || say("(without a name)")))),
                     element("td", { class: "number" }, format.value(line.n, "count")),
                     element("td", { class: "number" }, format.value(line.total, unit)),
                     element("td", { class: "number" }, format.value(line.average, unit))))));
         if (lines.length > most_lines) {
             table.append(element("tfoot", {}, element("tr", {},
-                element("td", { colspan: columns.length, class: "quiet" }, `and ${lines.length - most_lines} more`))));
+                element("td", { colspan: columns.length, class: "quiet" }, say("and {0} more", lines.length - most_lines)))));
         }
         if (focused >= 0) /** @type {HTMLElement} */ (table.querySelectorAll("th button")[focused]).focus();
     }
@@ -169,9 +170,9 @@ export function showSums(root, context) {
     function about_range([begin, end]) {
         const resolution = (state.view.end - state.view.begin) / 1e4;
         const { area } = state.view;
-        const of = area === null ? "" : area.length === 1 ? `, of ${whereOf(area[0])}` : `, of ${area.length} tracks`;
-        return `${format.value(end - begin, unit)}${of}, from ${format.time(begin, timeline.unit, resolution)} ` +
-            `to ${format.time(end, timeline.unit, resolution)}`;
+        const of = area === null ? "" : area.length === 1 ? say(", of {0}", whereOf(area[0])) : say(", of {0} tracks", area.length);
+        return say("{0}{1}, from {2} to {3}", format.value(end - begin, unit), of, format.time(begin, timeline.unit, resolution),
+            format.time(end, timeline.unit, resolution));
     }
 
     async function count() {
@@ -180,7 +181,7 @@ export function showSums(root, context) {
         const mine = new AbortController();
         counting = mine;
         const said = about_range(range);
-        const progress = (/** @type {number} */ covered) => fill(about, `${said} (${format.value(100 * covered, "%")} counted)`);
+        const progress = (/** @type {number} */ covered) => fill(about, say("{0} ({1} counted)", said, format.value(100 * covered, "%")));
         try {
             const found = await source.sums(rangeRows(source, state.view), range[0], range[1], progress, mine.signal);
             if (mine.signal.aborted) return;
@@ -199,7 +200,7 @@ export function showSums(root, context) {
         for (const node of [buttons, tools, table]) node.hidden = range === null;
         if (range === null) {
             totals = null;
-            return fill(about, element("span", { class: "quiet" }, "Drag over a stretch of time to see what it holds; with Shift, over some tracks alone."));
+            return fill(about, element("span", { class: "quiet" }, say("Drag over a stretch of time to see what it holds; with Shift, over some tracks alone.")));
         }
         fill(about, about_range(range));
         timer = setTimeout(count, wait_ms);

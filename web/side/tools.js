@@ -6,6 +6,7 @@ import { messageOf } from "../errors.js";
 import { countMatches } from "../matches.js";
 import { reveal } from "../reveal.js";
 import { allTracks, filteredRows, passes } from "../rows.js";
+import { say } from "../texts.js";
 
 const wait_ms = 250;
 const most_offered = 60; // names of tracks
@@ -20,17 +21,17 @@ export function showTools(root, context) {
     const { timeline } = source;
     const found = element("span", { class: "found", role: "status" });
     const query = element("input", {
-        type: "search", value: state.view.query, placeholder: "Search names  ( / )", "aria-label": "Search names of events",
+        type: "search", value: state.view.query, placeholder: say("Search names  ( / )"), "aria-label": say("Search names of events"),
         oninput: typed, onkeydown: keyed,
     });
     const search = element("div", { class: "group search", role: "search" }, query,
-        element("button", { "aria-label": "Previous", title: "Previous (Shift+Enter)", onclick: () => go(false) }, "↑"),
-        element("button", { "aria-label": "Next", title: "Next (Enter)", onclick: () => go(true) }, "↓"), found);
+        element("button", { "aria-label": say("Previous"), title: say("Previous (Shift+Enter)"), onclick: () => go(false) }, "↑"),
+        element("button", { "aria-label": say("Next"), title: say("Next (Enter)"), onclick: () => go(true) }, "↓"), found);
     const hidden = element("button", { class: "hidden-rows", onclick: () => state.set({ hidden: [] }) });
     const countHidden = () => {
         const n = state.view.hidden.length;
         hidden.hidden = n === 0;
-        fill(hidden, `Show ${n} hidden`);
+        fill(hidden, say("Show {0} hidden", n));
     };
     countHidden();
     const arrows = element("input", { type: "checkbox", onchange: () => state.set({ arrows: arrows.checked }) });
@@ -55,9 +56,11 @@ export function showTools(root, context) {
 
     /** @param {number} names @param {{ n: number, all: boolean } | null} count */
     function tell(names, count) {
-        const kinds = names === 1 ? "1 name" : `${format.value(names, "count")} names`;
-        const events = count === null ? "" : `${count.all ? "" : "at least "}${format.value(count.n, "count")} match${count.n === 1 ? "" : "es"}, `;
-        fill(found, `${events}${kinds}`);
+        const kinds = names === 1 ? say("1 name") : say("{0} names", format.value(names, "count"));
+        if (count === null) return fill(found, kinds);
+        const n = format.value(count.n, "count");
+        const events = count.n === 1 ? say("{0} match", n) : say("{0} matches", n);
+        fill(found, say("{0}, {1}", count.all ? events : say("at least {0}", events), kinds));
     }
 
     /** What was counted last: a search that goes on counts nothing anew. */
@@ -136,7 +139,7 @@ export function showTools(root, context) {
     function filter(key, title, hint, kind, offers) {
         const id = `filter-${key}`;
         const input = element("input", {
-            id, class: kind, type: "text", value: state.view.filter[key], placeholder: "all", title: hint, autocomplete: "off",
+            id, class: kind, type: "text", value: state.view.filter[key], placeholder: say("all"), title: hint, autocomplete: "off",
             list: offers.length > 0 ? `${id}-offers` : null,
             onkeydown: (/** @type {KeyboardEvent} */ event) => {
                 if (event.key !== "Escape") return;
@@ -167,16 +170,16 @@ export function showTools(root, context) {
     const streams = [...new Set([...tracks.map((track) => track.class), ...tracks.map((track) => track.name)])]
         .filter((name) => name !== "").slice(0, most_offered);
     const filters = [
-        numbers("rank").length > 1 ? filter("rank", "Rank", "Ranks to show, as 3 or 0-7 or 1,4", "few", numbers("rank")) : null,
-        numbers("stage").length > 1 ? filter("stage", "Stage", "Stages to show, as 3 or 0-7 or 1,4", "few", numbers("stage")) : null,
-        filter("track", "Stream", "Rows to show: a part of their name, or their kind", "more", streams),
-        filter("name", "Name", "Events without this in their name are dimmed, and not counted in sums", "more", []),
+        numbers("rank").length > 1 ? filter("rank", say("Rank"), say("Ranks to show, as 3 or 0-7 or 1,4"), "few", numbers("rank")) : null,
+        numbers("stage").length > 1 ? filter("stage", say("Stage"), say("Stages to show, as 3 or 0-7 or 1,4"), "few", numbers("stage")) : null,
+        filter("track", say("Stream"), say("Rows to show: a part of their name, or their kind"), "more", streams),
+        filter("name", say("Name"), say("Events without this in their name are dimmed, and not counted in sums"), "more", []),
     ].filter((entry) => entry !== null);
 
     fill(root, search, element("span", { class: "gap" }),
-        element("div", { class: "group", role: "group", "aria-label": "Filter" }, filters.map((entry) => entry.node)),
+        element("div", { class: "group", role: "group", "aria-label": say("Filter") }, filters.map((entry) => entry.node)),
         hidden,
-        timeline.n_arrows > 0 || timeline.names === null ? element("label", { title: "Also those of events that are not selected" }, arrows, "All arrows") : null);
+        timeline.n_arrows > 0 || timeline.names === null ? element("label", { title: say("Also those of events that are not selected") }, arrows, say("All arrows")) : null);
     if (query.value !== "") typed();
 
     const end = state.on(["query", "filter", "arrows", "hidden"], (changed) => {

@@ -21,6 +21,7 @@ import { niceTicks, tickText } from "./scale.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { hideTip, showTip } from "./tip.js";
 import { virtualRows } from "./virtual.js";
+import { say } from "../texts.js";
 
 const ROW_HEIGHT = 26;
 const AXIS_HEIGHT = 26;
@@ -67,17 +68,17 @@ export function showBars(root, bars, context, options = {}) {
     });
     /** @type {[string, string][]} */
     const orders = [
-        ["", "in order"],
-        ["total", bars.series.length > 1 ? "largest sum" : "largest"],
+        ["", say("in order")],
+        ["total", bars.series.length > 1 ? say("largest sum") : say("largest")],
         ...(bars.series.length > 1
-            ? bars.series.map((series, i) => /** @type {[string, string]} */ ([String(i), `largest ${series.name}`]))
+            ? bars.series.map((series, i) => /** @type {[string, string]} */ ([String(i), say("largest {0}", series.name)]))
             : []),
     ];
     const { part, body } = makePart(
         options.title ?? bars.title,
-        bars.bars.length > 1 ? choice("Sort", orders, "", (value) => sortBy(value)) : null,
-        bars.series.length > 1 ? element("label", { class: "choice" }, share_box, element("span", {}, "Shares")) : null,
-        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
+        bars.bars.length > 1 ? choice(say("Sort"), orders, "", (value) => sortBy(value)) : null,
+        bars.series.length > 1 ? element("label", { class: "choice" }, share_box, element("span", {}, say("Shares"))) : null,
+        copyButton(say("Copy CSV"), () => separated(table.columns, table.rows, order, ",")),
     );
     const axis = element("div", { class: "bars-axis", "aria-hidden": "true" });
     const lines = element("div", { class: "bars-lines", "aria-hidden": "true" });
@@ -162,7 +163,7 @@ export function showBars(root, bars, context, options = {}) {
                 element(
                     "span",
                     { class: "limit-text", style: place(limit) },
-                    `limit ${format.value(limit, bars.unit)}`,
+                    say("limit {0}", format.value(limit, bars.unit)),
                 ),
             );
         }

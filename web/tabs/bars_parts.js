@@ -3,6 +3,7 @@
 
 import { element } from "../dom.js";
 import { luminance } from "../colors.js";
+import { say } from "../texts.js";
 
 const NEAR = 70; // of 442: colours closer than this are hard to tell apart
 const N_SERIES_COLORS = 8;
@@ -72,8 +73,8 @@ export function fullText(bars, bar, format) {
     if (bars.limit !== null && bars.limit !== undefined)
         lines.push(
             total > bars.limit
-                ? `over the limit by ${format.value(total - bars.limit, bars.unit)}`
-                : `below the limit by ${format.value(bars.limit - total, bars.unit)}`,
+                ? say("over the limit by {0}", format.value(total - bars.limit, bars.unit))
+                : say("below the limit by {0}", format.value(bars.limit - total, bars.unit)),
         );
     return [`${bar.label}: ${format.value(total, bars.unit)}`, ...lines].join("\n");
 }
@@ -89,8 +90,8 @@ export function legendTexts(bars, format) {
     const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
     const whole = totalOf(sums);
     const shared = bars.series.length > 1 && bars.unit !== "%" && whole > 0 && sums.every((sum) => sum >= 0);
-    const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
-    const more = (sum) => (sum < 0 ? ", taken off and not drawn" : shared ? `, ${percent(sum, whole)}` : "");
+    const mean = (sum) => (n > 1 ? say("mean {0}", format.value(sum / n, bars.unit)) : format.value(sum / n, bars.unit));
+    const more = (sum) => (sum < 0 ? say(", taken off and not drawn") : shared ? `, ${percent(sum, whole)}` : "");
     return { parts: sums.map((sum) => `${mean(sum)}${more(sum)}`), all: mean(whole) };
 }
 
@@ -108,14 +109,14 @@ export function legendOf(bars, colors, format) {
     );
     const all =
         bars.series.length > 1 && bars.bars.length > 1
-            ? element("li", {}, "All", element("span", { class: "quiet" }, texts.all))
+            ? element("li", {}, say("All"), element("span", { class: "quiet" }, texts.all))
             : null;
     return element("ul", { class: "legend" }, items, all);
 }
 
 /** Bars as a table, for copying. */
 export function asTable(bars) {
-    const columns = ["Name", ...bars.series.map((series) => series.name)].map((title, i) => ({
+    const columns = [say("Name"), ...bars.series.map((series) => series.name)].map((title, i) => ({
         name: title,
         title,
         unit: i === 0 ? /** @type {const} */ ("text") : bars.unit,

@@ -12,6 +12,7 @@ import { joinedTable } from "./compare_tables.js";
 import { showLines } from "./lines.js";
 import { choice, makePart } from "./part.js";
 import { showPage } from "./section.js";
+import { key, say } from "../texts.js";
 
 /** Which run is B: the chosen one, else the first that is not A. */
 function otherRun(context) {
@@ -45,8 +46,8 @@ function chooser(context, other) {
         choice("B", runs, String(other), (value) =>
             Number(value) === run ? open(other, run) : open(run, Number(value)),
         ),
-        element("button", { type: "button", onclick: () => open(other, run) }, "Swap A and B"),
-        element("span", { class: "quiet" }, "Differences go from A to B."),
+        element("button", { type: "button", onclick: () => open(other, run) }, say("Swap A and B")),
+        element("span", { class: "quiet" }, say("Differences go from A to B.")),
     );
 }
 
@@ -64,7 +65,7 @@ function pairsOf(a, b, kind) {
         list
             .filter(({ key }) => !others.some((other) => other.key === key))
             .map(({ part }) => `${part.title}: ${where}`);
-    return { pairs, alone: [...alone(all_a, all_b, ONLY_A), ...alone(all_b, all_a, ONLY_B)] };
+    return { pairs, alone: [...alone(all_a, all_b, say(ONLY_A)), ...alone(all_b, all_a, say(ONLY_B))] };
 }
 
 function beside(page, title, show_a, show_b) {
@@ -86,14 +87,15 @@ function showTimelines(page, context, other) {
                     element(
                         "li",
                         {},
-                        "The server has the events of one run: both timelines need servers of their own, or a page that " +
-                            "`evenkeel view A --against B` writes without --serve.",
+                        say(
+                            "The server has the events of one run: both timelines need servers of their own, or a page that `evenkeel view A --against B` writes without --serve.",
+                        ),
                     ),
                 ),
             );
         return () => {};
     }
-    const { part, body } = makePart("Timelines");
+    const { part, body } = makePart(say("Timelines"));
     const holder = element("div", { class: "timeline-pair" });
     page.append(part);
     let end = () => part.remove();
@@ -112,7 +114,7 @@ function showTimelines(page, context, other) {
 /** @type {import("../types").Tab} */
 export const compareTab = {
     id: "compare",
-    title: "Compare",
+    title: key("Compare"),
     present: ({ document, run }) =>
         !run.kinds.includes("layout") && document.runs.filter(({ kinds }) => !kinds.includes("layout")).length > 1,
     show(root, context) {
@@ -146,7 +148,7 @@ export const compareTab = {
             const alone = [bars, lines, tables].flatMap((kind) => kind.alone);
             if (alone.length > 0)
                 page.append(
-                    element("h2", {}, "Without a counterpart"),
+                    element("h2", {}, say("Without a counterpart")),
                     element(
                         "ul",
                         { class: "notes" },

@@ -4,10 +4,13 @@ import { element } from "../dom.js";
 import { betterWay, difference, joinLabels } from "./difference.js";
 import { makePart, signed } from "./part.js";
 import { shortenTo } from "./shorten.js";
+import { key, say } from "../texts.js";
 
 const WIDEST_NAME = 260;
-export const ONLY_A = "only in A";
-export const ONLY_B = "only in B";
+export const ONLY_A = key("only in A");
+export const ONLY_B = key("only in B");
+/** By what a difference is; the words are classes too. @type {Record<string, string>} */
+const VERDICTS = { same: key("same"), better: key("better"), worse: key("worse") };
 
 const MOST_SHARE = 10; // of a figure that was next to nothing the difference says more
 
@@ -19,7 +22,7 @@ function shareText(share) {
 /** A word for what a difference means, with an arrow for its way. */
 export function verdictText(change) {
     const arrow = change.absolute > 0 ? "\u25b2" : change.absolute < 0 ? "\u25bc" : "";
-    return `${arrow} ${change.verdict || (change.absolute > 0 ? "more" : "less")}`.trim();
+    return `${arrow} ${change.verdict ? say(VERDICTS[change.verdict]) : change.absolute > 0 ? say("more") : say("less")}`.trim();
 }
 
 function factCell(fact, format) {
@@ -45,8 +48,8 @@ export function factTable(a, b, format) {
         const { label, unit } = /** @type {import("../types").Fact} */ (fact_a ?? fact_b);
         const same_unit = !fact_a || !fact_b || fact_a.unit === fact_b.unit;
         const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay((fact_a ?? fact_b)?.better)) : null;
-        const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? "differs" : "";
-        const alone = !fact_a ? ONLY_B : !fact_b ? ONLY_A : text_change;
+        const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? say("differs") : "";
+        const alone = !fact_a ? say(ONLY_B) : !fact_b ? say(ONLY_A) : text_change;
         return element(
             "tr",
             {},
@@ -71,14 +74,14 @@ export function factTable(a, b, format) {
         );
     });
     const nameOf = (letter, run) => shortenTo(`${letter}: ${run.name}`, WIDEST_NAME);
-    const heads = ["Fact", nameOf("A", a), nameOf("B", b), "Difference", "Percent", "Meaning"].map((title, i) =>
+    const heads = [say("Fact"), nameOf("A", a), nameOf("B", b), say("Difference"), say("Percent"), say("Meaning")].map((title, i) =>
         element("th", { scope: "col", class: i > 0 && i < 5 ? "number" : null }, title),
     );
-    const { part, body } = makePart("Facts");
+    const { part, body } = makePart(say("Facts"));
     body.append(
         element(
             "div",
-            { class: "scroller", tabindex: 0, role: "region", "aria-label": "Facts of both" },
+            { class: "scroller", tabindex: 0, role: "region", "aria-label": say("Facts of both") },
             element(
                 "table",
                 { class: "facts-pair" },

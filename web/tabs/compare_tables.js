@@ -5,6 +5,7 @@ import { ONLY_A, ONLY_B, verdictText } from "./compare_facts.js";
 import { hasRanks, joinedRows } from "./difference.js";
 import { choice, signed } from "./part.js";
 import { showTable } from "./table.js";
+import { say } from "../texts.js";
 
 /** Columns of figures that can be compared. */
 function figureColumns(a, b) {
@@ -19,7 +20,7 @@ function figureColumns(a, b) {
 /** Of the figures in the unit of the first that differs at all, the one that differs most; the first when none does. */
 function mostDifferent(figures, a, b) {
     const sums = figures.map((figure) =>
-        joinedRows(a, b, figure.name, ONLY_A, ONLY_B).reduce(
+        joinedRows(a, b, figure.name, say(ONLY_A), say(ONLY_B)).reduce(
             (sum, [, , , absolute]) => sum + Math.abs(typeof absolute === "number" ? absolute : 0),
             0,
         ),
@@ -54,7 +55,7 @@ export function joinedTable(root, a, b, context) {
     };
     const show = (name) => {
         const column = figures.find((figure) => figure.name === name) ?? figures[0];
-        const rows = joinedRows(a, b, column.name, ONLY_A, ONLY_B);
+        const rows = joinedRows(a, b, column.name, say(ONLY_A), say(ONLY_B));
         const figure = (id, title, unit = column.unit) => ({ name: id, title, unit, search: false });
         end();
         end = showTable(
@@ -68,14 +69,14 @@ export function joinedTable(root, a, b, context) {
                     { ...a.columns[0], search: a.columns[0].search && !hasRanks(a) && !hasRanks(b) },
                     figure("a", `${column.title}, A`),
                     figure("b", `${column.title}, B`),
-                    figure("difference", "Difference"),
-                    figure("share", "Percent", "%"),
-                    figure("meaning", "Meaning", "text"),
+                    figure("difference", say("Difference")),
+                    figure("share", say("Percent"), "%"),
+                    figure("meaning", say("Meaning"), "text"),
                 ],
             },
             context,
             {
-                tools: figures.length > 1 ? [choice("Figure", options, column.name, choose)] : [],
+                tools: figures.length > 1 ? [choice(say("Figure"), options, column.name, choose)] : [],
                 decorate: (cell, row, number) => {
                     const [absolute, verdict] = [rows[row][3], rows[row][5]];
                     if (number < 3) return;

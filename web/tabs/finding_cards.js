@@ -5,6 +5,7 @@ import { element } from "../dom.js";
 import { messageOf, showError } from "../errors.js";
 import { placeWords, readPlace, showPlace } from "../place.js";
 import { copyButton } from "./part.js";
+import { say } from "../texts.js";
 
 /** A figure as a bar on the scale of all findings, with its text. */
 function figure(label, value, most, text, kind) {
@@ -26,8 +27,8 @@ function figure(label, value, most, text, kind) {
 function evidenceList(evidence, context) {
     const items = evidence.map((item) => {
         const where = [
-            item.rank >= 0 ? `rank ${item.rank}` : null,
-            item.step !== null && item.step !== "" ? `step ${item.step}` : null,
+            item.rank >= 0 ? say("rank {0}", item.rank) : null,
+            item.step !== null && item.step !== "" ? say("step {0}", item.step) : null,
             item.file,
         ]
             .filter(Boolean)
@@ -37,22 +38,22 @@ function evidenceList(evidence, context) {
             {},
             item.text,
             where === "" ? null : element("span", { class: "quiet" }, where),
-            placeButton(item, context, "link", () => "show in timeline"),
+            placeButton(item, context, "link", () => say("show in timeline")),
         );
     });
     return items.length === 0
         ? null
-        : [element("h3", {}, "What was seen"), element("ul", { class: "evidence" }, items)];
+        : [element("h3", {}, say("What was seen")), element("ul", { class: "evidence" }, items)];
 }
 
 function settingBlock(setting) {
     return [
-        element("h3", {}, "Setting"),
+        element("h3", {}, say("Setting")),
         element(
             "div",
             { class: "setting" },
             element("pre", { tabindex: 0 }, element("code", {}, setting)),
-            copyButton("Copy", () => setting),
+            copyButton(say("Copy"), () => setting),
         ),
     ];
 }
@@ -65,24 +66,24 @@ function placeButton(seen, context, kind, words) {
     if (place === null) return null;
     const go = () => void showPlace(context, place).catch((error) => showError(messageOf(error)));
     const where = placeWords(context, place);
-    return element("button", { type: "button", class: kind, onclick: go, "aria-label": `Show in timeline: ${where}` }, words(where));
+    return element("button", { type: "button", class: kind, onclick: go, "aria-label": say("Show in timeline: {0}", where) }, words(where));
 }
 
 function costs(finding, most, format) {
     const share =
         finding.gain_share === null || finding.gain_share === undefined
             ? ""
-            : ` (${format.value(100 * finding.gain_share, "%")} of the step)`;
+            : say(" ({0} of the step)", format.value(100 * finding.gain_share, "%"));
     return [
         figure(
-            "Costs a step",
+            say("Costs a step"),
             finding.cost,
             most,
             finding.cost === null ? "" : format.value(finding.cost, "ns"),
             "cost",
         ),
         figure(
-            "Could gain",
+            say("Could gain"),
             finding.gain,
             most,
             finding.gain === null ? "" : format.value(finding.gain, "ns") + share,
@@ -105,11 +106,11 @@ function card(finding, most, context) {
         element("header", {}, element("h2", {}, rank + finding.title), words),
         costs(finding, most, format),
         evidenceList(finding.evidence, context),
-        labelled("What to do:", finding.change),
+        labelled(say("What to do:"), finding.change),
         finding.setting ? settingBlock(finding.setting) : null,
-        labelled("Caution:", finding.caution, "caution"),
-        labelled("The gain rests on:", finding.rests_on, "quiet"),
-        placeButton(finding, context, "to-place", (where) => `Show in timeline: ${where}`),
+        labelled(say("Caution:"), finding.caution, "caution"),
+        labelled(say("The gain rests on:"), finding.rests_on, "quiet"),
+        placeButton(finding, context, "to-place", (where) => say("Show in timeline: {0}", where)),
     );
 }
 
@@ -123,7 +124,7 @@ export function showFindings(root, findings, context) {
         "div",
         { class: "findings" },
         findings.length === 0
-            ? element("p", {}, "Nothing was found that holds this run back.")
+            ? element("p", {}, say("Nothing was found that holds this run back."))
             : findings.map((finding) => card(finding, most, context)),
     );
     root.append(list);

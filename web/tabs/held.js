@@ -10,6 +10,7 @@ import { peakOf, sampleHeld } from "./held_sums.js";
 import { choice, makePart, onWidth } from "./part.js";
 import { niceTicks, placeOf, tickText } from "./scale.js";
 import { textWidth } from "./shorten.js";
+import { say, told } from "../texts.js";
 
 const HEIGHT = 210;
 const [TOP, BOTTOM, RIGHT] = [12, 26, 14];
@@ -56,21 +57,21 @@ export function showHeld(root, context) {
         min: 0,
         max: SLIDER_STEPS,
         step: 1,
-        "aria-label": "Time of the pointer",
+        "aria-label": say("Time of the pointer"),
         oninput: () => state.set({ pointer: begin + ((end - begin) * Number(slider.value)) / SLIDER_STEPS }),
     });
     const { part, body } = makePart(
-        timeline.n_held > 0 ? "What is alive at the pointer" : "Memory at the pointer",
+        timeline.n_held > 0 ? say("What is alive at the pointer") : say("Memory at the pointer"),
         choice(
-            "Of",
-            groups.map((number) => [String(number), timeline.groups[number].name]),
+            say("Of"),
+            groups.map((number) => [String(number), told(timeline.groups[number].name)]),
             String(group),
             (value) => {
                 group = Number(value);
                 draw();
             },
         ),
-        element("label", { class: "choice" }, zoom_box, element("span", {}, "Only what the timeline shows")),
+        element("label", { class: "choice" }, zoom_box, element("span", {}, say("Only what the timeline shows"))),
         element(
             "button",
             {
@@ -80,10 +81,10 @@ export function showHeld(root, context) {
                     if (peak !== null) state.set({ pointer: peak });
                 },
             },
-            "Go to the peak",
+            say("Go to the peak"),
         ),
     );
-    const picture = svg("svg", { class: "lines strip", role: "img", "aria-label": "What is held over time, by type" });
+    const picture = svg("svg", { class: "lines strip", role: "img", "aria-label": say("What is held over time, by type") });
     const line = svg("line", { class: "pointer", y1: TOP - 6, y2: HEIGHT - BOTTOM });
     const list = element("div", { class: "held-list" });
     const legend = element("ul", { class: "legend" });
@@ -99,7 +100,7 @@ export function showHeld(root, context) {
         slider.value = String(Math.round(SLIDER_STEPS * placeOf(time, begin, end)));
         slider.setAttribute("aria-valuetext", format.time(time, timeline.unit));
         if (timeline.n_held > 0)
-            fill(list, heldList(source.held(group, time), time, timeline.groups[group].name, context));
+            fill(list, heldList(source.held(group, time), time, told(timeline.groups[group].name), context));
         else fill(list, curveValues(time));
     };
     const curveValues = (time) =>
@@ -110,8 +111,8 @@ export function showHeld(root, context) {
                 const points = source.curve(lane.curve, begin, end, (end - begin) / width);
                 const value = points ? valueAt(points, lane.steps, time) : null;
                 const unit = /** @type {import("../types").Unit} */ (lane.unit);
-                const size = value === null ? "no value" : format.value(value, unit);
-                return element("li", {}, `${lane.name}: ${size} at ${format.time(time, timeline.unit)}`);
+                const size = value === null ? say("no value") : format.value(value, unit);
+                return element("li", {}, say("{0}: {1} at {2}", lane.name, size, format.time(time, timeline.unit)));
             }),
         );
     const draw = () => {
@@ -185,7 +186,7 @@ export function showHeld(root, context) {
                         y: toY(limit) + (toY(limit) < 30 ? 14 : -5),
                         "text-anchor": "end",
                     },
-                    `limit ${format.value(limit, unit)}`,
+                    say("limit {0}", format.value(limit, unit)),
                 ),
             ]),
             line,
@@ -197,7 +198,7 @@ export function showHeld(root, context) {
                     "li",
                     {},
                     element("span", { class: "swatch", style: { background: colors.type(type) } }),
-                    context.document.types[type] ?? "",
+                    told(context.document.types[type] ?? ""),
                 ),
             ),
             curves.map(({ lane }, i) =>

@@ -6,6 +6,7 @@ import { sumsByType } from "./held_sums.js";
 import { placeOf } from "./scale.js";
 import { shortenTo } from "./shorten.js";
 import { giveTip } from "./tip.js";
+import { say, told } from "../texts.js";
 
 const MOST_ROWS = 100;
 const NAME_WIDTH = 360;
@@ -16,9 +17,10 @@ function heldRows(held, total, time, context) {
     const { begin, end, unit } = source.timeline;
     const percent = (value) => `${(100 * Math.min(1, Math.max(0, placeOf(value, begin, end)))).toFixed(2)}%`;
     return held.slice(0, MOST_ROWS).map((item) => {
-        const short = shortenTo(item.name, NAME_WIDTH);
-        const name = element("span", { class: "name", tabindex: short === item.name ? null : 0 }, short);
-        if (short !== item.name) giveTip(name, item.name);
+        const called = told(item.name);
+    const short = shortenTo(called, NAME_WIDTH);
+        const name = element("span", { class: "name", tabindex: short === called ? null : 0 }, short);
+        if (short !== called) giveTip(name, called);
         const bar = element("i", {
             style: {
                 left: percent(item.begin),
@@ -27,7 +29,7 @@ function heldRows(held, total, time, context) {
             },
         });
         const span = element("div", { class: "span" }, bar, element("b", { style: { left: percent(time) } }));
-        giveTip(span, `${item.name}\nheld from ${format.time(item.begin, unit)} to ${format.time(item.end, unit)}`);
+        giveTip(span, say("{0}\nheld from {1} to {2}", called, format.time(item.begin, unit), format.time(item.end, unit)));
         return element(
             "tr",
             {},
@@ -36,7 +38,7 @@ function heldRows(held, total, time, context) {
                 "td",
                 {},
                 element("span", { class: "swatch", style: { background: colors.type(item.type) } }),
-                context.document.types[item.type] ?? "",
+                told(context.document.types[item.type] ?? ""),
             ),
             element("td", { class: "number" }, sizeText(format, item.mb, unitOf(source.timeline))),
             element("td", { class: "number" }, total > 0 ? `${((100 * item.mb) / total).toFixed(1)} %` : ""),
@@ -54,7 +56,7 @@ export function heldList(held, time, group_name, context) {
     const { timeline } = /** @type {import("../types").Source} */ (context.source);
     const { unit } = timeline;
     const of_size = unitOf(timeline);
-    const pieces = (n) => `${format.value(n, "count")} ${n === 1 ? "piece" : "pieces"}`;
+    const pieces = (n) => n === 1 ? say("1 piece") : say("{0} pieces", format.value(n, "count"));
     const total = held.reduce((sum, item) => sum + item.mb, 0);
     const sums = sumsByType(held);
     const rest = held.slice(MOST_ROWS);
@@ -66,7 +68,7 @@ export function heldList(held, time, group_name, context) {
                 "li",
                 {},
                 element("span", { class: "swatch", style: { background: colors.type(sum.type) } }),
-                context.document.types[sum.type] ?? "",
+                told(context.document.types[sum.type] ?? ""),
                 element("span", { class: "quiet" }, `${sizeText(format, sum.mb, of_size)}, ${pieces(sum.n)}`),
             ),
         ),
@@ -80,16 +82,18 @@ export function heldList(held, time, group_name, context) {
             }),
         ),
     );
-    const heads = ["Name", "Type", "Size", "Share", "Held from when to when"].map((title, i) =>
+    const heads = [say("Name"), say("Type"), say("Size"), say("Share"), say("Held from when to when")].map((title, i) =>
         element("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title),
     );
     return [
         element(
             "p",
             { class: "held-sum" },
-            `${group_name} holds `,
+            say("{0} holds", group_name),
+            " ",
             element("b", {}, sizeText(format, total, of_size)),
-            ` in ${pieces(held.length)} at ${format.time(time, unit)}.`,
+            " ",
+            say("in {0} at {1}.", pieces(held.length), format.time(time, unit)),
         ),
         strip,
         totals,
@@ -99,7 +103,7 @@ export function heldList(held, time, group_name, context) {
                 class: "scroller held-scroller",
                 tabindex: 0,
                 role: "region",
-                "aria-label": "What is held at the pointer",
+                "aria-label": say("What is held at the pointer"),
             },
             element(
                 "table",
@@ -114,7 +118,7 @@ export function heldList(held, time, group_name, context) {
                         : element(
                               "tr",
                               {},
-                              element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
+                              element("td", { colspan: 2 }, say("and {0} smaller ones", format.value(rest.length, "count"))),
                               element(
                                   "td",
                                   { class: "number" },

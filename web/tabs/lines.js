@@ -9,6 +9,7 @@ import { separated } from "./rows.js";
 import { niceTicks, placeOf, tickText } from "./scale.js";
 import { textWidth } from "./shorten.js";
 import { hideTip, showTip } from "./tip.js";
+import { say } from "../texts.js";
 
 const HEIGHT = 300;
 const [TOP, BOTTOM, RIGHT] = [14, 44, 24];
@@ -116,19 +117,19 @@ export function showLines(root, lines, context) {
         lines.series.length < CHOICE_FROM
             ? null
             : choice(
-                  "Show",
+                  say("Show"),
                   [
-                      ["", `all ${lines.series.length} curves`],
+                      ["", say("all {0} curves", lines.series.length)],
                       ...lines.series.map((series, i) => /** @type {[string, string]} */ ([String(i), series.name])),
                   ],
                   "",
                   showOnly,
               ),
         choice(
-            "Axis",
+            say("Axis"),
             [
-                ["zero", "from 0"],
-                ["tight", "only what is there"],
+                ["zero", say("from 0")],
+                ["tight", say("only what is there")],
             ],
             "zero",
             (value) => {
@@ -136,7 +137,7 @@ export function showLines(root, lines, context) {
                 draw();
             },
         ),
-        copyButton("Copy CSV", () =>
+        copyButton(say("Copy CSV"), () =>
             separated(
                 table.columns,
                 table.rows,
@@ -150,8 +151,8 @@ export function showLines(root, lines, context) {
         class: "lines",
         tabindex: 0,
         role: "application",
-        "aria-roledescription": "line chart",
-        "aria-label": `${lines.title}: ${lines.y.title} by ${lines.x.title}, arrow keys go from point to point`,
+        "aria-roledescription": say("line chart"),
+        "aria-label": say("{0}: {1} by {2}, arrow keys go from point to point", lines.title, lines.y.title, lines.x.title),
     });
     const legend = element(
         "ul",
@@ -257,7 +258,7 @@ export function showLines(root, lines, context) {
                       svg(
                           "text",
                           { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) - 5, "text-anchor": "end" },
-                          `limit ${format.value(limit, lines.y.unit)}`,
+                          say("limit {0}", format.value(limit, lines.y.unit)),
                       ),
                   ];
         const inside = svg(

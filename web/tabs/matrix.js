@@ -9,15 +9,16 @@ import { colorScale, niceTicks, tickText } from "./scale.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { showTable } from "./table.js";
 import { hideTip, showTip } from "./tip.js";
+import { key, say } from "../texts.js";
 
 const LARGEST_CELL = 64;
 const LABEL_HEIGHT = 15;
 const WIDEST_LABEL = 150;
 const LEGEND_WIDTH = 220;
 const CHOICES = {
-    step: { title: "Step", all: "all steps" },
-    operation: { title: "Operation", all: "all operations" },
-    transport: { title: "Transport", all: "all transports" },
+    step: { title: key("Step"), all: key("all steps") },
+    operation: { title: key("Operation"), all: key("all operations") },
+    transport: { title: key("Transport"), all: key("all transports") },
 };
 
 /** Colours of the style sheet for this theme, as the browser works them out for an element of that class. */
@@ -54,13 +55,13 @@ export function shortLabels(labels) {
 function asTable(matrix) {
     return {
         id: `${matrix.id}-cells`,
-        title: `${matrix.title}, as a table`,
+        title: say("{0}, as a table", matrix.title),
         sort: { column: 2, descending: true },
         columns: [
-            { name: "from", title: matrix.columns ? "Row" : "From", unit: "text", search: false },
-            { name: "to", title: matrix.columns ? "Column" : "To", unit: "text", search: false },
-            { name: "value", title: "Value", unit: matrix.unit, search: false },
-            { name: "what", title: "What", unit: "text", search: false },
+            { name: "from", title: matrix.columns ? say("Row") : say("From"), unit: "text", search: false },
+            { name: "to", title: matrix.columns ? say("Column") : say("To"), unit: "text", search: false },
+            { name: "value", title: say("Value"), unit: matrix.unit, search: false },
+            { name: "what", title: say("What"), unit: "text", search: false },
         ],
         rows: matrix.cells.map(([row, column, value, text]) => [
             matrix.labels[row],
@@ -104,8 +105,8 @@ export function showMatrix(root, matrix, context) {
     const chosen = { step: "", operation: "", transport: "" };
     const choose = ({ kind, values: of }) =>
         choice(
-            CHOICES[kind].title,
-            [["", CHOICES[kind].all], ...of.map((value) => [value, value || "(without a name)"])],
+            say(CHOICES[kind].title),
+            [["", say(CHOICES[kind].all)], ...of.map((value) => [value, value || say("(without a name)")])],
             "",
             (value) => {
                 chosen[kind] = value;
@@ -116,10 +117,10 @@ export function showMatrix(root, matrix, context) {
         matrix.title,
         ...choicesOf(matrix).map(choose),
         choice(
-            "Colours",
+            say("Colours"),
             [
-                ["linear", "linear"],
-                ["logarithmic", "logarithmic"],
+                ["linear", say("linear")],
+                ["logarithmic", say("logarithmic")],
             ],
             "linear",
             (value) => {
@@ -132,16 +133,16 @@ export function showMatrix(root, matrix, context) {
     const canvas = element("canvas", {
         tabindex: 0,
         role: "application",
-        "aria-roledescription": "heat map",
-        "aria-label": `${matrix.title}: ${n} by ${m}, arrow keys move from cell to cell`,
+        "aria-roledescription": say("heat map"),
+        "aria-label": say("{0}: {1} by {2}, arrow keys move from cell to cell", matrix.title, n, m),
     });
     const said = element(
         "p",
         { class: "quiet matrix-said", role: "status" },
-        "Point at a cell, or move with the arrow keys.",
+        say("Point at a cell, or move with the arrow keys."),
     );
     const legend = element("div", { class: "matrix-legend" });
-    const details = element("details", { class: "as-table" }, element("summary", {}, "The same as a table"));
+    const details = element("details", { class: "as-table" }, element("summary", {}, say("The same as a table")));
     const holder = element("div", { class: "matrix-holder" }, canvas);
     body.append(
         element("div", { class: "matrix" }, holder, element("div", { class: "matrix-side" }, legend, said)),
@@ -153,8 +154,8 @@ export function showMatrix(root, matrix, context) {
         const cell = places.get(row * m + column);
         const way = matrix.columns
             ? `${matrix.labels[row]}, ${labels[column]}`
-            : `From ${matrix.labels[row]} to ${labels[column]}`;
-        if (!cell) return `${way}: nothing`;
+            : say("From {0} to {1}", matrix.labels[row], labels[column]);
+        if (!cell) return say("{0}: nothing", way);
         return `${way}: ${format.value(cell[2], matrix.unit)}${cell[3] ? `\n${cell[3]}` : ""}`;
     };
     const drawLegend = (colors) => {
@@ -173,7 +174,7 @@ export function showMatrix(root, matrix, context) {
                 { class: "matrix-ticks", style: { width: `${LEGEND_WIDTH}px` } },
                 ticks.map((tick) => element("span", {}, `${text(tick)}${suffix ? ` ${suffix}` : ""}`)),
             ),
-            matrix.columns ? null : element("p", { class: "quiet" }, "Row: from. Column: to."),
+            matrix.columns ? null : element("p", { class: "quiet" }, say("Row: from. Column: to.")),
         );
     };
     const drawCells = (pen, colors) => {
@@ -301,7 +302,7 @@ export function showMatrix(root, matrix, context) {
         values = valuesOf(now);
         places = placesOf(now);
         scale = colorScale(values, logarithmic, from_least);
-        said.textContent = now.cells.length > 0 ? textOf(at[0], at[1]) : "Nothing went this way.";
+        said.textContent = now.cells.length > 0 ? textOf(at[0], at[1]) : say("Nothing went this way.");
         draw();
         end_table?.();
         end_table = null;

@@ -1,6 +1,8 @@
 // What a matrix of links sums up, chosen by step, kind of operation and transport: the cells of the parts that fit. Sizes
 // and times add up; a bandwidth is the one over the other.
 
+import { say } from "../texts.js";
+
 /** @typedef {import("../types").Matrix} Matrix */
 /** @typedef {{ step: string, operation: string, transport: string }} Chosen  "": all of them */
 
@@ -36,6 +38,6 @@ export function cellsOf(matrix, chosen) {
     }
     return [...sums.values()]
         .map(({ row, column, mb, ms }) => /** @type {[number, number, number, string]} */ ([row, column, valueOf(matrix.unit, mb, ms),
-            `${short(mb)} MB in ${short(ms)} ms${ms > 0 ? `, ${short(mb / ms)} GB/s` : ""}`]))
+            say("{0} MB in {1} ms", short(mb), short(ms)) + (ms > 0 ? `, ${short(mb / ms)} GB/s` : "")]))
         .filter(([, , value]) => Number.isFinite(value));
 }

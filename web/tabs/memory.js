@@ -3,11 +3,12 @@
 
 import { hasHeld, showHeld } from "./held.js";
 import { sectionsOf, showPage, showSection } from "./section.js";
+import { key } from "../texts.js";
 
 /** @type {import("../types").Tab} */
 export const memoryTab = {
     id: "memory",
-    title: "Memory",
+    title: key("Memory"),
     present: (context) => sectionsOf(context.run, "memory").length > 0 || hasHeld(context),
     show: (root, context) =>
         showPage(root, context, (page) => [

@@ -2,6 +2,7 @@
 // being told of their width.
 
 import { element } from "../dom.js";
+import { say } from "../texts.js";
 
 /**
  * A titled part of a tab. @param {string} title @param {(HTMLElement | null)[]} tools
@@ -40,7 +41,7 @@ export function copyButton(label, text) {
     let timer = 0;
     button.addEventListener("click", async () => {
         const done = await copy(text());
-        button.textContent = done ? "Copied" : "Not allowed";
+        button.textContent = done ? say("Copied") : say("Not allowed");
         clearTimeout(timer);
         timer = window.setTimeout(() => {
             button.textContent = label;
@@ -78,5 +79,5 @@ export function onWidth(node, draw) {
  * one.
  */
 export function signed(format, value, unit) {
-    return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, "points");
+    return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, say("points"));
 }

@@ -9,6 +9,7 @@ import { showMatrix } from "./matrix.js";
 import { showStrip } from "./strip.js";
 import { choice } from "./part.js";
 import { showTable } from "./table.js";
+import { say } from "../texts.js";
 
 const CONTENTS_FROM = 4;
 const FAMILY_FROM = 5; // tables of one kind, a rank each: one is shown, a list chooses which
@@ -51,7 +52,7 @@ function showFamily(root, family, context) {
         end();
         end = showTable(holder, family[Number(value)], context);
     };
-    holder.append(choice(`One of ${family.length} tables`, titles, "0", show));
+    holder.append(choice(say("One of {0} tables", family.length), titles, "0", show));
     root.append(holder);
     show("0");
     return () => {
@@ -92,7 +93,7 @@ function showContents(page) {
     const titleOf = (part) => part.closest(".beside")?.getAttribute("aria-label") ?? part.getAttribute("aria-label");
     const contents = element(
         "nav",
-        { class: "contents", "aria-label": "Parts of this page" },
+        { class: "contents", "aria-label": say("Parts of this page") },
         parts.map((part) => element("button", { type: "button", class: "link", onclick: go(part) }, titleOf(part))),
     );
     const chooser = page.querySelector(".chooser");
@@ -128,13 +129,13 @@ export function showPage(root, context, build) {
 
 /**
  * The tab of all sections of a name, which is its title too, with a capital in front.
- * @param {string} id of the tab, and name of its sections
+ * @param {string} id of the tab, and name of its sections @param {string} [title] where the page has it in other languages
  * @returns {import("../types").Tab}
  */
-export function sectionTab(id) {
+export function sectionTab(id, title = id.charAt(0).toUpperCase() + id.slice(1)) {
     return {
         id,
-        title: id.charAt(0).toUpperCase() + id.slice(1),
+        title,
         present: (context) => sectionsOf(context.run, id).length > 0,
         show: (root, context) =>
             showPage(root, context, (page) =>

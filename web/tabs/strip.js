@@ -5,6 +5,7 @@ import { element } from "../dom.js";
 import { messageOf, showError } from "../errors.js";
 import { readPlace, showPlace } from "../place.js";
 import { makePart } from "./part.js";
+import { say, told } from "../texts.js";
 
 /** @typedef {{ stage: number, chunk: number, layers: number, kinds: { n: number, name: string }[], row: number, what: string }} Cell */
 
@@ -27,7 +28,7 @@ export function stripCells(table) {
         const [, stage, of] = /^stage (\d+)(?:, chunk (\d+))?$/.exec(String(row[chunk])) ?? [];
         if (stage === undefined) return [];
         return [{ stage: Number(stage), chunk: Number(of ?? 0), layers: Number(row[layers]), kinds: kindsOf(String(row[kinds])), row: number,
-            what: `${row[chunk]}: ${row[kinds]}` }];
+            what: `${told(String(row[chunk]))}: ${told(String(row[kinds]))}` }];
     });
 }
 
@@ -49,7 +50,7 @@ export function showStrip(root, table, context) {
     const color = (/** @type {string} */ name) => (name === "none" ? "var(--line)" : context.colors.series(order.indexOf(name) - 1 + (order.includes(name) ? 0 : 7)));
     const n_stages = 1 + Math.max(...cells.map((cell) => cell.stage));
     const n_chunks = 1 + Math.max(...cells.map((cell) => cell.chunk));
-    const { part, body } = makePart("Stages by chunks");
+    const { part, body } = makePart(say("Stages by chunks"));
 
     /** @param {Cell} cell */
     function button(cell) {
@@ -61,18 +62,18 @@ export function showStrip(root, table, context) {
         const style = { gridColumn: String(cell.stage + 2), gridRow: String(cell.chunk + 2) };
         const inner = [element("b", {}, String(cell.layers)), share];
         return place === null ? element("div", { class: "strip-cell", style, title: cell.what }, inner)
-            : element("button", { type: "button", class: "strip-cell", style, title: cell.what, "aria-label": `${cell.what}; show it in the timeline`,
+            : element("button", { type: "button", class: "strip-cell", style, title: cell.what, "aria-label": say("{0}; show it in the timeline", cell.what),
                 onclick: () => void showPlace(context, place).catch((error) => showError(messageOf(error))) }, inner);
     }
     const heads = Array.from({ length: n_stages }, (_, stage) =>
         element("span", { class: "strip-head", style: { gridColumn: String(stage + 2), gridRow: "1" } }, String(stage)));
     const rows = Array.from({ length: n_chunks }, (_, chunk) =>
-        element("span", { class: "strip-row", style: { gridColumn: "1", gridRow: String(chunk + 2) } }, n_chunks > 1 ? `chunk ${chunk}` : "layers"));
+        element("span", { class: "strip-row", style: { gridColumn: "1", gridRow: String(chunk + 2) } }, n_chunks > 1 ? say("chunk {0}", chunk) : say("layers")));
     body.append(
         element("div", { class: "strip-scroll" }, element("div", { class: "strip" },
-            element("span", { class: "strip-row", style: { gridColumn: "1", gridRow: "1" } }, "stage"), heads, rows, cells.map(button))),
+            element("span", { class: "strip-row", style: { gridColumn: "1", gridRow: "1" } }, say("stage")), heads, rows, cells.map(button))),
         element("ul", { class: "strip-legend" }, names.map((name) =>
-            element("li", {}, element("span", { class: "swatch", style: { background: color(name) } }), name === "none" ? "no recomputation" : name))),
+            element("li", {}, element("span", { class: "swatch", style: { background: color(name) } }), name === "none" ? say("no recomputation") : told(name)))),
     );
     root.append(part);
     return () => part.remove();

@@ -9,6 +9,7 @@ import { placeWords, readPlace, showPlace } from "../place.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { giveTip } from "./tip.js";
 import { ALL_UP_TO, virtualRows } from "./virtual.js";
+import { say, told, toldSentence } from "../texts.js";
 
 const ROW_HEIGHT = 26;
 const PADDING = 20;
@@ -34,7 +35,9 @@ function isNumeric(table, column) {
 }
 
 function cellText(format, table, row, column) {
-    return format.value(table.rows[row][column], table.columns[column].unit);
+    const { name, unit, search } = table.columns[column];
+    const value = table.rows[row][column];
+    return format.value(search ? value : name === "setting" ? toldSentence(value) : told(value), unit);
 }
 
 /** Width of a title on two lines, broken where that is narrowest. */
@@ -90,7 +93,7 @@ function searchButton(context, nameOf) {
     const { state } = context;
     const button = element("button", { type: "button", class: "find" }, "\u2315");
     button.addEventListener("click", () => state.set({ query: nameOf(), tab: "timeline" }));
-    giveTip(button, () => `Show in the timeline:\n${nameOf()}`);
+    giveTip(button, () => say("Show in the timeline:\n{0}", nameOf()));
     return button;
 }
 
@@ -98,7 +101,7 @@ function searchButton(context, nameOf) {
 function placeCell(context, table) {
     /** @type {import("../place.js").Place | null} */
     let place = null;
-    const words = () => (place === null ? "" : `Show in timeline: ${placeWords(context, place)}`);
+    const words = () => (place === null ? "" : say("Show in timeline: {0}", placeWords(context, place)));
     const go = () => place !== null && void showPlace(context, place).catch((error) => showError(messageOf(error)));
     const button = element("button", { type: "button", class: "lead", onclick: go }, "\u2192");
     giveTip(button, words);
@@ -156,7 +159,7 @@ function textCell(context, table, column, widthOf) {
         }
         if (button === null) return;
         button.hidden = !there;
-        button.setAttribute("aria-label", `Show ${full} in the timeline`);
+        button.setAttribute("aria-label", say("Show {0} in the timeline", full));
     };
     return { node, fill };
 }
@@ -209,12 +212,12 @@ export function showTable(root, given, context, options = {}) {
     const count = element("span", { class: "count", role: "status" });
     const filter_box = element("input", {
         type: "search",
-        placeholder: "Filter rows",
-        "aria-label": `Filter rows of ${table.title}`,
+        placeholder: say("Filter rows"),
+        "aria-label": say("Filter rows of {0}", table.title),
     });
     const tools = [
-        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
-        copyButton("Copy TSV", () => separated(table.columns, table.rows, order, "\t")),
+        copyButton(say("Copy CSV"), () => separated(table.columns, table.rows, order, ",")),
+        copyButton(say("Copy TSV"), () => separated(table.columns, table.rows, order, "\t")),
     ];
     const few = table.rows.length < FILTER_FROM;
     const { part, body } = makePart(
@@ -247,7 +250,7 @@ export function showTable(root, given, context, options = {}) {
                 "tr",
                 { "aria-rowindex": 1 },
                 placed
-                    ? element("th", { scope: "col", class: "place" }, element("span", { class: "unseen" }, "Timeline"))
+                    ? element("th", { scope: "col", class: "place" }, element("span", { class: "unseen" }, say("Timeline")))
                     : null,
                 heads,
             ),
@@ -311,8 +314,8 @@ export function showTable(root, given, context, options = {}) {
         }
         count.textContent =
             order.length === table.rows.length
-                ? `${format.value(order.length, "count")} rows`
-                : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
+                ? say("{0} rows", format.value(order.length, "count"))
+                : say("{0} of {1} rows", format.value(order.length, "count"), format.value(table.rows.length, "count"));
         heads.forEach((head, column) => {
             const here = sort?.column === column;
             head.setAttribute("aria-sort", here ? (sort?.descending ? "descending" : "ascending") : "none");

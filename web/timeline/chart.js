@@ -11,6 +11,7 @@ import { newPicture } from "./picture.js";
 import { newPointing } from "./pointing.js";
 import { everything, moveBy } from "./scale.js";
 import { svgPicture } from "./svg_picture.js";
+import { say } from "../texts.js";
 
 /** @typedef {import("./model.js").Model} Model */
 
@@ -80,7 +81,7 @@ export function mountChart(root, contexts, tell = () => {}) {
     const canvas = element("canvas", {
         tabindex: "0",
         role: "application",
-        "aria-label": "Timeline: W and S zoom, A and D move, Enter selects, comma and full stop go to the next event",
+        "aria-label": say("Timeline: W and S zoom, A and D move, Enter selects, comma and full stop go to the next event"),
     });
     const holder = element("div", { class: "timeline" }, canvas);
     root.replaceChildren(holder);

@@ -1,6 +1,7 @@
 // Selecting events and what follows from it: the line for screen readers, bringing an event into sight, fitting it.
 
 import { fit, reveal } from "./scale.js";
+import { say, told } from "../texts.js";
 
 /** @typedef {import("./model.js").Pane} Pane */
 
@@ -13,14 +14,14 @@ export function newChoosing(it, pointing) {
     /** @param {import("./selection.js").Chosen | null} chosen */
     function tellSelected(chosen) {
         if (chosen === null) {
-            tip.say("Nothing is selected");
+            tip.say(say("Nothing is selected"));
         } else {
             const { pane, row, details } = chosen,
                 track = pane.tracks[pane.source.row_track[row]];
-            const where = `${track?.name ?? ""} of ${pane.timeline.groups[track?.group ?? 0]?.name ?? ""}`;
+            const where = say("{0} of {1}", told(track?.name ?? ""), told(pane.timeline.groups[track?.group ?? 0]?.name ?? ""));
             const length = details.end - details.begin;
             const begins = moment(details.begin, length);
-            tip.say(`${details.name}, ${where}, begins at ${begins}, lasts ${duration(length)}`);
+            tip.say(say("{0}, {1}, begins at {2}, lasts {3}", details.name, where, begins, duration(length)));
             bringIntoSight(chosen);
         }
         it.ask();

@@ -6,6 +6,7 @@ import { regionAt } from "./geometry.js";
 import { listen } from "./input.js";
 import { newMenu } from "./menu.js";
 import { everything, fit, moveBy, zoomAt } from "./scale.js";
+import { say } from "../texts.js";
 
 const ZOOM_RATE = 3.2; // of a held key: e^this per second
 const MOVE_RATE = 0.9; // of what is shown per second
@@ -144,12 +145,12 @@ export function newControls(it, pointing, choosing) {
     function openMenu(x, y, pane, at) {
         const line = pane.layout.lines[at];
         const own = line === undefined || !pane.arranges ? [] : entriesOf(pane, line, at);
-        const hidden = view.hidden.length > 0 ? [{ text: `Show what is hidden (${view.hidden.length})`, key: "Shift+H", act: showHidden }] : [];
-        const natural = view.order.length > 0 ? [{ text: "Order of the file", key: "", act: () => state.set({ order: [] }) }] : [];
+        const hidden = view.hidden.length > 0 ? [{ text: say("Show what is hidden ({0})", view.hidden.length), key: "Shift+H", act: showHidden }] : [];
+        const natural = view.order.length > 0 ? [{ text: say("Order of the file"), key: "", act: () => state.set({ order: [] }) }] : [];
         const entries = [...own, ...hidden, ...natural];
         if (entries.length > 0) {
             it.tip.hide();
-            menu.open(x, y, line?.name ?? "Rows", entries);
+            menu.open(x, y, line?.name ?? say("Rows"), entries);
         }
     }
 
@@ -157,11 +158,11 @@ export function newControls(it, pointing, choosing) {
     function entriesOf(pane, line, at) {
         const is_track = line.kind === "track";
         return [
-            is_track && { text: line.pinned ? "Unpin" : "Pin to the top", key: "P", act: () => pin(pane, line) },
-            { text: line.kind === "group" ? "Hide this group" : "Hide this track", key: "H", act: () => hide(pane, line) },
-            line.kind !== "curve" && !line.pinned && { text: "Move up", key: "Shift+Up", act: () => move(-1)(pane, line) },
-            line.kind !== "curve" && !line.pinned && { text: "Move down", key: "Shift+Down", act: () => move(1)(pane, line) },
-            line.folds && { text: line.folded ? "Open" : "Close", key: is_track ? "T" : "G", act: () => toggle(pane, at) },
+            is_track && { text: line.pinned ? say("Unpin") : say("Pin to the top"), key: "P", act: () => pin(pane, line) },
+            { text: line.kind === "group" ? say("Hide this group") : say("Hide this track"), key: "H", act: () => hide(pane, line) },
+            line.kind !== "curve" && !line.pinned && { text: say("Move up"), key: "Shift+Up", act: () => move(-1)(pane, line) },
+            line.kind !== "curve" && !line.pinned && { text: say("Move down"), key: "Shift+Down", act: () => move(1)(pane, line) },
+            line.folds && { text: line.folded ? say("Open") : say("Close"), key: is_track ? "T" : "G", act: () => toggle(pane, at) },
         ].filter((entry) => entry !== false);
     }
 

@@ -3,6 +3,8 @@
 // before, so that a peak narrower than a pixel is still drawn. Painted into pixels column by column: paths of
 // thousands of points take long to fill where no graphics hardware helps.
 
+import { told } from "../texts.js";
+
 export const LANE = 66;
 const INSET = 6;
 const HEADROOM = 1.08;
@@ -20,7 +22,7 @@ const HEADROOM = 1.08;
 export function lanesOf(timeline) {
     const curves = timeline.curves.map((curve, number) => ({
         curve: number,
-        name: curve.name,
+        name: told(curve.name),
         group: curve.group,
         unit: curve.unit,
         limit: curve.limit,
@@ -31,7 +33,7 @@ export function lanesOf(timeline) {
     }));
     const counters = (timeline.counters ?? []).map((counter, number) => ({
         curve: curves.length + number,
-        name: counter.name,
+        name: told(counter.name),
         group: counter.group,
         unit: counter.unit,
         limit: null,

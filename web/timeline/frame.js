@@ -4,6 +4,7 @@
 import { ticksOf } from "./axis.js";
 import { LANE, paintCurve, rangeOf, scaleOfLane, valueAt } from "./curves.js";
 import { cut, fitName } from "./labels.js";
+import { say } from "../texts.js";
 
 /** @typedef {import("./geometry.js").Parts} Parts */
 /** @typedef {import("./palette.js").Palette} Palette */
@@ -80,7 +81,7 @@ export function drawSteps(canvas, parts, time, steps, palette) {
         return;
     }
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText("Steps", 8, box.y + box.height / 2);
+    canvas.fillText(say("Steps"), 8, box.y + box.height / 2);
     clipTo(canvas, box);
     steps.forEach((step, at) => {
         const from = Math.max(box.x, box.x + (step.begin - time.begin) * scale);
@@ -286,7 +287,7 @@ export function drawLanes(canvas, parts, time, lanes, view, palette) {
             const middle = y_of(lane.limit) + (y_of(lane.limit) < y + 18 ? 10 : -10);
             plate(
                 canvas,
-                `limit ${view.value(lane.limit, lane.unit)}`,
+                say("limit {0}", view.value(lane.limit, lane.unit)),
                 parts.width,
                 middle,
                 { from: gutter, to: parts.width - 10 },
@@ -357,7 +358,7 @@ function nameLane(canvas, lane, group, box, value, palette) {
         canvas.textAlign = "left";
         // Where the axis begins with it, the axis says so.
         if (lane.least !== low) {
-            canvas.fillText(`least ${value(lane.least, lane.unit)}`, 8, box.y + 48);
+            canvas.fillText(say("least {0}", value(lane.least, lane.unit)), 8, box.y + 48);
         }
     }
     canvas.textAlign = "right";

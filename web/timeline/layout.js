@@ -3,6 +3,8 @@
 // thin; a folded group is its header alone, which then shows what the group computes and communicates in one row. Positions are found by binary search; nothing is
 // built per row, so tracks of thousands of rows cost nothing until they are scrolled to.
 
+import { told } from "../texts.js";
+
 const HEADER = 22; // of a group
 export const GAP = 4; // below a track
 const ROW = 18; // of a row, at least
@@ -253,7 +255,7 @@ export function layOut(timeline, options) {
             group: at,
             track: base + number,
             key,
-            name: plain ? group.name : on_top ? `${group.name}: ${track.name.replace(/^.* \/ /s, "")}` : track.name,
+            name: plain ? told(group.name) : on_top ? `${told(group.name)}: ${told(track.name.replace(/^.* \/ /s, ""))}` : told(track.name),
             class: track.class,
             y,
             height,
@@ -277,7 +279,7 @@ export function layOut(timeline, options) {
             if (!curve.track || curve.group !== at || options.height === 0 || !(options.shows_curve?.(at, key, curve.name) ?? true)) {
                 return;
             }
-            lines.push({ kind: "curve", group: at, track: -1, curve: number, key, name: curve.name, class: "curve", y, height: CURVE, first_row: 0,
+            lines.push({ kind: "curve", group: at, track: -1, curve: number, key, name: told(curve.name), class: "curve", y, height: CURVE, first_row: 0,
                 n_rows: 0, pitch: CURVE, folds: false, folded: false, indented: true, pinned: false, summary: [] });
             y += CURVE + GAP;
         });
@@ -309,7 +311,7 @@ export function layOut(timeline, options) {
                 group: at,
                 track: -1,
                 key: String(at),
-                name: group.name,
+                name: told(group.name),
                 class: "",
                 y,
                 height: HEADER,

@@ -7,6 +7,7 @@ import { placeParts } from "./geometry.js";
 import { limitsOf } from "./scale.js";
 import { newSelection } from "./selection.js";
 import { newTip } from "./tip.js";
+import { told } from "../texts.js";
 
 /** @typedef {import("../types").Context} Context */
 /** @typedef {ReturnType<typeof newPane>} Pane */
@@ -31,7 +32,7 @@ function stepsForAxis(timeline) {
 function lanesOfPanes(panes, limits) {
     const lanes = panes.flatMap((pane) =>
         lanesOf(pane.timeline).filter((lane) => !lane.track).map((lane) => {
-            const group = pane.timeline.groups[lane.group]?.name ?? "";
+            const group = told(pane.timeline.groups[lane.group]?.name ?? "");
             const name = panes.length > 1 ? `${pane.context.run.name}: ${group}` : group;
             return { lane, pane, source: pane.source, group: name };
         }),

@@ -8,6 +8,7 @@ import { firstCurvesHeight, placeParts } from "./geometry.js";
 import { cut } from "./labels.js";
 import { paintOverview, rowsForOverview } from "./overview.js";
 import { readPalette } from "./palette.js";
+import { say } from "../texts.js";
 
 const DATE = /^\d{4}-\d\d-\d\d /;
 
@@ -149,10 +150,10 @@ export function newPicture(it, hover) {
         it.fresh = false;
         if (panes.every((pane) => pane.layout.lines.length === 0)) {
             drawHint(
-                panes.some((pane) => pane.timeline.row_events.length > 0) ? "No row passes the filter" : "No events",
+                panes.some((pane) => pane.timeline.row_events.length > 0) ? say("No row passes the filter") : say("No events"),
             );
         } else if (!few_arrows) {
-            drawHint("Too many arrows to draw: zoom in to see them");
+            drawHint(say("Too many arrows to draw: zoom in to see them"));
         }
     }
 
@@ -161,14 +162,14 @@ export function newPicture(it, hover) {
         if (base !== "") {
             return `${base.replace(DATE, "")} +`;
         }
-        return origin === null ? "" : "From the start (click: clock)";
+        return origin === null ? "" : say("From the start (click: clock)");
     }
 
     /** What stands beside the overview. @param {string} base */
     function shownText(base) {
         const text = duration(view.end - view.begin);
         const date = DATE.exec(base);
-        return date === null ? `Shown: ${text}` : `${date[0].trim()}, shown: ${text}`;
+        return date === null ? say("Shown: {0}", text) : say("{0}, shown: {1}", date[0].trim(), text);
     }
 
     function drawTitles() {

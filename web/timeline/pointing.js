@@ -2,6 +2,7 @@
 
 import { valueAt } from "./curves.js";
 import { boxAt } from "./selection.js";
+import { say, told } from "../texts.js";
 
 const NEAR = 4; // pixels from which on an event counts as hit
 const SNAP = 8; // pixels from which on an edge of a block draws a mark to it
@@ -87,12 +88,12 @@ export function newPointing(it) {
         const name = found.pane.source.name(boxes.name[at]) || "\u2026";
         if (count > 1) {
             const busy = boxes.busy === null || !(end > begin) ? 1 : Math.min(1, boxes.busy[at] / (end - begin));
-            tip.show(it.over.x, it.over.y, `${format.value(count, "count")} events`, [
-                `${format.value(100 * busy, "%")} of ${duration(end - begin)} filled`,
-                `longest: ${name}`,
+            tip.show(it.over.x, it.over.y, say("{0} events", format.value(count, "count")), [
+                say("{0} of {1} filled", format.value(100 * busy, "%"), duration(end - begin)),
+                say("longest: {0}", name),
             ]);
         } else {
-            tip.show(it.over.x, it.over.y, name, [duration(end - begin), `begins at ${moment(begin, perPixel())}`]);
+            tip.show(it.over.x, it.over.y, name, [duration(end - begin), say("begins at {0}", moment(begin, perPixel()))]);
         }
     }
 
@@ -101,16 +102,16 @@ export function newPointing(it) {
         if (line.kind === "curve") {
             return curveTexts(pane, line);
         }
-        const texts = line.kind === "track" ? [pane.timeline.groups[line.group].name] : [];
+        const texts = line.kind === "track" ? [told(pane.timeline.groups[line.group].name)] : [];
         const left_out = line.kind === "track" ? pane.tracks[line.track].left_out : 0;
         if (left_out > 0) {
-            texts.push(`${format.value(left_out, "count")} events could not be nested and are left out`);
+            texts.push(say("{0} events could not be nested and are left out", format.value(left_out, "count")));
         }
         if (line.folds) {
-            texts.push(line.folded ? "Click to open" : "Click to close");
+            texts.push(line.folded ? say("Click to open") : say("Click to close"));
         }
         if (pane.arranges) {
-            texts.push("Right click: pin, hide, move");
+            texts.push(say("Right click: pin, hide, move"));
         }
         return texts;
     }
@@ -123,9 +124,9 @@ export function newPointing(it) {
         const points = pane.source.curve(line.curve, view.begin, view.end, perPixel());
         const value = points === null || it.over === null || it.over.x < it.parts.gutter ? null : valueAt(points, lane.steps, timeAt(it.over.x));
         return [
-            pane.timeline.groups[line.group].name,
-            ...(value === null ? [] : [`${format.value(value, unit)} here`]),
-            `${format.value(lane.least, unit)} to ${format.value(lane.most, unit)}`,
+            told(pane.timeline.groups[line.group].name),
+            ...(value === null ? [] : [say("{0} here", format.value(value, unit))]),
+            say("{0} to {1}", format.value(lane.least, unit), format.value(lane.most, unit)),
         ];
     }
 

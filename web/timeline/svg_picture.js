@@ -221,7 +221,7 @@ export function svgPicture(it) {
         width: parts.width, height: parts.height - top, viewBox: `0 ${top} ${parts.width} ${parts.height - top}`, role: "img",
     });
     append(root, svg("title", {}, forXml(panes.map((pane) => pane.context.run.name).join(", "))));
-    append(root, svg("style", {}, `text{font:11px "DejaVu Sans",sans-serif}.label{font-family:"DejaVu Sans Mono",monospace;text-anchor:middle}` +
+    append(root, svg("style", {}, `text{font:11px "DejaVu Sans","PingFang SC","Microsoft YaHei","Noto Sans CJK SC",sans-serif}.label{font-family:"DejaVu Sans Mono",monospace;text-anchor:middle}` +
         ".name,.head{font-size:12px}.head{font-weight:600}"));
     append(root, rect(0, top, parts.width, parts.height - top, palette.css.ground));
     const budget = { n: MOST_SHAPES };
