@@ -185,6 +185,20 @@ static void merge_counts(ek__trace_store *store, const ek__part *part)
     store->has_cut_texts |= part->has_cut_texts;
 }
 
+bool ek__store_expect(ek__trace_store *store, double times)
+{
+    for (int kind = 0; kind <= EK__N_EVENT_KINDS; kind++) {
+        size_t needed = (size_t)((double)store->n[kind] * times);
+        if (needed <= store->capacity[kind])
+            continue;
+        ek__event *room = ek__with_room(store->event[kind], &store->capacity[kind], needed, sizeof *room);
+        if (!room)
+            return false;
+        store->event[kind] = room;
+    }
+    return true;
+}
+
 bool ek__store_merge(ek__trace_store *store, const ek__part *part)
 {
     if (store->texts.n == 0 && !ek__texts_reset(&store->texts))

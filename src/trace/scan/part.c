@@ -318,6 +318,7 @@ void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_option
     ek__walk walk = {.block = block};
     ek__raw_event raw;
     ek__walk_state step;
+    part->n_bytes = block->size;
     while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)
         add(part, block, &raw, options);
     part->n_items += walk.n_others;

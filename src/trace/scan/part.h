@@ -104,6 +104,7 @@ typedef struct ek__part {
     int64_t by_phase[128], n_items, n_odd, n_negative;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch;
+    size_t n_bytes; /**< of the file, in this part */
     int64_t damage; /**< byte of the file where the block is damaged; -1 */
     bool out_of_memory, too_many_tracks, has_cut_texts;
     unsigned char *judged; /**< [n_judged] by number of a kernel's name: 0 not yet, 1 computes, 2 communicates */
@@ -170,6 +171,8 @@ typedef struct ek__trace_store {
 } ek__trace_store;
 
 void ek__store_clear(ek__trace_store *store);
+/** Make room for `times` as many events as there are. @return false when memory is out. O(events). */
+bool ek__store_expect(ek__trace_store *store, double times);
 /** Add a part behind those before. @return false when memory is out. O(part). */
 bool ek__store_merge(ek__trace_store *store, const ek__part *part);
 /** Tracks with the names of their processes and threads, once all is merged: part of ek__store_finish(). The store's

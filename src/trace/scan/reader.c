@@ -16,6 +16,7 @@ typedef struct reading {
     const ek_trace_options *options;
     int64_t n_files, file; /* for progress */
     int64_t damage;        /* byte of the file; -1 */
+    int64_t merged;        /* bytes of it */
     bool out_of_memory, interrupted;
 } reading;
 
@@ -41,6 +42,18 @@ static void fill(void *user, void *part, const ek__block *block)
         ((ek__part *)part)->out_of_memory = true;
 }
 
+/* The beginning of a large file tells how many events the rest will have: lists that grow to that at once are neither
+ * moved nor twice as long as they need to be. */
+static bool expect_rest(reading *r, size_t n_bytes)
+{
+    enum { BEGINNING = 8 << 20, LEAST = 64 << 20 };
+    const int64_t total = ek__feed_total(r->feed), before = r->merged;
+    r->merged += (int64_t)n_bytes;
+    if (r->file > 0 || total < LEAST || before >= BEGINNING || r->merged < BEGINNING)
+        return true;
+    return ek__store_expect(r->store, 1.02 * (double)total / (double)r->merged);
+}
+
 /* Nothing behind a damaged place. */
 static bool merge(void *user, void *part)
 {
@@ -48,7 +61,7 @@ static bool merge(void *user, void *part)
     const ek__part *from = part;
     if (r->damage >= 0 || r->out_of_memory)
         return false;
-    if (from->out_of_memory || !ek__store_merge(r->store, from))
+    if (from->out_of_memory || !ek__store_merge(r->store, from) || !expect_rest(r, from->n_bytes))
         r->out_of_memory = true;
     r->damage = from->damage;
     return r->damage < 0 && !r->out_of_memory;
@@ -158,6 +171,7 @@ static ek_status read_file(const char *path, int n_threads, reading *r, ek__pool
     if (status != EK_OK)
         return status;
     r->damage = -1;
+    r->merged = 0;
     run_threads(r, n_threads);
     bool has_room = !r->out_of_memory && !ek__feed_out_of_memory(r->feed);
     if (has_room && !r->interrupted && ek__feed_has_events(r->feed))
