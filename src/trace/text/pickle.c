@@ -13,7 +13,7 @@
 
 #include <zlib.h>
 
-enum { WINDOW = 1 << 18, LOWEST_PROTOCOL = 2, HIGHEST_PROTOCOL = 5, MAX_TEXT = 1 << 26, MAX_LONG = 1 << 10 };
+enum { WINDOW = 1 << 16, LOWEST_PROTOCOL = 2, HIGHEST_PROTOCOL = 5, MAX_TEXT = 1 << 26, MAX_LONG = 1 << 10 };
 
 typedef struct machine {
     const char *path;
