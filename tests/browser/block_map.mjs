@@ -12,7 +12,7 @@ test("a snapshot is a map of addresses: a mark, the pointer's text, zooming and 
     await go_to(page, "Memory");
     const canvas = page.locator(".block-canvas");
     await canvas.waitFor();
-    equal(await heading(page), "There at 11 us: 18 MB", "what is there at the peak");
+    equal(await heading(page), "There at 11 µs: 18 MB", "what is there at the peak");
     const legend = await page.locator(".block-map .legend").textContent();
     for (const words of ["forward 9 MB in 2", "recompute 5 MB in 1", "parameters 4 MB in 1", "reserved"]) check(legend.includes(words), `${legend}: no ${words}`);
     check((await page.locator(".block-list").textContent()).includes("model/attention.py:88 forward"), "the table has no places");
@@ -31,7 +31,7 @@ test("a snapshot is a map of addresses: a mark, the pointer's text, zooming and 
     await until(async () => (await heading(page)).startsWith("There at 0 ns"), "the keys do not move the mark");
     await page.getByRole("button", { name: "Show all" }).click();
     await page.locator(".part:has(.block-canvas) select").first().selectOption("1");
-    await until(async () => (await heading(page)) === "There at 2 us: 3 MB", "the other device does not show");
+    await until(async () => (await heading(page)) === "There at 2 µs: 3 MB", "the other device does not show");
 });
 
 test("operator_memory.csv is a map of what is there, one on the other, its table copies as CSV", async (open) => {
