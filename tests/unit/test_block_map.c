@@ -80,7 +80,7 @@ static void allocate(world *w)
     if (at < 0) {
         int64_t room = size > 8 * UNIT ? size : 8 * UNIT;
         at = w->next_address;
-        w->next_address += room + (w->expandable ? 0 : UNIT * (1 + ek__random_below(&w->random, 3)));
+        w->next_address += room + (w->expandable ? 0 : UNIT * ek__random_below(&w->random, 3));
         begin_life(w, at, room, true);
         tell(w, w->expandable ? EK__SEGMENT_MAP : EK__SEGMENT_ALLOC, at, room);
         w->now++;
@@ -516,6 +516,40 @@ static void pages_are_unmapped_in_parts(void **state)
     ek__block_list_clear(&list);
 }
 
+/* What lies around mapped pages in one unmapped range, and in one segment of the end, was there before. */
+static void room_around_pages_was_there_before(void **state)
+{
+    (void)state;
+    static const ek__block_event events[] = {
+        {EK__SEGMENT_MAP, 0, -1, 1, 1000, 100},
+        {EK__SEGMENT_MAP, 0, -1, 2, 1200, 100},
+        {EK__SEGMENT_MAP, 0, -1, 3, 2100, 50},
+        {EK__SEGMENT_UNMAP, 0, -1, 4, 2000, 200},
+    };
+    const ek__block_left left = {900, 500, -1, -1, true};
+    const ek__block_history history = {events, 4, NULL, &left, 0, 1, true, 9};
+    static const int64_t want[][4] = {/* start, end, address, bytes */
+                                      {EK_TRACE_UNKNOWN, 4, 2000, 100},
+                                      {3, 4, 2100, 50},
+                                      {EK_TRACE_UNKNOWN, 4, 2150, 50},
+                                      {EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN, 900, 100},
+                                      {EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN, 1100, 100},
+                                      {EK_TRACE_UNKNOWN, EK_TRACE_UNKNOWN, 1300, 100},
+                                      {1, EK_TRACE_UNKNOWN, 1000, 100},
+                                      {2, EK_TRACE_UNKNOWN, 1200, 100}};
+    ek__block_list list = {0};
+    ek_error err;
+    assert_int_equal(ek__block_history_pair(&history, &list, &err), EK_OK);
+    assert_int_equal(list.n_segments, 8);
+    for (size_t i = 0; i < 8; i++) {
+        const ek_trace_memory_segment *s = &list.segment[i];
+        const int64_t got[] = {s->start, s->end, s->address, s->bytes};
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(got[k], want[i][k]);
+    }
+    ek__block_list_clear(&list);
+}
+
 static void sums_beyond_the_limit_are_refused(void **state)
 {
     (void)state;
@@ -538,6 +572,7 @@ int main(void)
         cmocka_unit_test(sites_and_largest_are_sums_over_blocks),
         cmocka_unit_test(contradictions_are_counted_and_end_what_they_contradict),
         cmocka_unit_test(pages_are_unmapped_in_parts),
+        cmocka_unit_test(room_around_pages_was_there_before),
         cmocka_unit_test(sums_beyond_the_limit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
