@@ -79,8 +79,9 @@ static const cli_option options[] = {
     {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output",
      CLI_WORD(command, format), .must = "text, json or csv", .hint = "; a picture is --svg FILE"},
     {"csv", "DIR", "folder for tables, one a topic", NULL, CLI_OUTPUT_FOLDER(command, csv),
-     .manual = "folder for 20 tables, one a topic: steps, anatomy, path_parts, path, ranks, layers, operators, shapes, "
-               "kernels, outliers, collectives, calls, waits, links, idle, memory, stages, cluster, sources, findings"},
+     .manual = "folder for 22 tables, one a topic: steps, anatomy, path_parts, path, ranks, layers, operators, shapes, "
+               "kernels, outliers, collectives, calls, waits, links, idle, memory, block_sites, blocks, stages, "
+               "cluster, sources, findings"},
     {"database", "FILE", "these tables as a database of SQLite, times in nanoseconds", NULL,
      CLI_OUTPUT(command, database),
      .manual = "the tables of `--csv` as a [database of SQLite](trace.md#queries), times in whole nanoseconds"},

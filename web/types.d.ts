@@ -16,7 +16,11 @@ export interface Run {
 }
 export interface Section {
     name: string; notes?: string[]; bars?: Bars[]; tables?: Table[]; matrices?: Matrix[]; lines?: Lines[]; findings?: Finding[];
-    space?: RawSpace;
+    space?: RawSpace; blocks?: RawBlockMap[];
+}
+export interface RawBlockMap {
+    id: string; title: string; addresses: boolean; ticked: boolean; length: number; height: number; peak_at: number; peak: number;
+    n_all: number; n: number; n_segments: number; sites: [string, number][]; stacks: number[][]; frames: string[]; data: string | null;
 }
 export interface Today { point: number | null; run: number; seconds: number; mb: number; values: number[] }
 export interface RawSpace {

@@ -557,6 +557,84 @@ typedef struct ek_trace_tracker {
     ek_trace_allocation *largest; /**< [n_largest]: live at the peak, largest first; start and end in ticks */
 } ek_trace_tracker;
 
+/** What allocated a block, as far as the stack, the operator's name or the allocator's own word tells. */
+typedef enum ek_block_role {
+    EK_BLOCK_OTHER,
+    EK_BLOCK_FORWARD,
+    EK_BLOCK_BACKWARD,
+    EK_BLOCK_RECOMPUTE,
+    EK_BLOCK_OPTIMIZER,
+    EK_BLOCK_PARAMETERS, /**< while the model was made, loaded or moved */
+    EK_BLOCK_COMMUNICATION,
+    EK_N_BLOCK_ROLES,
+} ek_block_role;
+/** "other", "forward", ..., for each role. */
+extern const char *const ek_block_role_name[EK_N_BLOCK_ROLES];
+
+/** An allocation of device memory, there in [start, end). */
+typedef struct ek_trace_block {
+    int64_t start, end; /**< EK_TRACE_UNKNOWN: there before the record began; there when it ended */
+    int64_t bytes;      /**< asked for */
+    int64_t address;    /**< EK_TRACE_UNKNOWN: not told */
+    int64_t place;      /**< of its address, in bytes above the lowest one, without the room that no segment ever had */
+    int site, stack;    /**< index of site[]; of stack[], -1: not told */
+} ek_trace_block;
+
+/** Memory that the allocator had from the device in [start, end). */
+typedef struct ek_trace_memory_segment {
+    int64_t start, end; /**< as of a block */
+    int64_t bytes, address, place;
+    bool joins; /**< pages of an expandable segment: a block may reach into a neighbour that joins, too */
+} ek_trace_memory_segment;
+
+/** Blocks that one operator or one place of the program allocated in one role. */
+typedef struct ek_trace_block_site {
+    const char *name; /**< "model/attention.py:120 forward"; of tables the operator */
+    ek_block_role role;
+    int64_t n, bytes;
+    int64_t n_live, live_bytes;               /**< of those: there at the peak */
+    int64_t n_never_freed, never_freed_bytes; /**< allocated after the record began, and there when it ended */
+} ek_trace_block_site;
+
+/** The allocator's memory at one time. */
+typedef struct ek_trace_memory_room {
+    int64_t time, n_live, active_bytes;
+    int64_t reserved_bytes;                 /**< all segments; EK_TRACE_UNKNOWN without addresses, as what follows */
+    int64_t free_bytes, largest_free_bytes; /**< in segments and in no block; in one piece */
+    int64_t n_segments, n_free;             /**< pieces */
+    double fragmentation;                   /**< 1 - largest free piece / free; NAN without free memory */
+} ek_trace_memory_room;
+
+/** Allocations of a device that are read; those of a map, and of all maps of a run together, that are kept. */
+enum { EK_TRACE_MAX_BLOCKS = 20000000, EK_TRACE_KEPT_BLOCKS = 400000, EK_TRACE_KEPT_RUN_BLOCKS = 4000000 };
+enum { EK_TRACE_MAX_STACK_FRAMES = 24 };
+
+/** Allocations of one device with their lifetimes: of a memory snapshot of PyTorch, or of operator_memory.csv. */
+typedef struct ek_trace_block_map {
+    const char *name;   /**< "device 0", "NPU:0" */
+    bool has_addresses; /**< a snapshot: blocks and segments have places */
+    bool is_ticked;     /**< times are numbers of events: old snapshots have none */
+    int64_t begin, end; /**< of the record */
+    int64_t n_rows;     /**< events or rows that it is made from */
+    int n_blocks, n_segments, n_sites, n_stacks, n_points, n_largest;
+    int64_t n_all_blocks;  /**< that the figures are of; of more than the limit of a run, block[] has the largest */
+    ek_trace_block *block; /**< [n_blocks], by start, those from before the record first */
+    ek_trace_memory_segment *segment;     /**< [n_segments], likewise */
+    ek_trace_block_site *site;            /**< [n_sites], by live_bytes, then bytes, largest first */
+    const char **stack;                   /**< [n_stacks]: a line for every frame, innermost first */
+    ek_trace_memory_point *point;         /**< [n_points]: live bytes and segments over time, thinned; component 0 */
+    ek_trace_block *largest;              /**< [n_largest]: there at the peak, largest first */
+    int64_t role_bytes[EK_N_BLOCK_ROLES]; /**< there at the peak, by role */
+    int64_t height;                       /**< bytes of all places; 0 without addresses */
+    int64_t n_before, before_bytes;       /**< blocks from before the record */
+    int64_t n_never_freed, never_freed_bytes; /**< allocated after it began, and there when it ended */
+    int64_t reserved_peak_bytes;              /**< EK_TRACE_UNKNOWN without addresses */
+    int64_t rounding_bytes;   /**< at the end: what the allocator added to what was asked for; likewise */
+    int64_t n_contradictions; /**< events that do not fit the ones before */
+    int64_t n_out_of_memory, out_of_memory_time, out_of_memory_bytes; /**< how often; of the last: when, how much */
+    ek_trace_memory_room peak, last; /**< when most was live, first; at the end of the record */
+} ek_trace_block_map;
+
 typedef struct ek_trace_memory {
     int64_t n_rows, n_operator_rows, n_never_released;
     int n_peaks, n_points, n_largest, n_kept, n_modules;
@@ -566,6 +644,8 @@ typedef struct ek_trace_memory {
     ek_trace_allocation *kept;    /**< [n_kept]: never released, largest first */
     ek_trace_memory_peak *module; /**< [n_modules]: npu_module_mem, by what a module reserved most, then by name */
     ek_trace_tracker tracker;
+    int n_maps;
+    ek_trace_block_map *map; /**< [n_maps]: of operator_memory.csv, then of snapshots, by device */
 } ek_trace_memory;
 
 /* ---- marks of the user ---- */

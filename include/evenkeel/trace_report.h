@@ -44,7 +44,7 @@ typedef struct ek_trace_table {
     const char *name; /**< "steps", "layers", ...: of the file NAME.csv */
     const char *what; /**< in a few words */
 } ek_trace_table;
-enum { EK_N_TRACE_TABLES = 20 };
+enum { EK_N_TRACE_TABLES = 22 };
 /** The first is what `--format csv` prints. */
 extern const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES];
 

@@ -142,6 +142,123 @@ static const ek__fields trackers = {
     .known = has_blocks};
 #undef EK__T
 
+/* ---- maps of allocations ---- */
+
+#define EK__T ek_trace_memory_room
+static const ek__member room[] = {
+    {"time_us", NS(time), "when; of a snapshot without times the number of the event"},
+    {"live", COUNT(n_live), "allocations that are there"},
+    {"active_bytes", BYTES(active_bytes), "what they asked for"},
+    {"reserved_bytes", BYTES(reserved_bytes), "what the allocator has from the device"},
+    {"free_bytes", BYTES(free_bytes), "of it, what no allocation has; what rounding takes is not free"},
+    {"largest_free_bytes", BYTES(largest_free_bytes), "the largest piece of it"},
+    {"free_pieces", COUNT(n_free), "how many pieces"},
+    {"segments", COUNT(n_segments), "pieces that the allocator has from the device"},
+    {"fragmentation", REAL(fragmentation), "1 - largest_free_bytes / free_bytes; null without free memory"},
+};
+static const ek__fields rooms = {FIELDS(room, "ranks[].memory_peak.block_maps[].at_peak, .at_end",
+                                        "What concerns segments is null for a table, which tells no addresses.")};
+#undef EK__T
+
+#define EK__T ek_trace_block_site
+GETTER(map_of_site, text, ((const ek_trace_block_map *)of->parent)->name);
+static const ek__member block_site[] = {
+    {NULL, GET(TEXT, map_of_site), NULL, CSV(1, "map"), PAGE(2, "map", "Of")},
+    {"name", TEXT(name), "the operator, or the innermost frame outside the framework", CSV(2),
+     PAGE(3, "name", "Allocated by", EK__SEARCH)},
+    {"role", WORD(role, ek_block_role_name),
+     "`forward`, `backward`, `recompute`, `optimizer`, `parameters`, `communication` or `other`", CSV(3),
+     PAGE(4, "role", "In")},
+    {"live", COUNT(n_live), "allocations that are there at the peak", CSV(4), PAGE(5, "live", "There at the peak")},
+    {"live_bytes", BYTES(live_bytes), "bytes of them", CSV(5), PAGE(6, "live_mb", "Memory of them")},
+    {"allocations", COUNT(n), "all of them", CSV(6), PAGE(7, "all", "Allocations")},
+    {"bytes", BYTES(bytes), "bytes of them", CSV(7), PAGE(8, "all_mb", "All they asked for")},
+    {"never_freed", COUNT(n_never_freed), "allocated after the record began, and there when it ended", CSV(8),
+     PAGE(9, "never", "Never freed", EK__LESS)},
+    {"never_freed_bytes", BYTES(never_freed_bytes), "bytes of them", CSV(9),
+     PAGE(10, "never_mb", "Memory never freed", EK__LESS)},
+};
+static const ek__fields block_sites = {
+    FIELDS(block_site, "ranks[].memory_peak.block_maps[].sites[]", "By what is there at the peak, largest first.")};
+#undef EK__T
+
+#define EK__T ek_trace_block
+static const ek_trace_block_map *map_of(const ek__owner *of)
+{
+    return of->parent;
+}
+GETTER(map_of_block, text, map_of(of)->name);
+GETTER(block_name, text, map_of(of)->site[it->site].name);
+GETTER(block_role, text, ek_block_role_name[map_of(of)->site[it->site].role]);
+GETTER(block_stack, text, it->stack < 0 ? NULL : map_of(of)->stack[it->stack]);
+static const ek__member mapped_block[] = {
+    {NULL, GET(TEXT, map_of_block), NULL, CSV(1, "map")},
+    {"name", GET(TEXT, block_name), "as of a site", CSV(2)},
+    {"role", GET(TEXT, block_role), "as of a site", CSV(3)},
+    {"bytes", BYTES(bytes), "asked for", CSV(4)},
+    {"start_us", NS(start), "when it was allocated; null: before the record", CSV(5)},
+    {"end_us", NS(end), "when it was free again; null: there when the record ended", CSV(6)},
+    {"address", COUNT(address), "where it is; null for a table", CSV(7)},
+    {"stack", GET(TEXT, block_stack), "its frames, innermost first, a line each; null without", CSV(8)},
+};
+static const ek__fields mapped_blocks = {
+    FIELDS(mapped_block, "ranks[].memory_peak.block_maps[].largest[]", "There at the peak, largest first.")};
+#undef EK__T
+
+#define EK__T ek_trace_memory_point
+static const ek__member map_point[] = {
+    {"time_us", NS(time), "when"},
+    {"active_mb", MB(allocated_mb), "asked for by what is there"},
+    {"reserved_mb", MB(reserved_mb), "had from the device; null for a table"},
+};
+static const ek__fields map_points = {
+    FIELDS(map_point, "ranks[].memory_peak.block_maps[].curve[]", "Thinned; peaks are kept.")};
+#undef EK__T
+
+#define EK__T ek_trace_block_map
+GETTER(out_of_memory_time, number, it->n_out_of_memory > 0 ? it->out_of_memory_time : EK_TRACE_UNKNOWN);
+GETTER(out_of_memory_bytes, number, it->n_out_of_memory > 0 ? it->out_of_memory_bytes : EK_TRACE_UNKNOWN);
+GETTER(role_bytes, number, it->role_bytes[of->number]);
+static const ek__member block_map[] = {
+    {"name", TEXT(name), "the file and the device; of a table the device", PAGE(2, "map", "Of")},
+    {"has_addresses", FLAG(has_addresses), "a snapshot: it tells where allocations were"},
+    {"is_ticked", FLAG(is_ticked), "times are numbers of events: the snapshot has none"},
+    {"begin_us", NS(begin), "of the record"},
+    {"end_us", NS(end), "of the record"},
+    {"rows", COUNT(n_rows), "events or rows that it is made of"},
+    {"blocks", COUNT(n_all_blocks), "allocations", PAGE(3, "blocks", "Allocations")},
+    {"kept_blocks", COUNT(n_blocks), "of those in `blocks.csv` and on the page, the largest"},
+    {"height_bytes", BYTES(height), "of addresses that were ever used"},
+    {"reserved_peak_bytes", BYTES(reserved_peak_bytes), "the most that the allocator had from the device",
+     PAGE(6, "reserved", "Peak reserved", EK__LESS)},
+    {"at_peak", OBJECT(peak, rooms), "when allocations took the most, the first time"},
+    {"at_end", OBJECT(last, rooms), "at the end of the record"},
+    {NULL, BYTES(peak.active_bytes), NULL, PAGE(4, "peak", "Peak", EK__LESS)},
+    {NULL, NS(peak.time), NULL, PAGE(5, "at", "At", EK__PLACE)},
+    {NULL, BYTES(peak.free_bytes), NULL, PAGE(7, "free", "Free at the peak", EK__LESS)},
+    {NULL, BYTES(peak.largest_free_bytes), NULL, PAGE(8, "piece", "Largest free piece then")},
+    {"rounding_bytes", BYTES(rounding_bytes), "at the end, what the allocator added to what was asked for"},
+    {"before", COUNT(n_before), "allocations from before the record"},
+    {"before_bytes", BYTES(before_bytes), "bytes of them", PAGE(9, "before", "From before the record")},
+    {"never_freed", COUNT(n_never_freed), "allocated after the record began, and there when it ended"},
+    {"never_freed_bytes", BYTES(never_freed_bytes), "bytes of them", PAGE(10, "never", "Never freed", EK__LESS)},
+    {"out_of_memory", COUNT(n_out_of_memory), "times that memory was out",
+     PAGE(11, "oom", "Times out of memory", EK__LESS)},
+    {"out_of_memory_time_us", GET(NS, out_of_memory_time), "the last one; null without"},
+    {"out_of_memory_bytes", GET(BYTES, out_of_memory_bytes), "asked for then; null without"},
+    {"contradictions", COUNT(n_contradictions), "events that do not fit those before them"},
+    {"live_at_peak_by_role", GET_BY_WORD(BYTES, role_bytes, ek_block_role_name, EK_N_BLOCK_ROLES),
+     "bytes there at the peak, by role"},
+    {"sites", LIST(n_sites, site, block_sites), "by what allocated them"},
+    {"largest", LIST(n_largest, largest, mapped_blocks), "the largest that are there at the peak"},
+    {"curve", SHORT_LIST(n_points, point, map_points), "over time"},
+};
+static const ek__fields block_maps = {
+    FIELDS(block_map, "ranks[].memory_peak.block_maps[]",
+           "Allocations with their lifetimes, of one device, from `operator_memory.csv` or a memory snapshot of "
+           "PyTorch. [trace.md](trace.md#maps-of-allocations) defines them.")};
+#undef EK__T
+
 #define EK__T ek_trace_memory
 FINDER(largest, it->n_largest > 0 ? &it->largest[0] : NULL);
 static const ek__member memory[] = {
@@ -155,6 +272,7 @@ static const ek__member memory[] = {
     {"curve", SHORT_LIST(n_points, point, points), "over time"},
     {"peak_by_module", SHORT_MAP(n_modules, module, modules), "npu_module_mem: by module of the driver"},
     {"tracker", OBJECT(tracker, trackers), "memory_block.csv, task.csv"},
+    {"block_maps", LIST(n_maps, map, block_maps), "operator_memory.csv, memory snapshots of PyTorch"},
 };
 const ek__fields ek__trace_memory = {FIELDS(memory, "ranks[].memory_peak", NULL)};
 #undef EK__T
@@ -185,7 +303,37 @@ LOCATOR(locate_allocation, out->start = it->start; out->end = it->end; out->name
 
 /* ---- tables ---- */
 
+/* Sites and blocks of a rank's maps, one map after the other. */
+static const void *site_at(int i, ek__owner *of, bool *end)
+{
+    const ek_trace_memory *m = &of->rank->memory;
+    for (int k = 0; k < m->n_maps; i -= m->map[k++].n_sites)
+        if (i < m->map[k].n_sites) {
+            of->parent = &m->map[k];
+            return &m->map[k].site[i];
+        }
+    *end = true;
+    return NULL;
+}
+
+static const void *block_at(int i, ek__owner *of, bool *end)
+{
+    const ek_trace_memory *m = &of->rank->memory;
+    for (int k = 0; k < m->n_maps; i -= m->map[k++].n_blocks)
+        if (i < m->map[k].n_blocks) {
+            of->parent = &m->map[k];
+            return &m->map[k].block[i];
+        }
+    *end = true;
+    return NULL;
+}
+
 const ek__rows ek__memory_rows[] = {
+    {NULL, "memory", "block-maps", "Allocations by device", "number", "No.", EK__KEY_NUMBER, .fields = &block_maps,
+     RANK_LIST(memory.n_maps, memory.map)},
+    {"block_sites", "memory", "block-sites", "Allocations by what made them", "number", "No.", EK__KEY_NUMBER,
+     .fields = &block_sites, .item = site_at, .sort = 5},
+    {"blocks", .fields = &mapped_blocks, .item = block_at},
     {"memory", "memory", "peaks", "Peaks by component", .rank_column = 2, .fields = &ek__trace_peak,
      RANK_LIST(memory.n_peaks, memory.peak), .locate = locate_peak},
     {NULL, "memory", "largest", "Largest allocations", "number", "No.", EK__KEY_NUMBER, .fields = &allocations,

@@ -92,6 +92,8 @@ const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
     {"links", "bandwidth between two ranks"},
     {"idle", "idle time of streams by cause"},
     {"memory", "peaks by component, or by type of block"},
+    {"block_sites", "allocations by the operator or place of the program that made them"},
+    {"blocks", "a row for every allocation with its lifetime"},
     {"stages", "means over the ranks of a stage"},
     {"cluster", "cluster_step_trace_time as it was read"},
     {"sources", "files that were read, and what was wrong with them"},

@@ -803,11 +803,56 @@ static void print_tracker(const page *p, const ek_trace_tracker *tracker)
     print_sites(p, tracker);
 }
 
+static void print_room(const page *p, const char *when, const ek_trace_memory_room *room)
+{
+    if (room->reserved_bytes == EK_TRACE_UNKNOWN)
+        return;
+    fprintf(p->out, "    %s: %s reserved, %s of it free in %" PRId64 " piece%s", when, mb(room->reserved_bytes).text,
+            mb(room->free_bytes).text, room->n_free, room->n_free == 1 ? "" : "s");
+    if (room->n_free > 0)
+        fprintf(p->out, ", the largest %s", mb(room->largest_free_bytes).text);
+    fputc('\n', p->out);
+}
+
+static void print_block_sites(const page *p, const ek_trace_block_map *map)
+{
+    if (map->n_sites > 0)
+        fputs("       there  number  never freed  in            allocated by\n", p->out);
+    for (int i = 0; i < map->n_sites && i < p->top; i++) {
+        const ek_trace_block_site *site = &map->site[i];
+        fprintf(p->out, "  %10s  %6" PRId64 "   %10s  %-13s ", mb(site->live_bytes).text, site->n_live,
+                mb(site->never_freed_bytes).text, ek_block_role_name[site->role]);
+        ek__print_name(site->name, p->out);
+        fputc('\n', p->out);
+    }
+}
+
+static void print_map(const page *p, const ek_trace_block_map *map)
+{
+    fputs("  ", p->out);
+    ek__print_name(map->name, p->out);
+    fprintf(p->out, ": peak %s in %" PRId64 " of %" PRId64 " allocations, %s", mb(map->peak.active_bytes).text,
+            map->peak.n_live, map->n_all_blocks, map->is_ticked ? "after " : "");
+    fprintf(
+        p->out, "%s %s\n",
+        ek__fixed((double)(map->peak.time - map->begin) / (map->is_ticked ? 1e3 : 1e6), map->is_ticked ? 0 : 3).text,
+        map->is_ticked ? "events" : "ms after the record began");
+    print_room(p, "at the peak", &map->peak);
+    print_room(p, "at the end", &map->last);
+    fprintf(p->out, "    from before the record %s; never freed %s", mb(map->before_bytes).text,
+            mb(map->never_freed_bytes).text);
+    if (map->n_out_of_memory > 0)
+        fprintf(p->out, "; out of memory %" PRId64 " time%s, of the last %s were asked for", map->n_out_of_memory,
+                map->n_out_of_memory == 1 ? "" : "s", mb(map->out_of_memory_bytes).text);
+    fputc('\n', p->out);
+    print_block_sites(p, map);
+}
+
 static void print_memory(const page *p)
 {
     const ek_trace_memory *memory = &p->detail->memory;
     const ek_trace_tracker *tracker = &memory->tracker;
-    if (memory->n_peaks == 0 && tracker->n_rows == 0)
+    if (memory->n_peaks == 0 && tracker->n_rows == 0 && memory->n_maps == 0)
         return;
     heading(p, "Memory");
     fputs(", peaks in MB\n", p->out);
@@ -824,6 +869,8 @@ static void print_memory(const page *p)
                 memory->n_operator_rows);
     if (tracker->n_rows > 0)
         print_tracker(p, tracker);
+    for (int i = 0; i < memory->n_maps; i++)
+        print_map(p, &memory->map[i]);
 }
 
 /* ---- findings ---- */

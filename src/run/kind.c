@@ -1,10 +1,12 @@
-/* Recognition of a run's files: traces, graphs and settings by their first bytes, databases by their tables; logs are
- * searched for the lines that only they have, since those may come late. Names count only where the content is packed
+/* Recognition of a run's files: traces, snapshots, graphs and settings by their first bytes, databases by their tables;
+ * logs are searched for the lines that only they have, since those may come late. Names count only where the content is
+ * packed
  * (.gz) or where a table says nothing else. */
 #include "run/kind.h"
 #include "base/c_locale.h"
 #include "evenkeel/run_files.h"
 #include "trace/database/database.h"
+#include "trace/find/layout.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -178,14 +180,23 @@ static bool is_profilers_database(const char *path, uint32_t *types)
     return ek__is_database(path) && (ek__database_look(path, types, NULL) != EK_OK || *types != 0);
 }
 
+bool ek__is_memory_snapshot(const char *path)
+{
+    ek__file_type type;
+    return ek__type_of_content(path, true, &type) && type == EK__FILE_memory_snapshot;
+}
+
 bool ek__is_profiler_table(const char *path)
 {
     uint32_t types;
-    static const char *const patterns[] = {"*step_trace*.csv",   "*kernel_details*.csv", "*op_summary*.csv",
-                                           "*op_statistic*.csv", "*memory_record*.csv",  "*memory_block*.csv"};
+    static const char *const patterns[] = {"*step_trace*.csv",     "*kernel_details*.csv", "*op_summary*.csv",
+                                           "*op_statistic*.csv",   "*memory_record*.csv",  "*memory_block*.csv",
+                                           "*operator_memory*.csv"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         if (fnmatch(patterns[i], path, 0) == 0)
             return true;
+    if (ek__is_memory_snapshot(path))
+        return true;
     return is_profilers_database(path, &types) && types != 0 && !(types & EK__FILE_BIT(EK__FILE_TRACE));
 }
 

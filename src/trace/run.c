@@ -71,6 +71,13 @@ static bool writes_to_run(ek__file_type type)
            type == EK__FILE_cluster_step_trace_time;
 }
 
+/* Maps of allocations outlive their rank: of many ranks each keeps fewer. */
+static int most_blocks_of(int n_ranks)
+{
+    int most = n_ranks > 0 ? EK_TRACE_KEPT_RUN_BLOCKS / n_ranks : EK_TRACE_KEPT_BLOCKS;
+    return most > EK_TRACE_KEPT_BLOCKS ? EK_TRACE_KEPT_BLOCKS : most < 1000 ? 1000 : most;
+}
+
 static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source *source, ek_trace_rank *rank,
                             gathered *all, ek_error *err)
 {
@@ -89,6 +96,7 @@ static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source 
     in.times = all ? &all->times : NULL;
     in.tasks = all ? &all->tasks : NULL;
     in.shapes = all && all->has_trace ? &all->shapes : NULL;
+    in.most_blocks = most_blocks_of(w->layout->n_ranks);
     bool locked = writes_to_run(file->type);
     if (locked)
         pthread_mutex_lock(&w->lock);

@@ -171,7 +171,7 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     ek__view_trace_layers(run, s);
     ek__view_trace_operators(run, s);
     ek_status status = ek__view_trace_communication(run, s, err);
-    ek__view_trace_memory(run, s);
+    status = status ? status : ek__view_trace_memory(run, s, err);
     ek__view_trace_host(run, s);
     ek__view_trace_ranks(run, s);
     ek__view_trace_files(run, s);

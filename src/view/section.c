@@ -53,7 +53,8 @@ static void open_inner(ek__section *x, const char *inner)
 
 static const char notes[] = "notes", bars[] = "bars", tables[] = "tables", matrices[] = "matrices", lines[] = "lines",
                   findings[] = "findings", series[] = "series", columns[] = "columns", rows[] = "rows",
-                  labels[] = "labels", cells[] = "cells", points[] = "points", places[] = "places", parts[] = "parts";
+                  labels[] = "labels", cells[] = "cells", points[] = "points", places[] = "places", parts[] = "parts",
+                  blocks[] = "blocks";
 
 static void begin_piece(ek__section *x, const char *list, const char *id, const char *title)
 {
@@ -311,6 +312,16 @@ void ek__lines_end(ek__section *x, double limit)
 {
     open_inner(x, NULL);
     ek__stream_real(x->s, "limit", limit);
+    ek__stream_end(x->s);
+}
+
+void ek__blocks_begin(ek__section *x, const char *id, const char *title)
+{
+    begin_piece(x, blocks, id, title);
+}
+
+void ek__blocks_end(ek__section *x)
+{
     ek__stream_end(x->s);
 }
 

@@ -1,6 +1,6 @@
-/* Memory of a trace: peaks by component, what is alive at the tracker's peak, the largest allocations and those that
- * were never released. Curves stand under the
- * timeline of a page too; here the largest of every so many points are kept where there are many. */
+/* Memory of a trace: maps of allocations, peaks by component, what is alive at the tracker's peak, the largest
+ * allocations and those that were never released. Curves stand under the timeline of a page too; here the largest of
+ * every so many points are kept where there are many. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ enum { MAX_POINTS = 20000 };
 
 static bool is_empty(const ek_trace_memory *m)
 {
-    return m->n_peaks == 0 && m->n_largest == 0 && m->n_modules == 0 && m->tracker.n_rows == 0;
+    return m->n_peaks == 0 && m->n_largest == 0 && m->n_modules == 0 && m->tracker.n_rows == 0 && m->n_maps == 0;
 }
 
 /* ---- curves ---- */
@@ -84,7 +84,26 @@ static void write_lines(const ek_trace_run *run, ek__section *x)
     ek__lines_end(x, NAN);
 }
 
-void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
+/* ---- maps of allocations ---- */
+
+/* Of all ranks together the page holds no more than a run keeps. */
+static bool write_maps(const ek_trace_run *run, ek__section *x)
+{
+    bool good = true;
+    int n = 0;
+    for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_RANKS && good; i++) {
+        const ek_trace_rank *rank = &run->rank[i];
+        for (int k = 0; k < rank->memory.n_maps && good; k++) {
+            char id[32], name[EK__VIEW_KEY_SIZE];
+            snprintf(id, sizeof id, "map-%d", n++);
+            ek__view_key(run, rank, rank->memory.map[k].name, name, sizeof name);
+            good = ek__blocks_map(x, id, name, &rank->memory.map[k]);
+        }
+    }
+    return good;
+}
+
+ek_status ek__view_trace_memory(const ek_view_run *run, ek__stream *s, ek_error *err)
 {
     const ek_trace_run *trace = run->trace;
     ek__section x = ek__section_begin(s, "memory");
@@ -93,7 +112,8 @@ void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
         any = any || !is_empty(&trace->rank[i].memory);
     if (!any)
         ek__section_note(&x, "These files do not tell memory. Record it with profile_memory=True, and give the folder "
-                             "with memory_record.csv and operator_memory.csv; of MindSpore memory_block.csv too.");
+                             "with memory_record.csv and operator_memory.csv; of MindSpore memory_block.csv too; "
+                             "of PyTorch a memory snapshot.");
     for (int i = 0; i < trace->n_ranks; i++)
         held = held || trace->rank[i].memory.n_largest > 0;
     if (held && run->index)
@@ -101,7 +121,9 @@ void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
                              "what is alive at the pointer is less than the curves.");
     if (any)
         ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' curves", "evenkeel trace has their peaks");
+    bool good = write_maps(trace, &x);
     write_lines(trace, &x);
     ek__view_tables(run, "memory", NULL, &x);
     ek__section_end(&x);
+    return good ? EK_OK : ek__no_memory(err);
 }

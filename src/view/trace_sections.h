@@ -11,7 +11,7 @@ void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_layers(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_operators(const ek_view_run *run, ek__stream *s);
 ek_status ek__view_trace_communication(const ek_view_run *run, ek__stream *s, ek_error *err);
-void ek__view_trace_memory(const ek_view_run *run, ek__stream *s);
+ek_status ek__view_trace_memory(const ek_view_run *run, ek__stream *s, ek_error *err);
 void ek__view_trace_host(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_files(const ek_view_run *run, ek__stream *s);

@@ -174,6 +174,11 @@ void ek__polyline_hollow(ek__section *x, double at, double y);
 void ek__polyline_end(ek__section *x);
 void ek__lines_end(ek__section *x, double limit);
 
+/** Maps of allocations: a map with its columns by one call. `name`: with its rank. @return false when memory is out */
+void ek__blocks_begin(ek__section *x, const char *id, const char *title);
+void ek__blocks_end(ek__section *x);
+bool ek__blocks_map(ek__section *x, const char *id, const char *name, const ek_trace_block_map *map);
+
 /** A finding: its members go to x->s in between. */
 void ek__finding_begin(ek__section *x);
 void ek__finding_end(ek__section *x);

@@ -3,6 +3,7 @@ import { main } from "./harness.mjs";
 import "./pages.mjs";
 import "./acts.mjs";
 import "./layouts.mjs";
+import "./block_map.mjs";
 import "./places.mjs";
 import "./area.mjs";
 import "./tracks.mjs";

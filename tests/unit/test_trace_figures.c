@@ -87,6 +87,8 @@ static void fill_rest(ek_trace_run *run, ek__pool *pool)
 {
     static int members[] = {0, 1, 7}; /* the last has no files */
     static const char *note[] = {"a note"};
+    static const char *stack = "file.py:1 f";
+    static ek_trace_block block = {.start = 1, .end = 2, .bytes = 3, .address = 4};
     for (int r = 0; r < run->n_ranks; r++) {
         ek_trace_rank *rank = &run->rank[r];
         const ek__rows *rows = NULL;
@@ -103,6 +105,9 @@ static void fill_rest(ek_trace_run *run, ek__pool *pool)
             rank->idle.stream[i].pid = "1";
             rank->step[i].warm_up = false;
             rank->step[i].from_table = false;
+            rank->memory.map[i].n_blocks = rank->memory.map[i].n_stacks = 1;
+            rank->memory.map[i].block = &block;
+            rank->memory.map[i].stack = &stack;
         }
         static ek_trace_shaped shaped = {.name = "op", .kernel = "kernel", .core = "core", .shapes = "1", .types = "t"};
         static ek_trace_execution execution = {.start = 1, .duration = 2};

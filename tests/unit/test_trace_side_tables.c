@@ -483,6 +483,138 @@ static void a_short_curve_keeps_every_point(void **state)
         assert_int_equal(point[i].time, i);
 }
 
+/* A file of Python's pickle in two protocols, and the same by json.dump(): figures worked out by hand. */
+static void snapshots_are_the_same_pickled_and_as_json(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20 };
+    static const char *const files[] = {"rank3_protocol2.pickle", "rank3_protocol5.pickle", "rank3.json"};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        char path[4200];
+        reading r;
+        snprintf(path, sizeof path, "%s/%s", source_path("tests/data/snapshot"), files[f]);
+        start(&r);
+        read_well(&r, ek__table_memory_snapshot, path);
+        assert_null(r.source.problem);
+        assert_int_equal(r.source.items, 20);
+        assert_int_equal(r.rank.memory.n_maps, 2);
+        const ek_trace_block_map *m = &r.rank.memory.map[0];
+        assert_true(m->has_addresses && !m->is_ticked);
+        assert_int_equal(m->n_all_blocks, 6);
+        assert_int_equal(m->end - m->begin, 50000);
+        assert_int_equal(m->peak.time - m->begin, 11000);
+        assert_int_equal(m->peak.active_bytes, 18 * MIB - 200);
+        assert_int_equal(m->peak.reserved_bytes, 40 * MIB);
+        assert_int_equal(m->peak.free_bytes, 22 * MIB - 512);
+        assert_int_equal(m->peak.largest_free_bytes, 14 * MIB);
+        assert_int_equal(m->last.free_bytes, 28 * MIB);
+        assert_int_equal(m->last.largest_free_bytes, 16 * MIB);
+        assert_int_equal(m->before_bytes, 5 * MIB - 300);
+        assert_int_equal(m->never_freed_bytes, 8 * MIB);
+        assert_int_equal(m->rounding_bytes, 300);
+        assert_int_equal(m->n_contradictions, 0);
+        static const ek_block_role roles[] = {EK_BLOCK_FORWARD, EK_BLOCK_RECOMPUTE, EK_BLOCK_PARAMETERS,
+                                              EK_BLOCK_OPTIMIZER, EK_BLOCK_OTHER};
+        static const char *const names[] = {"model/attention.py:88 forward", "model/attention.py:88 forward",
+                                            "model/block.py:12 __init__", "work/train.py:32 main", "(not told)"};
+        assert_int_equal(m->n_sites, 5);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(m->site[i].role, roles[i]);
+            assert_string_equal(m->site[i].name, names[i]);
+        }
+        assert_int_equal(m->largest[0].bytes, 7 * MIB + 100);
+        assert_string_equal(m->stack[m->largest[0].stack],
+                            "/opt/python/site-packages/torch/nn/modules/linear.py:125 forward\n"
+                            "/work/model/attention.py:88 forward\n/work/train.py:30 main");
+        const ek_trace_block_map *second = m + 1;
+        assert_int_equal(second->n_out_of_memory, 1);
+        assert_int_equal(second->out_of_memory_bytes, 40 * MIB);
+        assert_int_equal(second->peak.active_bytes, 3 * MIB); /* over two mappings, which join */
+        assert_int_equal(second->peak.largest_free_bytes, MIB);
+        assert_int_equal(second->last.reserved_bytes, 2 * MIB);
+        end(&r);
+    }
+}
+
+static void what_is_no_snapshot_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *message;
+    } cases[] = {
+        {"\x80\x02K\x01.", 5, "is no memory snapshot of PyTorch: it holds no dictionary"},
+        {"\x80\x02}.", 4, "is no memory snapshot of PyTorch: its dictionary has neither segments nor device_traces"},
+        {"{\"a\": 1}", 8, "is no memory snapshot of PyTorch: its dictionary has neither"},
+        {"{\"segments\": [", 14, "is no JSON"},
+        {"\x80\x02"
+         "cos\nsystem\n.",
+         15, "byte 2: this is no memory snapshot, which holds plain data only"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reading r;
+        start(&r);
+        assert_int_equal(read_bytes(&r, ek__table_memory_snapshot, cases[i].text, cases[i].n), EK_ERR_INPUT);
+        assert_true(r.err.file[0] && strncmp(r.err.message, cases[i].message, strlen(cases[i].message)) == 0);
+        end(&r);
+    }
+}
+
+/* Events without times, of another shape than expected, and segments whose blocks have no addresses: of versions before
+ * and after those that are known. */
+static void entries_of_other_shapes_are_left_out(void **state)
+{
+    (void)state;
+    reading r;
+    start(&r);
+    assert_int_equal(
+        read_text(&r, ek__table_memory_snapshot,
+                  "{\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 1024, \"size\": 512}, 7, {\"addr\": 3}, "
+                  "{\"action\": \"future\"}, {\"action\": \"alloc\", \"addr\": -5, \"size\": 1}, {\"action\": "
+                  "\"alloc\", \"addr\": 2048, \"size\": 100, \"category\": \"OPTIMIZER_STATE\"}], 3], "
+                  "\"segments\": [{\"address\": 1024, \"total_size\": 4096, \"blocks\": [{\"size\": 1024, \"state\": "
+                  "\"active_allocated\"}, {\"size\": 512, \"state\": \"active_allocated\"}, 4]}, 5, {}]}"),
+        EK_OK);
+    assert_non_null(r.source.problem);
+    assert_non_null(strstr(r.source.problem, "6 entries left out; the first: event 1 of device 0 is no dictionary"));
+    assert_int_equal(r.rank.memory.n_maps, 1);
+    const ek_trace_block_map *m = &r.rank.memory.map[0];
+    assert_true(m->is_ticked);
+    assert_int_equal(m->n_blocks, 2);
+    assert_int_equal(m->block[0].start, 0);
+    assert_int_equal(m->block[1].start, 5000); /* event 5 */
+    assert_int_equal(m->block[1].address, 2048);
+    assert_int_equal(m->role_bytes[EK_BLOCK_OPTIMIZER], 100);
+    assert_true(m->rounding_bytes == EK_TRACE_UNKNOWN);
+    end(&r);
+}
+
+/* Lifetimes of operators' allocations: what was released alone was there before, also where its size is below 0. */
+static void allocations_of_operators_become_a_map_of_each_device(void **state)
+{
+    (void)state;
+    reading r;
+    start(&r);
+    assert_int_equal(read_text(&r, ek__table_operator_memory,
+                               "Name,Size(KB),Allocation Time(us),Release Time(us),Device Type\n"
+                               "aten::mm,4,10,20,NPU:0\naten::add,2,15,N/A,NPU:0\naten::old,-8,N/A,12,NPU:0\n"
+                               "MmBackward,1,16,18,NPU:1\naten::odd,1,9,3,NPU:0\n"),
+                     EK_OK);
+    assert_int_equal(r.rank.memory.n_maps, 2);
+    const ek_trace_block_map *m = r.rank.memory.map;
+    assert_string_equal(m[0].name, "NPU:0");
+    assert_string_equal(m[1].name, "NPU:1");
+    assert_int_equal(m[0].n_blocks, 3);
+    assert_int_equal(m[0].peak.active_bytes, 12 * 1024);
+    assert_int_equal(m[0].peak.time, 10000);
+    assert_int_equal(m[0].before_bytes, 8 * 1024);
+    assert_int_equal(m[0].never_freed_bytes, 2 * 1024);
+    assert_true(m[0].peak.reserved_bytes == EK_TRACE_UNKNOWN && !m[0].has_addresses);
+    assert_int_equal(m[1].site[0].role, EK_BLOCK_BACKWARD);
+    end(&r);
+}
+
 static void the_largest_and_the_kept_allocations_are_found(void **state)
 {
     (void)state;
@@ -1212,6 +1344,10 @@ int main(void)
         cmocka_unit_test(memory_peaks_are_kept_per_component_and_column),
         cmocka_unit_test(a_long_curve_is_thinned_and_keeps_its_peaks),
         cmocka_unit_test(a_short_curve_keeps_every_point),
+        cmocka_unit_test(snapshots_are_the_same_pickled_and_as_json),
+        cmocka_unit_test(what_is_no_snapshot_is_told),
+        cmocka_unit_test(entries_of_other_shapes_are_left_out),
+        cmocka_unit_test(allocations_of_operators_become_a_map_of_each_device),
         cmocka_unit_test(the_largest_and_the_kept_allocations_are_found),
         cmocka_unit_test(modules_are_kept_by_what_they_reserved),
         cmocka_unit_test(the_tracker_is_read_in_all_three_generations),

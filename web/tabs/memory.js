@@ -1,6 +1,7 @@
-// The tab of memory: what is alive at the pointer, then the sections (parts of each stage with the limit, largest
-// tensors).
+// The tab of memory: what is alive at the pointer, the map of allocations, then the sections (parts of each stage with
+// the limit, largest tensors).
 
+import { showBlockMaps } from "../memory/chart.js";
 import { hasHeld, showHeld } from "./held.js";
 import { sectionsOf, showPage, showSection } from "./section.js";
 import { key } from "../texts.js";
@@ -13,6 +14,9 @@ export const memoryTab = {
     show: (root, context) =>
         showPage(root, context, (page) => [
             ...(hasHeld(context) ? [showHeld(page, context)] : []),
-            ...sectionsOf(context.run, "memory").flatMap((section) => showSection(page, section, context)),
+            ...sectionsOf(context.run, "memory").flatMap((section) => [
+                ...(section.blocks ? [showBlockMaps(page, section.blocks, context)] : []),
+                ...showSection(page, section, context),
+            ]),
         ]),
 };

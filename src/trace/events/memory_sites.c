@@ -46,6 +46,16 @@ static void print_frame(const char *from, const char *to, char *out, size_t size
              call);
 }
 
+/* Is a frame one of the framework itself? */
+static bool is_of_framework(const char *from, const char *to)
+{
+    static const char *const folders[] = {"/mindspore/", "/torch/", "/torch_npu/"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (find(from, to, folders[i]))
+            return true;
+    return false;
+}
+
 bool ek__tracker_place(const char *stack, char *out, size_t size)
 {
     bool any = false;
@@ -53,7 +63,7 @@ bool ek__tracker_place(const char *stack, char *out, size_t size)
         to = from + strcspn(from, "|");
         if (to == from)
             continue;
-        bool framework = find(from, to, "/mindspore/") != NULL;
+        bool framework = is_of_framework(from, to);
         if (!any || !framework)
             print_frame(from, to, out, size);
         any = true;

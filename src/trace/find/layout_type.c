@@ -1,5 +1,5 @@
-/* What a file is by its beginning: JSON or gzip is taken for a trace, a table by the columns of its header. Looks at
- * the first kilobytes only, so that a folder of large files is told quickly. */
+/* What a file is by its beginning: JSON or gzip is taken for a trace, a table by the columns of its header, a pickle
+ * for a memory snapshot. Looks at the first kilobytes only, so that a folder of large files is told quickly. */
 #define ZLIB_CONST
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include "trace/find/layout.h"
 #include "trace/text/csv.h"
+#include "trace/text/pickle.h"
 
 enum { BEGINNING = 4096, MAX_COLUMNS = 3 };
 
@@ -64,12 +65,23 @@ static bool type_of_header(const char *bytes, size_t n, ek__file_type *type)
     return found;
 }
 
+/* PyTorch writes the segments first. */
+static bool is_snapshot_as_json(const char *bytes)
+{
+    return has(bytes, "\"device_traces\"") ||
+           (has(bytes, "\"segments\"") && (has(bytes, "\"total_size\"") || has(bytes, "\"allocated_size\"")));
+}
+
 static bool type_of_json(const char *bytes, bool strict, ek__file_type *type)
 {
     bool array = *bytes == '[';
     *type = EK__FILE_TRACE;
     if (array ? has(bytes, "\"ph\"") : has(bytes, "\"traceEvents\"") || has(bytes, "\"deviceProperties\""))
         return true;
+    if (!array && is_snapshot_as_json(bytes)) {
+        *type = EK__FILE_memory_snapshot;
+        return true;
+    }
     if (strict)
         return false;
     if (has(bytes, "\"Communication Time Info\""))
@@ -91,9 +103,14 @@ bool ek__type_of_content(const char *path, bool strict, ek__file_type *type)
         gzclose(file);
     if (n <= 0)
         return false;
+    bool pickle = ek__is_pickle(bytes, (size_t)n);
     for (int i = 0; i < n; i++)
         bytes[i] = bytes[i] ? bytes[i] : '?';
     bytes[n] = '\0';
+    if (pickle) {
+        *type = EK__FILE_memory_snapshot;
+        return !strict || has(bytes, "segments") || has(bytes, "device_traces");
+    }
     const char *from = strncmp(bytes, "\xef\xbb\xbf", 3) == 0 ? bytes + 3 : bytes;
     from += strspn(from, " \t\r\n");
     if (*from == '[' || *from == '{')

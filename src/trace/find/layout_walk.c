@@ -120,14 +120,26 @@ static bool is_skipped(const char *name)
     return *name == '.';
 }
 
-static bool has_database_name(const char *name)
+static bool ends_with_one_of(const char *name, const char *const *end)
 {
-    static const char *const ends[] = {".db", ".sqlite", ".sqlite3"};
     size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (n > strlen(ends[i]) && strcmp(name + n - strlen(ends[i]), ends[i]) == 0)
+    for (; *end; end++)
+        if (n > strlen(*end) && strcmp(name + n - strlen(*end), *end) == 0)
             return true;
     return false;
+}
+
+static bool has_database_name(const char *name)
+{
+    static const char *const ends[] = {".db", ".sqlite", ".sqlite3", NULL};
+    return ends_with_one_of(name, ends);
+}
+
+/* Names of files that much else has, too: their beginning tells. */
+static bool is_worth_a_look(const char *name)
+{
+    static const char *const ends[] = {".json", ".pickle", ".pkl", NULL};
+    return ends_with_one_of(name, ends);
 }
 
 /* @return false when memory is out */
@@ -165,7 +177,6 @@ static ek_status look_at_database(ek__file_search *search, const char *path, con
 static ek_status look_at(ek__file_search *search, const char *path, const char *name, const struct stat *info,
                          ek_error *err)
 {
-    const size_t n = strlen(name);
     ek__file_type type;
     if (has_database_name(name))
         return look_at_database(search, path, info, err);
@@ -173,7 +184,7 @@ static ek_status look_at(ek__file_search *search, const char *path, const char *
     /* Many programs write a task.csv. */
     if (known && type == EK__FILE_memory_task && !ek__begins_with_tasks(path))
         return EK_OK;
-    if (!known && (n < 5 || strcmp(name + n - 5, ".json") != 0 || !ek__type_of_content(path, true, &type)))
+    if (!known && (!is_worth_a_look(name) || !ek__type_of_content(path, true, &type)))
         return EK_OK;
     if (info->st_size == 0)
         return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
@@ -279,7 +290,8 @@ static ek_status add_file(ek__file_search *search, const char *path, const struc
         return note_trouble(search, EK_ERR_INPUT, path, err,
                             "is no database of SQLite, although its name says so; copy or export it again");
     return note_trouble(search, EK_ERR_INPUT, path, err,
-                        "is nothing known: neither a trace (JSON, plain or .gz), nor a table with the columns of "
+                        "is nothing known: neither a trace (JSON, plain or .gz), nor a memory snapshot of "
+                        "PyTorch, nor a table with the columns of "
                         "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "
                         "that profilers write");
 }

@@ -28,6 +28,7 @@
     X(npu_module_mem, "npu_module_mem*.csv")                                                                           \
     X(memory_task, "task.csv")                                                                                         \
     X(memory_block, "memory_block*.csv")                                                                               \
+    X(memory_snapshot, "*memory_snapshot*.pickle")                                                                     \
     X(msprof_tx, "msprof_tx*.csv")                                                                                     \
     X(minddata_raw, "minddata_pipeline_raw*.csv")                                                                      \
     X(minddata_summary, "minddata_pipeline_summary*.csv")                                                              \
@@ -61,8 +62,14 @@ typedef struct ek__table_in {
     struct ek__tracker_tasks *tasks; /**< of task.csv, to add to; NULL: nobody asks */
     const ek_trace_options *options;
     const ek_listener *listener;
+    int most_blocks;           /**< that a map of allocations keeps; 0: EK_TRACE_KEPT_BLOCKS */
     struct ek__shapes *shapes; /**< what operators worked on, row by row; NULL: not wanted */
 } ek__table_in;
+
+static inline size_t ek__most_blocks(const ek__table_in *in)
+{
+    return in->most_blocks > 0 ? (size_t)in->most_blocks : EK_TRACE_KEPT_BLOCKS;
+}
 
 typedef ek_status ek__table_reader(const ek__table_in *in, ek_error *err);
 #define EK__TABLE_READER(name, pattern) ek__table_reader ek__table_##name;
