@@ -65,7 +65,8 @@ export const key = (english) => english;
 /** @param {string} english @param {string} text @returns {Pattern} */
 function patternOf(english, text) {
     const pieces = english.split(/\{\d\}/);
-    const source = pieces.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("([^]*?)");
+    // A full stop before a value is not the point of a number.
+    const source = pieces.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replace(/\.$/, ".(?!\\d)")).join("([^]*?)");
     const part = pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), "");
     return { match: new RegExp(`^${source}$`), part, known: pieces.join("").length, text };
 }

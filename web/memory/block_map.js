@@ -2,6 +2,7 @@
 // how much is there over time.
 
 import { untransposed } from "../document.js";
+import { say } from "../texts.js";
 
 /**
  * Begins that are not known are -Infinity, ends Infinity: there before the record, and when it ended.
@@ -29,7 +30,7 @@ export function decodeMap(raw, bytes) {
     const { n, n_segments } = raw;
     const expected = 40 * n + 32 * n_segments;
     if (bytes.length !== expected)
-        throw new Error(`the map of allocations has ${bytes.length} bytes, ${expected} were expected. Write the page anew.`);
+        throw new Error(say("the map of allocations has {0} bytes, {1} were expected. Write the page anew.", bytes.length, expected));
     let at = 0;
     const reals = (/** @type {number} */ count) => untransposed(bytes, (at += 8 * count) - 8 * count, count);
     const numbers = () => new Uint32Array(bytes.slice((at += 4 * n) - 4 * n, at).buffer);

@@ -9,6 +9,7 @@ import { inkOf, penOf } from "../layouts/looks.js";
 import { choice, makePart, onWidth } from "../tabs/part.js";
 import { niceTicks, tickText } from "../tabs/scale.js";
 import { showTable } from "../tabs/table.js";
+import { say, told } from "../texts.js";
 import { hideTip, showTip } from "../tabs/tip.js";
 import { decodeMap, framesOf, liveAt, sumsByType, totalsOf } from "./block_map.js";
 import { paint, rasterPlaced, rasterStacked } from "./raster.js";
@@ -38,21 +39,21 @@ const darker = (pixel) => (0xff000000 | ((pixel >> 1) & 0x7f7f7f)) >>> 0;
 
 /** A time of the map in words. @param {import("./block_map.js").BlockMap} map @param {import("../types").Format} format @param {number} time @param {number} [step] */
 function timeText(map, format, time, step) {
-    return map.ticked ? `event ${format.value(Math.round(time / 1000), "count")}` : format.time(time, "ns", step);
+    return map.ticked ? say("event {0}", format.value(Math.round(time / 1000), "count")) : format.time(time, "ns", step);
 }
 
 /** What is known of a block, a line each. @param {import("./block_map.js").BlockMap} map @param {import("../types").Context} context @param {number} i */
 function textOf(map, context, i) {
     const { format } = context;
     const [name, type] = map.sites[map.site[i]];
-    const from = map.begin[i] === -Infinity ? "before the record" : timeText(map, format, map.begin[i]);
-    const to = map.end[i] === Infinity ? "still there at its end" : `to ${timeText(map, format, map.end[i])}`;
+    const from = map.begin[i] === -Infinity ? say("before the record") : timeText(map, format, map.begin[i]);
+    const to = map.end[i] === Infinity ? say("still there at its end") : say("to {0}", timeText(map, format, map.end[i]));
     const frames = framesOf(map, i);
     return [
-        `${name} (${context.document.types[type] ?? "other"})`,
-        `${format.value(map.bytes[i] / MB, "MB")}, from ${from} ${to}`,
+        `${name} (${told(context.document.types[type] ?? "other")})`,
+        say("{0}, from {1} {2}", format.value(map.bytes[i] / MB, "MB"), from, to),
         ...frames.slice(0, MOST_FRAMES),
-        ...(frames.length > MOST_FRAMES ? [`and ${frames.length - MOST_FRAMES} frames more`] : []),
+        ...(frames.length > MOST_FRAMES ? [say("and {0} frames more", frames.length - MOST_FRAMES)] : []),
     ].join("\n");
 }
 
@@ -66,12 +67,12 @@ function tableOf(map, live, title, types) {
     return {
         id: "blocks-at", title,
         columns: [
-            column("number", "No.", "text"), column("name", "Allocated by", "text"), column("role", "In", "text"),
-            column("mb", "Size", "MB"), column("begin", "From", unit), column("end", "To", unit),
-            ...(frames ? [column("frames", "Frames, innermost first", "text")] : []),
+            column("number", say("No."), "text"), column("name", say("Allocated by"), "text"), column("role", say("In"), "text"),
+            column("mb", say("Size"), "MB"), column("begin", say("From"), unit), column("end", say("To"), unit),
+            ...(frames ? [column("frames", say("Frames, innermost first"), "text")] : []),
         ],
         rows: largest.map((i, k) => [
-            String(k + 1), map.sites[map.site[i]][0], types[map.sites[map.site[i]][1]] ?? "other", map.bytes[i] / MB,
+            String(k + 1), map.sites[map.site[i]][0], told(types[map.sites[map.site[i]][1]] ?? "other"), map.bytes[i] / MB,
             at(map.begin[i]), at(map.end[i]), ...(frames ? [framesOf(map, i).join(" < ")] : []),
         ]),
         sort: { column: 3, descending: true },
@@ -84,9 +85,9 @@ function tableOf(map, live, title, types) {
  */
 export function showBlockMaps(root, maps, context) {
     const { part, body } = makePart(
-        "Map of allocations",
+        say("Map of allocations"),
         maps.length > 1
-            ? choice("Of", maps.map(({ title }, i) => [String(i), title]), "0", (value) => open(Number(value)))
+            ? choice(say("Of"), maps.map(({ title }, i) => [String(i), title]), "0", (value) => open(Number(value)))
             : null,
     );
     const title = element("p", { class: "quiet" });
@@ -105,11 +106,11 @@ export function showBlockMaps(root, maps, context) {
             end();
             holder.replaceChildren();
             const count = (/** @type {number} */ n) => context.format.value(n, "count");
-            fill(title, map.title, map.n < map.n_all ? `: the largest ${count(map.n)} of ${count(map.n_all)} allocations` : "");
+            fill(title, map.title, map.n < map.n_all ? say(": the largest {0} of {1} allocations", count(map.n), count(map.n_all)) : "");
             title.hidden = maps.length > 1 && map.n === map.n_all;
             end = showMap(holder, map, context);
         } catch (error) {
-            showError(`The map of allocations cannot be shown: ${messageOf(error)}`);
+            showError(say("The map of allocations cannot be shown: {0}", messageOf(error)));
         }
     };
     open(0);
@@ -139,13 +140,13 @@ function showMap(root, map, context) {
     const base = element("canvas", {});
 
     const canvas = element("canvas", {
-        class: "block-canvas", tabindex: 0, role: "application", "aria-roledescription": "map of allocations",
-        "aria-label": `${map.title}: arrow keys move the mark in time, plus and minus zoom, 0 shows all`,
+        class: "block-canvas", tabindex: 0, role: "application", "aria-roledescription": say("map of allocations"),
+        "aria-label": say("{0}: arrow keys move the mark in time, plus and minus zoom, 0 shows all", map.title),
     });
     const button = (/** @type {string} */ text, /** @type {() => void} */ does) => element("button", { type: "button", onclick: does }, text);
     const tools = element("div", { class: "part-tools" },
-        button("Go to the peak", () => moveTo(map.peak_at)), button("Zoom in", () => zoom(0.5)), button("Zoom out", () => zoom(2)),
-        button("Show all", () => see(whole)));
+        button(say("Go to the peak"), () => moveTo(map.peak_at)), button(say("Zoom in"), () => zoom(0.5)), button(say("Zoom out"), () => zoom(2)),
+        button(say("Show all"), () => see(whole)));
     const legend = element("ul", { class: "legend" });
     const said = element("p", { class: "unseen", role: "status" });
     const list = element("div", { class: "block-list" });
@@ -184,7 +185,7 @@ function showMap(root, map, context) {
         pen.translate(13, (TOP + HEIGHT - BOTTOM) / 2);
         pen.rotate(-Math.PI / 2);
         pen.textAlign = "center";
-        pen.fillText(map.addresses ? "addresses in use, MB" : "allocated, MB", 0, 0);
+        pen.fillText(map.addresses ? say("addresses in use, MB") : say("allocated, MB"), 0, 0);
         pen.restore();
         pen.textAlign = "center";
         const x = niceTicks(seen.begin, seen.end, Math.max(2, Math.floor((width - LEFT) / 130)));
@@ -232,14 +233,14 @@ function showMap(root, map, context) {
         const live = liveAt(map, mark);
         const total = live.reduce((sum, i) => sum + map.bytes[i], 0);
         const when = timeText(map, format, mark);
-        said.textContent = `${format.value(total / MB, "MB")} in ${live.length} allocations at ${when}`;
+        said.textContent = say("{0} in {1} allocations at {2}", format.value(total / MB, "MB"), live.length, when);
         fill(legend, sumsByType(map, live).map(({ type, n, bytes }) => element("li", {},
-            element("span", { class: "swatch", style: { background: colors.type(type) } }), context.document.types[type] ?? "other",
-            element("span", { class: "quiet" }, ` ${format.value(bytes / MB, "MB")} in ${format.value(n, "count")}`))),
-            map.addresses ? element("li", {}, element("span", { class: "swatch reserved" }), "reserved, not allocated") : null);
+            element("span", { class: "swatch", style: { background: colors.type(type) } }), told(context.document.types[type] ?? "other"),
+            element("span", { class: "quiet" }, say(" {0} in {1}", format.value(bytes / MB, "MB"), format.value(n, "count"))))),
+            map.addresses ? element("li", {}, element("span", { class: "swatch reserved" }), say("reserved, not allocated")) : null);
         endTable();
-        const of = live.length > MOST_ROWS ? `, the largest ${MOST_ROWS} of ${format.value(live.length, "count")}` : "";
-        endTable = showTable(list, tableOf(map, live, `There at ${when}: ${format.value(total / MB, "MB")}${of}`, context.document.types), context);
+        const of = live.length > MOST_ROWS ? say(", the largest {0} of {1}", MOST_ROWS, format.value(live.length, "count")) : "";
+        endTable = showTable(list, tableOf(map, live, say("There at {0}: {1}{2}", when, format.value(total / MB, "MB"), of), context.document.types), context);
     };
     const soon = () => {
         cancelAnimationFrame(frame);
