@@ -65,8 +65,8 @@ export const key = (english) => english;
 /** @param {string} english @param {string} text @returns {Pattern} */
 function patternOf(english, text) {
     const pieces = english.split(/\{\d\}/);
-    // A full stop before a value is not the point of a number.
-    const source = pieces.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replace(/\.$/, ".(?!\\d)")).join("([^]*?)");
+    // A full stop before a value is not the point of a number or of a file's name.
+    const source = pieces.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replace(/\.$/, ".(?=\\s|$)")).join("([^]*?)");
     const part = pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), "");
     return { match: new RegExp(`^${source}$`), part, known: pieces.join("").length, text };
 }

@@ -122,6 +122,15 @@ static int by_own_work(const void *a, const void *b)
     return x != y ? (x < y) - (x > y) : (*p > *q) - (*p < *q);
 }
 
+/* Do the files tell any rank's times? Those of memory alone do not. */
+static bool tells_times(const page *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->rank[i]->has_device_events || ek__known(ek__rank_step(p->rank[i])) > 0)
+            return true;
+    return false;
+}
+
 static void print_step_names(const page *p)
 {
     int warm = 0, n = 0;
@@ -137,7 +146,7 @@ static void print_step_names(const page *p)
         last = step->name;
     }
     if (rank->n_steps == 0) {
-        fputs("no step marks: figures are of the whole file", p->out);
+        fputs(tells_times(p) ? "no step marks: figures are of the whole file" : "nothing in it tells of steps", p->out);
         return;
     }
     fprintf(p->out, "%d step%s", n, n == 1 ? "" : "s");
@@ -316,6 +325,8 @@ static ek_status print_ranks(const page *p, ek_error *err)
     char label[32];
     bool all = p->n <= ALL_RANKS;
     columns c = columns_of(&ek__trace_rank);
+    if (!tells_times(p))
+        return EK_OK;
     heading(p, p->detail->n_steps ? "Where a step goes" : "Where the time goes");
     fputs(p->detail->n_steps ? ", means over the steps in ms and % of the step\n" : ", in ms and % of the whole\n",
           p->out);

@@ -90,7 +90,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
         ek__view_fact(s, "stages", trace->n_stages, EK__UNIT_COUNT, NULL, NULL);
     write_producer(trace, s);
     write_topology(&trace->topology, s);
-    if (trace->n_ranks == 0)
+    if (trace->n_ranks == 0 || (!with_steps(trace) && !(mean.step > 0))) /* files of memory alone tell no time */
         return;
     write_step_names(trace, s);
     if (with_steps(trace))

@@ -239,12 +239,13 @@ test("sentences of documents are told with their values, and sentences within th
         "单步的 36 % 依据假设值：注意力（8 %），访存类算子（18 %）");
 });
 
-test("the point of a number ends no sentence", () => {
+test("the points of numbers and names end no sentence", () => {
     setLanguage("zh");
     const ends = (split, place) => `Rank 0: 101.96 ms of a step, 65.4 %, go by in hcom_allReduce with nothing computed beside it (4 calls a step, ` +
         `105.99 ms in all): ${split}.${place}`;
     for (const split of ["waits for other ranks 98.28 ms, transfer 3.68 ms", "waits for other ranks at least 13.42 ms, transfer at most 68.10 ms; more of it may wait for ranks that are not here",
-        "how much of it waits for other ranks is unknown; the traces of all ranks of the group tell"])
+        "how much of it waits for other ranks is unknown; the traces of all ranks of the group tell",
+        "how much of it waits for other ranks is unknown; communication.json (profiler level 1 or above) or the traces of all ranks of the group tell"])
         for (const place of ["", " Its longest waits are for the rank in place 5 of the group: add the trace of that rank."]) {
             const text = told(ends(split, place));
             assert.doesNotMatch(text, /[a-z]{2,} [a-z]{2,} [a-z]{2,}/, text);
