@@ -18,4 +18,5 @@ import "./hostile.mjs";
 import "./languages.mjs";
 import "./served.mjs";
 
-await main(process.argv.slice(2));
+const [part, ...words] = process.argv.slice(2);
+await main(part.split("/").map(Number), words);

@@ -142,6 +142,11 @@ test("the table of peaks has low rows and says where each is, on paper and in fo
     await page.emulateMedia({ media: "print" });
     const paper = await look();
     equal([paper.backgroundColor, paper.printColorAdjust], [screen.backgroundColor, "exact"], "a bar on paper");
+    await page.setViewportSize({ width: 794, height: 1123 }); // A4
+    await until(() => page.evaluate(() => document.querySelector("table.rows").getBoundingClientRect().right <= innerWidth &&
+        [...document.querySelectorAll("table.rows .place, table.rows .sought > button")].every((node) => node.offsetWidth === 0)),
+        "a table as wide as the paper, without what is clicked");
+    await page.setViewportSize({ width: 1280, height: 720 });
     await page.emulateMedia({ media: "screen", forcedColors: "active" });
     const forced = await look();
     equal([forced.backgroundColor, forced.outlineStyle], [screen.backgroundColor, "solid"], "a bar in forced colours");

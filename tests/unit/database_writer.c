@@ -604,6 +604,13 @@ static void add_operators(ascend *a, const char *from)
 
 static const double mb = 1024 * 1024, kb = 1024;
 
+/* "NPU:1" */
+static int64_t device_of(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    return colon ? strtoll(colon + 1, NULL, 10) : NONE;
+}
+
 static void add_memory(ascend *a, const char *from)
 {
     ek__csv *csv = open_csv(from, "memory_record.csv");
@@ -624,7 +631,7 @@ static void add_memory(ascend *a, const char *from)
     row = prepare(a->w.database, "INSERT INTO OP_MEMORY VALUES (?,?,?,?,?,?,?,?,?)");
     while (csv && next_row(csv))
         INSERT(row, cell_text(a, csv, "Name"), cell_bytes(csv, "Size(KB)", kb), cell_ns(csv, "Allocation Time(us)"),
-               cell_ns(csv, "Release Time(us)"), NONE, NONE, NONE, NONE, 0);
+               cell_ns(csv, "Release Time(us)"), NONE, NONE, NONE, NONE, device_of(CELL(csv, "Device Type")));
     ek__csv_close(csv);
     sqlite3_finalize(row);
 }

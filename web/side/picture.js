@@ -43,6 +43,7 @@ export function showPicture(root, context) {
         page.disabled = false;
     }
 
+    root.classList.add("unprinted");
     fill(root, element("div", { class: "head" }, element("h2", {}, say("Save what is shown")), element("div", { class: "row" },
         element("button", { onclick: saveSvg, "aria-label": say("Save the picture as SVG") }, "SVG"),
         element("button", { onclick: savePng, "aria-label": say("Save the picture as PNG") }, "PNG"), page)));

@@ -84,7 +84,7 @@ const ek__database_script ek__ascend_memory = {
 
 static bool select_allocations(ek__database *d, sqlite3_str *sql)
 {
-    return EK__SELECT(d, sql, "OP_MEMORY", "name", "size", "allocationTime", "releaseTime");
+    return EK__SELECT(d, sql, "OP_MEMORY", "name", "size", "allocationTime", "releaseTime", "deviceId");
 }
 
 static void put_allocation(ek__database *d, sqlite3_stmt *row)
@@ -93,16 +93,23 @@ static void put_allocation(ek__database *d, sqlite3_stmt *row)
     put_bytes(d, row, 2, kb);
     put_time(d, row, 3);
     put_time(d, row, 4);
+    ek__put(d, ",");
+    int64_t device;
+    if (ek__row_int(row, 5, &device)) {
+        ek__put(d, "NPU:");
+        ek__put_int(d, device);
+    }
     ek__put(d, "\n");
 }
 
 static const ek__database_part allocation_parts[] = {{"OP_MEMORY", select_allocations, put_allocation, NULL}};
 
-const ek__database_script ek__ascend_allocations = {.begin = "Name,Size(KB),Allocation Time(us),Release Time(us)\n",
-                                                    .end = "",
-                                                    .strings = "STRING_IDS",
-                                                    .n_parts = 1,
-                                                    .part = allocation_parts};
+const ek__database_script ek__ascend_allocations = {
+    .begin = "Name,Size(KB),Allocation Time(us),Release Time(us),Device Type\n",
+    .end = "",
+    .strings = "STRING_IDS",
+    .n_parts = 1,
+    .part = allocation_parts};
 
 /* ---- npu_module_mem.csv ---- */
 
