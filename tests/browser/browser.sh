@@ -1,11 +1,11 @@
 #!/bin/sh
-# The viewer in a real browser: Debian's Chromium without a window, driven by playwright-core, which npm brings.
+# The viewer in a real browser: Debian's Chromium without a window (its headless shell, where that is there), driven by
+# playwright-core, which npm brings.
 #
-#   tests/browser/browser.sh [--part K/N] EVENKEEL FOLDER [NAME...]
+#   tests/browser/browser.sh EVENKEEL FOLDER [NAME...]
 #   tests/browser/browser.sh --frames SECONDS EVENKEEL FOLDER
 #   tests/browser/browser.sh --zooms TRACE EVENKEEL FOLDER
 #
-# --part K/N runs every Nth of the tests, from the Kth on: parts run side by side, each in a FOLDER of its own.
 # The packages are installed below FOLDER, with the versions and checksums of package-lock.json; pages are made there, and
 # what a failed comparison saw. NAMEs run only the tests whose names contain one of them. EK_UPDATE_GOLDEN=1 writes the
 # pictures in golden/ anew. Prints TAP; without node, npm, the registry or Chromium all is skipped. With --frames it
@@ -19,11 +19,6 @@ why=
 . "$here/../npm_packages.sh"
 frames=
 zooms=
-part=1/1
-if [ "${1:-}" = --part ] && [ $# -ge 2 ]; then
-    part=$2
-    shift 2
-fi
 if [ "${1:-}" = --zooms ] && [ $# -ge 2 ]; then
     zooms=$2
     shift 2
@@ -44,7 +39,8 @@ skip() {
 }
 
 command -v node >/dev/null || skip 'node is not installed'
-chromium=$(command -v chromium || command -v chromium-browser) || skip 'Chromium is not installed'
+chromium=$(command -v chromium-headless-shell || command -v chromium || command -v chromium-browser) ||
+    skip 'Chromium is not installed'
 mkdir -p "$folder" || exit 2
 folder=$(cd "$folder" && pwd)
 npm_packages "$here" "$folder" playwright-core || skip "$why"
@@ -60,4 +56,4 @@ fi
 if [ -n "$zooms" ]; then
     exec node "$folder/tests/zooms.mjs" "$zooms"
 fi
-exec node "$folder/tests/main.mjs" "$part" "$@"
+exec node "$folder/tests/main.mjs" "$@"

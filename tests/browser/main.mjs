@@ -18,5 +18,4 @@ import "./hostile.mjs";
 import "./languages.mjs";
 import "./served.mjs";
 
-const [part, ...words] = process.argv.slice(2);
-await main(part.split("/").map(Number), words);
+await main(process.argv.slice(2));
