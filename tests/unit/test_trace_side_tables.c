@@ -516,7 +516,7 @@ static void snapshots_are_the_same_pickled_and_as_json(void **state)
         static const ek_block_role roles[] = {EK_BLOCK_FORWARD, EK_BLOCK_RECOMPUTE, EK_BLOCK_PARAMETERS,
                                               EK_BLOCK_OPTIMIZER, EK_BLOCK_OTHER};
         static const char *const names[] = {"model/attention.py:88 forward", "model/attention.py:88 forward",
-                                            "model/block.py:12 __init__", "work/train.py:32 main", "(not told)"};
+                                            "model/block.py:12 __init__", "proj/train.py:32 main", "(not told)"};
         assert_int_equal(m->n_sites, 5);
         for (int i = 0; i < 5; i++) {
             assert_int_equal(m->site[i].role, roles[i]);
@@ -525,7 +525,7 @@ static void snapshots_are_the_same_pickled_and_as_json(void **state)
         assert_int_equal(m->largest[0].bytes, 7 * MIB + 100);
         assert_string_equal(m->stack[m->largest[0].stack],
                             "/opt/python/site-packages/torch/nn/modules/linear.py:125 forward\n"
-                            "/work/model/attention.py:88 forward\n/work/train.py:30 main");
+                            "/proj/model/attention.py:88 forward\n/proj/train.py:30 main");
         const ek_trace_block_map *second = m + 1;
         assert_int_equal(second->n_out_of_memory, 1);
         assert_int_equal(second->out_of_memory_bytes, 40 * MIB);

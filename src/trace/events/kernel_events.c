@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/c_locale.h"
@@ -30,7 +29,6 @@ typedef struct columns {
 
 struct ek__kernel_events {
     ek__csv *csv;
-    int64_t size; /* of the file */
     columns column;
     ek__json_text text; /* not given out yet from `given` on */
     size_t given;
@@ -64,7 +62,7 @@ bool ek__is_kernel_table(const char *path)
     ssize_t n = fd >= 0 ? pread(fd, bytes, sizeof bytes, 0) : -1;
     if (fd >= 0)
         close(fd);
-    if (n <= 0 || memchr(bytes, '{', (size_t)n) || bytes[0] == '[' || memchr(bytes, '\0', (size_t)n) ||
+    if (n <= 0 || bytes[0] == '{' || bytes[0] == '[' || memchr(bytes, '\0', (size_t)n) ||
         ek__csv_open_buffer("", bytes, (size_t)n, &csv, NULL) != EK_OK)
         return false;
     const columns c = find_columns(csv);
@@ -211,11 +209,9 @@ static void read_row(ek__kernel_events *k)
 
 ek_status ek__kernel_events_open(const char *path, ek__kernel_events **out, ek_error *err)
 {
-    struct stat about;
     ek__kernel_events *k = ek__alloc(1, sizeof *k);
     ek_status status = k && ek__texts_reset(&k->threads) ? ek__csv_open(path, &k->csv, err) : ek__no_memory(err);
     if (!status) {
-        k->size = stat(path, &about) == 0 ? about.st_size : 0;
         k->column = find_columns(k->csv);
         if (!suffice(&k->column))
             status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 1, 1}),
@@ -264,11 +260,6 @@ const char *ek__kernel_events_problem(const ek__kernel_events *events)
 bool ek__kernel_events_out_of_memory(const ek__kernel_events *events)
 {
     return events->out_of_memory || events->text.out_of_memory;
-}
-
-int64_t ek__kernel_events_total(const ek__kernel_events *events)
-{
-    return events->size;
 }
 
 int64_t ek__kernel_events_bytes(const ek__kernel_events *events)

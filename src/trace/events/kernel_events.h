@@ -27,8 +27,7 @@ size_t ek__kernel_events_read(ek__kernel_events *events, char *to, size_t room);
 /** What is wrong with the table so far; NULL. */
 const char *ek__kernel_events_problem(const ek__kernel_events *events);
 bool ek__kernel_events_out_of_memory(const ek__kernel_events *events);
-/** Of the file, and read of it. */
-int64_t ek__kernel_events_total(const ek__kernel_events *events);
+/** Of the file, read so far. */
 int64_t ek__kernel_events_bytes(const ek__kernel_events *events);
 
 #endif
