@@ -146,8 +146,7 @@ typedef struct beside {
     const ek__trace *trace;
     const ek_trace_options *options;
     ek_trace_rank rank;
-    ek_status status;
-    ek_error error;
+    ek_status status; /* EK_OK or EK_ERR_MEMORY */
 } beside;
 
 static void *analyse_beside(void *argument)
@@ -155,7 +154,7 @@ static void *analyse_beside(void *argument)
     beside *b = argument;
 #define ANALYSE(name)                                                                                                  \
     if (!b->status)                                                                                                    \
-        b->status = ek__analyse_##name(b->trace, b->options, &b->rank, &b->error);
+        b->status = ek__analyse_##name(b->trace, b->options, &b->rank, NULL);
     EK__ANALYSIS_BESIDE_LIST(ANALYSE)
 #undef ANALYSE
     return NULL;
