@@ -47,7 +47,7 @@ export async function until(probe, message, milliseconds = 10000) {
 
 /** Run evenkeel; its standard output. */
 export function run(args, options = {}) {
-    return execFileSync(evenkeel, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], ...options });
+    return execFileSync(evenkeel, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28, ...options });
 }
 
 /** The path of the page that these arguments write, made once. `PAGE` among them stands for its path. */
