@@ -3,6 +3,8 @@
 #ifndef EK_CLI_CMD_H
 #define EK_CLI_CMD_H
 
+#include <stdbool.h>
+
 #define CMD_LIST(X)                                                                                                    \
     X(balance)                                                                                                         \
     X(calibrate)                                                                                                       \
@@ -33,6 +35,7 @@ typedef struct ek_cmd {
     const char *summary;
     /** argv[0] is the command's name. @return an exit code. */
     int (*run)(int argc, char **argv);
+    bool together; /**< several processes of a launcher may run it as one (cli/team.h) */
 } ek_cmd;
 
 #endif

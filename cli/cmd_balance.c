@@ -517,4 +517,4 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_balance = {"balance", "choose layers and recomputation for every pipeline stage", run};
+const ek_cmd cmd_balance = {"balance", "choose layers and recomputation for every pipeline stage", run, true};

@@ -280,4 +280,4 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_collect = {"collect", "collect the peaks of a dry run's logs for an init file", run};
+const ek_cmd cmd_collect = {"collect", "collect the peaks of a dry run's logs for an init file", run, false};

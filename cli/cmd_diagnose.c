@@ -303,5 +303,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_diagnose = {"diagnose", "say what holds a training run back, ranked by what a change would bring",
-                             run};
+const ek_cmd cmd_diagnose = {"diagnose", "say what holds a training run back, ranked by what a change would bring", run,
+                             false};

@@ -220,4 +220,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_estimate = {"estimate", "say how long a step of a job takes on a device, and whether it fits", run};
+const ek_cmd cmd_estimate = {"estimate", "say how long a step of a job takes on a device, and whether it fits", run,
+                             false};

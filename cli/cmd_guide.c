@@ -219,4 +219,4 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_guide = {"guide", "choose the dry runs that tell what a layer holds", run};
+const ek_cmd cmd_guide = {"guide", "choose the dry runs that tell what a layer holds", run, false};

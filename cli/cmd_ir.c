@@ -242,4 +242,4 @@ static int run(int argc, char **argv)
 }
 
 const ek_cmd cmd_ir = {"ir", "say from a compiled graph (.ir) whether recomputation is in effect, and what is sent",
-                       run};
+                       run, false};

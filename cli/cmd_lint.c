@@ -236,4 +236,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_lint = {"lint", "check training files, launch scripts and programs against the tuning guides", run};
+const ek_cmd cmd_lint = {"lint", "check training files, launch scripts and programs against the tuning guides", run,
+                         false};

@@ -480,4 +480,4 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_memory = {"memory", "predict from a training YAML what every stage holds at its peak", run};
+const ek_cmd cmd_memory = {"memory", "predict from a training YAML what every stage holds at its peak", run, false};

@@ -487,4 +487,4 @@ static int run(int argc, char **argv)
 }
 
 const ek_cmd cmd_metrics = {"metrics", "say how well a run uses its devices: throughput, MFU, HFU, linearity, bubble",
-                            run};
+                            run, false};

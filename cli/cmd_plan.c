@@ -372,4 +372,4 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_plan = {"plan", "choose degrees, chunks, micro-batch and recomputation of a job, proved", run};
+const ek_cmd cmd_plan = {"plan", "choose degrees, chunks, micro-batch and recomputation of a job, proved", run, true};

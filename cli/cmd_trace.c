@@ -335,4 +335,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_trace = {"trace", "say from profiler traces where a step's time went, and what to do about it", run};
+const ek_cmd cmd_trace = {"trace", "say from profiler traces where a step's time went, and what to do about it", run,
+                          true};

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "options.h"
 #include "search.h"
+#include "team.h"
 
 #define DECLARE(id) extern const ek_cmd cmd_##id;
 CMD_LIST(DECLARE)
@@ -49,6 +50,12 @@ static void keep_memory(void)
 #endif
 }
 
+static int run_command(const ek_cmd *command, int argc, char **argv)
+{
+    int code = cli_team_begin(command);
+    return cli_team_end(code == EXIT_DONE ? command->run(argc, argv) : code);
+}
+
 int main(int argc, char **argv)
 {
     /* A file that grows beyond `ulimit -f` fails as on a full disk, and what was begun is taken away. */
@@ -76,7 +83,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
+            return run_command(commands[i], argc - 1, argv + 1);
     if (name[0] == '-') {
         cli_error(NULL, "a command comes before options such as '%s'; to balance stages: evenkeel balance %s ...", name,
                   name);

@@ -57,6 +57,7 @@
 #include "evenkeel/simulate.h"
 #include "evenkeel/strategies.h"
 #include "evenkeel/sweep.h"
+#include "evenkeel/team.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_edit.h"
 #include "evenkeel/trace_index.h"

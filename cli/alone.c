@@ -1,0 +1,20 @@
+/* The program without MPI: every process is alone. */
+#include <stddef.h>
+
+#include "team.h"
+
+int cli_team_begin(const ek_cmd *command)
+{
+    (void)command;
+    return EXIT_DONE;
+}
+
+const ek_team *cli_team(void)
+{
+    return NULL;
+}
+
+int cli_team_end(int code)
+{
+    return code;
+}

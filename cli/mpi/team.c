@@ -1,0 +1,200 @@
+/* The processes of an MPI job as a team: messages are copied, sent without waiting and looked for by probing. A process
+ * that no launcher started does not begin MPI at all, and runs as `evenkeel` does. */
+#include <mpi.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "team.h"
+
+/* A message on its way. */
+typedef struct outgoing {
+    MPI_Request request;
+    void *bytes;
+} outgoing;
+
+typedef struct state {
+    outgoing *out;
+    int n_out, room;
+    bool any_lost;
+    char (*host)[MPI_MAX_PROCESSOR_NAME];
+} state;
+
+static state own;
+static ek_team team;
+static bool is_begun;
+
+/* Has a launcher started this process? Each tells its processes their number by a variable of its own. */
+static bool is_launched(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PMI_ID",
+                                        "MV2_COMM_WORLD_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return true;
+    return false;
+}
+
+/* ---- messages ---- */
+
+static void forget_sent(state *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_out; i++) {
+        int done = 0;
+        MPI_Test(&s->out[i].request, &done, MPI_STATUS_IGNORE);
+        if (done)
+            free(s->out[i].bytes);
+        else
+            s->out[n++] = s->out[i];
+    }
+    s->n_out = n;
+}
+
+static ek_status fail(ek_error *err, ek_status status, const char *message)
+{
+    if (err) {
+        *err = (ek_error){.status = status};
+        snprintf(err->message, sizeof err->message, "%s", message);
+    }
+    return status;
+}
+
+static ek_status send_message(void *user, int to, int kind, const void *bytes, size_t n, ek_error *err)
+{
+    state *s = user;
+    if (n > EK_TEAM_MAX_MESSAGE)
+        return fail(err, EK_ERR_SYSTEM, "a message between processes would have more than 1 GiB");
+    forget_sent(s);
+    if (s->n_out == s->room) {
+        int room = s->room ? 2 * s->room : 64;
+        outgoing *larger = realloc(s->out, (size_t)room * sizeof *larger);
+        if (!larger)
+            return fail(err, EK_ERR_MEMORY, "out of memory");
+        s->out = larger;
+        s->room = room;
+    }
+    void *copy = malloc(n > 0 ? n : 1);
+    if (!copy)
+        return fail(err, EK_ERR_MEMORY, "out of memory");
+    if (n > 0)
+        memcpy(copy, bytes, n);
+    outgoing *next = &s->out[s->n_out++];
+    next->bytes = copy;
+    MPI_Isend(copy, (int)n, MPI_BYTE, to, kind, MPI_COMM_WORLD, &next->request);
+    return EK_OK;
+}
+
+/* Where processes share cores, one that waits must not keep another from working: it sleeps, longer as time goes by. */
+static bool receive_message(void *user, double seconds, ek_team_message *out)
+{
+    enum { SHORTEST_NS = 20000, LONGEST_NS = 2000000 };
+    state *s = user;
+    const double end = MPI_Wtime() + seconds;
+    long pause = SHORTEST_NS;
+    for (;;) {
+        int there = 0, n = 0;
+        MPI_Status about;
+        forget_sent(s);
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &about);
+        if (there) {
+            MPI_Get_count(&about, MPI_BYTE, &n);
+            void *bytes = malloc(n > 0 ? (size_t)n : 1);
+            if (!bytes)
+                return false;
+            MPI_Recv(bytes, n, MPI_BYTE, about.MPI_SOURCE, about.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            *out = (ek_team_message){about.MPI_SOURCE, about.MPI_TAG, bytes, (size_t)n};
+            return true;
+        }
+        if (MPI_Wtime() >= end)
+            return false;
+        nanosleep(&(struct timespec){0, pause}, NULL);
+        pause = pause * 2 < LONGEST_NS ? pause * 2 : LONGEST_NS;
+    }
+}
+
+static void give_up(void *user, int process)
+{
+    state *s = user;
+    (void)process;
+    s->any_lost = true;
+}
+
+static const char *where(void *user, int process)
+{
+    const state *s = user;
+    return s->host ? s->host[process] : "";
+}
+
+/* ---- begin and end ---- */
+
+static void gather_hosts(void)
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int n;
+    MPI_Get_processor_name(name, &n);
+    own.host = calloc((size_t)team.size, sizeof *own.host);
+    if (own.host)
+        MPI_Allgather(name, sizeof name, MPI_CHAR, own.host, sizeof name, MPI_CHAR, MPI_COMM_WORLD);
+}
+
+/* Sentences that all would say are said once. */
+static void be_silent(void)
+{
+    int none = open("/dev/null", O_WRONLY);
+    if (none < 0)
+        return;
+    fflush(stdout);
+    dup2(none, STDOUT_FILENO);
+    dup2(none, STDERR_FILENO);
+    close(none);
+}
+
+int cli_team_begin(const ek_cmd *command)
+{
+    if (!is_launched())
+        return EXIT_DONE;
+    int level;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    is_begun = true;
+    MPI_Comm_rank(MPI_COMM_WORLD, &team.index);
+    MPI_Comm_size(MPI_COMM_WORLD, &team.size);
+    gather_hosts();
+    team.state = &own;
+    team.send = send_message;
+    team.receive = receive_message;
+    team.give_up = give_up;
+    team.where = where;
+    if (team.index > 0)
+        be_silent();
+    if (team.size == 1 || command->together)
+        return EXIT_DONE;
+    cli_error(NULL, "`%s` runs as one process, and %d were started: leave out the launcher", command->name, team.size);
+    return EXIT_WRONG;
+}
+
+const ek_team *cli_team(void)
+{
+    return is_begun && team.size > 1 ? &team : NULL;
+}
+
+int cli_team_end(int code)
+{
+    if (!is_begun)
+        return code;
+    fflush(NULL);
+    /* The end of MPI waits for all; a process that is lost never comes. */
+    if (own.any_lost)
+        MPI_Abort(MPI_COMM_WORLD, code);
+    while (own.n_out > 0)
+        forget_sent(&own);
+    free(own.out);
+    free(own.host);
+    MPI_Finalize();
+    return team.index == 0 ? code : EXIT_DONE;
+}

@@ -1,0 +1,19 @@
+/* cli/team.h - the processes that a launcher (mpirun, srun) started together, where this program is built with MPI.
+ *
+ * cli/alone.c is the implementation of `evenkeel`, cli/mpi/team.c that of `evenkeel-mpi`. */
+#ifndef EK_CLI_TEAM_H
+#define EK_CLI_TEAM_H
+
+#include "evenkeel/team.h"
+
+#include "cmd.h"
+
+/** Join the other processes, if there are any. Only process 0 prints from then on.
+ *  @return EXIT_DONE, or EXIT_WRONG when the command cannot be run by several processes, which has been told */
+int cli_team_begin(const ek_cmd *command);
+/** The processes; NULL when this one is alone. */
+const ek_team *cli_team(void);
+/** Part from the others. @return the code, for process 0 to end with */
+int cli_team_end(int code);
+
+#endif

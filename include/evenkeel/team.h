@@ -1,0 +1,47 @@
+/* evenkeel/team.h - processes that answer one question together.
+ *
+ * The library knows no way of sending messages itself: a program that has one (MPI) fills an ek_team with its
+ * functions, and passes it where options take one. Process 0 leads: it hands out the work and has the answer; the
+ * others have none. One thread of a process at a time calls a team's functions. */
+#ifndef EVENKEEL_TEAM_H
+#define EVENKEEL_TEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "evenkeel/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A message that came. */
+typedef struct ek_team_message {
+    int from;    /**< process */
+    int kind;    /**< as sent */
+    void *bytes; /**< [n], owned by the receiver (free) */
+    size_t n;
+} ek_team_message;
+
+enum { EK_TEAM_MAX_MESSAGE = 1 << 30 };
+
+/** Processes and what carries messages between them. Messages of one process to another keep their order. */
+typedef struct ek_team {
+    int index, size; /**< this process, 0..size-1; how many there are */
+    void *state;
+    /** Send a copy of `n` bytes, EK_TEAM_MAX_MESSAGE at most, and return at once.
+     *  @param kind  0..1000
+     *  @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY */
+    ek_status (*send)(void *state, int to, int kind, const void *bytes, size_t n, ek_error *err);
+    /** Wait up to `seconds` (0: only look) for a message of any process. @return whether one came; memory out counts as
+     *  none */
+    bool (*receive)(void *state, double seconds, ek_team_message *out);
+    /** A process is taken for lost: the end of the program does not wait for it. */
+    void (*give_up)(void *state, int process);
+    const char *(*where)(void *state, int process); /**< name of its machine, for messages; "" when not known */
+} ek_team;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

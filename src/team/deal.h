@@ -1,0 +1,62 @@
+/* team/deal.h - items of work handed out to the processes of a team, and what becomes of them when one is lost.
+ *
+ * Process 0 has the items and hands them out in their order, one at a time, to whoever asks; it works itself, too. A
+ * process that sends no sign of life for `patience` seconds is lost: what it had is handed out again. Results go up a
+ * tree, so that no process hears from more than a few. */
+#ifndef EK_TEAM_DEAL_H
+#define EK_TEAM_DEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "evenkeel/interrupt.h"
+#include "evenkeel/team.h"
+
+/** Bytes with an owner. {0} is none. */
+typedef struct ek__packet {
+    void *at; /**< malloc'ed */
+    size_t n;
+} ek__packet;
+
+/** What to do. `user` is the first argument of each. Those of process 0 are called by the thread that called
+ * ek__deal(); `work` by one other thread of every process; `tell` and `hear` by any thread, but not two at once. */
+typedef struct ek__deal_job {
+    void *user;
+    /* process 0 */
+    int n_items;
+    /** All that a process needs to do the item; NULL: its number is enough. */
+    ek_status (*describe)(void *user, int item, ek__packet *out, ek_error *err);
+    /** Asked before an item is handed out: is it still worth doing? NULL: always. */
+    bool (*wanted)(void *user, int item);
+    /** Takes a result, once for each item, in any order. `failed`: the error of who did it last, where nobody could;
+     *  `result` is empty then. Any status but EK_OK ends all. */
+    ek_status (*take)(void *user, int item, const ek__packet *result, const ek_error *failed, ek_error *err);
+    /** Told about ten times a second; NULL. */
+    void (*progress)(void *user, int n_done);
+    /* every process */
+    /** Does an item. EK_ERR_SYSTEM: another process may be able to (its files are not here). */
+    ek_status (*work)(void *user, int item, const ek__packet *what, ek__packet *result, ek_error *err);
+    /** News for all others, such as the best found so far: true when there are some that were not told. NULL: none. */
+    bool (*tell)(void *user, ek__packet *news);
+    void (*hear)(void *user, const ek__packet *news);
+    const ek_interrupt *interrupt; /**< may be NULL */
+    double patience;               /**< seconds without a sign of life after which a process is lost; 0: 30 */
+    const char *same;              /**< what all must have alike, as the version: a process that differs ends all */
+} ek__deal_job;
+
+/** What happened to the processes. */
+typedef struct ek__deal_end {
+    int n_lost;
+    int lost[16]; /**< the first of them */
+} ek__deal_end;
+
+/**
+ * Do all items together. Every process of the team calls it; `team` NULL is one process alone.
+ * @return EK_OK when all items have been taken, on process 0; on the others when process 0 said that it is done;
+ *         EK_ERR_INPUT when processes differ in `same`; EK_ERR_STOPPED; EK_ERR_SYSTEM when process 0 is lost;
+ *         EK_ERR_MEMORY; what `describe` and `take` return.
+ *         O(items log processes) messages.
+ */
+ek_status ek__deal(const ek_team *team, const ek__deal_job *job, ek__deal_end *end, ek_error *err);
+
+#endif
