@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,6 @@ typedef struct state {
     outgoing *out;
     int n_out, room;
     bool any_lost;
-    char (*host)[MPI_MAX_PROCESSOR_NAME];
 } state;
 
 static state own;
@@ -125,22 +125,28 @@ static void give_up(void *user, int process)
     s->any_lost = true;
 }
 
-static const char *where(void *user, int process)
-{
-    const state *s = user;
-    return s->host ? s->host[process] : "";
-}
-
 /* ---- begin and end ---- */
 
-static void gather_hosts(void)
+/* Where one of the processes does not come up, the others would wait for ever. */
+static void say_that_begin_failed(int signal)
 {
-    char name[MPI_MAX_PROCESSOR_NAME] = "";
-    int n;
-    MPI_Get_processor_name(name, &n);
-    own.host = calloc((size_t)team.size, sizeof *own.host);
-    if (own.host)
-        MPI_Allgather(name, sizeof name, MPI_CHAR, own.host, sizeof name, MPI_CHAR, MPI_COMM_WORLD);
+    (void)signal;
+    static const char text[] =
+        "evenkeel: error: MPI did not begin within 300 s: a process or its machine does not answer\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(EXIT_NO);
+    _exit(EXIT_WRONG);
+}
+
+static void begin_mpi(void)
+{
+    enum { LONGEST_BEGIN_S = 300 };
+    int level;
+    signal(SIGALRM, say_that_begin_failed);
+    alarm(LONGEST_BEGIN_S);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    alarm(0);
+    signal(SIGALRM, SIG_DFL);
 }
 
 /* Sentences that all would say are said once. */
@@ -159,17 +165,14 @@ int cli_team_begin(const ek_cmd *command)
 {
     if (!is_launched())
         return EXIT_DONE;
-    int level;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    begin_mpi();
     is_begun = true;
     MPI_Comm_rank(MPI_COMM_WORLD, &team.index);
     MPI_Comm_size(MPI_COMM_WORLD, &team.size);
-    gather_hosts();
     team.state = &own;
     team.send = send_message;
     team.receive = receive_message;
     team.give_up = give_up;
-    team.where = where;
     if (team.index > 0)
         be_silent();
     if (team.size == 1 || command->together)
@@ -194,7 +197,6 @@ int cli_team_end(int code)
     while (own.n_out > 0)
         forget_sent(&own);
     free(own.out);
-    free(own.host);
     MPI_Finalize();
     return team.index == 0 ? code : EXIT_DONE;
 }

@@ -38,7 +38,6 @@ typedef struct ek_team {
     bool (*receive)(void *state, double seconds, ek_team_message *out);
     /** A process is taken for lost: the end of the program does not wait for it. */
     void (*give_up)(void *state, int process);
-    const char *(*where)(void *state, int process); /**< name of its machine, for messages; "" when not known */
 } ek_team;
 
 #ifdef __cplusplus
