@@ -17,16 +17,19 @@
 #include "page.h"
 #include "plot.h"
 #include "progress.h"
+#include "team.h"
 #include "timeline.h"
 
-enum { MAX_PATHS = 4096, MAX_DROP = 1000000, MAX_TOP = 100000 };
+enum { MAX_PATHS = 1 << 24, MAX_DROP = 1000000, MAX_TOP = 100000 };
 
 typedef struct command {
-    const char *path[MAX_PATHS];
+    const char **path; /* [n_paths], a NULL behind */
     int n_paths;
     cli_texts head, body, tail, receive, collective;
     ek_trace_options options;
     ek_trace_view view;
+    const char *partial, *jsonl;
+    bool combines;
     const char *format, *csv, *svg, *html, *layers, *lang, *device, *database, *query;
     bool drops; /* --drop-first is given */
     cli_plot plot;
@@ -98,7 +101,31 @@ static const cli_option options[] = {
                "timeline of the events and all figures of all ranks; `-` for standard output, instead of the "
                "summary. Traces of more than 96 MB of events are refused: `evenkeel view --serve` shows them"},
     CLI_LANG_ROW(command, lang),
+    {"jsonl", "FILE",
+     "JSON with a line for the run and one for each rank, for runs whose JSON is too large to load; - for standard "
+     "output, instead of the summary",
+     NULL, CLI_OUTPUT(command, jsonl),
+     .manual =
+         "the JSON as lines: the first has all but the ranks, each of the others a rank; `-` for standard output, "
+         "instead of the summary"},
     CLI_PLOT_OPTIONS(command, plot),
+    {"partial", "FILE",
+     "write what was found of these ranks, some KB each, to be combined with others'; nothing else is said",
+     "many ranks", CLI_OUTPUT(command, partial),
+     .manual =
+         "write what was found of these ranks as a [partial result](cluster.md#partial-results), some KB for each, "
+         "instead of an answer; `--combine` makes one answer of many"},
+    {"combine", NULL, "every PATH is a partial result, or a folder of some (they are also read beside profiles)", NULL,
+     CLI_FLAG(command, combines),
+     .manual = "every PATH is a partial result or a folder of some, and anything else is refused; without it they are "
+               "read beside profiles, too"},
+    {"local", NULL, "started by mpirun or srun: every process reads what it finds on its own disks", NULL,
+     CLI_FLAG(command, options.local),
+     .manual =
+         "[started by a launcher](cluster.md): every process reads what it finds below the paths on disks of its own; "
+         "without it they share the files that process 0 finds"},
+    {"patience", "SECONDS", "time without a sign of life after which such a process is given up ({})", NULL,
+     CLI_DOUBLE(command, options.patience, 1, 86400), .otherwise = "30"},
     {"top", "N", "rows of a list in the summary ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores",
      .manual = "threads; the answer does not depend on it"},
@@ -123,7 +150,10 @@ static const cli_spec spec = {
                 "  evenkeel trace profile --svg ranks.svg --csv tables\n"
                 "  evenkeel trace profile --query 'SELECT name, sum(duration_ns)/1e6 ms FROM kernels GROUP BY name'\n"
                 "  evenkeel trace profile --layers-out layers.json\n"
-                "  evenkeel trace profile --html profile.html\n",
+                "  evenkeel trace profile --html profile.html\n"
+                "  evenkeel trace profile/rank_3 --partial parts/3.ekr\n"
+                "  evenkeel trace --combine parts --format json >trace.json\n"
+                "  mpirun -n 16 evenkeel-mpi trace profile --jsonl trace.jsonl\n",
     .operand = "PATH",
     .max_operands = MAX_PATHS,
     .options = options,
@@ -133,7 +163,7 @@ static const cli_spec spec = {
 
 static bool check_options(command *c)
 {
-    while (c->n_paths < MAX_PATHS && c->path[c->n_paths])
+    while (c->path[c->n_paths])
         c->n_paths++;
     if (c->n_paths == 0) {
         cli_error(NULL, "no files: give the folder that the profiler wrote, for example `evenkeel trace profile`");
@@ -144,6 +174,17 @@ static bool check_options(command *c)
             cli_error(NULL, "traces cannot be read from standard input; save them to a file");
             return false;
         }
+    if (c->partial && (c->csv || c->svg || c->html || c->layers || c->database || c->query || c->jsonl || c->device)) {
+        cli_error(NULL, "--partial writes nothing but a partial result: ask for figures when all are combined");
+        return false;
+    }
+    c->options.parts_only = c->combines;
+    c->options.ranks_only = c->partial;
+    c->options.team = cli_team();
+    if (c->options.local && !c->options.team) {
+        cli_error(NULL, "--local is for several processes: start evenkeel-mpi with mpirun or srun");
+        return false;
+    }
     if (!cli_plot_check(&c->plot, c->format, NULL))
         return false;
     if (c->drops && c->options.drop_first_steps == 0)
@@ -186,6 +227,12 @@ static bool compare_with_device(const command *c, ek_trace_run *run)
 }
 
 /* ---- output ---- */
+
+/* What --partial writes. */
+typedef struct part_output {
+    const ek_trace_run *run;
+    const ek_trace_options *options;
+} part_output;
 
 static ek_status write_layers(const void *layers, FILE *out, ek_error *err)
 {
@@ -298,8 +345,8 @@ static int answer(const command *c, const ek_trace_run *run)
     if (!check_view(c, run) || !(c->query ? print_query(c, run) : cli_answer(output, c->format)))
         return EXIT_WRONG;
     if (!cli_save(c->svg, output, "svg") || !cli_save(c->database, output, "sqlite") ||
-        (c->csv && !write_tables(c, output)) || (c->layers && !write_layer_file(c, run)) ||
-        (c->html && !write_page(c, run)))
+        !cli_save(c->jsonl, output, "jsonl") || (c->csv && !write_tables(c, output)) ||
+        (c->layers && !write_layer_file(c, run)) || (c->html && !write_page(c, run)))
         return EXIT_WRONG;
     if (usable(run))
         return EXIT_DONE;
@@ -310,28 +357,61 @@ static int answer(const command *c, const ek_trace_run *run)
     return EXIT_NO;
 }
 
-static int run(int argc, char **argv)
+static ek_status write_part(const void *user, FILE *out, ek_error *err)
 {
-    command c = {.format = "text", .view = {.rank = EK_TRACE_NO_RANK}, .options.measure = true};
+    const part_output *part = user;
+    return ek_trace_part_write(part->run, part->options, out, err);
+}
+
+static int answer_or_part(const command *c, ek_trace_run *run)
+{
+    const part_output part = {run, &c->options};
+    if (c->options.team && c->options.team->index > 0)
+        return EXIT_DONE; /* process 0 has the answer */
+    if (c->partial)
+        return cli_write_file(c->partial, write_part, &part) ? EXIT_DONE : EXIT_WRONG;
+    return compare_with_device(c, run) ? answer(c, run) : EXIT_WRONG;
+}
+
+static int run_trace(command *c)
+{
     ek_trace_run traces;
     ek_error err;
-    if (argc > 1 && strcmp(argv[1], "merge") == 0)
-        return cli_trace_merge(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "cut") == 0)
-        return cli_trace_cut(argc - 1, argv + 1);
-    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
-    if (parsed != CLI_OK)
-        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
-    if (!check_options(&c))
+    if (!check_options(c))
         return EXIT_WRONG;
-    if (read_run(&c, &traces, &err)) {
+    if (read_run(c, &traces, &err)) {
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }
-    c.view.color = cli_color(STDOUT_FILENO);
-    c.view.plot = cli_plot_of(&c.plot, c.format, false);
-    int code = compare_with_device(&c, &traces) ? answer(&c, &traces) : EXIT_WRONG;
+    c->view.color = cli_color(STDOUT_FILENO);
+    c->view.plot = cli_plot_of(&c->plot, c->format, false);
+    int code = answer_or_part(c, &traces);
     ek_trace_run_clear(&traces);
+    return code;
+}
+
+/* Parts of the command that have options of their own. */
+static int run_part(int (*part)(int argc, char **argv), int argc, char **argv)
+{
+    if (!cli_team())
+        return part(argc, argv);
+    cli_error(NULL, "`trace %s` runs as one process: leave out the launcher", argv[0]);
+    return EXIT_WRONG;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.format = "text", .view = {.rank = EK_TRACE_NO_RANK}, .options.measure = true};
+    if (argc > 1 && strcmp(argv[1], "merge") == 0)
+        return run_part(cli_trace_merge, argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "cut") == 0)
+        return run_part(cli_trace_cut, argc - 1, argv + 1);
+    c.path = cli_operands(argc);
+    if (!c.path)
+        return EXIT_WRONG;
+    int parsed = cli_parse(&spec, argc, argv, &c, c.path);
+    int code = parsed == CLI_OK ? run_trace(&c) : parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    free(c.path);
     return code;
 }
 

@@ -431,12 +431,35 @@ static bool is_option_word(const char *text)
     return text[0] == '-' && text[1] && !isdigit((unsigned char)text[1]) && text[1] != '.';
 }
 
+const char **cli_operands(int argc)
+{
+    /* Twice, for the search below looks ahead. */
+    const char **operand = calloc(2 * (size_t)argc + 2, sizeof *operand);
+    if (!operand)
+        cli_error(NULL, "out of memory");
+    return operand;
+}
+
+/* How many operands there are: the first ones of the array, a few of thousands. */
+static int count_operands(const char *const *operand, int max)
+{
+    int low = 0, high = 1;
+    while (high < max && operand[high - 1])
+        low = high, high = high < max / 2 ? 2 * high : max;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (operand[middle])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Put an operand into the next free place. */
 static bool read_operand(const cli_spec *spec, const char **operand, const char *text)
 {
-    int max = spec->max_operands ? spec->max_operands : 1, n = 0;
-    while (n < max && operand[n])
-        n++;
+    int max = spec->max_operands ? spec->max_operands : 1, n = count_operands(operand, max);
     if (n == max && max == 1)
         cli_error(NULL, "one %s is enough (got '%s' and '%s')", spec->operand, operand[0], text);
     else if (n == max)

@@ -144,6 +144,9 @@ typedef struct cli_spec {
 
 enum { CLI_OK, CLI_HELP, CLI_WRONG };
 
+/** Room for as many operands as the words of a command line can be, where spec->max_operands is larger: NULLs, to be
+ * freed. NULL after a message. */
+const char **cli_operands(int argc);
 /**
  * Parse `argv` by `spec` into the fields of `base`, and check the outputs that it names (cli_named_check()). A sole
  * --complete lists the options for the shells' completion scripts, --complete=rows for tests/cli/write_option_docs.sh,

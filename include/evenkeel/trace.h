@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "evenkeel/error.h"
 #include "evenkeel/interrupt.h"
+#include "evenkeel/team.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -24,7 +26,7 @@ extern "C" {
 #endif
 
 #define EK_TRACE_UNKNOWN INT64_MIN
-enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 65536, EK_TRACE_MAX_NAMES = 64, EK_TRACE_MAX_BALLOTS = 10000 };
+enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 1 << 24, EK_TRACE_MAX_NAMES = 64, EK_TRACE_MAX_BALLOTS = 10000 };
 
 /** Who wrote a rank's files. */
 typedef enum ek_producer {
@@ -944,6 +946,11 @@ typedef struct ek_trace_options {
     void (*progress)(void *user, double share, const char *what);
     void *user;
     const ek_interrupt *interrupt; /**< may be NULL */
+    bool parts_only;               /**< refuse all but partial results */
+    bool ranks_only;               /**< leave out what only all ranks together can say: for ek_trace_part_write() */
+    const ek_team *team;           /**< processes that read the run together; NULL: this one alone */
+    bool local;                    /**< each of them reads what it finds below the paths, on disks of its own */
+    double patience;               /**< seconds without a sign of life after which one of them is lost; 0: 30 */
 } ek_trace_options;
 
 /**
@@ -956,9 +963,17 @@ typedef struct ek_trace_options {
  * @param path  [n_paths]
  * @return EK_OK; EK_ERR_INPUT when nothing of a trace is in them; EK_ERR_SYSTEM; EK_ERR_MEMORY. The result does not
  *         depend on the order of the paths or the number of threads. O(bytes), memory O(events kept); thread-safe.
+ *         With options->team process 0 gets the result, the others EK_OK and a run without ranks.
  */
 ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
                             const ek_listener *listener, ek_trace_run *out, ek_error *err);
+/**
+ * Write the ranks of a run that was read with options->ranks_only as a partial result (docs/formats.md), which
+ * ek_trace_run_read() takes as it takes a profile: in any order, from as many files as there are.
+ * @param options  those that it was read with
+ * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the ranks); some KB for each.
+ */
+ek_status ek_trace_part_write(const ek_trace_run *run, const ek_trace_options *options, FILE *out, ek_error *err);
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_trace_run_clear(ek_trace_run *run);
 

@@ -40,7 +40,7 @@ extern "C" {
  *  layout_sweep   text, json, csv
  *  metrics        text, json
  *  devices        text, json; of nothing (NULL): the devices there are
- *  trace          text, json, csv (a table), svg, sqlite
+ *  trace          text, json, jsonl (a line a rank), csv (a table), svg, sqlite
  *  page           html, json (the page's document) */
 #define EK_OUTPUT_LIST(X)                                                                                              \
     X(BALANCE, balance, ek_report)                                                                                     \

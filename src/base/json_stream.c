@@ -87,7 +87,7 @@ static void begin(ek__stream *s, const char *key, char opening, char closing, bo
     lead(s, key);
     fputc(opening, s->out);
     s->level[s->depth].closing = closing;
-    s->level[s->depth].lines = lines;
+    s->level[s->depth].lines = lines && !s->one_line;
     s->level[s->depth++].begun = false;
 }
 

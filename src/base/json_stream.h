@@ -14,6 +14,7 @@ typedef struct ek__stream {
     FILE *out;
     bool in_page; /**< of HTML: texts get no `<` and no line separators, but their numbers */
     bool points;  /**< real numbers have a point or an exponent ("1.0", "1e20"), and texts \b, \f, \n, \r and \t */
+    bool one_line; /**< everything on one, whatever asks for lines */
     int depth;
     struct {
         char closing;

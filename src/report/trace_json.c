@@ -20,6 +20,7 @@ typedef struct place {
 typedef struct shared {
     const ek_trace_view *view;
     const place *next; /* of the ranks of the topology */
+    bool by_line;      /* ranks are lines of their own */
 } shared;
 
 static const ek_trace_view *view_of(const ek__json_walk *w)
@@ -325,6 +326,8 @@ static ek_status write_ranks(ek__json_walk *w, const char *key, const void *reco
 {
     const ek_trace_run *run = record;
     ek_status status = EK_OK;
+    if (((const shared *)w->user)->by_line)
+        return EK_OK;
     ek__stream_list(w->s, key, true);
     for (int i = 0; i < run->n_ranks && status == EK_OK; i++)
         if (ek__view_shows(view_of(w), &run->rank[i])) {
@@ -351,15 +354,37 @@ static const ek__own_field own[] = {
     {"link_bandwidth.links", write_all_links},
 };
 
+/* A walk over the figures of a run. */
+static ek__json_walk walk_of(const ek_trace_run *run, ek__stream *s, shared *with, ek_error *err)
+{
+    return (ek__json_walk){
+        .s = s, .of = {.run = run}, .own = own, .n_own = sizeof own / sizeof *own, .user = with, .err = err};
+}
+
 ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
 {
     ek__stream s = {.out = out};
     shared with = {.view = view};
-    ek__json_walk w = {
-        .s = &s, .of = {.run = run}, .own = own, .n_own = sizeof own / sizeof *own, .user = &with, .err = err};
+    ek__json_walk w = walk_of(run, &s, &with, err);
     ek_status status = ek__put_record(&w, NULL, &ek__trace_run, run);
     if (status)
         return status;
     fputc('\n', out);
     return ek__finish(out, err);
+}
+
+ek_status ek__trace_write_jsonl(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
+{
+    ek__stream s = {.out = out, .one_line = true};
+    shared with = {.view = view, .by_line = true};
+    ek__json_walk w = walk_of(run, &s, &with, err);
+    ek_status status = ek__put_record(&w, NULL, &ek__trace_run, run);
+    fputc('\n', out);
+    for (int i = 0; i < run->n_ranks && !status; i++)
+        if (ek__view_shows(view, &run->rank[i])) {
+            w.of.rank = &run->rank[i];
+            status = ek__put_record(&w, NULL, &ek__trace_rank, &run->rank[i]);
+            fputc('\n', out);
+        }
+    return status ? status : ek__finish(out, err);
 }

@@ -143,6 +143,8 @@ ek_status ek__trace_write_csv(const ek_trace_run *run, const ek_trace_table *tab
 /** Everything, by docs/trace-json.md; view->rank and view->step narrow it, the rest of the view does not count. Times
  * are exact to the nanosecond. */
 ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
+/** The same as lines: all but the ranks, then a rank each. */
+ek_status ek__trace_write_jsonl(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
 /** A bar for every rank: what its mean step was spent on. */
 ek_status ek__trace_write_svg(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
 /** A summary for people: where a step goes, stages, layers, operators, communication, data, memory, findings. Many

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 
-enum { FAN_OUT = 4, MOST_TRIES = 16, HOST_SIZE = 64 };
+enum { FAN_OUT = 4, MOST_TRIES = 16, HOST_SIZE = EK__DEAL_HOST_SIZE };
 
 /* What a message is. "Up": along the tree to process 0. "Down": along it to all. */
 enum {
@@ -214,6 +214,8 @@ static ek_status take(deal *d, int number, const ek__packet *result, const ek_er
 /* An item for this process: one that came back, that it has not tried, else the next. -1: none now. */
 static int choose(deal *d, int process)
 {
+    if (d->job->own)
+        return d->item[process].taken || d->item[process].who >= 0 ? -1 : process;
     for (int i = 0; i < d->n_again; i++) {
         int number = d->again[i];
         if (has_tried(&d->item[number], process))
@@ -237,7 +239,7 @@ static int count_live(const deal *d)
 /* Whom an item could still be given to. */
 static bool can_be_tried(const deal *d, const item *it)
 {
-    if (it->n_tried >= MOST_TRIES || it->n_tried >= count_live(d))
+    if (d->job->own || it->n_tried >= MOST_TRIES || it->n_tried >= count_live(d))
         return false;
     for (int i = 0; i < d->team->size; i++)
         if (!d->member[i].is_lost && !has_tried(it, i))
@@ -316,14 +318,23 @@ static ek_status lose(deal *d, int process, ek_error *err)
 {
     d->member[process].is_lost = d->lost[process] = true;
     d->team->give_up(d->team->state, process);
-    if (d->end.n_lost < (int)(sizeof d->end.lost / sizeof *d->end.lost))
+    if (d->end.n_lost < EK__DEAL_MOST_TOLD) {
         d->end.lost[d->end.n_lost] = process;
+        memcpy(d->end.lost_host[d->end.n_lost], d->member[process].said_hello ? d->member[process].host : "?",
+               d->member[process].said_hello ? HOST_SIZE : 2);
+    }
     d->end.n_lost++;
     ek_status status = EK_OK;
     int32_t number = process;
     for (int i = 1; i < d->team->size && !status; i++)
         if (!d->member[i].is_lost)
             status = send_parts(d, i, LOST, &number, sizeof number, NULL, 0, err);
+    if (d->job->own) {
+        ek_error gone;
+        static const ek__packet none = {0};
+        ek__set_error(&gone, EK_ERR_SYSTEM, EK__NOWHERE, "what only process %d could do is not there", process);
+        return status || d->item[process].taken ? status : take(d, process, &none, &gone, err);
+    }
     for (int i = 0; i < d->next; i++) {
         const item *it = &d->item[i];
         if (!it->taken && it->who >= 0 && (it->who == process || (it->finished && is_above(process, it->who))))
@@ -700,7 +711,7 @@ ek_status ek__deal(const ek_team *team, const ek__deal_job *job, ek__deal_end *e
         *end = (ek__deal_end){0};
     if (!team || team->size == 1)
         return deal_alone(job, err);
-    deal d = {.team = team, .job = job, .patience = job->patience > 0 ? job->patience : 30};
+    deal d = {.team = team, .job = job, .patience = ek__deal_patience(job->patience)};
     d.beat_every = d.patience / 10 < 1 ? d.patience / 10 : 1;
     pthread_mutex_init(&d.lock, NULL);
     pthread_cond_init(&d.wake, NULL);
@@ -718,4 +729,12 @@ ek_status ek__deal(const ek_team *team, const ek__deal_job *job, ek__deal_end *e
     free(d.item);
     free(d.again);
     return status;
+}
+
+void ek__deal_abandon(const ek_team *team, const ek_error *why)
+{
+    const deal d = {.team = team};
+    const int32_t head = why->status;
+    for (int i = 1; i < team->size; i++)
+        send_parts(&d, i, DONE, &head, sizeof head, why, sizeof *why, NULL);
 }

@@ -24,6 +24,8 @@ typedef struct ek__deal_job {
     void *user;
     /* process 0 */
     int n_items;
+    /** Item i is for process i alone, as what lies on its disk is; n_items is the number of processes. */
+    bool own;
     /** All that a process needs to do the item; NULL: its number is enough. */
     ek_status (*describe)(void *user, int item, ek__packet *out, ek_error *err);
     /** Asked before an item is handed out: is it still worth doing? NULL: always. */
@@ -44,11 +46,20 @@ typedef struct ek__deal_job {
     const char *same;              /**< what all must have alike, as the version: a process that differs ends all */
 } ek__deal_job;
 
+enum { EK__DEAL_MOST_TOLD = 16, EK__DEAL_HOST_SIZE = 64 };
+
 /** What happened to the processes. */
 typedef struct ek__deal_end {
     int n_lost;
-    int lost[16]; /**< the first of them */
+    int lost[EK__DEAL_MOST_TOLD];                           /**< the first of them */
+    char lost_host[EK__DEAL_MOST_TOLD][EK__DEAL_HOST_SIZE]; /**< names of their machines; "?" when not told */
 } ek__deal_end;
+
+/** The patience that is meant by 0, or the one that is given. */
+static inline double ek__deal_patience(double patience)
+{
+    return patience > 0 ? patience : 30;
+}
 
 /**
  * Do all items together. Every process of the team calls it; `team` NULL is one process alone.
@@ -58,5 +69,8 @@ typedef struct ek__deal_end {
  *         O(items log processes) messages.
  */
 ek_status ek__deal(const ek_team *team, const ek__deal_job *job, ek__deal_end *end, ek_error *err);
+
+/** Process 0 has nothing to hand out, for what went wrong before: the others, which wait in ek__deal(), end with it. */
+void ek__deal_abandon(const ek_team *team, const ek_error *why);
 
 #endif

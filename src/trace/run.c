@@ -1,409 +1,25 @@
-/* A run's ranks, several at a time: find the files, read every rank's tables and traces, analyse, forget the events,
- * compare. A rank's events live only while it is analysed, so memory depends on the ranks in flight. Ranks are sorted
- * at the end; nothing depends on which thread took which. */
+/* A run: find the files, read every rank's tables and traces, by threads or with other processes, compare. A rank's
+ * events live only while it is analysed, so memory depends on the ranks in flight. Ranks are sorted at the end; nothing
+ * depends on which thread or process took which. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/threads.h"
+#include "base/pool.h"
+#include "team/deal.h"
 #include "trace/analyse/analysis.h"
 #include "trace/compare/cluster.h"
-#include "trace/events/device.h"
-#include "trace/events/shapes.h"
-#include "trace/tables/files.h"
-#include "trace/tables/table_times.h"
-#include "trace/tables/tracker_csv.h"
+#include "trace/one_rank.h"
+#include "trace/run_ranks.h"
 
-/* All ranks being read. */
-typedef struct work {
-    const ek__layout *layout;
-    const ek_trace_options *options;
-    ek_trace_run *run;
-    int n_workers, n_reader_threads;
-    pthread_mutex_t lock; /* next, the run's own parts, progress */
-    int next;
-    double *share;  /* [n_ranks]: how far each is */
-    double *weight; /* [n_ranks]: bytes */
-    ek_status *status;
-    ek_error *error; /* [n_ranks] */
-} work;
-
-/* A rank's view of the progress. */
-typedef struct rank_progress {
-    work *w;
-    int index;
-} rank_progress;
-
-/* ---- one rank ---- */
-
-static void report_rank_progress(void *user, double share, const char *what)
+static const char *first_path(const ek_trace_rank *rank)
 {
-    const rank_progress *p = user;
-    work *w = p->w;
-    double done = 0, all = 0;
-    pthread_mutex_lock(&w->lock);
-    w->share[p->index] = share;
-    for (int i = 0; i < w->layout->n_ranks; i++) {
-        done += w->share[i] * w->weight[i];
-        all += w->weight[i];
-    }
-    w->options->progress(w->options->user, all > 0 ? done / all : 1, what);
-    pthread_mutex_unlock(&w->lock);
+    return rank->n_sources > 0 && rank->source[0].path ? rank->source[0].path : "";
 }
-
-/* What several tables of a rank tell only together. */
-typedef struct gathered {
-    ek__table_times times;
-    ek__tracker_tasks tasks;
-    bool has_trace;
-    ek__shapes shapes; /* of a rank that has a trace */
-} gathered;
-
-/* What a table tells of the whole run is written by one rank at a time. */
-static bool writes_to_run(ek__file_type type)
-{
-    return type == EK__FILE_profiler_metadata || type == EK__FILE_communication_group ||
-           type == EK__FILE_cluster_step_trace_time;
-}
-
-/* Maps of allocations outlive their rank: of many ranks each keeps fewer. */
-static int most_blocks_of(int n_ranks)
-{
-    int most = n_ranks > 0 ? EK_TRACE_KEPT_RUN_BLOCKS / n_ranks : EK_TRACE_KEPT_BLOCKS;
-    return most > EK_TRACE_KEPT_BLOCKS ? EK_TRACE_KEPT_BLOCKS : most < 1000 ? 1000 : most;
-}
-
-static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source *source, ek_trace_rank *rank,
-                            gathered *all, ek_error *err)
-{
-    static ek__table_reader *const readers[EK__N_FILE_TYPES] = {
-#define READER_OF(name, pattern) [EK__FILE_##name] = ek__table_##name,
-        EK__TABLE_LIST(READER_OF)
-#undef READER_OF
-    };
-    ek__table_in in = {.path = file->path,
-                       .type = file->type,
-                       .database = file->database,
-                       .source = source,
-                       .rank = rank,
-                       .run = w->run,
-                       .options = w->options};
-    in.times = all ? &all->times : NULL;
-    in.tasks = all ? &all->tasks : NULL;
-    in.shapes = all && all->has_trace ? &all->shapes : NULL;
-    in.most_blocks = most_blocks_of(w->layout->n_ranks);
-    bool locked = writes_to_run(file->type);
-    if (locked)
-        pthread_mutex_lock(&w->lock);
-    ek_status status = readers[file->type](&in, err);
-    if (locked)
-        pthread_mutex_unlock(&w->lock);
-    return status;
-}
-
-/* "FILE:LINE:COLUMN: MESSAGE" of a file that could not be used. */
-static char *problem_text(ek__pool *pool, const ek_error *err)
-{
-    if (err->line > 0 && err->column > 0)
-        return ek__pool_format(pool, "line %d, column %d: %s", err->line, err->column, err->message);
-    if (err->line > 0)
-        return ek__pool_format(pool, "line %d: %s", err->line, err->message);
-    return ek__pool_format(pool, "%s", err->message);
-}
-
-/* A table that cannot be read is told of and left out; the rest of the rank still says much. */
-static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, gathered *all,
-                             int *n_read, ek_error *first_error, ek_error *err)
-{
-    for (int i = first; i < files->n_files; i++) {
-        ek_error own;
-        ek_trace_source *source = &rank->source[i];
-        ek_status status = read_table(w, &files->file[i], source, rank, all, &own);
-        if (status == EK_ERR_MEMORY)
-            return ek__no_memory(err);
-        if (status == EK_OK) {
-            ++*n_read;
-            continue;
-        }
-        source->problem = problem_text(rank->pool, &own);
-        if (!source->problem)
-            return ek__no_memory(err);
-        if (first_error->status == EK_OK)
-            *first_error = own;
-    }
-    return EK_OK;
-}
-
-/* ---- analyses ---- */
-
-/* What runs beside the other analyses: on a copy of the rank, with a pool of its own. */
-typedef struct beside {
-    const ek__trace *trace;
-    const ek_trace_options *options;
-    ek_trace_rank rank;
-    ek_status status; /* EK_OK or EK_ERR_MEMORY */
-} beside;
-
-static void *analyse_beside(void *argument)
-{
-    beside *b = argument;
-#define ANALYSE(name)                                                                                                  \
-    if (!b->status)                                                                                                    \
-        b->status = ek__analyse_##name(b->trace, b->options, &b->rank, NULL);
-    EK__ANALYSIS_BESIDE_LIST(ANALYSE)
-#undef ANALYSE
-    return NULL;
-}
-
-static ek_status start_beside(beside *b, const ek_trace_rank *rank, bool threaded, ek__threads *threads, ek_error *err)
-{
-    b->rank = *rank;
-    b->rank.pool = ek__pool_new();
-    if (!b->rank.pool)
-        return ek__no_memory(err);
-    if (!threaded || ek__threads_start(threads, 1, analyse_beside, b, 0, NULL) == 0)
-        analyse_beside(b);
-    return EK_OK;
-}
-
-static ek_status end_beside(beside *b, ek__threads *threads, ek_trace_rank *rank, ek_error *err)
-{
-    ek__threads_join(threads);
-    ek__pool_join(rank->pool, b->rank.pool);
-#define TAKE(name) rank->name = b->rank.name;
-    EK__ANALYSIS_BESIDE_LIST(TAKE)
-#undef TAKE
-    return b->status ? ek__no_memory(err) : EK_OK;
-}
-
-static ek_status analyse(const ek__trace *trace, const ek_trace_options *options, bool threaded, ek_trace_rank *rank,
-                         ek_error *err)
-{
-    static ek__analysis *const analyses[] = {
-#define ANALYSIS_OF(name) ek__analyse_##name,
-        EK__ANALYSIS_LIST(ANALYSIS_OF)
-#undef ANALYSIS_OF
-    };
-    beside b = {.trace = trace, .options = options};
-    ek__threads threads = {.n = 0};
-    ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof analyses / sizeof *analyses && !status; i++) {
-        status = analyses[i](trace, options, rank, err);
-        if (!status && analyses[i] == ek__analyse_breakdown)
-            status = start_beside(&b, rank, threaded, &threads, err);
-    }
-    if (!b.rank.pool)
-        return status;
-    ek_status own = end_beside(&b, &threads, rank, err);
-    return status ? status : own;
-}
-
-/* A damaged Overlap Analysis layer is not used: its sums are not those of the steps. */
-static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *options, ek_trace_rank *rank,
-                                     ek_error *err)
-{
-    const char *problem;
-    ek_status status = options->from_raw_events ? EK_OK : ek__overlap_layer_problem(trace, &problem, err);
-    if (status != EK_OK || options->from_raw_events || !problem)
-        return status;
-    options->from_raw_events = true;
-    return ek__rank_note(rank, err,
-                         "the Overlap Analysis layer is damaged (%s): it is left aside, and all figures are made of "
-                         "the device's events",
-                         problem);
-}
-
-/* Is a thread worth starting? */
-static bool is_large(const ek__trace *trace)
-{
-    enum { MANY_KERNELS = 5000 };
-    return trace->of[EK__EVENT_KERNEL].n > MANY_KERNELS;
-}
-
-static int count_traces(const ek__rank_files *files)
-{
-    int n = 0;
-    while (n < files->n_files && files->file[n].type == EK__FILE_TRACE)
-        n++;
-    return n;
-}
-
-static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces, const ek_trace_options *options,
-                             const ek__shapes *shapes, ek_trace_rank *rank, bool *failed, ek_error *first_error,
-                             ek_error *err)
-{
-    const char **path = ek__pool_alloc(rank->pool, (size_t)n_traces, sizeof *path);
-    ek__trace trace;
-    if (!path)
-        return ek__no_memory(err);
-    for (int i = 0; i < n_traces; i++)
-        path[i] = files->file[i].path;
-    ek_error own;
-    ek_status status =
-        ek__trace_read(path, n_traces, w->n_reader_threads, options, rank->pool, rank->source, &trace, &own);
-    if (status == EK_ERR_MEMORY)
-        return ek__no_memory(err);
-    if (ek__interrupted(options)) {
-        if (status == EK_OK)
-            ek__trace_clear(&trace);
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path[0], 0, 0}), "interrupted");
-    }
-    if (status != EK_OK) {
-        *failed = true;
-        *first_error = own;
-        if (!rank->source[0].problem)
-            rank->source[0].problem = problem_text(rank->pool, &own);
-        return rank->source[0].problem ? EK_OK : ek__no_memory(err);
-    }
-    if (rank->producer == EK_PRODUCER_UNKNOWN || trace.producer != EK_PRODUCER_UNKNOWN)
-        rank->producer = trace.producer;
-    if (trace.rank != EK_TRACE_NO_RANK)
-        rank->rank = trace.rank;
-    if (trace.world_size > 0)
-        rank->world_size = trace.world_size;
-    rank->counts = trace.counts;
-    ek_trace_options chosen = *options;
-    trace.shapes = shapes->n > 0 ? shapes : NULL;
-    status = leave_damaged_layer(&trace, &chosen, rank, err);
-    if (status == EK_OK)
-        status = analyse(&trace, &chosen, w->n_reader_threads > 1 && is_large(&trace), rank, err);
-    ek__trace_clear(&trace);
-    return status;
-}
-
-/* Without a trace the steps are those of the tables; their mean has the same meaning. */
-static void mean_of_tables(ek_trace_rank *rank)
-{
-    int64_t *const field[] = {
-        &rank->mean.computing,  &rank->mean.communication, &rank->mean.communication_not_overlapped,
-        &rank->mean.overlapped, &rank->mean.free,          &rank->mean.total,
-        &rank->mean.copy,       &rank->mean.busy,          &rank->mean.copy_not_overlapped};
-    const size_t n_fields = sizeof field / sizeof *field;
-    for (size_t f = 0; f < n_fields; f++) {
-        size_t offset = (size_t)((const char *)field[f] - (const char *)&rank->mean);
-        double sum = 0;
-        int n = 0;
-        for (int i = 0; i < rank->n_steps; i++) {
-            int64_t value;
-            memcpy(&value, (const char *)&rank->step[i].own + offset, sizeof value);
-            if (rank->step[i].warm_up || value == EK_TRACE_UNKNOWN)
-                continue;
-            sum += (double)value;
-            n++;
-        }
-        *field[f] = n > 0 && sum / n < 9e18 && sum / n > -9e18 ? llround(sum / n) : EK_TRACE_UNKNOWN;
-    }
-}
-
-/* Only as asked for: tables tell too little of a step to see by themselves what is warm-up. */
-static ek_status drop_first_of_tables(const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
-{
-    return options->drop_first_steps > 0 ? ek__mark_warm_up(options, rank, err) : EK_OK;
-}
-
-static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
-{
-    rank->rank = files->rank;
-    rank->place = -1;
-    rank->stage = files->stage;
-    rank->device_id = files->device;
-    rank->counts.rank = EK_TRACE_NO_RANK;
-    rank->dispatch.share = (double)NAN;
-    rank->dispatch.cause = "none";
-    rank->data.share_of_host_step = (double)NAN;
-    rank->data.per_batch_ms = rank->data.per_pipeline_ms = rank->data.per_push_queue_ms = (double)NAN;
-}
-
-static ek_status set_sources(const ek__rank_files *files, ek_trace_rank *rank, ek_error *err)
-{
-    rank->n_sources = files->n_files;
-    rank->source = ek__pool_alloc(rank->pool, (size_t)files->n_files, sizeof *rank->source);
-    if (!rank->source)
-        return ek__no_memory(err);
-    for (int i = 0; i < files->n_files; i++) {
-        const char *path = ek__pool_text(rank->pool, files->file[i].path, strlen(files->file[i].path));
-        if (!path)
-            return ek__no_memory(err);
-        rank->source[i] = (ek_trace_source){
-            .path = path, .type = ek__file_type_name(files->file[i].type), .problem_offset = EK_TRACE_UNKNOWN};
-    }
-    return EK_OK;
-}
-
-static ek_status fill_rank(work *w, int index, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
-{
-    const ek__rank_files *files = &w->layout->rank[index];
-    int n_traces = count_traces(files), n_read = 0;
-    bool failed = false;
-    ek_error first_error = {.status = EK_OK};
-    gathered all = {.has_trace = n_traces > 0};
-    set_unknown(rank, files);
-    ek_status status = set_sources(files, rank, err);
-    if (status == EK_OK)
-        status = read_tables(w, files, n_traces, rank, &all, &n_read, &first_error, err);
-    ek__shapes_sort(&all.shapes);
-    if (status == EK_OK && n_traces > 0)
-        status = read_traces(w, files, n_traces, options, &all.shapes, rank, &failed, &first_error, err);
-    if (status == EK_OK && !rank->has_device_events)
-        status = ek__table_times_finish(&all.times, rank, err);
-    ek__table_times_clear(&all.times);
-    ek__tracker_tasks_clear(&all.tasks);
-    ek__shapes_clear(&all.shapes);
-    if (status != EK_OK)
-        return status;
-    n_read += n_traces > 0 && !failed;
-    if (n_traces == 0 || failed) {
-        status = drop_first_of_tables(options, rank, err);
-        if (status != EK_OK)
-            return status;
-        mean_of_tables(rank);
-    }
-    if (n_read == 0) {
-        if (err)
-            *err = first_error;
-        return first_error.status;
-    }
-    return EK_OK;
-}
-
-static ek_status read_rank(work *w, int index, ek_error *err)
-{
-    ek_trace_rank *rank = &w->run->rank[index];
-    ek_trace_options options = *w->options;
-    rank_progress progress = {w, index};
-    if (options.progress) {
-        options.progress = report_rank_progress;
-        options.user = &progress;
-    }
-    rank->pool = ek__pool_new();
-    if (!rank->pool)
-        return ek__no_memory(err);
-    return fill_rank(w, index, &options, rank, err);
-}
-
-static void *run_worker(void *argument)
-{
-    work *w = argument;
-    for (;;) {
-        pthread_mutex_lock(&w->lock);
-        int index = w->next < w->layout->n_ranks ? w->next++ : -1;
-        pthread_mutex_unlock(&w->lock);
-        if (index < 0)
-            return NULL;
-        w->status[index] = read_rank(w, index, &w->error[index]);
-        if (w->options->progress) {
-            rank_progress done = {w, index};
-            report_rank_progress(&done, 1, "reading");
-        }
-    }
-}
-
-/* ---- the run ---- */
 
 /* By rank, unknown ones last; then by path, so that the order of the arguments does not matter. */
 static int compare_ranks(const void *a, const void *b)
@@ -412,13 +28,11 @@ static int compare_ranks(const void *a, const void *b)
     unsigned rx = (unsigned)x->rank, ry = (unsigned)y->rank; /* -1 is the largest */
     if (rx != ry)
         return rx < ry ? -1 : 1;
-    const char *px = x->n_sources > 0 && x->source[0].path ? x->source[0].path : "";
-    const char *py = y->n_sources > 0 && y->source[0].path ? y->source[0].path : "";
-    return strcmp(px, py);
+    return strcmp(first_path(x), first_path(y));
 }
 
-/* Ranks that gave nothing leave; what was wrong with them has been told. */
-static void drop_empty(work *w, const ek_listener *listener)
+/* Ranks that gave nothing leave; what was wrong with them is told. */
+static void drop_empty(const ek__run_reading *w)
 {
     int n = 0;
     for (int i = 0; i < w->layout->n_ranks; i++) {
@@ -428,14 +42,25 @@ static void drop_empty(work *w, const ek_listener *listener)
             continue;
         }
         ek_origin origin = {w->error[i].file[0] ? w->error[i].file : NULL, w->error[i].line, w->error[i].column};
-        ek__warn(listener, origin, "%s", w->error[i].message);
+        ek__warn(w->listener, origin, "%s", w->error[i].message);
         ek__pool_free(rank->pool);
     }
     w->run->n_ranks = n;
-    if (n > 0)
-        qsort(w->run->rank, (size_t)n, sizeof *w->run->rank, compare_ranks);
-    for (int i = 0; i < n; i++)
-        w->run->rank[i].place = n > 1 ? i : -1;
+}
+
+/* A rank that came twice counts twice; of parts and of other machines nobody has seen that their files are different.
+ */
+static ek_status check_repeats(const ek_trace_run *run, ek_error *err)
+{
+    for (int i = 1; i < run->n_ranks; i++) {
+        const ek_trace_rank *x = &run->rank[i - 1], *y = &run->rank[i];
+        if (x->rank >= 0 && x->rank == y->rank && strcmp(first_path(x), first_path(y)) == 0)
+            return ek__fail(err, EK_ERR_INPUT, ((ek_origin){first_path(x), 0, 0}),
+                            "rank %d was read from this file twice: give each part once, and --local only where the "
+                            "disks of the machines are their own",
+                            x->rank);
+    }
+    return EK_OK;
 }
 
 static void report_problems(const ek_trace_run *run, const ek_listener *listener)
@@ -463,17 +88,18 @@ static ek_status compare(const ek_trace_options *options, ek_trace_run *run, ek_
     return status;
 }
 
-static ek_status read_common(work *w, const ek_listener *listener, int *n_read, ek_error *err)
+static ek_status read_common(ek__run_reading *w, int *n_read, ek_error *err)
 {
+    const ek__rank_reading how = {w->options, w->run, &w->lock, w->layout->n_ranks, 1};
     for (int i = 0; i < w->layout->n_common; i++) {
         ek_error own;
         ek_trace_source source = {.path = w->layout->common[i].path};
-        ek_status status = read_table(w, &w->layout->common[i], &source, NULL, NULL, &own);
+        ek_status status = ek__table_read(&how, &w->layout->common[i], &source, NULL, NULL, &own);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
         ek_origin origin = {source.path, status == EK_OK ? 0 : own.line, status == EK_OK ? 0 : own.column};
         if (status != EK_OK || source.problem)
-            ek__warn(listener, origin, "%s", status == EK_OK ? source.problem : own.message);
+            ek__warn(w->listener, origin, "%s", status == EK_OK ? source.problem : own.message);
         *n_read += status == EK_OK;
         if (status != EK_OK && err)
             *err = own;
@@ -481,7 +107,7 @@ static ek_status read_common(work *w, const ek_listener *listener, int *n_read, 
     return EK_OK;
 }
 
-static ek_status first_failure(const work *w, ek_error *err)
+static ek_status first_failure(const ek__run_reading *w, ek_error *err)
 {
     for (int i = 0; i < w->layout->n_ranks; i++)
         if (w->status[i] == EK_ERR_MEMORY || (w->status[i] != EK_OK && ek__interrupted(w->options))) {
@@ -492,7 +118,7 @@ static ek_status first_failure(const work *w, ek_error *err)
     return EK_OK;
 }
 
-static ek_status no_rank(const work *w, ek_error *err)
+static ek_status no_rank(const ek__run_reading *w, ek_error *err)
 {
     for (int i = 0; i < w->layout->n_ranks; i++)
         if (w->status[i] != EK_OK) {
@@ -503,21 +129,55 @@ static ek_status no_rank(const work *w, ek_error *err)
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "nothing of a trace could be read");
 }
 
-static ek_status read_ranks(work *w, const ek_listener *listener, ek_error *err)
+/* ---- the steps ---- */
+
+static void weigh(ek__run_reading *w)
+{
+    for (int i = 0; i < w->layout->n_ranks; i++)
+        for (int f = 0; f < w->layout->rank[i].n_files; f++) {
+            struct stat about;
+            if (stat(w->layout->rank[i].file[f].path, &about) == 0)
+                w->weight[i] += (double)about.st_size + 1;
+        }
+}
+
+static ek_status set_up(ek__run_reading *w, ek_error *err)
+{
+    size_t n = (size_t)w->layout->n_ranks;
+    for (size_t i = 0; i < n; i++) { /* rank by rank: those of parts join them */
+        ek_trace_rank *grown = ek__pool_push(w->run->pool, w->run->rank, (int)i, sizeof *grown);
+        if (!grown)
+            return ek__no_memory(err);
+        w->run->rank = grown;
+        w->run->rank[i] = (ek_trace_rank){0};
+    }
+    w->weight = ek__pool_alloc(w->run->pool, n, sizeof *w->weight);
+    w->status = ek__pool_alloc(w->run->pool, n, sizeof *w->status);
+    w->error = ek__alloc(n, sizeof *w->error);
+    if (!w->weight || !w->status || !w->error)
+        return ek__no_memory(err);
+    weigh(w);
+    return EK_OK;
+}
+
+/* The ranks whose files are here, or where other processes are. */
+static ek_status read_ranks(ek__run_reading *w, ek_error *err)
 {
     int n_common = 0;
     ek_error common_error = {.status = EK_OK};
-    ek_status status = read_common(w, listener, &n_common, &common_error);
+    ek_status status = read_common(w, &n_common, &common_error);
     if (status == EK_OK) {
-        if (w->n_workers > 0)
-            ek__run_threads(w->n_workers, run_worker, w, 0);
+        bool together = ek__has_team(w->options) && !w->options->local;
+        status = together ? ek__run_read_by_team(w, err) : ek__run_read_by_threads(w, err);
         w->run->n_ranks = w->layout->n_ranks;
+        if (status || (together && w->options->team->index > 0))
+            return status;
         status = first_failure(w, err);
     } else if (err)
         *err = common_error;
     if (status != EK_OK)
         return status;
-    int n_fine = n_common;
+    int n_fine = n_common + w->layout->n_parts;
     for (int i = 0; i < w->layout->n_ranks; i++)
         n_fine += w->status[i] == EK_OK;
     if (n_fine == 0) {
@@ -528,39 +188,82 @@ static ek_status read_ranks(work *w, const ek_listener *listener, ek_error *err)
         }
         return no_rank(w, err);
     }
-    drop_empty(w, listener);
-    report_problems(w->run, listener);
-    status = ek__ranks_of_cluster(w->run, err);
-    if (status != EK_OK)
-        return status;
-    return compare(w->options, w->run, err);
+    drop_empty(w);
+    return ek__run_read_parts(w->layout->part, w->layout->n_parts, w->options, w->run, err);
 }
 
-static void weigh(work *w)
+/* With options->parts_only. */
+static ek_status check_parts(const ek__layout *layout, const char *path, ek_error *err)
 {
-    for (int i = 0; i < w->layout->n_ranks; i++)
-        for (int f = 0; f < w->layout->rank[i].n_files; f++) {
-            struct stat about;
-            if (stat(w->layout->rank[i].file[f].path, &about) == 0)
-                w->weight[i] += (double)about.st_size + 1;
-        }
-}
-
-static ek_status set_up(work *w, ek_error *err)
-{
-    size_t n = (size_t)w->layout->n_ranks;
-    w->run->rank = ek__pool_alloc(w->run->pool, n, sizeof *w->run->rank);
-    w->share = ek__pool_alloc(w->run->pool, n, sizeof *w->share);
-    w->weight = ek__pool_alloc(w->run->pool, n, sizeof *w->weight);
-    w->status = ek__pool_alloc(w->run->pool, n, sizeof *w->status);
-    w->error = ek__alloc(n, sizeof *w->error);
-    if (!w->run->rank || !w->share || !w->weight || !w->status || !w->error)
-        return ek__no_memory(err);
-    int n_threads = ek__thread_count(w->options->n_threads);
-    w->n_workers = w->layout->n_ranks < n_threads ? w->layout->n_ranks : n_threads;
-    w->n_reader_threads = w->n_workers > 0 ? n_threads / w->n_workers : 1;
-    weigh(w);
+    const char *other = layout->n_ranks > 0    ? layout->rank[0].file[0].path
+                        : layout->n_common > 0 ? layout->common[0].path
+                                               : NULL;
+    if (other)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){other, 0, 0}),
+                        "is no partial result, and --combine takes nothing else: leave it out to read both together");
+    if (layout->n_parts == 0)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "holds no partial result (*.ekr)");
     return EK_OK;
+}
+
+static ek_status find_and_read(const char *const *path, int n_paths, const ek_trace_options *options,
+                               const ek_listener *listener, ek_trace_run *run, ek_error *err)
+{
+    ek__layout layout = {0};
+    ek__run_reading w = {.layout = &layout, .options = options, .listener = listener, .run = run};
+    ek_status status = EK_OK;
+    /* The others are given what they need. */
+    if (!ek__has_team(options) || options->local || options->team->index == 0)
+        status = ek__layout_find(path, n_paths, run->pool, listener, &layout, err);
+    if (status == EK_OK && options->parts_only && layout.n_parts + layout.n_ranks + layout.n_common > 0)
+        status = check_parts(&layout, path[0], err);
+    run->n_databases = layout.n_databases;
+    run->database = layout.database;
+    pthread_mutex_init(&w.lock, NULL);
+    if (status == EK_OK)
+        status = set_up(&w, err);
+    if (status && ek__has_team(options) && !options->local && options->team->index == 0) {
+        const ek_error why = {.status = status, .message = "process 0 could not begin"};
+        ek__deal_abandon(options->team, err ? err : &why);
+    }
+    if (status == EK_OK)
+        status = read_ranks(&w, err);
+    pthread_mutex_destroy(&w.lock);
+    free(w.error);
+    return status;
+}
+
+/* What only all ranks together can say. */
+static ek_status finish(const ek_trace_options *options, const ek_listener *listener, bool joined, ek_trace_run *run,
+                        ek_error *err)
+{
+    if (run->n_ranks > 0)
+        qsort(run->rank, (size_t)run->n_ranks, sizeof *run->rank, compare_ranks);
+    for (int i = 0; i < run->n_ranks; i++)
+        run->rank[i].place = run->n_ranks > 1 ? i : -1;
+    ek_status status = joined ? check_repeats(run, err) : EK_OK;
+    if (status)
+        return status;
+    report_problems(run, listener);
+    if (options->ranks_only)
+        return EK_OK;
+    status = ek__ranks_of_cluster(run, err);
+    return status ? status : compare(options, run, err);
+}
+
+/* Of one process, with --local. */
+typedef struct own_files {
+    const char *const *path;
+    int n_paths;
+    const ek_trace_options *options;
+} own_files;
+
+static ek_status read_own(void *user, ek_trace_run *out, ek_error *err)
+{
+    const own_files *own = user;
+    ek_trace_options options = *own->options;
+    options.progress = NULL;
+    return find_and_read(own->path, own->n_paths, &options, NULL, out, err);
 }
 
 ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
@@ -568,37 +271,24 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
 {
     static const ek_trace_options defaults = {0};
     ek_trace_run run = {.worst_rank_by_interval = EK_TRACE_NO_RANK, .stage_imbalance = (double)NAN};
-    ek__layout layout = {0};
-    work w = {.layout = &layout, .options = options ? options : &defaults, .run = &run};
+    options = options ? options : &defaults;
     run.worst_over_mean = (double)NAN;
-    ek_status status = ek__trace_options_check(w.options, err);
+    ek_status status = ek__trace_options_check(options, err);
     if (status)
         return status;
     run.pool = ek__pool_new();
     if (!run.pool)
         return ek__no_memory(err);
-    pthread_mutex_init(&w.lock, NULL);
-    status = ek__layout_find(path, n_paths, run.pool, listener, &layout, err);
-    run.n_databases = layout.n_databases;
-    run.database = layout.database;
-    if (status == EK_OK)
-        status = set_up(&w, err);
-    if (status == EK_OK)
-        status = read_ranks(&w, listener, err);
-    pthread_mutex_destroy(&w.lock);
-    free(w.error);
+    own_files own = {path, n_paths, options};
+    const bool local = options->local && ek__has_team(options);
+    status = local ? ek__run_gather(options, listener, read_own, &own, &run, err)
+                   : find_and_read(path, n_paths, options, listener, &run, err);
+    if (!status && (!ek__has_team(options) || options->team->index == 0))
+        status = finish(options, listener, true, &run, err);
     if (status != EK_OK) {
         ek_trace_run_clear(&run);
         return status;
     }
     *out = run;
     return EK_OK;
-}
-
-void ek_trace_run_clear(ek_trace_run *run)
-{
-    for (int i = 0; i < run->n_ranks; i++)
-        ek__pool_free(run->rank[i].pool);
-    ek__pool_free(run->pool);
-    *run = (ek_trace_run){0};
 }

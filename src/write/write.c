@@ -97,6 +97,7 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(DEVICES, void, json, ((void)of, ek__devices_write_json(out, err)))                                               \
     X(TRACE, ek_trace_report, text, ek__trace_write_text(of->run, of->view, out, err))                                 \
     X(TRACE, ek_trace_report, json, ek__trace_write_json(of->run, of->view, out, err))                                 \
+    X(TRACE, ek_trace_report, jsonl, ek__trace_write_jsonl(of->run, of->view, out, err))                               \
     X(TRACE, ek_trace_report, csv, ek__trace_write_csv(of->run, &ek_trace_tables[o->index], of->view, out, err))       \
     X(TRACE, ek_trace_report, sqlite, ek__trace_write_sqlite(of->run, out, err))                                       \
     X(TRACE, ek_trace_report, svg, ek__trace_write_svg(of->run, of->view, out, err))                                   \

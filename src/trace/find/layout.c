@@ -701,7 +701,13 @@ ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, 
         return status;
     if (s->n_troubles > 0)
         qsort(s->trouble, (size_t)s->n_troubles, sizeof *s->trouble, by_trouble);
-    if (found.n_ranks + found.n_common == 0)
+    found.n_parts = s->n_parts;
+    found.part = ek__pool_alloc(pool, (size_t)s->n_parts, sizeof *found.part);
+    if (!found.part)
+        return ek__no_memory(err);
+    for (int i = 0; i < s->n_parts; i++)
+        found.part[i] = s->part[i].path;
+    if (found.n_ranks + found.n_common + found.n_parts == 0)
         return nothing(s, path[0], err);
     for (int i = 0; i < s->n_troubles; i++)
         ek__warn(listener, (ek_origin){s->trouble[i].path, 0, 0}, "%s", s->trouble[i].text);

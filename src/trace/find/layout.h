@@ -19,7 +19,7 @@ typedef struct ek__path_part {
 
 enum {
     EK__LAYOUT_MAX_DEPTH = 16,        /**< folders below the one given */
-    EK__LAYOUT_MAX_ENTRIES = 1000000, /**< names looked at, over all folders */
+    EK__LAYOUT_MAX_ENTRIES = 1 << 24, /**< names looked at, over all folders */
     EK__LAYOUT_PATH_SIZE = 4096,
 };
 
@@ -50,7 +50,9 @@ typedef struct ek__file_search {
     int n_found, n_troubles;
     int n_entries, n_databases;
     const char *database; /**< the first by path of n_databases that nobody reads */
-    ek__found *found;     /**< in `pool` */
+    int n_parts;
+    ek__found *part;  /**< [n_parts], by path: partial results of earlier analyses */
+    ek__found *found; /**< in `pool` */
     ek__trouble *trouble;
 } ek__file_search;
 
@@ -61,6 +63,10 @@ ek_status ek__file_search_walk(ek__file_search *search, const char *const *path,
 bool ek__type_of_name(const char *name, ek__file_type *type);
 /** The type that its beginning tells; `strict`: JSON only when it shows events. */
 bool ek__type_of_content(const char *path, bool strict, ek__file_type *type);
+/** Files of partial results: how their names end, and do their bytes begin as such (trace/partial/part.h)? */
+#define EK__PART_END   ".ekr"
+#define EK__PART_MAGIC "EKPART1\n"
+bool ek__begins_as_part(const char *path);
 /** Has a CSV the header of the memory tracker's tasks? */
 bool ek__begins_with_tasks(const char *path);
 

@@ -120,6 +120,17 @@ bool ek__type_of_content(const char *path, bool strict, ek__file_type *type)
     return type_of_header(from, (size_t)n - (size_t)(from - bytes), type);
 }
 
+bool ek__begins_as_part(const char *path)
+{
+    char bytes[sizeof EK__PART_MAGIC - 1];
+    FILE *file = fopen(path, "rb");
+    bool is =
+        file && fread(bytes, 1, sizeof bytes, file) == sizeof bytes && memcmp(bytes, EK__PART_MAGIC, sizeof bytes) == 0;
+    if (file)
+        fclose(file);
+    return is;
+}
+
 bool ek__begins_with_tasks(const char *path)
 {
     char line[BEGINNING + 1] = "";

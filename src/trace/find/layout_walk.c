@@ -77,35 +77,44 @@ static const char *full_path(const char *path, char full[EK__LAYOUT_PATH_SIZE])
     return full;
 }
 
-/* `types`: of a database; else 0. */
-static ek_status keep(ek__file_search *search, const char *path, const struct stat *info, ek__file_type type,
-                      uint32_t types, bool given, ek_error *err)
+/* One more in a list of the search. */
+static ek_status keep_in(ek__file_search *search, ek__found **list, int *n, const char *path, const struct stat *info,
+                         ek__found found, ek_error *err)
 {
     char full[EK__LAYOUT_PATH_SIZE];
     if (!full_path(path, full))
         return note_trouble(search, EK_ERR_INPUT, path, err, "the path is longer than %d bytes",
                             EK__LAYOUT_PATH_SIZE - 1);
-    if (search->n_found >= EK_TRACE_MAX_FILES)
+    if (*n >= EK_TRACE_MAX_FILES)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                         "is one file more than the %d that are read at once; give a folder further inside",
                         EK_TRACE_MAX_FILES);
-    ek__found *grown = ek__pool_push(search->pool, search->found, search->n_found, sizeof *grown);
+    ek__found *grown = ek__pool_push(search->pool, *list, *n, sizeof *grown);
     char *path_copy = ek__pool_text(search->pool, path, strlen(path));
     char *full_copy = ek__pool_text(search->pool, full, strlen(full));
     if (!grown || !path_copy || !full_copy)
         return ek__no_memory(err);
-    search->found = grown;
-    search->found[search->n_found++] = (ek__found){.path = path_copy,
-                                                   .full = full_copy,
-                                                   .type = type,
-                                                   .types = types,
-                                                   .given = given,
-                                                   .device = info->st_dev,
-                                                   .file = info->st_ino,
-                                                   .number = -1,
-                                                   .device_id = -1,
-                                                   .stage = -1};
+    found.path = path_copy;
+    found.full = full_copy;
+    found.device = info->st_dev;
+    found.file = info->st_ino;
+    found.number = found.device_id = found.stage = -1;
+    *list = grown;
+    (*list)[(*n)++] = found;
     return EK_OK;
+}
+
+/* `types`: of a database; else 0. */
+static ek_status keep(ek__file_search *search, const char *path, const struct stat *info, ek__file_type type,
+                      uint32_t types, bool given, ek_error *err)
+{
+    return keep_in(search, &search->found, &search->n_found, path, info,
+                   (ek__found){.type = type, .types = types, .given = given}, err);
+}
+
+static ek_status keep_part(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
+{
+    return keep_in(search, &search->part, &search->n_parts, path, info, (ek__found){.given = true}, err);
 }
 
 /* ---- folders ---- */
@@ -177,7 +186,10 @@ static ek_status look_at_database(ek__file_search *search, const char *path, con
 static ek_status look_at(ek__file_search *search, const char *path, const char *name, const struct stat *info,
                          ek_error *err)
 {
+    static const char *const part_ends[] = {EK__PART_END, NULL};
     ek__file_type type;
+    if (ends_with_one_of(name, part_ends))
+        return keep_part(search, path, info, err);
     if (has_database_name(name))
         return look_at_database(search, path, info, err);
     bool known = ek__type_of_name(name, &type);
@@ -277,6 +289,8 @@ static ek_status add_file(ek__file_search *search, const char *path, const struc
         return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
     if (access(path, R_OK) != 0)
         return note_trouble(search, ek__system_status(), path, err, "cannot be opened: %s", strerror(errno));
+    if (ek__begins_as_part(path))
+        return keep_part(search, path, info, err);
     if (ek__is_database(path))
         return add_given_database(search, path, info, err);
     const char *slash = strrchr(path, '/');
@@ -315,21 +329,21 @@ static int by_path(const void *a, const void *b)
 }
 
 /* The same file by two ways is read once, by the shortest path: it goes through fewer links. */
-static void drop_repeats(ek__file_search *search)
+static void drop_repeats(ek__found *list, int *n_list)
 {
     int n = 0;
-    if (search->n_found == 0)
+    if (*n_list == 0)
         return;
-    qsort(search->found, (size_t)search->n_found, sizeof *search->found, by_file);
-    for (int i = 0; i < search->n_found; i++) {
-        ek__found *last = n > 0 ? &search->found[n - 1] : NULL;
-        if (last && last->device == search->found[i].device && last->file == search->found[i].file)
-            last->given = last->given || search->found[i].given;
+    qsort(list, (size_t)*n_list, sizeof *list, by_file);
+    for (int i = 0; i < *n_list; i++) {
+        ek__found *last = n > 0 ? &list[n - 1] : NULL;
+        if (last && last->device == list[i].device && last->file == list[i].file)
+            last->given = last->given || list[i].given;
         else
-            search->found[n++] = search->found[i];
+            list[n++] = list[i];
     }
-    search->n_found = n;
-    qsort(search->found, (size_t)n, sizeof *search->found, by_path);
+    *n_list = n;
+    qsort(list, (size_t)n, sizeof *list, by_path);
 }
 
 ek_status ek__file_search_walk(ek__file_search *search, const char *const *path, int n_paths, ek_error *err)
@@ -345,7 +359,9 @@ ek_status ek__file_search_walk(ek__file_search *search, const char *const *path,
         else
             status = add_file(search, path[i], &info, err);
     }
-    if (status == EK_OK)
-        drop_repeats(search);
+    if (status == EK_OK) {
+        drop_repeats(search->found, &search->n_found);
+        drop_repeats(search->part, &search->n_parts);
+    }
     return status;
 }

@@ -96,6 +96,8 @@ typedef struct ek__layout {
     ek__rank_file *common; /**< [n_common]: of the whole run (cluster tables) */
     int n_databases;
     const char *database; /**< the first by path of the databases that nobody reads; NULL */
+    int n_parts;
+    const char **part; /**< [n_parts], by path: partial results of earlier analyses (trace/partial/part.h) */
 } ek__layout;
 
 /**
