@@ -714,6 +714,7 @@ typedef struct ek_trace_rank {
     ek_trace_memory memory;
     ek_trace_work work;
     ek_trace_mark *mark; /**< [n_marks], by start */
+    bool is_part;        /**< of a partial result: its files may lie elsewhere */
     struct ek__pool *pool;
 } ek_trace_rank;
 

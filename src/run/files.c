@@ -249,7 +249,7 @@ ek_status ek_run_files_add(ek_run_files *files, const char *path, ek_run_kind ki
         count_traces(files, path);
     } else if (kind == EK_RUN_TRACE) {
         files->n_traces++;
-        files->trace_bytes += ek__is_memory_snapshot(path) ? 0 : about.st_size; /* it has no events */
+        files->trace_bytes += ek__has_no_events(path) ? 0 : about.st_size; /* it has no events */
     }
     return kind == EK_RUN_DRY_RUN && !folder ? read_peaks(files, path, err) : push(files, path, kind, false, err);
 }

@@ -180,10 +180,15 @@ static bool is_profilers_database(const char *path, uint32_t *types)
     return ek__is_database(path) && (ek__database_look(path, types, NULL) != EK_OK || *types != 0);
 }
 
-bool ek__is_memory_snapshot(const char *path)
+static bool is_memory_snapshot(const char *path)
 {
     ek__file_type type;
     return ek__type_of_content(path, true, &type) && type == EK__FILE_memory_snapshot;
+}
+
+bool ek__has_no_events(const char *path)
+{
+    return is_memory_snapshot(path) || ek__begins_as_part(path);
 }
 
 bool ek__is_profiler_table(const char *path)
@@ -195,7 +200,7 @@ bool ek__is_profiler_table(const char *path)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         if (fnmatch(patterns[i], path, 0) == 0)
             return true;
-    if (ek__is_memory_snapshot(path))
+    if (ek__has_no_events(path))
         return true;
     return is_profilers_database(path, &types) && types != 0 && !(types & EK__FILE_BIT(EK__FILE_TRACE));
 }

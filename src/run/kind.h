@@ -6,7 +6,7 @@
 
 /** Is it a table of a profiler, by its name? Tables stand beside traces and hold no events. */
 bool ek__is_profiler_table(const char *path);
-/** Is it a memory snapshot of PyTorch? */
-bool ek__is_memory_snapshot(const char *path);
+/** Is it a memory snapshot of PyTorch, or a partial result of `evenkeel trace --partial`? */
+bool ek__has_no_events(const char *path);
 
 #endif

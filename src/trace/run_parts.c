@@ -162,6 +162,8 @@ ek_status ek__run_read_parts(const char *const *path, int n_paths, const ek_trac
         if (ek_interrupted(options->interrupt))
             return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path[i], 0, 0}), "interrupted");
         status = read_part(path[i], own, &part, err);
+        for (int k = 0; !status && k < part.run.n_ranks; k++)
+            part.run.rank[k].is_part = true;
         if (!status)
             status = ek__run_join(run, &part.run, err);
         if (!status && options->progress)

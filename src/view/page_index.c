@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "index/index.h"
 
-/* Of its traces; without any, of the table of kernels that stands for them. */
+/* Of its traces; without any, of the table of kernels that stands for them. A partial result has none. */
 static int64_t rank_bytes(const ek_trace_rank *rank)
 {
     int64_t traces = 0, table = 0;
     bool has_trace = false;
-    for (int k = 0; k < rank->n_sources; k++) {
+    for (int k = 0; k < rank->n_sources && !rank->is_part; k++) {
         const ek_trace_source *s = &rank->source[k];
         if (strcmp(s->type, "trace") == 0) {
             has_trace = true;

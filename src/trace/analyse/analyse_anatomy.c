@@ -203,6 +203,17 @@ static ek_status keep_pieces(const ek__trace *trace, const ek__device_work *work
     return fine ? keep_host(trace, rank, err) : ek__no_memory(err);
 }
 
+static ek_status make_queue(const ek__device_work *work, size_t n, ek_trace_rank *rank, ek_error *err)
+{
+    ek__launched *launched = ek__alloc(n, sizeof *launched);
+    for (size_t i = 0; launched && i < n; i++)
+        launched[i] = (ek__launched){work[i].launch, work[i].event->start};
+    ek_status status =
+        launched ? ek__launch_queue_make(launched, n, rank->pool, &rank->queue, err) : ek__no_memory(err);
+    free(launched);
+    return status;
+}
+
 ek_status ek__analyse_anatomy(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                               ek_error *err)
 {
@@ -215,7 +226,7 @@ ek_status ek__analyse_anatomy(const ek__trace *trace, const ek_trace_options *op
     if (!status)
         status = deal(&s, work, n) ? count_steps(&s, err) : ek__no_memory(err);
     if (!status)
-        status = ek__launch_queue_make(work, n, rank, err);
+        status = make_queue(work, n, rank, err);
     if (!status && options->measure)
         status = keep_pieces(trace, work, n, rank, err);
     free(s.room);

@@ -8,23 +8,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/pool.h"
+#include "base/error.h"
 #include "base/sort.h"
 #include "trace/events/intervals.h"
 
 enum { PER_STRETCH = 3, N_STRETCHES = EK_TRACE_MAX_QUEUE_POINTS / PER_STRETCH };
 
-typedef struct launched {
-    int64_t launch, start;
-} launched;
-
 /* Those with a launch, still in order of start. */
-static size_t keep_launched(const ek__device_work *work, size_t n, launched *out)
+static size_t keep_launched(const ek__launched *work, size_t n, ek__launched *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
         if (work[i].launch != EK_TRACE_UNKNOWN)
-            out[kept++] = (launched){work[i].launch, work[i].event->start};
+            out[kept++] = work[i];
     return kept;
 }
 
@@ -75,7 +71,8 @@ static ek_trace_value *keep_curve(ek__pool *pool, const ek_trace_value *value, s
 
 /* What waited after every change, in order of time, and the queue's figures. `launch` is sorted.
  * @param out  [2 * n]. @return points */
-static size_t walk(const int64_t *launch, const launched *work, size_t n_waited, ek_trace_queue *q, ek_trace_value *out)
+static size_t walk(const int64_t *launch, const ek__launched *work, size_t n_waited, ek_trace_queue *q,
+                   ek_trace_value *out)
 {
     size_t n = 0, begun = 0;
     double area = 0;
@@ -99,7 +96,7 @@ static size_t walk(const int64_t *launch, const launched *work, size_t n_waited,
 }
 
 /* Delays in order of begins; those that waited move to the front. @return how many these are */
-static size_t measure_delays(launched *work, size_t n, ek_trace_queue *q, ek_trace_value *out)
+static size_t measure_delays(ek__launched *work, size_t n, ek_trace_queue *q, ek_trace_value *out)
 {
     size_t waited = 0;
     double sum = 0;
@@ -116,7 +113,8 @@ static size_t measure_delays(launched *work, size_t n, ek_trace_queue *q, ek_tra
     return waited;
 }
 
-static bool fill(ek__pool *pool, launched *work, size_t n, int64_t *launch, ek_trace_value *point, ek_trace_queue *q)
+static bool fill(ek__pool *pool, ek__launched *work, size_t n, int64_t *launch, ek_trace_value *point,
+                 ek_trace_queue *q)
 {
     size_t waited = measure_delays(work, n, q, point);
     q->delays = keep_curve(pool, point, n, &q->n_delays);
@@ -128,18 +126,18 @@ static bool fill(ek__pool *pool, launched *work, size_t n, int64_t *launch, ek_t
     return q->delays && q->lengths;
 }
 
-ek_status ek__launch_queue_make(const ek__device_work *work, size_t n, ek_trace_rank *rank, ek_error *err)
+ek_status ek__launch_queue_make(const ek__launched *work, size_t n, ek__pool *pool, ek_trace_queue *out, ek_error *err)
 {
     ek_trace_queue q = {0};
-    launched *kept = ek__alloc(n, sizeof *kept);
+    ek__launched *kept = ek__alloc(n, sizeof *kept);
     int64_t *launch = ek__alloc(n, sizeof *launch);
     ek_trace_value *point = ek__alloc(2 * n, sizeof *point);
     bool fine = kept && launch && point;
     size_t n_kept = fine ? keep_launched(work, n, kept) : 0;
     if (n_kept > 0)
-        fine = fill(rank->pool, kept, n_kept, launch, point, &q);
+        fine = fill(pool, kept, n_kept, launch, point, &q);
     if (fine)
-        rank->queue = q;
+        *out = q;
     free(kept);
     free(launch);
     free(point);

@@ -2,9 +2,16 @@
 #ifndef EK_TRACE_ANALYSE_LAUNCH_QUEUE_H
 #define EK_TRACE_ANALYSE_LAUNCH_QUEUE_H
 
-#include "trace/analyse/phases.h"
+#include "base/pool.h"
+#include "evenkeel/trace.h"
 
-/** Fill rank->queue from its device work, in order of start. O(n log n). @return EK_OK or EK_ERR_MEMORY */
-ek_status ek__launch_queue_make(const ek__device_work *work, size_t n, ek_trace_rank *rank, ek_error *err);
+/** Work of the device and when the host launched it. */
+typedef struct ek__launched {
+    int64_t launch; /**< EK_TRACE_UNKNOWN: left out */
+    int64_t start;
+} ek__launched;
+
+/** The queue of work in order of start, its curves in the pool. O(n log n). @return EK_OK or EK_ERR_MEMORY */
+ek_status ek__launch_queue_make(const ek__launched *work, size_t n, ek__pool *pool, ek_trace_queue *out, ek_error *err);
 
 #endif

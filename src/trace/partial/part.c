@@ -15,6 +15,7 @@
 #include "evenkeel/evenkeel.h"
 #include "trace/find/layout.h"
 #include "trace/partial/check.h"
+#include "trace/partial/derived.h"
 #include "trace/partial/pack.h"
 
 enum {
@@ -73,13 +74,19 @@ static uint64_t fixed_at(const unsigned char *at, int n)
     return value;
 }
 
-static ek_status add_section(ek__column_bytes *all, const ek__record_type *record, const void *at, ek_error *err)
+/* One behind the other, packed together. */
+typedef struct packable {
+    const ek__record_type *type;
+    void *at;
+} packable;
+
+static ek_status add_section(ek__column_bytes *all, const packable *record, int n_records, ek_error *err)
 {
     ek__pack pack;
     size_t size = 0;
     ek_status status = ek__pack_begin(&pack, err);
-    if (!status)
-        status = ek__pack_records(&pack, record, at, 1, err);
+    for (int i = 0; i < n_records && !status; i++)
+        status = ek__pack_records(&pack, record[i].type, record[i].at, 1, err);
     unsigned char *bytes = status ? NULL : ek__pack_end(&pack, &size);
     ek__pack_clear(&pack);
     uLongf n = compressBound((uLong)size);
@@ -93,6 +100,18 @@ static ek_status add_section(ek__column_bytes *all, const ek__record_type *recor
     }
     free(bytes);
     free(packed);
+    return status;
+}
+
+static ek_status add_rank(ek__column_bytes *all, const ek_trace_rank *rank, ek_error *err)
+{
+    ek_trace_rank less = *rank;
+    ek__derived derived;
+    ek_status status = ek__derived_take(&less, &derived, err);
+    const packable records[] = {{&ek__record_rank, &less}, {&ek__record_derived, &derived}};
+    if (!status)
+        status = add_section(all, records, 2, err);
+    ek__derived_clear(&derived);
     return status;
 }
 
@@ -110,9 +129,11 @@ ek_status ek__part_write(const ek_trace_run *run, const char *options, unsigned 
     add_text(&all, EK_VERSION);
     add_text(&all, options);
     ek__buffer_add_number(&all, run->n_ranks);
-    ek_status status = add_section(&all, &ek__record_run, run, err);
+    ek_trace_run common = *run;
+    const packable of_run = {&ek__record_run, &common};
+    ek_status status = add_section(&all, &of_run, 1, err);
     for (int i = 0; i < run->n_ranks && !status; i++)
-        status = add_section(&all, &ek__record_rank, &run->rank[i], err);
+        status = add_rank(&all, &run->rank[i], err);
     if (!status && all.no_memory)
         status = ek__no_memory(err);
     if (status) {
@@ -157,7 +178,7 @@ static ek_status check_head(const unsigned char *bytes, size_t size, const char 
     return EK_OK;
 }
 
-static ek_status read_section(ek__cursor *in, const ek__record_type *record, void *at, ek__pool *pool, const char *name,
+static ek_status read_section(ek__cursor *in, const packable *record, int n_records, ek__pool *pool, const char *name,
                               ek_error *err)
 {
     static const char what[] = "its records are not what was written, although the checksum is right";
@@ -176,8 +197,8 @@ static ek_status read_section(ek__cursor *in, const ek__record_type *record, voi
                        : inflated != Z_OK || n != (uLongf)size
                            ? wrong(name, err, what)
                            : ek__unpack_begin(&unpack, bytes, (size_t)size, pool, err);
-    if (!status)
-        status = ek__unpack_records(&unpack, record, at, 1, err);
+    for (int i = 0; i < n_records && !status; i++)
+        status = ek__unpack_records(&unpack, record[i].type, record[i].at, 1, err);
     free(bytes);
     return status == EK_ERR_INPUT ? wrong(name, err, what) : status;
 }
@@ -194,7 +215,11 @@ static ek_status read_ranks(ek__cursor *in, int64_t n, const char *name, ek_trac
         run->n_ranks++;
         if (!rank->pool)
             return ek__no_memory(err);
-        status = read_section(in, &ek__record_rank, rank, rank->pool, name, err);
+        ek__derived derived = {0};
+        const packable records[] = {{&ek__record_rank, rank}, {&ek__record_derived, &derived}};
+        status = read_section(in, records, 2, rank->pool, name, err);
+        if (!status)
+            status = ek__derived_put(&derived, rank, err);
         if (!status && !ek__rank_is_whole(rank))
             status = wrong(name, err, "a rank in it names what it does not have, although the checksum is right");
     }
@@ -211,11 +236,13 @@ static ek_status read_body(ek__cursor *in, uint64_t number, const char *name, ek
     if (!version || !out->options || in->wrong || n < 0 || n > MAX_RANKS || n > in->end - in->at)
         return wrong(name, err, "its head is not what was written, although the checksum is right");
     if (number != ek__records_number())
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
-                        "was written by evenkeel %s, whose partial results this one (%s) does not read; write it again "
-                        "with the same program",
-                        version, EK_VERSION);
-    ek_status status = read_section(in, &ek__record_run, &out->run, pool, name, err);
+        return ek__fail(
+            err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
+            "was written by another evenkeel (version %s, this is %s), whose records are others; write it again "
+            "with this program",
+            version, EK_VERSION);
+    const packable of_run = {&ek__record_run, &out->run};
+    ek_status status = read_section(in, &of_run, 1, pool, name, err);
     return status ? status : read_ranks(in, n, name, &out->run, err);
 }
 

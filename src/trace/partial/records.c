@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "evenkeel/trace.h"
+#include "trace/partial/derived.h"
 #include "trace/tables/files.h"
 
 /* Members of the record T that is being described. */
@@ -765,6 +766,7 @@ static const ek__record_member rank_members[] = {
     RECORD(memory, memory),
     RECORD(work, work),
     LIST(mark, mark, n_marks),
+    LATER(is_part),
     LATER(pool),
 };
 const ek__record_type ek__record_rank = RECORD_OF(rank, rank_members);
@@ -834,11 +836,29 @@ static const ek__record_member files_members[] = {
 const ek__record_type ek__record_files = RECORD_OF(files, files_members);
 #undef T
 
+#define T ek__derived_item
+static const ek__record_member derived_item_members[] = {WHOLE(piece), WHOLE(of), WHOLE(stream)};
+static const ek__record_type record_derived_item = RECORD_OF(derived_item, derived_item_members);
+#undef T
+
+#define T ek__derived
+static const ek__record_member derived_members[] = {
+    FLAG(queue),
+    COUNT(n_executions),
+    COUNT(n_members),
+    LIST(execution, derived_item, n_executions),
+    LIST(member, derived_item, n_members),
+};
+const ek__record_type ek__record_derived = RECORD_OF(derived, derived_members);
+#undef T
+
 /* Names and kinds in the order in which they are walked. */
 static uint32_t number_of(const ek__record_type *record, uint32_t number)
 {
     for (int i = 0; i < record->n_members; i++) {
         const ek__record_member *m = &record->member[i];
+        if (m->kind == EK__MEMBER_LATER)
+            continue;
         const uint32_t about[] = {(uint32_t)m->kind, (uint32_t)m->size, (uint32_t)m->n};
         number = (uint32_t)crc32(number, (const unsigned char *)m->name, (unsigned)strlen(m->name) + 1);
         number = (uint32_t)crc32(number, (const unsigned char *)about, sizeof about);
@@ -850,5 +870,5 @@ static uint32_t number_of(const ek__record_type *record, uint32_t number)
 
 uint32_t ek__records_number(void)
 {
-    return number_of(&ek__record_run, number_of(&ek__record_rank, 0));
+    return number_of(&ek__record_run, number_of(&ek__record_derived, number_of(&ek__record_rank, 0)));
 }

@@ -38,6 +38,8 @@ typedef struct ek__record_type {
 
 /** ek_trace_rank. */
 extern const ek__record_type ek__record_rank;
+/** ek__derived. */
+extern const ek__record_type ek__record_derived;
 /** What files tell of the whole run: the topology and the rows of cluster tables of an ek_trace_run. */
 extern const ek__record_type ek__record_run;
 /** ek__rank_files. */
