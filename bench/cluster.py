@@ -17,7 +17,7 @@ import sys
 import time
 
 STEPS, LAYERS, KERNELS = 5, 24, 24
-FRAMES = 11  # of Python, a kernel
+FRAMES = 15  # of Python, a kernel
 
 
 def pieces_of_a_rank():

@@ -91,7 +91,7 @@ static ek_status add_section(ek__column_bytes *all, const packable *record, int 
     ek__pack_clear(&pack);
     uLongf n = compressBound((uLong)size);
     unsigned char *packed = bytes ? malloc(n) : NULL;
-    if (!status && (!packed || size > MAX_SECTION || compress2(packed, &n, bytes, (uLong)size, 9) != Z_OK))
+    if (!status && (!packed || size > MAX_SECTION || compress2(packed, &n, bytes, (uLong)size, 6) != Z_OK))
         status = ek__no_memory(err);
     if (!status) {
         ek__buffer_add_number(all, (int64_t)size);
