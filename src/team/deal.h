@@ -24,6 +24,9 @@ typedef struct ek__deal_job {
     void *user;
     /* process 0 */
     int n_items;
+    /** How many items there are by now, at least as many as before; `ended`: there will not be any more. Asked many
+     *  times a second, where they become known as results come. NULL: n_items are all. */
+    int (*more)(void *user, bool *ended);
     /** All that a process needs to do the item; NULL: its number is enough. */
     ek_status (*describe)(void *user, int item, ek__packet *out, ek_error *err);
     /** Asked before an item is handed out: is it still worth doing? NULL: always. */
