@@ -1,7 +1,6 @@
 /* Values as bytes, and back. */
 #include "base/pack.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,4 +92,12 @@ ek_status ek__unpack_wrong(ek__unpack *unpack, ek_error *err)
 {
     unpack->wrong = true;
     return ek__unpack_end(unpack, err);
+}
+
+uint64_t ek__hash(const void *bytes, size_t n, uint64_t from)
+{
+    uint64_t value = from ? from : UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < n; i++)
+        value = (value ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+    return value;
 }

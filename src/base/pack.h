@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "evenkeel/error.h"
 
@@ -42,5 +43,9 @@ char *ek__unpack_text(ek__unpack *unpack);
 ek_status ek__unpack_wrong(ek__unpack *unpack, ek_error *err);
 /** Was all there, and nothing besides? @return EK_OK, EK_ERR_SYSTEM */
 ek_status ek__unpack_end(const ek__unpack *unpack, ek_error *err);
+
+/** FNV-1a of n bytes, going on from that of others; 0: from its beginning. What two processes have that ought to be the
+ *  same: not for who wants to deceive. */
+uint64_t ek__hash(const void *bytes, size_t n, uint64_t from);
 
 #endif

@@ -279,15 +279,6 @@ static void *run_body(void *user)
 
 /* ---- the whole ---- */
 
-/* FNV-1a, from where another one ended; 0: from its beginning. */
-static uint64_t hash(const void *bytes, size_t n, uint64_t from)
-{
-    uint64_t value = from ? from : 14695981039346656037u;
-    for (size_t i = 0; i < n; i++)
-        value = (value ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return value;
-}
-
 /* Of the program, the space, and a bound, which all that is read comes into: two machines may have other files. */
 static ek_status describe_search(const ek__layout_search *s, char *text, size_t size, ek_error *err)
 {
@@ -312,7 +303,7 @@ static ek_status describe_search(const ek__layout_search *s, char *text, size_t 
     ek_cost_cache_free(cache);
     const double figures[] = {bound, s->job->limit_mb, (double)s->space.n_groups, (double)s->options.n_best};
     snprintf(text, size, "evenkeel %s with input %016llx", EK_VERSION,
-             (unsigned long long)hash(figures, sizeof figures, hash(&s->job->digest, sizeof s->job->digest, 0)));
+             (unsigned long long)ek__hash(figures, sizeof figures, s->job->digest));
     return status;
 }
 
