@@ -22,7 +22,7 @@ enum { MOST_MIXES = 8 }; /* of a pipeline: what more of them bring is little */
 /* Layouts of each heap in a batch: whose bounds are looked at, which takes microseconds; that are balanced or get a mix
  * of their own, which takes milliseconds to seconds. */
 enum { TRIED = EK__N_HEAPS - 1 };
-enum { MOST_BOUNDED = 512, MOST_BALANCED = 4, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
+enum { MOST_BOUNDED = 512, FEW_BALANCED = 4, MOST_BALANCED = 64, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
 
 /* A layout that is looked at. */
 typedef struct looked {
@@ -47,7 +47,8 @@ typedef struct batch {
     ek__layout_search *search;
     size_t n;
     double upper;
-    looked *item; /* [BATCH] */
+    int most_balanced; /* layouts of a heap */
+    looked *item;      /* [BATCH] */
     shortest known;
 } batch;
 
@@ -409,7 +410,7 @@ static int most_balanced(const batch *b, int heap)
     const ek__heap *untried = &s->heap[TRIED - 1];
     if (s->n_best == 0) /* first of all, a plan */
         return 1;
-    return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? MOST_BALANCED : 1;
+    return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? b->most_balanced : 1;
 }
 
 static ek_status fill_from(batch *b, int heap)
@@ -430,9 +431,24 @@ static ek_status fill_from(batch *b, int heap)
     return status;
 }
 
+/* Few are balanced at a time, since each may lower the step to beat, by which others are spared. Where the batch before
+ * did not lower it, and as long as so many plans are missing, more are looked at side by side, for threads and
+ * processes to share. */
+static void choose_size(batch *b, double upper)
+{
+    const ek__layout_search *s = b->search;
+    int most = FEW_BALANCED, missing = s->options.n_best - s->n_best;
+    if (isfinite(upper) && upper == b->upper && b->n > 0)
+        most = 2 * b->most_balanced;
+    else if (!isfinite(upper) && s->heap[1].n + s->heap[2].n + s->heap[TRIED].n == 0)
+        most = missing > most ? missing : most;
+    b->most_balanced = most < MOST_BALANCED ? most : MOST_BALANCED;
+}
+
 static ek_status fill(batch *b)
 {
     ek_status status = EK_OK;
+    choose_size(b, ek__layout_upper(b->search));
     b->n = 0;
     b->upper = ek__layout_upper(b->search);
     for (int i = 0; i < EK__N_HEAPS && !status; i++)
