@@ -244,10 +244,12 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
 {
     ek__layout_search s = {.job = job, .device = device, .options = *options, .start = ek__now(), .err = err};
     ek_layout_result result = {0};
+    static ek__layout_errand *const errands[EK__N_ERRANDS] = {ek__layout_errand_look, ek__layout_errand_whole,
+                                                              ek__layout_errand_slab};
     const ek_team *team = options->team;
     ek_status status = prepare(&s);
     if (!status)
-        status = ek__layout_together(&s, run);
+        status = ek__layout_together(&s, run, errands);
     if (!status && (!team || team->index == 0))
         status = finish(&s, &result);
     clear(&s);

@@ -35,6 +35,7 @@ typedef struct news {
 struct ek__together {
     ek__layout_search *search;
     ek_status (*body)(ek__layout_search *search);
+    ek__layout_errand *const *errands;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* The item at work in this process. */
@@ -60,8 +61,6 @@ struct ek__together {
 /* The deal's thread that works. */
 static ek_status work(void *user, int item, const ek__packet *what, ek__packet *result, ek_error *err)
 {
-    static ek__layout_errand *const errands[EK__N_ERRANDS] = {ek__layout_errand_look, ek__layout_errand_whole,
-                                                              ek__layout_errand_slab};
     ek__together *t = user;
     ek__layout_search *hand = &t->hand;
     ek__unpack from = ek__unpack_of(what->at, what->n);
@@ -81,7 +80,7 @@ static ek_status work(void *user, int item, const ek__packet *what, ek__packet *
     hand->start = ek__now();
     hand->options.time_limit = h.left;
     hand->err = err;
-    ek_status status = errands[h.errand](hand, &from, &to, err);
+    ek_status status = t->errands[h.errand](hand, &from, &to, err);
     pthread_mutex_lock(&t->lock);
     t->least = -INFINITY;
     pthread_mutex_unlock(&t->lock);
@@ -345,7 +344,8 @@ static ek_status lead(ek__together *t, const char *same)
     return status ? status : t->body_status;
 }
 
-ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__layout_search *search))
+ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__layout_search *search),
+                              ek__layout_errand *const *errands)
 {
     const ek_team *team = search->options.team;
     char same[256];
@@ -354,7 +354,7 @@ ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__l
     ek__together *t = ek__alloc(1, sizeof *t);
     if (!t)
         return ek__no_memory(search->err);
-    *t = (ek__together){.search = search, .body = body, .least = -INFINITY};
+    *t = (ek__together){.search = search, .body = body, .errands = errands, .least = -INFINITY};
     t->known.upper = t->told.upper = INFINITY;
     t->hand = (ek__layout_search){.job = search->job,
                                   .device = search->device,

@@ -40,10 +40,12 @@ ek__layout_errand ek__layout_errand_slab;  /* bound_all.c */
 
 /**
  * Search together: process 0 runs `body` on `search`, and all do its items until it has ended.
- * @param search  of each process, with its space
+ * @param search   of each process, with its space
+ * @param errands  [EK__N_ERRANDS] who does an item of each kind
  * @return of process 0: what `body` returned, or why there is no answer. Of the others: EK_OK when 0 has ended
  */
-ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__layout_search *search));
+ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__layout_search *search),
+                              ek__layout_errand *const *errands);
 
 /* ---- parts of items (together_pack.c) ---- */
 
