@@ -19,6 +19,7 @@
 #include "quick.h"
 #include "search.h"
 #include "sweep.h"
+#include "team.h"
 
 /* What simulating a block and accounting for it takes: evenkeel simulate --uniform of 2^24 blocks, one core of a
  * virtual machine. Fewer than MANY_BLOCKS are done at once. */
@@ -459,6 +460,13 @@ static int run(int argc, char **argv)
     int parsed = cli_parse(&spec, argc, argv, &c, &operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (cli_team() && !c.sweep) {
+        cli_error(NULL,
+                  "%d processes share the values of --sweep; one balance has nothing to share: leave out the launcher, "
+                  "or give --sweep",
+                  cli_team()->size);
+        return EXIT_WRONG;
+    }
     if (c.limited) /* who asks for a time or a gap gets all of it; else the proof ends after seconds */
         c.search.options.proof_limit = INFINITY;
     if (c.guide) /* the original's way to ask which dry runs to make */

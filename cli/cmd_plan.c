@@ -16,6 +16,7 @@
 #include "plan.h"
 #include "plot.h"
 #include "search.h"
+#include "team.h"
 
 typedef cli_plan_command command;
 
@@ -259,6 +260,12 @@ static void show(void *user, const ek_layout_progress *now)
     cli_progress_show(&f->progress, now->seconds / f->time_limit, text);
 }
 
+/* The process that has the answer. */
+static bool is_first(void)
+{
+    return !cli_team() || cli_team()->index == 0;
+}
+
 static bool search(command *c, found *f)
 {
     ek_error err;
@@ -269,13 +276,14 @@ static bool search(command *c, found *f)
     o->progress = show;
     o->user = f;
     o->interrupt = &cli_interrupt;
-    cli_progress_catch(&f->progress);
+    if (is_first())
+        cli_progress_catch(&f->progress);
     ek_status status = ek_layout_search(&f->searched, &f->device, o, &f->result, &err);
     bool wanted = !c->quiet || strcmp(c->format, "json") == 0;
-    if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early)
+    if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early && is_first())
         status = ek_layout_would_fit(&f->result, &f->fits, &err);
     cli_progress_end(&f->progress);
-    return cli_said(&f->spool, status, &err) && cli_plan_advise(c, f);
+    return cli_said(&f->spool, status, &err);
 }
 
 /* ---- output ---- */
@@ -335,9 +343,14 @@ static int run_found(command *c, found *f)
     ek_memory_limit_by_device(&f->job, &f->device);
     if (!offer_sets(c, f))
         return EXIT_WRONG;
+    c->layout.team = cli_team();
     if (c->values.n > 0)
         return cli_plan_sweep(c, f);
     if (!search(c, f))
+        return EXIT_WRONG;
+    if (!is_first())
+        return EXIT_DONE;
+    if (!cli_plan_advise(c, f))
         return EXIT_WRONG;
     bool written = cli_plan_pictures(c, f) && cli_plan_write(c, f);
     if (!print(c, f) || !written)

@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "plan.h"
 #include "search.h"
+#include "team.h"
 
 typedef cli_plan_values sweep;
 
@@ -132,16 +133,18 @@ int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
                                    .options = c->layout,
                                    .done = show,
                                    .user = &s};
+    bool answers = !cli_team() || cli_team()->index == 0;
     input.options.interrupt = &cli_interrupt;
-    cli_progress_catch(&f->progress);
+    if (answers)
+        cli_progress_catch(&f->progress);
     ek_status status = ek_layout_sweep_run(&f->searched, &f->device, &input, &found, &err);
     cli_progress_end(&f->progress);
     if (!cli_said(&f->spool, status, &err))
         return EXIT_WRONG;
-    bool some = false;
+    bool some = !answers;
     for (int i = 0; i < found.n; i++)
         some = some || found.point[i].found;
-    bool printed = print(c, f, &found);
+    bool printed = !answers || print(c, f, &found);
     ek_layout_sweep_clear(&found);
     return !printed ? EXIT_WRONG : some ? EXIT_DONE : EXIT_NO;
 }

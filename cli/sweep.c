@@ -13,6 +13,7 @@
 #include "named_files.h"
 #include "page.h"
 #include "progress.h"
+#include "team.h"
 
 /* What was asked for. */
 typedef struct sweep {
@@ -186,7 +187,8 @@ static bool run_sweep(sweep *s, const ek_layers *layers, ek_sweep *out)
                                   .lists = &lists,
                                   .listener = &cli_listener,
                                   .progress = s->search->terminal ? show : NULL,
-                                  .user = s};
+                                  .user = s,
+                                  .team = cli_team()};
     cli_search_begin(s->search);
     ek_status status = ek_sweep_run(&input, out, &err);
     cli_search_end(s->search);
@@ -245,7 +247,8 @@ int cli_run_sweep(const cli_model *model, const ek_layers *layers, cli_search *s
     }
     if (!parse_sweep(&s, text) || !run_sweep(&s, layers, &found))
         return EXIT_WRONG;
-    int code = print_sweep(model, &found);
+    bool answers = !cli_team() || cli_team()->index == 0;
+    int code = answers ? print_sweep(model, &found) : EXIT_DONE;
     ek_sweep_clear(&found);
     return code;
 }

@@ -11,6 +11,7 @@
 
 #include "evenkeel/estimate.h"
 #include "evenkeel/interrupt.h"
+#include "evenkeel/team.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -94,6 +95,8 @@ typedef struct ek_layout_options {
     /** The job as its file has it, where the one that is searched has other patterns to recompute
      *  (ek_layout_offer_sets()): settings and `today` are of this one. NULL: it is the one that is searched. */
     const ek_job *file;
+    const ek_team *team; /**< processes that search together, each with the same job, device and options; NULL: none */
+    double patience;     /**< of a team: seconds without a sign of life after which a process is lost; 0: 30 */
 } ek_layout_options;
 
 /** Ten plans, 120 s, all cores, everything free. */
@@ -181,7 +184,9 @@ typedef struct ek_layout_result {
  *
  * A layout's bound is a true one of the model: no plan of it within the memory limit has a shorter ek_cost_step(). A
  * layout that is balanced has the shortest ek_cost_step() of all its plans that ek_memory_predict() says fit, or a
- * bound of its own below it (ek_layout_plan.lower_bound). The same for any number of threads.
+ * bound of its own below it (ek_layout_plan.lower_bound). The same for any number of threads, and of processes of a
+ * team: process 0 has the answer, the others get an empty one. Each process does one layout at a time; one that is lost
+ * costs time only.
  *
  * @param job     with its memory limit (ek_memory_limit_by_device())
  * @param out     ek_layout_result_clear() frees it; untouched on failure. It borrows job and device

@@ -6,6 +6,7 @@
 #define EVENKEEL_SWEEP_H
 
 #include "evenkeel/balance.h"
+#include "evenkeel/team.h"
 #include "evenkeel/types.h"
 
 #ifdef __cplusplus
@@ -83,6 +84,10 @@ typedef struct ek_sweep_input {
     /** Called several times a second from the calling thread: so many of the values are done. May be NULL. */
     void (*progress)(void *user, int done, int n);
     void *user; /**< of `progress` */
+    /** Processes that search together, each with the same input: a value is searched by one of them, with all
+     *  `n_threads`. Process 0 has the answer, the others get rows without plans. NULL: none. */
+    const ek_team *team;
+    double patience; /**< of a team: seconds without a sign of life after which a process is lost; 0: 30 */
 } ek_sweep_input;
 
 /**

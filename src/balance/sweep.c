@@ -20,6 +20,9 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "base/watch.h"
+#include "evenkeel/evenkeel.h"
+#include "plan/plan_pack.h"
+#include "team/deal.h"
 
 const ek_swept_quantity ek_swept_quantities[EK_N_SWEPT] = {
     {{"mem", "memory limit of a stage, MB"}, NULL, 1, 1e9, false},
@@ -40,9 +43,17 @@ typedef struct sweeper {
     double start;
     atomic_int next, done;
     atomic_bool no_memory; /* for the search of some value */
+    /* With other processes: */
+    ek_interrupt stop; /* process 0 was interrupted */
+    bool told;         /* that it was */
 } sweeper;
 
 /* ---- one value ---- */
+
+static ek_sweep_row empty_row(double value)
+{
+    return (ek_sweep_row){.value = value, .step_time = INFINITY, .lower_bound = NAN, .smallest_limit_mb = NAN};
+}
 
 /* The shape with one of its sizes replaced by a value; micro-batches are whole ones. */
 static ek_shape shape_at(const ek_sweep_input *in, double value)
@@ -97,10 +108,9 @@ static ek_status store_answer(ek_sweep_row *row, const ek_layers *layers, const 
     return EK_OK;
 }
 
-static void run_value(sweeper *s, int i)
+static void run_value(sweeper *s, int i, ek_sweep_row *row)
 {
     const ek_sweep_input *in = s->input;
-    ek_sweep_row *row = &s->row[i];
     const ek_layers *layers = in->swept == EK_SWEPT_PIECES ? &s->pieces[i] : in->layers;
     ek_shape shape = shape_at(in, row->value);
     const ek_schedule *schedule = schedule_at(in, &shape);
@@ -134,14 +144,19 @@ static void run_value(sweeper *s, int i)
 
 /* ---- all values ---- */
 
+static void run_unless_interrupted(sweeper *s, int i, ek_sweep_row *row)
+{
+    if (ek_interrupted(s->options.interrupt))
+        snprintf(row->impossible, sizeof row->impossible, "interrupted before it was searched");
+    else
+        run_value(s, i, row);
+}
+
 static void *work(void *user)
 {
     sweeper *s = user;
     for (int i; (i = atomic_fetch_add(&s->next, 1)) < s->n;) {
-        if (ek_interrupted(s->options.interrupt))
-            snprintf(s->row[i].impossible, sizeof s->row[i].impossible, "interrupted before it was searched");
-        else
-            run_value(s, i);
+        run_unless_interrupted(s, i, &s->row[i]);
         atomic_fetch_add(&s->done, 1);
     }
     return NULL;
@@ -156,6 +171,118 @@ static void watch(sweeper *s)
     }
 }
 
+/* ---- values by other processes ---- */
+
+static ek_status work_far(void *user, int i, const ek__packet *what, ek__packet *result, ek_error *err)
+{
+    sweeper *s = user;
+    ek__pack to = {.at = NULL};
+    ek_sweep_row row = empty_row(s->row[i].value);
+    (void)what;
+    run_unless_interrupted(s, i, &row);
+    EK__PACK(&to, row);
+    ek__plan_pack(&row.plan, &to);
+    ek_plan_clear(&row.plan);
+    ek_status status = atomic_load(&s->no_memory) ? ek__no_memory(err) : EK_OK;
+    if (!status)
+        status = ek__pack_end(&to, err);
+    if (status)
+        free(to.at);
+    else
+        *result = (ek__packet){to.at, to.n};
+    return status;
+}
+
+static ek_status take_far(void *user, int i, const ek__packet *result, const ek_error *failed, ek_error *err)
+{
+    sweeper *s = user;
+    ek__unpack from = ek__unpack_of(result->at, result->n);
+    ek_sweep_row row = {.value = 0};
+    if (failed) {
+        *err = *failed;
+        return failed->status;
+    }
+    EK__UNPACK(&from, row);
+    row.plan = (ek_plan){0};
+    ek_status status = ek__plan_unpack(&from, &row.plan, err);
+    if (!status)
+        status = ek__unpack_end(&from, err);
+    if (status)
+        ek_plan_clear(&row.plan);
+    else
+        s->row[i] = row;
+    return status;
+}
+
+static void show_far(void *user, int n_done)
+{
+    const sweeper *s = user;
+    if (s->input->progress)
+        s->input->progress(s->input->user, n_done, s->n);
+}
+
+/* Process 0 alone is interrupted by the user, and tells the others. */
+static bool tell_interrupt(void *user, ek__packet *news)
+{
+    sweeper *s = user;
+    if (s->told || s->input->team->index > 0 || !ek_interrupted(s->input->options.interrupt))
+        return false;
+    ek_interrupt_set(&s->stop);
+    s->told = true;
+    *news = (ek__packet){NULL, 0};
+    return true;
+}
+
+static void hear_interrupt(void *user, const ek__packet *news)
+{
+    (void)news;
+    ek_interrupt_set(&((sweeper *)user)->stop);
+}
+
+static uint64_t hash_of(const ek_layer *l, uint64_t from)
+{
+    const double head[] = {l->n_layers, l->forward_time, l->weight_time, l->parameter_mb};
+    from = ek__hash(head, sizeof head, from);
+    from = ek__hash(l->backward_time, sizeof l->backward_time, from);
+    return ek__hash(l->activation_mb, sizeof l->activation_mb, from);
+}
+
+/* Of the program and of what it has read: two machines may have other files. */
+static void describe_input(const sweeper *s, char *text, size_t size)
+{
+    const ek_sweep_input *in = s->input;
+    const double shape[] = {in->n_stages,   in->n_chunks, in->n_micro_batches,         in->n_pieces,
+                            (double)s->n,   in->swept,    in->options.memory_limit_mb, (double)in->options.seed,
+                            in->less_memory};
+    uint64_t hash = ek__hash(shape, sizeof shape, ek__hash(in->value, (size_t)in->n * sizeof *in->value, 0));
+    hash = hash_of(&in->layers->tail, hash_of(&in->layers->head, hash));
+    for (int i = 0; i < in->layers->n_body; i++)
+        hash = hash_of(&in->layers->body[i], hash);
+    snprintf(text, size, "evenkeel %s with input %016llx", EK_VERSION, (unsigned long long)hash);
+}
+
+/* A value is searched by one process, with all of its threads. */
+static ek_status run_values_together(sweeper *s, ek_error *err)
+{
+    const ek_sweep_input *in = s->input;
+    char same[128];
+    describe_input(s, same, sizeof same);
+    const ek__deal_job job = {.user = s,
+                              .n_items = s->n,
+                              .take = take_far,
+                              .progress = show_far,
+                              .work = work_far,
+                              .tell = tell_interrupt,
+                              .hear = hear_interrupt,
+                              .patience = in->patience,
+                              .same = same};
+    s->workers = in->team->size;
+    s->options = in->options;
+    s->options.progress = NULL;
+    s->options.interrupt = &s->stop;
+    return ek__deal(in->team, &job, NULL, err);
+}
+
 /* Values side by side, one thread each when there are more values than threads. */
 static ek_status run_values(sweeper *s, ek_error *err)
 {
@@ -163,6 +290,8 @@ static ek_status run_values(sweeper *s, ek_error *err)
     ek__threads threads;
     int n_threads = ek__thread_count(given->n_threads), why;
     assert(s->n > 0);
+    if (s->input->team && s->input->team->size > 1)
+        return run_values_together(s, err);
     /* CBC, which the solver `milp` calls, solves one model at a time. */
     bool alone = given->solver && strcmp(given->solver, "milp") == 0;
     s->workers = alone ? 1 : n_threads < s->n ? n_threads : s->n;
@@ -316,12 +445,12 @@ static ek_status run(sweeper *s, ek_error *err)
 {
     const ek_sweep_input *in = s->input;
     for (int i = 0; i < in->n; i++)
-        s->row[i] =
-            (ek_sweep_row){.value = in->value[i], .step_time = INFINITY, .lower_bound = NAN, .smallest_limit_mb = NAN};
+        s->row[i] = empty_row(in->value[i]);
     ek_status status = in->swept == EK_SWEPT_PIECES ? cut_pieces(s, err) : EK_OK;
     if (status == EK_OK)
         status = run_values(s, err);
-    if (status == EK_OK && in->swept == EK_SWEPT_MEMORY)
+    bool answers = !in->team || in->team->index == 0;
+    if (status == EK_OK && in->swept == EK_SWEPT_MEMORY && answers)
         status = share_plans(s, err);
     return status;
 }

@@ -13,17 +13,21 @@
 #include "base/error.h"
 #include "layout/bound.h"
 #include "layout/search.h"
+#include "layout/together.h"
+
+#define EQUAL 1e-9 /* of a step: rounding of sums */
 
 enum { MOST_MIXES = 8 }; /* of a pipeline: what more of them bring is little */
 
 /* Layouts of each heap in a batch: whose bounds are looked at, which takes microseconds; that are balanced or get a mix
  * of their own, which takes milliseconds to seconds. */
 enum { TRIED = EK__N_HEAPS - 1 };
-enum { MOST_BOUNDED = 512, MOST_BALANCED = 4, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
+enum { MOST_BOUNDED = 512, FEW_BALANCED = 4, MOST_BALANCED = 64, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
 
 /* A layout that is looked at. */
 typedef struct looked {
     size_t at; /* candidate */
+    ek__candidate before;
     bool done;
     ek__mixes *mixes; /* of its pipeline; NULL: one chunk, or not made yet */
     bool find;        /* a mix: one layout of a pipeline at a time, since the others profit by it */
@@ -31,11 +35,21 @@ typedef struct looked {
     ek__split split;  /* of those that are balanced */
 } looked;
 
+/* The k shortest steps that are known, a layout's once: of the best plans before a batch and its results, in whatever
+ * order these come. */
+typedef struct shortest {
+    int n, k;
+    size_t *at;      /* [k + 1] candidates */
+    double *seconds; /* [k + 1] ascending */
+} shortest;
+
 typedef struct batch {
     ek__layout_search *search;
     size_t n;
     double upper;
-    looked item[BATCH];
+    int most_balanced; /* layouts of a heap */
+    looked *item;      /* [BATCH] */
+    shortest known;
 } batch;
 
 /* ---- the heap ---- */
@@ -96,6 +110,11 @@ ek_layout ek__candidate_layout(const ek__layout_search *search, const ek__candid
     layout.value[EK_AXIS_CHUNKS] = c->n_chunks;
     layout.schedule = search->options.schedule[c->schedule];
     return layout;
+}
+
+bool ek__candidate_is_of(const ek__layout_search *search, const ek__candidate *c)
+{
+    return c->group < search->space.n_groups && c->n_chunks > 0 && c->schedule < search->options.n_schedules;
 }
 
 double ek__layout_upper(const ek__layout_search *search)
@@ -209,16 +228,21 @@ static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *er
     return status;
 }
 
+/* Is it to be balanced? Else its bound is looked at. */
+static bool is_balanced(const looked *l, const ek__candidate *c)
+{
+    bool mixed = !l->mixes || c->known >= EK__KNOWN_MIXED;
+    return c->known != EK__KNOWN_BOUND && mixed;
+}
+
 static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *err)
 {
     batch *b = user;
     looked *l = &b->item[item];
     const ek__candidate *c = &b->search->candidate[l->at];
-    bool mixed = !l->mixes || c->known >= EK__KNOWN_MIXED;
     if (ek__layout_over(b->search))
         return EK_OK;
-    ek_status status =
-        c->known == EK__KNOWN_BOUND || !mixed ? look_at_bounds(b, l, cache, err) : balance(b, l, cache, err);
+    ek_status status = is_balanced(l, c) ? balance(b, l, cache, err) : look_at_bounds(b, l, cache, err);
     l->done = true;
     return status;
 }
@@ -386,7 +410,7 @@ static int most_balanced(const batch *b, int heap)
     const ek__heap *untried = &s->heap[TRIED - 1];
     if (s->n_best == 0) /* first of all, a plan */
         return 1;
-    return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? MOST_BALANCED : 1;
+    return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? b->most_balanced : 1;
 }
 
 static ek_status fill_from(batch *b, int heap)
@@ -407,9 +431,24 @@ static ek_status fill_from(batch *b, int heap)
     return status;
 }
 
+/* Few are balanced at a time, since each may lower the step to beat, by which others are spared. Where the batch before
+ * did not lower it, and as long as so many plans are missing, more are looked at side by side, for threads and
+ * processes to share. */
+static void choose_size(batch *b, double upper)
+{
+    const ek__layout_search *s = b->search;
+    int most = FEW_BALANCED, missing = s->options.n_best - s->n_best;
+    if (isfinite(upper) && upper == b->upper && b->n > 0)
+        most = 2 * b->most_balanced;
+    else if (!isfinite(upper) && s->heap[1].n + s->heap[2].n + s->heap[TRIED].n == 0)
+        most = missing > most ? missing : most;
+    b->most_balanced = most < MOST_BALANCED ? most : MOST_BALANCED;
+}
+
 static ek_status fill(batch *b)
 {
     ek_status status = EK_OK;
+    choose_size(b, ek__layout_upper(b->search));
     b->n = 0;
     b->upper = ek__layout_upper(b->search);
     for (int i = 0; i < EK__N_HEAPS && !status; i++)
@@ -417,12 +456,150 @@ static ek_status fill(batch *b)
     return status;
 }
 
+/* ---- the k-th best in a batch ---- */
+
+static bool make_shortest(shortest *known, int k)
+{
+    *known = (shortest){.k = k, .at = ek__alloc((size_t)k + 1, sizeof *known->at)};
+    known->seconds = ek__alloc((size_t)k + 1, sizeof *known->seconds);
+    return known->at && known->seconds;
+}
+
+static void remove_from(shortest *known, int i)
+{
+    size_t behind = (size_t)(--known->n - i);
+    memmove(&known->at[i], &known->at[i + 1], behind * sizeof *known->at);
+    memmove(&known->seconds[i], &known->seconds[i + 1], behind * sizeof *known->seconds);
+}
+
+static void add_shortest(shortest *known, size_t at, double seconds)
+{
+    int i = 0;
+    while (i < known->n && known->at[i] != at)
+        i++;
+    if (i < known->n && known->seconds[i] <= seconds)
+        return;
+    if (i < known->n)
+        remove_from(known, i);
+    for (i = known->n++; i > 0 && known->seconds[i - 1] > seconds; i--) {
+        known->at[i] = known->at[i - 1];
+        known->seconds[i] = known->seconds[i - 1];
+    }
+    known->at[i] = at;
+    known->seconds[i] = seconds;
+    known->n -= known->n > known->k;
+}
+
+static double upper_of(const shortest *known)
+{
+    return known->n < known->k ? INFINITY : known->seconds[known->k - 1];
+}
+
+static void restart_shortest(batch *b)
+{
+    const ek__layout_search *s = b->search;
+    b->known.n = 0;
+    for (int i = 0; i < s->n_best; i++)
+        add_shortest(&b->known, s->best_at[i], s->best[i].estimate.step.seconds);
+}
+
+/* Was it balanced for nothing? Sums are rounded: bounds come from others than steps. */
+static bool is_ruled_out(const looked *l, double upper)
+{
+    return is_balanced(l, &l->before) && l->before.bound > upper * (1 + EQUAL);
+}
+
+/* ---- items of other processes ---- */
+
+static bool is_long(void *user, size_t item)
+{
+    const batch *b = user;
+    return takes_long(b, &b->item[item]);
+}
+
+static double least_of(void *user, size_t item)
+{
+    const batch *b = user;
+    const looked *l = &b->item[item];
+    return is_balanced(l, &l->before) ? l->before.bound / (1 + EQUAL) : -INFINITY;
+}
+
+static void pack_item(void *user, size_t item, ek__pack *to)
+{
+    const batch *b = user;
+    const looked *l = &b->item[item];
+    EK__PACK(to, b->search->candidate[l->at]);
+    EK__PACK(to, b->upper);
+    EK__PACK(to, l->find);
+    ek__mixes_pack(l->mixes, to);
+}
+
+ek_status ek__layout_errand_look(ek__layout_search *search, ek__unpack *what, ek__pack *result, ek_error *err)
+{
+    looked *l = ek__alloc(1, sizeof *l);
+    batch b = {.search = search, .n = 1, .item = l};
+    ek__candidate *c = &search->candidate[0];
+    ek__mixes *known, view;
+    if (!l)
+        return ek__no_memory(err);
+    *l = (looked){.split = {.seconds = INFINITY, .bound = INFINITY}};
+    EK__UNPACK(what, *c);
+    EK__UNPACK(what, b.upper);
+    EK__UNPACK(what, l->find);
+    ek_status status = ek__candidate_is_of(search, c) ? EK_OK : ek__unpack_wrong(what, err);
+    if (!status)
+        status = ek__layout_mixes_of(search, c, &known);
+    if (!status)
+        status = ek__mixes_unpack(what, known, &view, &l->mixes, err);
+    if (!status)
+        status = ek__unpack_end(what, err);
+    if (!status)
+        status = look(&b, 0, search->cache[0], err);
+    EK__PACK(result, l->done);
+    EK__PACK(result, *c);
+    ek__split_pack(&l->split, result);
+    ek__mix_pack(l->mixes, l->mix, result);
+    ek__mix_free(l->mix);
+    ek__split_clear(&l->split);
+    free(l);
+    return status;
+}
+
+static ek_status take_item(void *user, size_t item, ek__unpack *from, ek_error *err)
+{
+    batch *b = user;
+    ek__layout_search *s = b->search;
+    looked *l = &b->item[item];
+    EK__UNPACK(from, l->done);
+    EK__UNPACK(from, s->candidate[l->at]);
+    ek_status status = ek__split_unpack(from, s->job->path, &l->split, err);
+    if (!status)
+        status = ek__mix_unpack(from, l->mixes, &l->mix, err);
+    if (!status && l->split.found) {
+        add_shortest(&b->known, l->at, l->split.seconds);
+        ek__layout_tell_upper(s, upper_of(&b->known));
+    }
+    return status;
+}
+
 static ek_status run_batch(batch *b)
 {
+    static const ek__layout_items items = {EK__ERRAND_LOOK, look, is_long, pack_item, take_item, least_of};
     ek__layout_search *s = b->search;
-    ek_status status = ek__layout_parallel(s, b->n, look, b);
+    restart_shortest(b);
+    for (size_t i = 0; i < b->n; i++)
+        b->item[i].before = s->candidate[b->item[i].at];
+    ek_status status = ek__layout_do(s, b->n, &items, b);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->item[i].split.found)
+            add_shortest(&b->known, b->item[i].at, b->item[i].split.seconds);
     for (size_t i = 0; i < b->n; i++) {
         looked *l = &b->item[i];
+        if (is_ruled_out(l, upper_of(&b->known))) { /* it may have been ended for that */
+            s->candidate[l->at] = l->before;
+            ek__split_clear(&l->split);
+            continue;
+        }
         int known = s->candidate[l->at].known;
         if (!status) /* what was cut short may have a plan */
             status = l->done && known >= EK__KNOWN_TRIED ? add(b, l) : ek__layout_take_plan(s, l->at, &l->split);
@@ -481,8 +658,9 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     batch *b = ek__alloc(1, sizeof *b);
     if (!b)
         return ek__no_memory(search->err);
-    b->search = search;
-    ek_status status = make_heaps(search);
+    *b = (batch){.search = search, .item = ek__alloc(BATCH, sizeof *b->item)};
+    ek_status status =
+        make_shortest(&b->known, search->options.n_best) && b->item ? make_heaps(search) : ek__no_memory(search->err);
     if (!status)
         status = add_first(b);
     if (!status)
@@ -495,6 +673,9 @@ ek_status ek__layout_best_first(ek__layout_search *search)
         report(search);
     }
     search->ended_early |= ek__layout_over(search);
+    free(b->item);
+    free(b->known.at);
+    free(b->known.seconds);
     free(b);
     return status;
 }

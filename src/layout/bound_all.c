@@ -10,6 +10,7 @@
 #include "layout/bound.h"
 #include "layout/frameworks.h"
 #include "layout/search.h"
+#include "layout/together.h"
 
 enum { SLAB = 256 }; /* groups */
 
@@ -108,14 +109,14 @@ static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost
     return status;
 }
 
-static ek_status bound_slab(void *user, size_t slab, ek_cost_cache *cache, ek_error *err)
+static ek_status bound_slab(const ek__layout_search *search, size_t slab, ek_cost_cache *cache, found *to,
+                            ek_error *err)
 {
-    bounder *b = user;
-    size_t n = b->search->space.n_groups, end = (slab + 1) * SLAB < n ? (slab + 1) * SLAB : n;
+    size_t n = search->space.n_groups, end = (slab + 1) * SLAB < n ? (slab + 1) * SLAB : n;
     ek_status status = EK_OK;
-    for (size_t i = slab * SLAB; i < end && !status && !ek__layout_over(b->search); i++) {
-        status = bound_group(b->search, i, cache, &b->found[slab], err);
-        b->found[slab].n_groups++;
+    for (size_t i = slab * SLAB; i < end && !status && !ek__layout_over(search); i++) {
+        status = bound_group(search, i, cache, to, err);
+        to->n_groups++;
     }
     return status;
 }
@@ -126,12 +127,58 @@ static ek_status run_item(void *user, size_t item, ek_cost_cache *cache, ek_erro
     bounder *b = user;
     ek__layout_search *s = b->search;
     if (item > 0)
-        return bound_slab(b, item - 1, cache, err);
+        return bound_slab(s, item - 1, cache, &b->found[item - 1], err);
     ek_status status = b->with_first ? ek__layout_first(s, cache, err) : EK_OK;
     if (!status && s->first.split.found)
         status = bound_group(s, s->first.group, cache, &b->found[b->n_slabs], err);
     return status;
 }
+
+/* ---- items of other processes ---- */
+
+static bool is_slab(void *user, size_t item)
+{
+    (void)user;
+    return item > 0;
+}
+
+static void pack_item(void *user, size_t item, ek__pack *to)
+{
+    (void)user;
+    EK__PACK(to, item);
+}
+
+ek_status ek__layout_errand_slab(ek__layout_search *search, ek__unpack *what, ek__pack *result, ek_error *err)
+{
+    found to = {.n = 0};
+    size_t item = 0;
+    EK__UNPACK(what, item);
+    ek_status status = ek__unpack_end(what, err);
+    if (!status)
+        status = bound_slab(search, item - 1, search->cache[0], &to, err);
+    EK__PACK(result, to.n);
+    EK__PACK(result, to.n_groups);
+    EK__PACK(result, to.legal);
+    EK__PACK(result, to.illegal);
+    ek__pack_put(result, to.candidate, to.n * sizeof *to.candidate);
+    free(to.candidate);
+    return status;
+}
+
+static ek_status take_item(void *user, size_t item, ek__unpack *from, ek_error *err)
+{
+    bounder *b = user;
+    found *to = &b->found[item - 1];
+    EK__UNPACK(from, to->n);
+    EK__UNPACK(from, to->n_groups);
+    EK__UNPACK(from, to->legal);
+    EK__UNPACK(from, to->illegal);
+    to->candidate = ek__unpack_array(from, to->n, sizeof *to->candidate);
+    to->capacity = to->candidate ? to->n : 0;
+    return to->candidate || from->wrong ? ek__unpack_end(from, err) : ek__no_memory(err);
+}
+
+/* ---- all together ---- */
 
 /* The extra group is not needed where its slab has it. */
 static void drop_extra(bounder *b)
@@ -178,12 +225,13 @@ static ek_status gather(bounder *b)
 
 ek_status ek__layout_bound_all(ek__layout_search *search, bool with_first)
 {
+    static const ek__layout_items items = {EK__ERRAND_SLAB, run_item, is_slab, pack_item, take_item, NULL};
     size_t n_slabs = (search->space.n_groups + SLAB - 1) / SLAB;
     bounder b = {.search = search, .with_first = with_first, .n_slabs = n_slabs};
     b.found = ek__alloc(n_slabs + 1, sizeof *b.found);
     if (!b.found)
         return ek__no_memory(search->err);
-    ek_status status = ek__layout_parallel(search, n_slabs + 1, run_item, &b);
+    ek_status status = ek__layout_do(search, n_slabs + 1, &items, &b);
     if (!status)
         status = gather(&b);
     search->ended_early |= ek__layout_over(search);

@@ -8,6 +8,7 @@
 #include "layout/bound.h"
 #include "layout/none_legal.h"
 #include "layout/search.h"
+#include "layout/together.h"
 
 #define EQUAL 1e-9 /* of a step: rounding of sums */
 
@@ -164,6 +165,7 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     s->today = (ek_layout_plan){0};
     out->options = s->options;
     out->options.global_batch = s->space.global_batch;
+    out->options.team = NULL; /* who asks more of the answer asks alone */
     out->job = s->job;
     out->file = file_of(s);
     out->device = s->device;
@@ -218,26 +220,37 @@ static ek_status prepare(ek__layout_search *s)
     return ek__space_new(s->job, &s->options, &s->space, s->err);
 }
 
+/* Everything that may take long. */
+static ek_status run(ek__layout_search *s)
+{
+    ek_status status = look_at_today(s, &s->today, s->err);
+    if (!status)
+        status = ek__layout_bound_all(s, true);
+    if (!status && s->n == 0)
+        status = s->ended_early
+                     ? ek__fail(s->err, EK_ERR_INPUT, EK__NOWHERE, "the search ended before its first layout")
+                     : ek__layout_none_legal(s->job, &s->options, s->err);
+    if (!status)
+        s->bounded_all = !s->ended_early;
+    if (!status)
+        status = ek__layout_best_first(s);
+    if (!status)
+        status = ek__layout_prove(s);
+    return status;
+}
+
 ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                            ek_layout_result *out, ek_error *err)
 {
     ek__layout_search s = {.job = job, .device = device, .options = *options, .start = ek__now(), .err = err};
     ek_layout_result result = {0};
+    static ek__layout_errand *const errands[EK__N_ERRANDS] = {ek__layout_errand_look, ek__layout_errand_whole,
+                                                              ek__layout_errand_slab};
+    const ek_team *team = options->team;
     ek_status status = prepare(&s);
     if (!status)
-        status = look_at_today(&s, &s.today, err);
-    if (!status)
-        status = ek__layout_bound_all(&s, true);
-    if (!status && s.n == 0)
-        status = s.ended_early ? ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the search ended before its first layout")
-                               : ek__layout_none_legal(job, &s.options, err);
-    if (!status)
-        s.bounded_all = !s.ended_early;
-    if (!status)
-        status = ek__layout_best_first(&s);
-    if (!status)
-        status = ek__layout_prove(&s);
-    if (!status)
+        status = ek__layout_together(&s, run, errands);
+    if (!status && (!team || team->index == 0))
         status = finish(&s, &result);
     clear(&s);
     if (status)

@@ -21,7 +21,8 @@ typedef struct crew {
 bool ek__layout_over(const ek__layout_search *search)
 {
     const ek_layout_options *o = &search->options;
-    return ek_interrupted(o->interrupt) || ek__now() - search->start >= o->time_limit;
+    return ek_interrupted(o->interrupt) || ek_interrupted(&search->given_up) ||
+           ek__now() - search->start >= o->time_limit;
 }
 
 static void fail(crew *c, ek_status status, const ek_error *err)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "layout/bound.h"
 #include "layout/search.h"
+#include "layout/together.h"
 
 enum { BATCH = 4, MOST_LOOKS = 3, SMALL = 16 }; /* cells of a pipeline whose trees take seconds at most */
 enum { FEW_SIDES = 100 };                       /* of long pipelines, which take tens of milliseconds each */
@@ -191,8 +192,52 @@ static ek_status add(batch *b)
     return status;
 }
 
+/* ---- items of other processes ---- */
+
+static void pack_item(void *user, size_t item, ek__pack *to)
+{
+    const batch *b = user;
+    EK__PACK(to, b->search->candidate[b->at[item]]);
+    EK__PACK(to, b->upper);
+    EK__PACK(to, b->last);
+    ek__mixes_pack(b->mixes[item], to);
+}
+
+ek_status ek__layout_errand_whole(ek__layout_search *search, ek__unpack *what, ek__pack *result, ek_error *err)
+{
+    batch b = {.search = search, .n = 1, .split = {{.seconds = INFINITY, .bound = INFINITY}}};
+    ek__candidate *c = &search->candidate[0];
+    ek__mixes *known, view;
+    EK__UNPACK(what, *c);
+    EK__UNPACK(what, b.upper);
+    EK__UNPACK(what, b.last);
+    ek_status status = ek__candidate_is_of(search, c) ? EK_OK : ek__unpack_wrong(what, err);
+    if (!status)
+        status = ek__layout_mixes_of(search, c, &known);
+    if (!status)
+        status = ek__mixes_unpack(what, known, &view, &b.mixes[0], err);
+    if (!status)
+        status = ek__unpack_end(what, err);
+    if (!status)
+        status = look(&b, 0, search->cache[0], err);
+    EK__PACK(result, b.done[0]);
+    EK__PACK(result, *c);
+    ek__split_pack(&b.split[0], result);
+    ek__split_clear(&b.split[0]);
+    return status;
+}
+
+static ek_status take_item(void *user, size_t item, ek__unpack *from, ek_error *err)
+{
+    batch *b = user;
+    EK__UNPACK(from, b->done[item]);
+    EK__UNPACK(from, b->search->candidate[b->at[item]]);
+    return ek__split_unpack(from, b->search->job->path, &b->split[item], err);
+}
+
 ek_status ek__layout_prove(ek__layout_search *search)
 {
+    static const ek__layout_items items = {EK__ERRAND_WHOLE, look, NULL, pack_item, take_item, NULL};
     batch b = {.search = search};
     ek_status status = EK_OK;
     if (search->ended_early)
@@ -212,7 +257,7 @@ ek_status ek__layout_prove(ek__layout_search *search)
             b.done[k] = false;
             b.split[k] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
         }
-        status = ek__layout_parallel(search, (size_t)b.n, look, &b);
+        status = ek__layout_do(search, (size_t)b.n, &items, &b);
         ek_status taken = add(&b);
         status = status ? status : taken;
     }

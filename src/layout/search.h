@@ -42,6 +42,8 @@ typedef struct ek__heap {
 } ek__heap;
 enum { EK__N_HEAPS = 4 };
 
+typedef struct ek__together ek__together;
+
 typedef struct ek__layout_search {
     const ek_job *job;
     const ek_device *device;
@@ -63,6 +65,8 @@ typedef struct ek__layout_search {
     ek__mixes **mixes;                      /* of the pipelines that came up */
     ek_cost_cache *cache[EK__MOST_THREADS]; /* of each thread, made when it first works */
     bool bounded_all, ended_early;
+    ek__together *together; /* with other processes; NULL: alone */
+    ek_interrupt given_up;  /* no answer is wanted any more */
     ek_error *err;
 } ek__layout_search;
 
@@ -71,6 +75,8 @@ bool ek__layout_over(const ek__layout_search *search);
 /* The step that a plan has to beat: the k-th best so far, INFINITY while there are fewer. */
 double ek__layout_upper(const ek__layout_search *search);
 ek_layout ek__candidate_layout(const ek__layout_search *search, const ek__candidate *candidate);
+/* Is it one of the search's space, as far as its numbers say? */
+bool ek__candidate_is_of(const ek__layout_search *search, const ek__candidate *candidate);
 
 /* Run `work` on items [0, n) by all threads, each with a cache of its own; the first failure ends it. */
 typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache, ek_error *err);

@@ -1,11 +1,15 @@
 /* The best plan over devices, memory or global batch. Each value is a search of its own; what differs between them is
  * compared as throughput of a device, since steps of other batches are not alike. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "evenkeel/evenkeel.h"
 #include "evenkeel/layout_advice.h"
+#include "job/job_pack.h"
 #include "layout/layout.h"
+#include "team/deal.h"
 
 #define LEAST_SECONDS 0.05 /* for a value: the search then says how far it came */
 
@@ -27,6 +31,10 @@ typedef struct sweeper {
     double end;           /* by ek__now() */
     ek_layout_sweep *out;
     ek_error *err;
+    /* With other processes: */
+    int n_workers, n_begun; /* that search; values that this one has begun */
+    ek_interrupt stop;      /* process 0 was interrupted */
+    bool told;              /* that it was */
 } sweeper;
 
 /* ---- one value ---- */
@@ -75,31 +83,156 @@ static void add(ek_layout_result *found, ek_layout_sweep_point *to)
 }
 
 /* No layout of so many devices, or of such a batch, is a result and no failure. */
-static ek_status search(const sweeper *s, double value, int n_left, ek_layout_sweep_point *to)
+static ek_status search(const sweeper *s, double value, double seconds, const ek_interrupt *interrupt,
+                        ek_layout_sweep_point *to, ek_error *err)
 {
     ek_job job = *s->job; /* another limit: all else is borrowed, plans have copies */
     ek_layout_options options = s->input->options;
     ek_layout_result found;
     ek_error why = {0};
     set_value(s, value, &job, &options);
-    options.time_limit = fmax(LEAST_SECONDS, (s->end - ek__now()) / n_left);
+    options.time_limit = fmax(LEAST_SECONDS, seconds);
+    options.interrupt = interrupt;
+    options.team = NULL; /* which shares the values */
     to->value = value;
     to->n_devices = options.n_devices;
     to->global_batch = options.global_batch;
     ek_status status = ek_layout_search(&job, s->device, &options, &found, &why);
     if (status == EK_ERR_INPUT) {
         ek_layout_explanation e;
-        status = ek_layout_explain(&job, s->device, &options, NULL, &e, s->err);
+        status = ek_layout_explain(&job, s->device, &options, NULL, &e, err);
         if (status)
             return status;
         ek_layout_explanation_clear(&e);
         return EK_OK;
     }
     if (status)
-        return ek__fail(s->err, status, EK__NOWHERE, "%s", why.message);
+        return ek__fail(err, status, EK__NOWHERE, "%s", why.message);
     add(&found, to);
     ek_layout_result_clear(&found);
     return EK_OK;
+}
+
+static ek_status search_all(const sweeper *s)
+{
+    const ek_layout_sweep_input *in = s->input;
+    ek_status status = EK_OK;
+    for (int i = 0; i < in->n && !status; i++) {
+        double seconds = (s->end - ek__now()) / (in->n - i);
+        status = search(s, in->value[i], seconds, in->options.interrupt, &s->out->point[i], s->err);
+        if (!status && in->done)
+            in->done(in->user, i, &s->out->point[i]);
+    }
+    return status;
+}
+
+/* ---- values by other processes ---- */
+
+static ek_status work_far(void *user, int i, const ek__packet *what, ek__packet *result, ek_error *err)
+{
+    sweeper *s = user;
+    ek__pack to = {.at = NULL};
+    ek_layout_sweep_point point = {.found = false};
+    /* A fair share of what is left: each process may have to do as many values as the others. */
+    int n_left = (s->input->n + s->n_workers - 1) / s->n_workers - s->n_begun++;
+    (void)what;
+    ek_status status =
+        search(s, s->input->value[i], (s->end - ek__now()) / (n_left > 0 ? n_left : 1), &s->stop, &point, err);
+    if (status)
+        return status;
+    EK__PACK(&to, point);
+    if (point.found) {
+        ek__schedule_pack(point.plan.layout.schedule, &to);
+        ek__job_pack(&point.plan.job, &to);
+    }
+    ek_layout_plan_clear(&point.plan);
+    status = ek__pack_end(&to, err);
+    if (!status)
+        *result = (ek__packet){to.at, to.n};
+    return status;
+}
+
+/* The estimate of a plan is made again: it holds what this process has. */
+static ek_status unpack_plan(const sweeper *s, ek__unpack *from, ek_layout_plan *plan, ek_error *err)
+{
+    plan->layout.schedule = ek__schedule_unpack(from);
+    plan->job = (ek_job){.path = NULL};
+    plan->estimate = (ek_estimate){.job = NULL};
+    ek_status status = ek__job_unpack(from, s->job->path, &plan->job, err);
+    if (!status) {
+        status = ek_estimate_of(&plan->job, s->device, 0, &plan->estimate, err);
+        if (status)
+            ek_job_clear(&plan->job);
+    }
+    return status;
+}
+
+static ek_status take_far(void *user, int i, const ek__packet *result, const ek_error *failed, ek_error *err)
+{
+    sweeper *s = user;
+    ek__unpack from = ek__unpack_of(result->at, result->n);
+    ek_layout_sweep_point *to = &s->out->point[i], point = {.found = false};
+    if (failed) {
+        *err = *failed;
+        return failed->status;
+    }
+    EK__UNPACK(&from, point);
+    ek_status status = from.wrong ? ek__unpack_wrong(&from, err) : EK_OK;
+    if (!status && point.found)
+        status = unpack_plan(s, &from, &point.plan, err);
+    if (status)
+        return status;
+    *to = point;
+    to->plan.estimate.job = &to->plan.job;
+    status = ek__unpack_end(&from, err);
+    if (!status && s->input->done)
+        s->input->done(s->input->user, i, to);
+    return status;
+}
+
+/* Process 0 alone is interrupted by the user, and tells the others. */
+static bool tell_interrupt(void *user, ek__packet *news)
+{
+    sweeper *s = user;
+    if (s->told || s->input->options.team->index > 0 || !ek_interrupted(s->input->options.interrupt))
+        return false;
+    ek_interrupt_set(&s->stop);
+    s->told = true;
+    *news = (ek__packet){NULL, 0};
+    return true;
+}
+
+static void hear_interrupt(void *user, const ek__packet *news)
+{
+    (void)news;
+    ek_interrupt_set(&((sweeper *)user)->stop);
+}
+
+static ek_status search_together(sweeper *s)
+{
+    const ek_layout_sweep_input *in = s->input;
+    const ek_layout_options *o = &in->options;
+    ek_estimate own; /* what the job and the device come to, which two machines may have read from other files */
+    char same[128];
+    ek_status status = ek_estimate_of(s->job, s->device, 0, &own, s->err);
+    if (status && status != EK_ERR_INPUT) /* a job that is none by itself may be one elsewhere */
+        return status;
+    const double figures[] = {status ? 0 : own.step.seconds, s->job->limit_mb, (double)s->global_batch, o->n_devices};
+    uint64_t hash = ek__hash(figures, sizeof figures, s->job->digest);
+    if (!status)
+        ek_estimate_clear(&own);
+    hash = ek__hash(in->value, (size_t)in->n * sizeof *in->value, hash);
+    snprintf(same, sizeof same, "evenkeel %s with input %016llx", EK_VERSION, (unsigned long long)hash);
+    const ek__deal_job job = {.user = s,
+                              .n_items = in->n,
+                              .take = take_far,
+                              .work = work_far,
+                              .tell = tell_interrupt,
+                              .hear = hear_interrupt,
+                              .patience = o->patience,
+                              .same = same};
+    s->n_workers = o->team->size;
+    return ek__deal(o->team, &job, NULL, s->err);
 }
 
 /* ---- the curve ---- */
@@ -153,11 +286,9 @@ ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const 
     ek_status status = made.point ? EK_OK : ek__no_memory(err);
     for (int i = 0; i < input->n && !status; i++)
         status = check_value(&s, input->value[i]);
-    for (int i = 0; i < input->n && !status; i++) {
-        status = search(&s, input->value[i], input->n - i, &made.point[i]);
-        if (!status && input->done)
-            input->done(input->user, i, &made.point[i]);
-    }
+    const ek_team *team = input->options.team;
+    if (!status)
+        status = team && team->size > 1 ? search_together(&s) : search_all(&s);
     if (status) {
         ek_layout_sweep_clear(&made);
         return status;

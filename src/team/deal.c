@@ -64,6 +64,8 @@ typedef struct deal {
     /* process 0 */
     item *item;
     member *member;
+    int n_items, n_room; /* so far */
+    bool has_all;        /* of them */
     int next, n_taken, n_again;
     int *again; /* [n_items]: in the order in which they came back */
     ek__deal_end end;
@@ -225,7 +227,7 @@ static int choose(deal *d, int process)
         d->item[number].again = false;
         return number;
     }
-    return d->next < d->job->n_items ? d->next++ : -1;
+    return d->next < d->n_items ? d->next++ : -1;
 }
 
 static int count_live(const deal *d)
@@ -379,8 +381,8 @@ static ek_status hear_hello(deal *d, int from, const char *text, size_t n, ek_er
     if (strcmp(text + HOST_SIZE, same) == 0)
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "process %d on %s is %s, process 0 on %s is %s: all machines need the same program", from, m->host,
-                    text + HOST_SIZE, d->member[0].host, same);
+                    "process %d on %s is %s, process 0 on %s is %s: all machines need the same program and files", from,
+                    m->host, text + HOST_SIZE, d->member[0].host, same);
 }
 
 typedef struct outcome_head {
@@ -394,7 +396,7 @@ static ek_status hear_result(deal *d, const char *bytes, size_t n, ek_error *err
     if (n < sizeof head)
         return EK_OK;
     memcpy(&head, bytes, sizeof head);
-    if (head.number < 0 || head.number >= d->job->n_items || head.process < 0 || head.process >= d->team->size)
+    if (head.number < 0 || head.number >= d->n_items || head.process < 0 || head.process >= d->team->size)
         return EK_OK;
     if (head.status != EK_OK) {
         if (n < sizeof head + sizeof error)
@@ -482,6 +484,33 @@ static void report(deal *d)
     d->next_progress = now() + 0.1;
 }
 
+/* Room for so many items. */
+static ek_status make_room(deal *d, int n_items, ek_error *err)
+{
+    if (n_items > d->n_room || !d->item) {
+        size_t room = n_items / 2 > d->n_room ? (size_t)n_items : 2 * (size_t)d->n_room + 1;
+        item *items = realloc(d->item, room * sizeof *items);
+        d->item = items ? items : d->item;
+        int *again = realloc(d->again, room * sizeof *again);
+        d->again = again ? again : d->again;
+        if (!items || !again)
+            return ek__no_memory(err);
+        d->n_room = (int)room;
+    }
+    for (int i = d->n_items; i < n_items; i++)
+        d->item[i] = (item){.who = -1};
+    d->n_items = n_items;
+    return EK_OK;
+}
+
+static ek_status ask_for_more(deal *d, ek_error *err)
+{
+    if (d->has_all)
+        return EK_OK;
+    int n = d->job->more(d->job->user, &d->has_all);
+    return n > d->n_items ? make_room(d, n, err) : EK_OK;
+}
+
 static ek_status lead_once(deal *d, ek_error *err)
 {
     ek_team_message message;
@@ -503,6 +532,8 @@ static ek_status lead_once(deal *d, ek_error *err)
     if (!status)
         status = look_for_lost(d, err);
     if (!status)
+        status = ask_for_more(d, err);
+    if (!status)
         status = hand_out(d, err);
     report(d);
     return status;
@@ -515,7 +546,7 @@ static ek_status lead(deal *d, ek_error *err)
     for (int i = 0; i < d->team->size; i++)
         d->member[i].heard = now(), d->member[i].item = -1;
     d->member[0].asks = d->member[0].said_hello = true;
-    while (!status && d->n_taken < d->job->n_items)
+    while (!status && !(d->has_all && d->n_taken == d->n_items))
         status = lead_once(d, &error);
     /* A process whose version differs is told of even where there is nothing left for it. */
     while (!status) {
@@ -644,44 +675,59 @@ static ek_status follow(deal *d, ek_error *err)
 
 /* ---- the whole ---- */
 
+static ek_status do_alone(const ek__deal_job *job, int i, ek_error *err)
+{
+    ek__packet what = {0}, result = {0};
+    ek_error error = {.status = EK_OK};
+    ek_status status = EK_OK;
+    if (!job->wanted || job->wanted(job->user, i)) {
+        status = job->describe ? job->describe(job->user, i, &what, err) : EK_OK;
+        ek_status own = status ? status : job->work(job->user, i, &what, &result, &error);
+        error.status = own;
+        if (!status)
+            status = job->take(job->user, i, &result, own ? &error : NULL, err);
+    } else
+        status = job->take(job->user, i, &result, NULL, err);
+    free(what.at);
+    free(result.at);
+    if (job->progress)
+        job->progress(job->user, i + 1);
+    return status;
+}
+
 static ek_status deal_alone(const ek__deal_job *job, ek_error *err)
 {
+    const struct timespec moment = {.tv_nsec = 200000};
+    bool ended = !job->more;
+    int n = job->n_items;
     ek_status status = EK_OK;
-    for (int i = 0; i < job->n_items && !status; i++) {
-        ek__packet what = {0}, result = {0};
-        ek_error error = {.status = EK_OK};
+    for (int i = 0; !status && !(ended && i == n);) {
         if (ek_interrupted(job->interrupt))
             return ek__fail(err, EK_ERR_STOPPED, EK__NOWHERE, "interrupted");
-        if (!job->wanted || job->wanted(job->user, i)) {
-            status = job->describe ? job->describe(job->user, i, &what, err) : EK_OK;
-            ek_status own = status ? status : job->work(job->user, i, &what, &result, &error);
-            error.status = own;
-            if (!status)
-                status = job->take(job->user, i, &result, own ? &error : NULL, err);
-        } else
-            status = job->take(job->user, i, &result, NULL, err);
-        free(what.at);
-        free(result.at);
-        if (job->progress)
-            job->progress(job->user, i + 1);
+        if (i == n) {
+            n = job->more(job->user, &ended);
+            if (i == n && !ended)
+                nanosleep(&moment, NULL);
+            continue;
+        }
+        status = do_alone(job, i++, err);
     }
     return status;
 }
 
 static ek_status set_up(deal *d, ek_error *err)
 {
-    size_t n = (size_t)d->team->size, items = (size_t)d->job->n_items;
+    size_t n = (size_t)d->team->size;
+    ek_status status = EK_OK;
     d->lost = calloc(n, sizeof *d->lost);
     if (d->team->index == 0) {
         d->member = calloc(n, sizeof *d->member);
-        d->item = calloc(items + 1, sizeof *d->item);
-        d->again = calloc(items + 1, sizeof *d->again);
+        d->has_all = !d->job->more;
+        status = make_room(d, d->job->n_items, err);
     }
-    if (!d->lost || (d->team->index == 0 && (!d->member || !d->item || !d->again)))
+    if (!d->lost || (d->team->index == 0 && !d->member))
         return ek__no_memory(err);
-    for (size_t i = 0; d->item && i < items; i++)
-        d->item[i].who = -1;
-    return EK_OK;
+    return status;
 }
 
 static ek_status deal_together(deal *d, ek_error *err)

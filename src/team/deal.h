@@ -26,6 +26,9 @@ typedef struct ek__deal_job {
     int n_items;
     /** Item i is for process i alone, as what lies on its disk is; n_items is the number of processes. */
     bool own;
+    /** How many items there are by now, at least as many as before; `ended`: there will not be any more. Asked many
+     *  times a second, where they become known as results come. NULL: n_items are all. */
+    int (*more)(void *user, bool *ended);
     /** All that a process needs to do the item; NULL: its number is enough. */
     ek_status (*describe)(void *user, int item, ek__packet *out, ek_error *err);
     /** Asked before an item is handed out: is it still worth doing? NULL: always. */

@@ -41,6 +41,8 @@ struct run {
     pthread_t waker;
     bool has_waker;
     int fail_take_at; /* item; -1 */
+    int batch;        /* so many items become known at a time, when those before are taken; 0: all at once */
+    int n_known;
 };
 
 static ek_status describe(void *user, int item, ek__packet *out, ek_error *err)
@@ -124,6 +126,17 @@ static ek_status take(void *user, int item, const ek__packet *result, const ek_e
     return EK_OK;
 }
 
+static int more(void *user, bool *ended)
+{
+    run *r = ((process *)user)->of;
+    for (int i = 0; i < r->n_known; i++)
+        if (r->n_taken[i] == 0)
+            return r->n_known;
+    *ended = r->n_known == r->n_items;
+    r->n_known = r->n_known + r->batch < r->n_items ? r->n_known + r->batch : r->n_items;
+    return r->n_known;
+}
+
 /* Each process tells once what it is. */
 static bool tell(void *user, ek__packet *news)
 {
@@ -148,7 +161,8 @@ static void *take_part(void *argument)
     process *p = argument;
     run *r = p->of;
     const ek__deal_job job = {.user = p,
-                              .n_items = p->index == 0 ? r->n_items : 0,
+                              .n_items = p->index == 0 && !r->batch ? r->n_items : 0,
+                              .more = r->batch ? more : NULL,
                               .describe = describe,
                               .wanted = wanted,
                               .take = take,
@@ -208,6 +222,27 @@ static void every_item_is_taken_once(void **state)
             for (int k = 0; k < n; k++) {
                 assert_int_equal(r->n_taken[k], 1);
                 assert_int_equal(r->n_worked[k], 1);
+                assert_int_equal(r->value[k], value_of(k));
+            }
+            for (int k = 1; k < sizes[i]; k++)
+                assert_int_equal(r->process[k].status, EK_OK);
+            clear(r);
+        }
+}
+
+static void items_may_become_known_as_results_come(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 2, 5, 9};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int batch = 1; batch <= 65; batch *= 8) {
+            const int n = 83;
+            run *r = make(sizes[i], n);
+            r->batch = batch;
+            play(r);
+            assert_int_equal(r->process[0].status, EK_OK);
+            for (int k = 0; k < n; k++) {
+                assert_int_equal(r->n_taken[k], 1);
                 assert_int_equal(r->value[k], value_of(k));
             }
             for (int k = 1; k < sizes[i]; k++)
@@ -407,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_item_is_taken_once),
+        cmocka_unit_test(items_may_become_known_as_results_come),
         cmocka_unit_test(news_reach_all),
         cmocka_unit_test(what_one_cannot_do_another_does),
         cmocka_unit_test(what_lost_ones_had_is_done_again),

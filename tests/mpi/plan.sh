@@ -1,0 +1,102 @@
+#!/bin/sh
+# A search for layouts and both sweeps on 1, 2, 4 and 8 processes: what is printed is what one program without MPI prints;
+# a process that is stopped for a while costs time only, and one that is killed ends all by the launcher, with no file begun.
+# Prints TAP.
+#
+#   tests/mpi/plan.sh PLAIN PLAIN_MPI SANITIZED_MPI
+set -u
+unset CDPATH
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+. "$here/launch.sh"
+plain=$1 mpi=$2 sanitized=$3
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+n=0
+ok() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+same() {
+    [ -s "$1" ] && cmp "$1" "$2" >&2
+    ok $? "$3"
+}
+# Without what the clock says.
+untimed() { grep -vE '^  "(first_)?seconds"'; }
+
+job="plan $root/examples/llama2_13b_2_pp2.yaml --device 910B --devices 16 --threads 1 -q --format json"
+few="plan $root/tests/data/job/llama.yaml --device 910B --threads 1 -q --format json"
+devices="plan $root/tests/data/job/llama.yaml --device 910B --range vpp=1:2 -q --sweep devices=8:32 --format json"
+memory="balance $root/tests/data/small_init.yaml -s 4 -mb 8 -t 10 --sweep mem=400:1000:100 --format json"
+
+# shellcheck disable=SC2086 # words
+{
+    "$plain" $job 2>/dev/null | untimed >job
+    "$plain" $few 2>/dev/null | untimed >few
+    "$plain" $devices >devices 2>/dev/null
+    "$plain" $memory >memory 2>/dev/null
+    for k in 1 2 4 8; do
+        launch $k "$mpi" $job 2>/dev/null | untimed >job.$k
+        same job job.$k "a search on $k processes finds and proves the same"
+        launch $k "$mpi" $devices >devices.$k 2>/dev/null
+        same devices devices.$k "so does a sweep over devices"
+        launch $k "$mpi" $memory >memory.$k 2>/dev/null
+        same memory memory.$k "and one of balance over memory"
+    done
+    launch 3 "$sanitized" $few 2>/dev/null | untimed >few.3
+    same few few.3 "under sanitizers, too"
+}
+
+# The processes of a job by their numbers: those of the launcher's that run the program.
+process_of() {
+    for p in $(pgrep -f "$mpi.*--format json.*$1"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$2" && echo "$p" && return
+    done
+    return 1
+}
+wait_for_process() {
+    for _ in $(seq 100); do
+        process_of "$1" "$2" && return
+        sleep 0.02
+    done
+    return 1
+}
+
+# shellcheck disable=SC2086 # words
+for moment in 0.6; do
+    launch 3 "$mpi" $job --top 10 --mem 58000MB >stopped.all 2>/dev/null &
+    launched=$!
+    one=$(wait_for_process "--mem 58000MB" 1)
+    sleep $moment
+    kill -STOP "$one" 2>/dev/null
+    sleep 1
+    kill -CONT "$one" 2>/dev/null
+    wait $launched
+    untimed <stopped.all >stopped
+    [ -s expected ] || "$plain" $job --top 10 --mem 58000MB 2>/dev/null | untimed >expected
+    same expected stopped "a process that stands still after $moment s costs time only"
+done
+
+# shellcheck disable=SC2086 # words
+for moment in 0.5 1.3; do
+    rm -rf out picture.svg
+    launch 3 "$mpi" $job --mem 57000MB --svg picture.svg --write out >killed 2>said &
+    launched=$!
+    one=$(wait_for_process "--mem 57000MB" 2)
+    sleep $moment
+    kill -KILL "$one" 2>/dev/null
+    wait $launched
+    code=$?
+    if [ $code -eq 0 ]; then # it was over before
+        [ -s killed ] && [ -s picture.svg ]
+    else
+        [ ! -s killed ] && [ ! -e picture.svg ] && [ -s said ]
+    fi
+    ok $? "a process killed after $moment s leaves no half of an answer (exit code $code)"
+done
+
+launch 2 "$mpi" balance "$root/tests/data/small_init.yaml" -s 4 -mb 8 >alone 2>said
+{ [ $? -eq 2 ] && [ ! -s alone ] && grep -q "give --sweep" said && [ "$(grep -c 'evenkeel: error' said)" -eq 1 ]; }
+ok $? "one balance has nothing to share, which is said once"
+echo "1..$n"
