@@ -71,8 +71,9 @@ static void notes(const ek_rehearse_result *result, FILE *out)
     fprintf(out, "\nblocks ended %s us late in the mean (measured)\n", ek__fixed(result->late * US, 1).text);
     if (result->late > 0.02 * result->shortest) {
         fprintf(out, "warning: the shortest block takes %s ms, of which ", ek__fixed(result->shortest * MS, 3).text);
-        fprintf(out, "%s %% is lateness of sleeping and waking up: give a larger --scale\n",
-                ek__fixed(100 * result->late / result->shortest, 1).text);
+        fprintf(out, "%s %% is lateness %s\n", ek__fixed(100 * result->late / result->shortest, 1).text,
+                result->compute == EK_COMPUTE_SLEEP ? "of waking up: give a larger --scale"
+                                                    : "for want of cores: other programs run on them");
     }
     if (result->compute != EK_COMPUTE_SLEEP && result->cores > 0 && result->most_on_machine > result->cores)
         fprintf(out,
