@@ -269,12 +269,13 @@ void ek_rehearse_result_clear(ek_rehearse_result *result);
 
 /**
  * Tiers of a device from timed messages and collectives. Where both are timed, the first tier joins a machine and the
- * last one all; each tier's rate is the most that any of its operations reached, and what each reaches of it, its
- * latency, its start and the message that reaches half of it are fitted as calibrate does (docs/calibrate.md).
+ * last one all. Of each operation
+ *     seconds = begin + sent / rate            sent: bytes of a rank, by relative least squares
+ *     gbs = max rate, share = rate / gbs, latency = min begin / steps, start = begin - steps latency
  *
  * @param time      [n] of this run; groups within a machine have n_ranks == per_node
  * @param device    in: whose other figures are kept; out: with the tiers. ek_device_clear() as before
- * @return EK_OK; EK_ERR_INPUT where there are none; EK_ERR_MEMORY. Cost: that of a fit of n times.
+ * @return EK_OK; EK_ERR_INPUT where there are none, or one is not above 0. O(n).
  */
 ek_status ek_rehearse_links(const ek_link_time *time, int n, ek_device *device, ek_error *err);
 

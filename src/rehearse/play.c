@@ -222,22 +222,22 @@ ek_status ek_rehearsal_play(const ek_rehearsal *rehearsal, ek_rehearse_send send
     ek_rehearse_play result = {.start = ek__alloc(r->n_blocks, sizeof *result.start),
                                .end = ek__alloc(r->n_blocks, sizeof *result.end),
                                .cycle = ek__alloc(p, sizeof *result.cycle)};
-    player player = {.r = r, .send = send, .edge_seconds = edge_seconds, .out = &result};
-    player.stage = ek__alloc(p, sizeof *player.stage);
-    player.todo = ek__alloc(p, sizeof *player.todo);
-    player.offered = ek__alloc(2 * r->n_messages, sizeof *player.offered);
+    player x = {.r = r, .send = send, .edge_seconds = edge_seconds, .out = &result};
+    x.stage = ek__alloc(p, sizeof *x.stage);
+    x.todo = ek__alloc(p, sizeof *x.todo);
+    x.offered = ek__alloc(2 * r->n_messages, sizeof *x.offered);
     ek_rehearse_wait *wait = ek__alloc(p, sizeof *wait);
     ek_status status = EK_OK;
-    if (!result.start || !result.end || !result.cycle || !player.stage || !player.todo || !player.offered || !wait) {
+    if (!result.start || !result.end || !result.cycle || !x.stage || !x.todo || !x.offered || !wait) {
         status = ek__no_memory(err);
     } else {
-        player.wanted = player.offered + r->n_messages;
-        play(&player);
-        find_deadlock(&player, wait);
+        x.wanted = x.offered + r->n_messages;
+        play(&x);
+        find_deadlock(&x, wait);
     }
-    free(player.stage);
-    free(player.todo);
-    free(player.offered);
+    free(x.stage);
+    free(x.todo);
+    free(x.offered);
     free(wait);
     if (status)
         ek_rehearse_play_clear(&result);
