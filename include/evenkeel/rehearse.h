@@ -180,6 +180,7 @@ size_t ek_rehearse_check(const ek_rehearse_message *message, int step, const voi
 typedef struct ek_rehearse_product ek_rehearse_product;
 /** @return NULL when memory is out */
 ek_rehearse_product *ek_rehearse_product_new(void);
+/** Free it. NULL is fine. */
 void ek_rehearse_product_free(ek_rehearse_product *product);
 /** Multiply `times` times. O(times). */
 void ek_rehearse_product_run(ek_rehearse_product *product, long times);
@@ -244,7 +245,7 @@ struct ek_rehearse_result {
     char swapped[256];  /**< what was swapped; "" */
 };
 
-/** The sentence of a cycle of waits. O(n). */
+/** The sentence of a cycle of waits. @param cycle [n] @param text out: [size]. O(n). */
 void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n, char *text,
                             size_t size);
 

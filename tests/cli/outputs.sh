@@ -110,8 +110,11 @@ simulate|lf|manual.yaml --init init.yaml -mb 12 --format json -m kept
 simulate|o|manual.yaml --layers layers.json -mb 12
 trace|csv|trace
 "
-# Written by a script that is not run here, and by a server (cases view-serve-*).
+# Written by a script that is not run here, by a server (cases view-serve-*), and by several processes (tests/mpi).
 elsewhere='dryrun-script|logs
+rehearse|chrome-trace
+rehearse|lf
+rehearse|links-file
 view|index'
 
 # evenkeel COMMAND ARGUMENTS --OPTION VALUE, from a row and a value; rows have quoted words.
