@@ -87,6 +87,73 @@ static void without_blocking_the_times_are_those_of_the_simulator(void **state)
             }
 }
 
+/* ---- times with rendezvous ---- */
+
+/* The equations of every message and block, which leave no freedom: a transfer begins when both stages are there. */
+static void check_equations(const ek_schedule *schedule, int p, double travel)
+{
+    ek_rehearsal r = made(schedule, p, 2, 2 * p, p);
+    double edge[256], *gone = calloc(r.n_blocks, sizeof *gone), *ready = calloc(r.n_blocks, sizeof *ready);
+    size_t *sender = calloc(2 * r.n_messages, sizeof *sender), *receiver = sender + r.n_messages, n_run = 0;
+    ek_rehearse_play play;
+    ek_error err;
+    assert_true(gone && ready && sender && r.n_edges <= 256);
+    for (int i = 0; i < r.n_edges; i++)
+        edge[i] = travel * (1 + i % 3);
+    assert_int_equal(ek_rehearsal_play(&r, EK_SEND_RENDEZVOUS, edge, &play, &err), EK_OK);
+    for (size_t k = 0; k < r.n_blocks; k++)
+        if (r.block[k].sends != EK_NO_BLOCK)
+            sender[r.block[k].sends] = k;
+    for (size_t k = 0; k < r.n_blocks; k++)
+        if (r.block[k].receives != EK_NO_BLOCK)
+            receiver[r.block[k].receives] = k;
+    for (size_t k = 0; k < r.n_blocks; k++) /* what deadlocks stays not known */
+        gone[k] = ready[k] = NAN;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int s = 0; s < p; s++)
+            for (size_t k = r.first[s]; k < r.first[s + 1]; k++) {
+                double left = play.end[k], here = k > r.first[s] ? gone[k - 1] : 0;
+                changed = changed || (isnan(ready[k]) && !isnan(here));
+                ready[k] = here;
+                if (r.block[k].sends != EK_NO_BLOCK) {
+                    double there = ready[receiver[r.block[k].sends]];
+                    left = isnan(left) || isnan(there) ? (double)NAN : fmax(left, there);
+                    left += edge[r.message[r.block[k].sends].edge];
+                }
+                changed = changed || (isnan(gone[k]) && !isnan(left));
+                gone[k] = left;
+            }
+    }
+    for (size_t k = 0; k < r.n_blocks; k++) {
+        ptrdiff_t message = r.block[k].receives;
+        if (isnan(play.start[k]))
+            continue;
+        double start = ready[k];
+        if (message != EK_NO_BLOCK)
+            start = fmax(play.end[sender[message]], ready[k]) + edge[r.message[message].edge];
+        assert_close_to(play.start[k], start, 1e-9);
+        assert_close_to(play.end[k], play.start[k] + r.block[k].seconds, 1e-9);
+        n_run++;
+    }
+    assert_int_equal(n_run == r.n_blocks, play.completes);
+    assert_true(n_run > 0);
+    ek_rehearse_play_clear(&play);
+    free(gone);
+    free(ready);
+    free(sender);
+    ek_rehearsal_clear(&r);
+}
+
+static void rendezvous_begin_when_both_are_there(void **state)
+{
+    (void)state;
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        check_equations(*s, 2, 0.0003);
+        check_equations(*s, 4, 0.002);
+    }
+}
+
 /* ---- against all interleavings ---- */
 
 enum { MOST_P = 4, MOST_EXPLORED = 3, MOST_ACTIONS = 128 };
@@ -438,48 +505,50 @@ static void another_message_is_found(void **state)
 /* ---- measured ---- */
 
 /* Records as a rehearsal would leave whose messages all take `travel`: the prediction must be what was measured. */
-static void check_compared(ek_rehearse_send send, double travel)
+static void check_compared(double travel)
 {
-    ek_rehearsal r = made(ek_schedule_find("gpipe"), 4, 1, 8, 4);
-    ek_rehearse_measured measured = {2, calloc(2 * r.n_blocks, sizeof *measured.record)};
-    ek_rehearse_result result = {.send = send, .stage = calloc(4, sizeof *result.stage)};
+    ek_rehearsal r = made(ek_schedule_find("1f1b"), 4, 1, 8, 4);
+    ek_rehearse_measured measured = {3, calloc(3 * r.n_blocks, sizeof *measured.record)};
+    ek_rehearse_record *middle = measured.record + r.n_blocks;
+    ek_rehearse_result result = {.send = EK_SEND_NONBLOCKING, .stage = calloc(4, sizeof *result.stage)};
     double edge[16];
     ek_rehearse_play play;
     ek_error err;
     for (int i = 0; i < r.n_edges; i++)
         edge[i] = travel;
-    assert_int_equal(ek_rehearsal_play(&r, send, edge, &play, &err), EK_OK);
+    assert_int_equal(ek_rehearsal_play(&r, EK_SEND_NONBLOCKING, edge, &play, &err), EK_OK);
     for (int s = 0; s < 4; s++)
         for (size_t k = r.first[s]; k < r.first[s + 1]; k++) {
-            ek_rehearse_record *at = &measured.record[k];
-            /* With rendezvous a stage is held until its message is gone; the play's start says so. */
-            at->start = at->arrived = play.start[k];
-            at->end = at->sent = play.end[k];
-            at->ready = k > r.first[s]
-                            ? play.end[k - 1] + (send == EK_SEND_RENDEZVOUS && r.block[k - 1].sends != EK_NO_BLOCK
-                                                     ? at->start - play.end[k - 1] - travel
-                                                     : 0)
-                            : 0;
-            if (at->ready > at->arrived)
-                at->ready = at->arrived;
+            ek_rehearse_record *at = &middle[k];
+            ptrdiff_t message = r.block[k].receives;
+            *at = (ek_rehearse_record){.start = play.start[k], .end = play.end[k], .sent = play.end[k]};
+            at->ready = at->arrived = k > r.first[s] ? play.end[k - 1] : 0;
+            for (size_t i = 0; i < r.n_blocks && message != EK_NO_BLOCK; i++)
+                if (r.block[i].sends == message)
+                    at->arrived = fmax(at->ready, play.end[i] + travel);
         }
-    for (size_t k = 0; k < r.n_blocks; k++) { /* a second step, twice as long, which is not the median */
-        measured.record[r.n_blocks + k] = measured.record[k];
-        measured.record[r.n_blocks + k].end *= 2;
+    for (size_t k = 0; k < r.n_blocks; k++) { /* one step of another length before, one after */
+        measured.record[k] = middle[r.n_blocks + k] = middle[k];
+        measured.record[k].end *= 2;
+        middle[r.n_blocks + k].end *= 0.5;
     }
     assert_int_equal(ek_rehearse_compare(&r, &measured, &result, &err), EK_OK);
-    assert_int_equal(result.shown, 0);
-    assert_close_to(result.best, play.step, 1e-12);
-    if (send == EK_SEND_NONBLOCKING) {
-        assert_close_to(result.predicted, play.step, 1e-9);
-        assert_close_to(result.bubble, result.predicted_bubble, 1e-9);
-        assert_close_to(result.late, 0, 1e-12);
-        for (int i = 0; i < r.n_edges; i++)
-            if (result.edge[i].n_timed > 0) {
-                assert_close_to(result.edge[i].mean, travel, 1e-9);
-                assert_close_to(result.edge[i].least, travel, 1e-9);
-            }
+    assert_int_equal(result.shown, 1);
+    assert_close_to(result.best, play.step / 2, 1e-12);
+    size_t n = 0, n_timed = 0;
+    assert_close_to(result.predicted, play.step, 1e-9);
+    assert_close_to(result.bubble, result.predicted_bubble, 1e-9);
+    assert_close_to(result.late, 0, 1e-12);
+    for (int i = 0; i < r.n_edges; i++) {
+        n += result.edge[i].n;
+        n_timed += result.edge[i].n_timed;
+        if (result.edge[i].n_timed > 0) {
+            assert_close_to(result.edge[i].mean, travel, 1e-9);
+            assert_close_to(result.edge[i].least, travel, 1e-9);
+        }
     }
+    assert_int_equal(n, r.n_messages);
+    assert_true(n_timed > 0 && n_timed < n); /* some came before they were waited for */
     ek_rehearse_play_clear(&play);
     ek_rehearse_result_clear(&result);
     free(measured.record);
@@ -489,8 +558,8 @@ static void check_compared(ek_rehearse_send send, double travel)
 static void what_took_as_long_as_predicted_is_said_to(void **state)
 {
     (void)state;
-    check_compared(EK_SEND_NONBLOCKING, 0);
-    check_compared(EK_SEND_NONBLOCKING, 0.0004);
+    check_compared(0);
+    check_compared(0.0004);
 }
 
 /* ---- links ---- */
@@ -580,6 +649,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_blocking_the_times_are_those_of_the_simulator),
+        cmocka_unit_test(rendezvous_begin_when_both_are_there),
         cmocka_unit_test(what_completes_is_what_completes_in_every_interleaving),
         cmocka_unit_test(three_stages_in_every_interleaving),
         cmocka_unit_test(old_waits_prove_nothing_where_the_order_completes),
