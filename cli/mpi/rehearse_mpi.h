@@ -1,4 +1,5 @@
-/* cli/mpi/rehearse_mpi.h - what the parts of a rehearsal over MPI share: communicators, clocks, computing, the watchdog. */
+/* cli/mpi/rehearse_mpi.h - what the parts of a rehearsal over MPI share: communicators, clocks, computing, the
+ * watchdog. */
 #ifndef EK_CLI_MPI_REHEARSE_MPI_H
 #define EK_CLI_MPI_REHEARSE_MPI_H
 
@@ -59,6 +60,9 @@ void mpi_watch_free(mpi_watch *watch);
 void mpi_watch_tell(mpi_watch *watch, const ek_rehearse_wait *wait, double since);
 /** Send what is due, read what came. Process 0 says who waits for whom once nothing can move. @return whether to end */
 bool mpi_watch_look(mpi_watch *watch);
+/** All are waited for at the end of a step since then: process 0 gives up where that is longer than all blocks one
+ * after another could take. O(blocks). */
+void mpi_watch_meet(mpi_watch *watch, double since);
 /** Have all end, for `text` that process 0 then says. */
 void mpi_watch_stop(mpi_watch *watch, const char *text);
 

@@ -282,10 +282,12 @@ static bool meet(run *x)
     int done = 0;
     MPI_Ibarrier(x->data, &request);
     bool ends = false;
+    double since = mpi_now();
     while (!done) {
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         mpi_messages_test(&x->messages);
         ends = mpi_watch_look(x->watch) || ends;
+        mpi_watch_meet(x->watch, since);
         if (!done)
             mpi_sleep_until(mpi_now() + x->pause);
     }

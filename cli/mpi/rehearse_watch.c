@@ -114,6 +114,16 @@ static void say_cycle(mpi_watch *w, int n)
     mpi_watch_stop(w, text);
 }
 
+/* End all without their help: one of them may never answer. The launcher drops what it has not passed on by then. */
+static void give_up(const char *text)
+{
+    static const double to_pass_on = 0.3;
+    cli_error(NULL, "%s", text);
+    fflush(NULL);
+    mpi_sleep_until(mpi_now() + to_pass_on);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_NO);
+}
+
 /* All waits that are known lead to a stage that does not say what it waits for, and computes for no such time. */
 static void say_silent(mpi_watch *w, int waiting)
 {
@@ -128,9 +138,7 @@ static void say_silent(mpi_watch *w, int waiting)
     snprintf(text, sizeof text,
              "process %d (%s) with stage %d has stopped: %s, and neither goes on nor says what it waits for", process,
              machine(process), s, one);
-    cli_error(NULL, "%s", text);
-    fflush(NULL);
-    MPI_Abort(MPI_COMM_WORLD, EXIT_NO); /* it may never answer */
+    give_up(text);
 }
 
 static double longest_block(const ek_rehearsal *r)
@@ -204,4 +212,18 @@ bool mpi_watch_look(mpi_watch *watch)
     if (watch->index == 0 && !watch->ends)
         judge(watch);
     return watch->ends;
+}
+
+void mpi_watch_meet(mpi_watch *watch, double since)
+{
+    double waited = mpi_now() - since, work = 0;
+    char text[320];
+    if (watch->index != 0 || watch->ends || waited < 3 * watch->seconds)
+        return;
+    for (size_t k = 0; k < watch->rehearsal->n_blocks; k++)
+        work += watch->rehearsal->block[k].seconds;
+    if (waited < 3 * watch->seconds + work)
+        return;
+    snprintf(text, sizeof text, "a process has stopped: not all came to the end of a step within %g s", waited);
+    give_up(text);
 }
