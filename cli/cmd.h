@@ -19,6 +19,7 @@
     X(memory)                                                                                                          \
     X(metrics)                                                                                                         \
     X(plan)                                                                                                            \
+    X(rehearse)                                                                                                        \
     X(simulate)                                                                                                        \
     X(trace)                                                                                                           \
     X(view)

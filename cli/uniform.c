@@ -69,16 +69,15 @@ static bool write_pictures(cli_model *model, const ek_uniform_run *run)
     return cli_write_pictures(model, &report, names);
 }
 
-int cli_run_uniform(cli_model *model, const char *text)
+bool cli_simulate_uniform(cli_model *model, const char *text, ek_uniform_run *out)
 {
     ek_error err;
     ek_uniform times;
-    ek_uniform_run run;
     if (!check_options(model))
-        return EXIT_WRONG;
+        return false;
     if (ek_uniform_parse(text, &times, &err)) {
         cli_error(NULL, "--uniform: %s", err.message);
-        return EXIT_WRONG;
+        return false;
     }
     int p = model->n_stages ? model->n_stages : DEFAULT_SIZE;
     int m = model->n_micro_batches ? model->n_micro_batches : DEFAULT_SIZE;
@@ -87,12 +86,18 @@ int cli_run_uniform(cli_model *model, const char *text)
     cli_progress progress;
     cli_progress_follow(&progress);
     ek_status status =
-        ek_uniform_simulate(schedule, &shape, &times, &model->comm, cli_activation_limit(model, p), &run, &err);
+        ek_uniform_simulate(schedule, &shape, &times, &model->comm, cli_activation_limit(model, p), out, &err);
     cli_progress_end(&progress);
-    if (status) {
+    if (status)
         cli_error(NULL, "%s", err.message);
+    return status == EK_OK;
+}
+
+int cli_run_uniform(cli_model *model, const char *text)
+{
+    ek_uniform_run run;
+    if (!cli_simulate_uniform(model, text, &run))
         return EXIT_WRONG;
-    }
     bool fine =
         cli_answer(ek_output_of_uniform(&run), model->format) && draw(model, &run) && write_pictures(model, &run);
     ek_uniform_run_clear(&run);

@@ -124,6 +124,10 @@ typedef struct ek_step_run {
     double seconds;       /**< of the step: the last tail, and what a step has once besides */
 } ek_step_run;
 
+/** Bytes that a stage sends the next one for a micro-batch or sequence piece: its residual stream, each tensor rank its
+ *  part with sequence parallelism or where parts are sent and gathered inside the node, which is far faster. */
+double ek_cost_border_bytes(const ek_job *job);
+
 /**
  * The step of ek_cost_step(), block by block: `seconds` is the same number. Arguments as there.
  *

@@ -47,6 +47,7 @@
 #include "evenkeel/quick.h"
 #include "evenkeel/ranking.h"
 #include "evenkeel/recompute_sets.h"
+#include "evenkeel/rehearse.h"
 #include "evenkeel/report.h"
 #include "evenkeel/run.h"
 #include "evenkeel/run_files.h"

@@ -48,6 +48,7 @@ typedef struct ek_report {
     const char *memory_unit;   /**< of all memory, for pictures; NULL: MB */
     bool list;                 /**< print cases as a list even when there is one */
     bool color;                /**< ANSI colours, for a terminal that wants them */
+    const char *measured;      /**< chrome: what its times are of; NULL: simulated */
     ek_plot plot;              /**< text: the timeline of each case below its table */
 } ek_report;
 

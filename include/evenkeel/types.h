@@ -88,6 +88,7 @@ typedef struct ek_metrics_report ek_metrics_report;
 typedef struct ek_trace_report ek_trace_report;
 typedef struct ek_view ek_view;
 typedef struct ek_uniform_run ek_uniform_run;
+typedef struct ek_rehearse_result ek_rehearse_result;
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,7 @@ extern "C" {
  *  sweep          text, json, svg
  *  uniform        text, json
  *  quick          text, json
+ *  rehearsal      text, json
  *  guide          text, yaml, json
  *  collected      text, yaml, json
  *  memory         text, json, csv, svg
@@ -48,6 +49,7 @@ extern "C" {
     X(SWEEP, sweep, ek_sweep)                                                                                          \
     X(UNIFORM, uniform, ek_uniform_run)                                                                                \
     X(QUICK, quick, ek_quick_report)                                                                                   \
+    X(REHEARSAL, rehearsal, ek_rehearse_result)                                                                        \
     X(GUIDE, guide, ek_guide)                                                                                          \
     X(COLLECTED, collected, ek_collected)                                                                              \
     X(MEMORY, memory, ek_memory_report)                                                                                \

@@ -3,6 +3,7 @@
 #include "base/linear.h"
 
 #include <assert.h>
+#include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <stdbool.h>
@@ -121,4 +122,10 @@ ek__linear ek__cholesky_invert(int n, double *root)
 {
     assert(n >= 1);
     return ended(LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', n, root, n));
+}
+
+void ek__multiply(int n, const double *a, const double *b, double *c)
+{
+    assert(n >= 1);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
 }

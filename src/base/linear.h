@@ -47,4 +47,7 @@ ek__linear ek__cholesky_solve(int n, const double *root, double *b);
 /** The inverse of L L^T. @param root [n][n] of ek__cholesky(); out: the inverse, its lower half. O(n^3) */
 ek__linear ek__cholesky_invert(int n, double *root);
 
+/** c = a b, by columns. @param c out: [n][n]. O(n^3) */
+void ek__multiply(int n, const double *a, const double *b, double *c);
+
 #endif

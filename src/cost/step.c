@@ -244,9 +244,7 @@ static ek_status lay_out(stepper *s)
     return EK_OK;
 }
 
-/* Bytes between stages: a micro-batch's residual stream, each tensor rank its part with sequence parallelism or where
- * parts are sent and gathered inside the node, which is far faster. */
-static double border_bytes(const ek_job *job)
+double ek_cost_border_bytes(const ek_job *job)
 {
     const ek_job_parallel *p = &job->parallel;
     double pieces = p->n_pieces > 1 ? p->n_pieces : 1, copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1;
@@ -267,7 +265,7 @@ static void price_edges(stepper *s)
         const ek__ranks ranks = ek__placement_edge(s->job, s->device, stage);
         ek__collective_time sent = {.seconds = 0};
         if (s->n_stages > 1)
-            sent = ek__collective_seconds(s->device, EK_COLLECTIVE_P2P, &ranks, border_bytes(s->job));
+            sent = ek__collective_seconds(s->device, EK_COLLECTIVE_P2P, &ranks, ek_cost_border_bytes(s->job));
         s->edge[stage] = sent.seconds;
         s->edge_error = fmax(s->edge_error, sent.error);
         weaken(&s->out, EK_STEP_P2P, sent.basis);

@@ -145,7 +145,11 @@ static void write_other(const ek_report *report, const ek_case *c, FILE *out)
     fprintf(out, ",\"step_time\":%s", ek__short(timeline->step_time).text);
     if (report->memory_limit_mb > 0 && !report->memory_unit)
         fprintf(out, ",\"memory_limit_mb\":%s", ek__short(report->memory_limit_mb).text);
-    fputs(",\"unit\":\"simulated, not measured; the unit of the input is taken as milliseconds\"}}\n", out);
+    fputs(",\"unit\":", out);
+    json_string(report->measured ? report->measured
+                                 : "simulated, not measured; the unit of the input is taken as milliseconds",
+                out);
+    fputs("}}\n", out);
 }
 
 ek_status ek__chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err)

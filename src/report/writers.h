@@ -32,6 +32,11 @@ ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_
 /** For people, lines of at most 100 columns but for settings. */
 ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
 
+/** Measured beside predicted, for people. */
+ek_status ek__rehearsal_write_text(const ek_rehearse_result *result, FILE *out, ek_error *err);
+/** For scripts: docs/rehearse.md. */
+ek_status ek__rehearsal_write_json(const ek_rehearse_result *result, FILE *out, ek_error *err);
+
 /** A header line and a row for every stage and part, comma-separated. */
 ek_status ek__estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err);
 /** Everything, by docs/estimate-json.md. */

@@ -52,6 +52,8 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(UNIFORM, ek_uniform_run, json, ek__uniform_write_json(of, out, err))                                             \
     X(QUICK, ek_quick_report, text, ek__quick_write_text(of, out, err))                                                \
     X(QUICK, ek_quick_report, json, ek__quick_write_json(of, out, err))                                                \
+    X(REHEARSAL, ek_rehearse_result, text, ek__rehearsal_write_text(of, out, err))                                     \
+    X(REHEARSAL, ek_rehearse_result, json, ek__rehearsal_write_json(of, out, err))                                     \
     X(GUIDE, ek_guide, text, ek__guide_write_text(of, out, err))                                                       \
     X(GUIDE, ek_guide, yaml, ek__guide_write_yaml(of, out, err))                                                       \
     X(GUIDE, ek_guide, json, ek__guide_write_json(of, out, err))                                                       \

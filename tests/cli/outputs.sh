@@ -110,9 +110,12 @@ simulate|lf|manual.yaml --init init.yaml -mb 12 --format json -m kept
 simulate|o|manual.yaml --layers layers.json -mb 12
 trace|csv|trace
 "
-# Written by a script that is not run here, and by a server (cases view-serve-*).
+# Written by a script that is not run here, by a server (cases view-serve-*), and by several processes (tests/mpi).
 elsewhere='dryrun-script|logs
+rehearse|lf
 view|index'
+files_elsewhere='rehearse|chrome-trace
+rehearse|links-file'
 
 # evenkeel COMMAND ARGUMENTS --OPTION VALUE, from a row and a value; rows have quoted words.
 run() { # COMMAND OPTION ARGUMENTS VALUE
@@ -158,7 +161,8 @@ differ() { # WANTED GIVEN
     printf '%s\n' "$2" | sort | diff "$work/wanted" - | sed -n 's/^[<>]/&/p'
 }
 output_files=$(outputs file)
-check 'every option that names an output file is tried' "$(differ "$(names "$files")" "$output_files")"
+check 'every option that names an output file is tried' \
+    "$(differ "$(names "$files"; echo "$files_elsewhere")" "$output_files")"
 check 'every option that names a file to be changed is tried' "$(differ "$(names "$edits")" "$(outputs edited)")"
 check 'every option that names an output folder is tried' \
     "$(differ "$(names "$folders"; echo "$elsewhere")" "$(outputs folder)")"

@@ -1,0 +1,229 @@
+/* The watchdog of a rehearsal. Each process looks between its messages whether one of its stages waits for long, and
+ * then tells process 0 what for. Process 0 looks for a cycle among the waits that it knows, which proves a deadlock
+ * whenever each was seen; else, for a stage that all wait for and that says nothing. Then it tells all to end. */
+#include "mpi/rehearse_mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "team.h"
+
+enum { TAG_WAIT = 1, TAG_END = 2, TEXT_SIZE = 4096 };
+
+struct mpi_watch {
+    const ek_rehearsal *rehearsal;
+    double seconds;
+    MPI_Comm comm;
+    int index, size;
+    ek_rehearse_wait *own;   /* [n_stages] waits of stages of this process */
+    double *since;           /* [n_stages] */
+    bool *told;              /* [n_stages] */
+    ek_rehearse_wait *known; /* [n_stages], in process 0: as told */
+    ek_rehearse_wait *cycle; /* [n_stages] */
+    double first_told;       /* when process 0 first heard of the waits there are; 0: of none */
+    double last_move;        /* of process 0's own stages */
+    bool ends;
+};
+
+mpi_watch *mpi_watch_new(const ek_rehearsal *rehearsal, double seconds, MPI_Comm comm)
+{
+    size_t n = (size_t)rehearsal->n_stages;
+    mpi_watch *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    *w = (mpi_watch){.rehearsal = rehearsal, .seconds = seconds, .comm = comm};
+    MPI_Comm_rank(comm, &w->index);
+    MPI_Comm_size(comm, &w->size);
+    w->own = calloc(n, sizeof *w->own);
+    w->since = calloc(n, sizeof *w->since);
+    w->told = calloc(n, sizeof *w->told);
+    w->known = calloc(n, sizeof *w->known);
+    w->cycle = calloc(n, sizeof *w->cycle);
+    if (w->own && w->since && w->told && w->known && w->cycle)
+        return w;
+    mpi_watch_free(w);
+    return NULL;
+}
+
+void mpi_watch_free(mpi_watch *watch)
+{
+    if (!watch)
+        return;
+    free(watch->own);
+    free(watch->since);
+    free(watch->told);
+    free(watch->known);
+    free(watch->cycle);
+    free(watch);
+}
+
+static bool same(const ek_rehearse_wait *a, const ek_rehearse_wait *b)
+{
+    return a->reason == b->reason && a->stage == b->stage && a->block == b->block;
+}
+
+void mpi_watch_tell(mpi_watch *watch, const ek_rehearse_wait *wait, double since)
+{
+    ek_rehearse_wait *own = &watch->own[wait->stage];
+    if (same(own, wait))
+        return;
+    if (watch->told[wait->stage] && watch->index != 0) { /* it moves after all */
+        ek_rehearse_wait moved = {.reason = EK_WAIT_NOT, .stage = wait->stage};
+        MPI_Send(&moved, sizeof moved, MPI_BYTE, 0, TAG_WAIT, watch->comm);
+    }
+    *own = *wait;
+    watch->since[wait->stage] = since;
+    watch->told[wait->stage] = false;
+    watch->known[wait->stage] = (ek_rehearse_wait){.stage = wait->stage};
+}
+
+static const char *machine(int process)
+{
+    const ek_team *team = cli_team();
+    return team ? team->where(team->state, process) : "";
+}
+
+void mpi_watch_stop(mpi_watch *watch, const char *text)
+{
+    if (watch->ends)
+        return;
+    if (watch->index != 0) { /* process 0 is the one that speaks; it answers with the end */
+        MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, TAG_END, watch->comm);
+        return;
+    }
+    cli_error(NULL, "%s", text);
+    for (int i = 1; i < watch->size; i++)
+        MPI_Send(NULL, 0, MPI_CHAR, i, TAG_END, watch->comm);
+    watch->ends = true;
+}
+
+/* Who waits for whom, and where. */
+static void say_cycle(mpi_watch *w, int n)
+{
+    char text[TEXT_SIZE];
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "this order deadlocks: nothing has moved for %g s, since ", w->seconds);
+    for (int i = 0; i < n && used < sizeof text; i++) {
+        char one[320];
+        ek_rehearse_wait_text(w->rehearsal, &w->cycle[i], one, sizeof one);
+        int more = snprintf(text + used, sizeof text - used, "%s%s (%s)", i ? "; " : "", one,
+                            machine(ek_rehearsal_process(w->rehearsal, w->cycle[i].stage)));
+        used += more > 0 ? (size_t)more : 0;
+    }
+    mpi_watch_stop(w, text);
+}
+
+/* End all without their help: one of them may never answer. The launcher drops what it has not passed on by then. */
+static void give_up(const char *text)
+{
+    static const double to_pass_on = 0.3;
+    cli_error(NULL, "%s", text);
+    fflush(NULL);
+    mpi_sleep_until(mpi_now() + to_pass_on);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_NO);
+}
+
+/* All waits that are known lead to a stage that does not say what it waits for, and computes for no such time. */
+static void say_silent(mpi_watch *w, int waiting)
+{
+    char text[TEXT_SIZE], one[320];
+    int s = waiting;
+    for (int i = 0; i < w->rehearsal->n_stages && w->known[s].reason != EK_WAIT_NOT; i++) {
+        waiting = s;
+        s = w->known[s].peer;
+    }
+    ek_rehearse_wait_text(w->rehearsal, &w->known[waiting], one, sizeof one);
+    int process = ek_rehearsal_process(w->rehearsal, s);
+    snprintf(text, sizeof text,
+             "process %d (%s) with stage %d has stopped: %s, and neither goes on nor says what it waits for", process,
+             machine(process), s, one);
+    give_up(text);
+}
+
+static double longest_block(const ek_rehearsal *r)
+{
+    double longest = 0;
+    for (size_t k = 0; k < r->n_blocks; k++)
+        longest = r->block[k].seconds > longest ? r->block[k].seconds : longest;
+    return longest;
+}
+
+static void judge(mpi_watch *w)
+{
+    int n = ek_rehearsal_cycle(w->rehearsal, w->known, w->cycle), waiting = -1;
+    if (n > 0) {
+        say_cycle(w, n);
+        return;
+    }
+    for (int s = 0; s < w->rehearsal->n_stages; s++)
+        if (w->known[s].reason != EK_WAIT_NOT)
+            waiting = s;
+    double now = mpi_now();
+    if (waiting < 0)
+        w->first_told = 0;
+    else if (w->first_told == 0)
+        w->first_told = now;
+    else if (now - w->first_told > 3 * w->seconds + 2 * longest_block(w->rehearsal))
+        say_silent(w, waiting);
+}
+
+static void tell_due(mpi_watch *w)
+{
+    double now = mpi_now();
+    for (int s = 0; s < w->rehearsal->n_stages; s++) {
+        if (w->own[s].reason == EK_WAIT_NOT || w->told[s] || now - w->since[s] < w->seconds)
+            continue;
+        w->told[s] = true;
+        w->known[s] = w->own[s];
+        if (w->index != 0)
+            MPI_Send(&w->own[s], sizeof w->own[s], MPI_BYTE, 0, TAG_WAIT, w->comm);
+    }
+}
+
+static void read_one(mpi_watch *w, const MPI_Status *about)
+{
+    char text[TEXT_SIZE] = "";
+    ek_rehearse_wait wait;
+    if (about->MPI_TAG == TAG_WAIT) {
+        MPI_Recv(&wait, sizeof wait, MPI_BYTE, about->MPI_SOURCE, TAG_WAIT, w->comm, MPI_STATUS_IGNORE);
+        w->known[wait.stage] = wait;
+        w->first_told = 0;
+        return;
+    }
+    MPI_Recv(text, sizeof text - 1, MPI_CHAR, about->MPI_SOURCE, TAG_END, w->comm, MPI_STATUS_IGNORE);
+    if (w->index == 0)
+        mpi_watch_stop(w, text);
+    else
+        w->ends = true;
+}
+
+bool mpi_watch_look(mpi_watch *watch)
+{
+    int there = 1;
+    MPI_Status about;
+    if (!watch->ends)
+        tell_due(watch);
+    while (there) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, watch->comm, &there, &about);
+        if (there)
+            read_one(watch, &about);
+    }
+    if (watch->index == 0 && !watch->ends)
+        judge(watch);
+    return watch->ends;
+}
+
+void mpi_watch_meet(mpi_watch *watch, double since)
+{
+    double waited = mpi_now() - since, work = 0;
+    char text[320];
+    if (watch->index != 0 || watch->ends || waited < 3 * watch->seconds)
+        return;
+    for (size_t k = 0; k < watch->rehearsal->n_blocks; k++)
+        work += watch->rehearsal->block[k].seconds;
+    if (waited < 3 * watch->seconds + work)
+        return;
+    snprintf(text, sizeof text, "a process has stopped: not all came to the end of a step within %g s", waited);
+    give_up(text);
+}
