@@ -81,17 +81,17 @@ static ek_status make_order(shared_work *w, ek_error *err)
 static ek_status describe(void *user, int item, ek__packet *out, ek_error *err)
 {
     const shared_work *w = user;
-    ek__pack pack;
-    ek_status status = ek__pack_begin(&pack, err);
+    ek__records_out pack;
+    ek_status status = ek__records_begin(&pack, err);
     if (status)
         return status;
-    status = ek__pack_records(&pack, &ek__record_files, &w->reading->layout->rank[w->order[item]], 1, err);
+    status = ek__records_add(&pack, &ek__record_files, &w->reading->layout->rank[w->order[item]], 1, err);
     if (!status) {
         ek__buffer_add_number(&pack.bytes, w->reading->layout->n_ranks);
-        out->at = ek__pack_end(&pack, &out->n);
+        out->at = ek__records_end(&pack, &out->n);
         status = out->at ? EK_OK : ek__no_memory(err);
     }
-    ek__pack_clear(&pack);
+    ek__records_clear(&pack);
     return status;
 }
 
@@ -117,14 +117,14 @@ static ek_status work_on(void *user, int item, const ek__packet *what, ek__packe
     const shared_work *w = user;
     ek_trace_run run = {.pool = ek__pool_new()};
     ek__rank_files files = {0};
-    ek__unpack unpack;
+    ek__records_in unpack;
     unsigned char *bytes = NULL;
     (void)item;
     if (!run.pool)
         return ek__no_memory(err);
-    ek_status status = ek__unpack_begin(&unpack, what->at, what->n, run.pool, err);
+    ek_status status = ek__records_open(&unpack, what->at, what->n, run.pool, err);
     if (!status)
-        status = ek__unpack_records(&unpack, &ek__record_files, &files, 1, err);
+        status = ek__records_read(&unpack, &ek__record_files, &files, 1, err);
     if (!status)
         status = read_files(w, &files, (int)ek__cursor_number(&unpack.cursor), &run, err);
     if (!status)

@@ -7,17 +7,17 @@
 
 #include "base/error.h"
 
-ek_status ek__pack_begin(ek__pack *pack, ek_error *err)
+ek_status ek__records_begin(ek__records_out *pack, ek_error *err)
 {
-    *pack = (ek__pack){0};
+    *pack = (ek__records_out){0};
     return ek__texts_reset(&pack->texts) ? EK_OK : ek__no_memory(err);
 }
 
-void ek__pack_clear(ek__pack *pack)
+void ek__records_clear(ek__records_out *pack)
 {
     free(pack->bytes.at);
     ek__texts_clear(&pack->texts);
-    *pack = (ek__pack){0};
+    *pack = (ek__records_out){0};
 }
 
 /* ---- numbers of any size ---- */
@@ -93,9 +93,10 @@ static void turn(columns *c)
     c->has_beside = true;
 }
 
-static bool write_records(ek__pack *pack, const ek__record_type *record, const char *at, size_t n, size_t stride);
+static bool write_records(ek__records_out *pack, const ek__record_type *record, const char *at, size_t n,
+                          size_t stride);
 
-static bool write_wholes(ek__pack *pack, columns *c, const ek__record_member *m, const char *at, size_t n,
+static bool write_wholes(ek__records_out *pack, columns *c, const ek__record_member *m, const char *at, size_t n,
                          size_t stride)
 {
     for (size_t i = 0; i < n; i++)
@@ -105,7 +106,7 @@ static bool write_wholes(ek__pack *pack, columns *c, const ek__record_member *m,
     return true;
 }
 
-static bool write_doubles(ek__pack *pack, const char *at, size_t n, size_t stride)
+static bool write_doubles(ek__records_out *pack, const char *at, size_t n, size_t stride)
 {
     double *value = ek__alloc(n, sizeof *value);
     for (size_t i = 0; value && i < n; i++)
@@ -117,7 +118,7 @@ static bool write_doubles(ek__pack *pack, const char *at, size_t n, size_t strid
 }
 
 /* Number + 1; 0: NULL. */
-static bool write_texts(ek__pack *pack, columns *c, const char *at, size_t n, size_t stride)
+static bool write_texts(ek__records_out *pack, columns *c, const char *at, size_t n, size_t stride)
 {
     const char *last = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -137,7 +138,7 @@ static bool write_texts(ek__pack *pack, columns *c, const char *at, size_t n, si
     return true;
 }
 
-static bool write_list(ek__pack *pack, const ek__record_member *m, const char *at, size_t n, size_t stride)
+static bool write_list(ek__records_out *pack, const ek__record_member *m, const char *at, size_t n, size_t stride)
 {
     size_t total = 0, size = m->of->size, used = 0;
     const char *list = NULL;
@@ -162,7 +163,7 @@ static bool write_list(ek__pack *pack, const ek__record_member *m, const char *a
     return fine;
 }
 
-static bool write_member(ek__pack *pack, columns *c, const ek__record_member *m, const char *at, size_t n,
+static bool write_member(ek__records_out *pack, columns *c, const ek__record_member *m, const char *at, size_t n,
                          size_t stride)
 {
     switch (m->kind) {
@@ -182,7 +183,7 @@ static bool write_member(ek__pack *pack, columns *c, const ek__record_member *m,
     return true;
 }
 
-static bool write_records(ek__pack *pack, const ek__record_type *record, const char *at, size_t n, size_t stride)
+static bool write_records(ek__records_out *pack, const ek__record_type *record, const char *at, size_t n, size_t stride)
 {
     columns c;
     bool fine = columns_make(&c, n);
@@ -195,12 +196,12 @@ static bool write_records(ek__pack *pack, const ek__record_type *record, const c
     return fine && !pack->bytes.no_memory;
 }
 
-ek_status ek__pack_records(ek__pack *pack, const ek__record_type *record, const void *at, size_t n, ek_error *err)
+ek_status ek__records_add(ek__records_out *pack, const ek__record_type *record, const void *at, size_t n, ek_error *err)
 {
     return n == 0 || write_records(pack, record, at, n, record->size) ? EK_OK : ek__no_memory(err);
 }
 
-unsigned char *ek__pack_end(ek__pack *pack, size_t *size)
+unsigned char *ek__records_end(ek__records_out *pack, size_t *size)
 {
     ek__column_bytes all = {0};
     ek__buffer_add_number(&all, pack->texts.n);
@@ -224,9 +225,10 @@ static ek_status damaged(ek_error *err)
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "its records are not what was written");
 }
 
-ek_status ek__unpack_begin(ek__unpack *unpack, const unsigned char *bytes, size_t size, ek__pool *pool, ek_error *err)
+ek_status ek__records_open(ek__records_in *unpack, const unsigned char *bytes, size_t size, ek__pool *pool,
+                           ek_error *err)
 {
-    *unpack = (ek__unpack){.cursor = {bytes, bytes + size, false}, .most = 64 + 16 * size, .pool = pool};
+    *unpack = (ek__records_in){.cursor = {bytes, bytes + size, false}, .most = 64 + 16 * size, .pool = pool};
     ek__cursor *in = &unpack->cursor;
     int64_t n = ek__cursor_number(in);
     if (in->wrong || n < 0 || (uint64_t)n > size)
@@ -253,9 +255,9 @@ ek_status ek__unpack_begin(ek__unpack *unpack, const unsigned char *bytes, size_
     return status;
 }
 
-static bool read_records(ek__unpack *u, const ek__record_type *record, char *at, size_t n, size_t stride);
+static bool read_records(ek__records_in *u, const ek__record_type *record, char *at, size_t n, size_t stride);
 
-static bool read_wholes(ek__unpack *u, columns *c, const ek__record_member *m, char *at, size_t n, size_t stride)
+static bool read_wholes(ek__records_in *u, columns *c, const ek__record_member *m, char *at, size_t n, size_t stride)
 {
     ek__column_read(&u->cursor, c->value[c->now], n, beside(c));
     for (size_t i = 0; i < n; i++) {
@@ -267,7 +269,7 @@ static bool read_wholes(ek__unpack *u, columns *c, const ek__record_member *m, c
     return !u->cursor.wrong;
 }
 
-static bool read_doubles(ek__unpack *u, char *at, size_t n, size_t stride)
+static bool read_doubles(ek__records_in *u, char *at, size_t n, size_t stride)
 {
     double *value = ek__alloc(n, sizeof *value);
     if (value)
@@ -279,7 +281,7 @@ static bool read_doubles(ek__unpack *u, char *at, size_t n, size_t stride)
     return value && !u->cursor.wrong;
 }
 
-static bool read_texts(ek__unpack *u, columns *c, const ek__record_member *m, char *at, size_t n, size_t stride)
+static bool read_texts(ek__records_in *u, columns *c, const ek__record_member *m, char *at, size_t n, size_t stride)
 {
     ek__column_read(&u->cursor, c->value[c->now], n, NULL);
     for (size_t i = 0; i < n; i++) {
@@ -292,7 +294,7 @@ static bool read_texts(ek__unpack *u, columns *c, const ek__record_member *m, ch
     return !u->cursor.wrong;
 }
 
-static bool read_list(ek__unpack *u, const ek__record_member *m, char *at, size_t n, size_t stride)
+static bool read_list(ek__records_in *u, const ek__record_member *m, char *at, size_t n, size_t stride)
 {
     size_t total = 0, size = m->of->size;
     for (size_t i = 0; i < n; i++) {
@@ -311,7 +313,7 @@ static bool read_list(ek__unpack *u, const ek__record_member *m, char *at, size_
     return true;
 }
 
-static bool read_member(ek__unpack *u, columns *c, const ek__record_member *m, char *at, size_t n, size_t stride)
+static bool read_member(ek__records_in *u, columns *c, const ek__record_member *m, char *at, size_t n, size_t stride)
 {
     switch (m->kind) {
     case EK__MEMBER_WHOLE:
@@ -330,7 +332,7 @@ static bool read_member(ek__unpack *u, columns *c, const ek__record_member *m, c
     return true;
 }
 
-static bool read_records(ek__unpack *u, const ek__record_type *record, char *at, size_t n, size_t stride)
+static bool read_records(ek__records_in *u, const ek__record_type *record, char *at, size_t n, size_t stride)
 {
     columns c;
     bool fine = columns_make(&c, n);
@@ -344,7 +346,7 @@ static bool read_records(ek__unpack *u, const ek__record_type *record, char *at,
     return fine;
 }
 
-ek_status ek__unpack_records(ek__unpack *unpack, const ek__record_type *record, void *at, size_t n, ek_error *err)
+ek_status ek__records_read(ek__records_in *unpack, const ek__record_type *record, void *at, size_t n, ek_error *err)
 {
     if (n == 0 || read_records(unpack, record, at, n, record->size))
         return EK_OK;

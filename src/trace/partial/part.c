@@ -82,13 +82,13 @@ typedef struct packable {
 
 static ek_status add_section(ek__column_bytes *all, const packable *record, int n_records, ek_error *err)
 {
-    ek__pack pack;
+    ek__records_out pack;
     size_t size = 0;
-    ek_status status = ek__pack_begin(&pack, err);
+    ek_status status = ek__records_begin(&pack, err);
     for (int i = 0; i < n_records && !status; i++)
-        status = ek__pack_records(&pack, record[i].type, record[i].at, 1, err);
-    unsigned char *bytes = status ? NULL : ek__pack_end(&pack, &size);
-    ek__pack_clear(&pack);
+        status = ek__records_add(&pack, record[i].type, record[i].at, 1, err);
+    unsigned char *bytes = status ? NULL : ek__records_end(&pack, &size);
+    ek__records_clear(&pack);
     uLongf n = compressBound((uLong)size);
     unsigned char *packed = bytes ? malloc(n) : NULL;
     if (!status && (!packed || size > MAX_SECTION || compress2(packed, &n, bytes, (uLong)size, 6) != Z_OK))
@@ -192,13 +192,13 @@ static ek_status read_section(ek__cursor *in, const packable *record, int n_reco
     uLongf n = (uLongf)size;
     int inflated = uncompress(bytes, &n, in->at, (uLong)packed);
     in->at += packed;
-    ek__unpack unpack;
+    ek__records_in unpack;
     ek_status status = inflated == Z_MEM_ERROR ? ek__no_memory(err)
                        : inflated != Z_OK || n != (uLongf)size
                            ? wrong(name, err, what)
-                           : ek__unpack_begin(&unpack, bytes, (size_t)size, pool, err);
+                           : ek__records_open(&unpack, bytes, (size_t)size, pool, err);
     for (int i = 0; i < n_records && !status; i++)
-        status = ek__unpack_records(&unpack, record[i].type, record[i].at, 1, err);
+        status = ek__records_read(&unpack, record[i].type, record[i].at, 1, err);
     free(bytes);
     return status == EK_ERR_INPUT ? wrong(name, err, what) : status;
 }
