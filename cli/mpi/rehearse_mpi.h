@@ -29,6 +29,8 @@ typedef struct mpi_machine {
     int n_machines, number;        /**< number: of this machine */
 } mpi_machine;
 mpi_machine mpi_machine_find(MPI_Comm comm);
+/** Of a process, for messages, after mpi_rehearse_meet(); "" when not known. */
+const char *mpi_machine_name(int process);
 
 /* ---- computing ---- */
 

@@ -399,26 +399,8 @@ static void gather(const run *x, ek_rehearse_record *record)
     free(count);
 }
 
-/* Names of the processes' machines on process 0, which keeps them to its end: results point to them. NULL on the
- * others, and when memory is out. */
-static char (*gather_machines(const run *x))[MPI_MAX_PROCESSOR_NAME]
-{
-    static char(*all)[MPI_MAX_PROCESSOR_NAME];
-    char own[MPI_MAX_PROCESSOR_NAME] = "";
-    int n;
-    MPI_Get_processor_name(own, &n);
-    if (x->index == 0)
-        all = calloc((size_t)x->r->n_processes, sizeof *all);
-    int fine = x->index > 0 || all;
-    MPI_Bcast(&fine, 1, MPI_INT, 0, x->data);
-    if (fine)
-        MPI_Gather(own, sizeof own, MPI_CHAR, all, sizeof own, MPI_CHAR, 0, x->data);
-    return all;
-}
-
 static void describe(const run *x, const mpi_machine *machine, double clock_error, ek_rehearse_result *result)
 {
-    char(*name)[MPI_MAX_PROCESSOR_NAME] = gather_machines(x);
     double product = x->stage[0].work.product_seconds, sum = 0;
     MPI_Reduce(&machine->n_processes, &result->most_on_machine, 1, MPI_INT, MPI_MAX, 0, x->data);
     MPI_Reduce(&machine->cores, &result->cores, 1, MPI_INT, MPI_MIN, 0, x->data);
@@ -429,7 +411,7 @@ static void describe(const run *x, const mpi_machine *machine, double clock_erro
     for (int s = 0; s < x->r->n_stages && x->index == 0; s++) {
         int process = ek_rehearsal_process(x->r, s);
         result->stage[s].process = process;
-        result->stage[s].machine = name ? name[process] : "";
+        result->stage[s].machine = mpi_machine_name(process);
     }
 }
 

@@ -13,9 +13,30 @@
 
 enum { VERSION_SIZE = 64 };
 
+/* Names of the processes' machines, to the end of the process; NULL when memory is out. */
+static char (*machines)[MPI_MAX_PROCESSOR_NAME];
+
+static void gather_machines(int n_processes)
+{
+    char own[MPI_MAX_PROCESSOR_NAME] = "";
+    int n, fine, all;
+    MPI_Get_processor_name(own, &n);
+    machines = calloc((size_t)n_processes, sizeof *machines);
+    fine = machines != NULL;
+    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all)
+        MPI_Allgather(own, sizeof own, MPI_CHAR, machines, sizeof own, MPI_CHAR, MPI_COMM_WORLD);
+}
+
+const char *mpi_machine_name(int process)
+{
+    return machines ? machines[process] : "";
+}
+
 int mpi_rehearse_meet(void)
 {
     const ek_team *team = cli_team();
+    gather_machines(team->size);
     char own[VERSION_SIZE] = EK_VERSION;
     char(*all)[VERSION_SIZE] = calloc((size_t)team->size, sizeof *all);
     int wrong = 0;
@@ -27,7 +48,7 @@ int mpi_rehearse_meet(void)
             cli_error(NULL,
                       "process %d (%s) runs version %.*s and process 0 (%s) version %s: install the same one on all "
                       "machines",
-                      i, team->where(team->state, i), VERSION_SIZE - 1, all[i], team->where(team->state, 0), own);
+                      i, mpi_machine_name(i), VERSION_SIZE - 1, all[i], mpi_machine_name(0), own);
     }
     MPI_Bcast(&wrong, 1, MPI_INT, 0, MPI_COMM_WORLD);
     free(all);

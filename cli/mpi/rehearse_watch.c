@@ -78,12 +78,6 @@ void mpi_watch_tell(mpi_watch *watch, const ek_rehearse_wait *wait, double since
     watch->known[wait->stage] = (ek_rehearse_wait){.stage = wait->stage};
 }
 
-static const char *machine(int process)
-{
-    const ek_team *team = cli_team();
-    return team ? team->where(team->state, process) : "";
-}
-
 void mpi_watch_stop(mpi_watch *watch, const char *text)
 {
     if (watch->ends)
@@ -108,7 +102,7 @@ static void say_cycle(mpi_watch *w, int n)
         char one[320];
         ek_rehearse_wait_text(w->rehearsal, &w->cycle[i], one, sizeof one);
         int more = snprintf(text + used, sizeof text - used, "%s%s (%s)", i ? "; " : "", one,
-                            machine(ek_rehearsal_process(w->rehearsal, w->cycle[i].stage)));
+                            mpi_machine_name(ek_rehearsal_process(w->rehearsal, w->cycle[i].stage)));
         used += more > 0 ? (size_t)more : 0;
     }
     mpi_watch_stop(w, text);
@@ -137,7 +131,7 @@ static void say_silent(mpi_watch *w, int waiting)
     int process = ek_rehearsal_process(w->rehearsal, s);
     snprintf(text, sizeof text,
              "process %d (%s) with stage %d has stopped: %s, and neither goes on nor says what it waits for", process,
-             machine(process), s, one);
+             mpi_machine_name(process), s, one);
     give_up(text);
 }
 

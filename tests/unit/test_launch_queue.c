@@ -12,13 +12,12 @@ enum { MOST = 40, SPAN = 300 };
 
 typedef struct launches {
     size_t n;
-    ek__event event[MOST];
-    ek__device_work work[MOST];
+    ek__launched work[MOST];
 } launches;
 
 static int by_begin(const void *a, const void *b)
 {
-    const ek__event *x = a, *y = b;
+    const ek__launched *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 
@@ -27,11 +26,10 @@ static void make(ek__random *random, launches *l)
 {
     l->n = 1 + (size_t)ek__random_below(random, MOST);
     for (size_t i = 0; i < l->n; i++)
-        l->event[i] = (ek__event){.start = 50 + ek__random_below(random, SPAN - 50), .duration = 1};
-    qsort(l->event, l->n, sizeof *l->event, by_begin);
+        l->work[i].start = 50 + ek__random_below(random, SPAN - 50);
+    qsort(l->work, l->n, sizeof *l->work, by_begin);
     for (size_t i = 0; i < l->n; i++) {
-        int64_t launch = l->event[i].start + 10 - ek__random_below(random, 60);
-        l->work[i] = (ek__device_work){&l->event[i], launch, 0, 0, 0, false, 0};
+        l->work[i].launch = l->work[i].start + 10 - ek__random_below(random, 60);
         if (ek__random_below(random, 6) == 0)
             l->work[i].launch = EK_TRACE_UNKNOWN;
     }
@@ -41,7 +39,7 @@ static int64_t waiting_at(const launches *l, int64_t time)
 {
     int64_t n = 0;
     for (size_t i = 0; i < l->n; i++)
-        n += l->work[i].launch != EK_TRACE_UNKNOWN && l->work[i].launch <= time && l->event[i].start > time;
+        n += l->work[i].launch != EK_TRACE_UNKNOWN && l->work[i].launch <= time && l->work[i].start > time;
     return n;
 }
 
@@ -58,7 +56,7 @@ static void check_lengths(const launches *l, const ek_trace_queue *q)
 {
     int64_t first = INT64_MAX, last = INT64_MIN, most = 0, sum = 0;
     for (size_t i = 0; i < l->n; i++) {
-        int64_t launch = l->work[i].launch, start = l->event[i].start;
+        int64_t launch = l->work[i].launch, start = l->work[i].start;
         if (launch == EK_TRACE_UNKNOWN || launch >= start)
             continue;
         first = launch < first ? launch : first;
@@ -81,7 +79,7 @@ static void check_delays(const launches *l, const ek_trace_queue *q)
 {
     int64_t n = 0, sum = 0, most = 0;
     for (size_t i = 0; i < l->n; i++) {
-        int64_t launch = l->work[i].launch, start = l->event[i].start;
+        int64_t launch = l->work[i].launch, start = l->work[i].start;
         if (launch == EK_TRACE_UNKNOWN)
             continue;
         int64_t delay = start > launch ? start - launch : 0;
@@ -105,7 +103,7 @@ static void figures_are_those_of_counting(void **state)
         launches l;
         ek_trace_rank rank = {.pool = ek__pool_new()};
         make(&random, &l);
-        assert_int_equal(ek__launch_queue_make(l.work, l.n, &rank, NULL), EK_OK);
+        assert_int_equal(ek__launch_queue_make(l.work, l.n, rank.pool, &rank.queue, NULL), EK_OK);
         if (rank.queue.n > 0)
             check_lengths(&l, &rank.queue);
         check_delays(&l, &rank.queue);
@@ -116,13 +114,12 @@ static void figures_are_those_of_counting(void **state)
 static void without_launches_there_is_nothing(void **state)
 {
     (void)state;
-    const ek__event event = {.start = 5, .duration = 1};
-    const ek__device_work work = {&event, EK_TRACE_UNKNOWN, -1, -1, 0, false, 0};
+    const ek__launched work = {EK_TRACE_UNKNOWN, 5};
     ek_trace_rank rank = {.pool = ek__pool_new()};
-    assert_int_equal(ek__launch_queue_make(&work, 1, &rank, NULL), EK_OK);
+    assert_int_equal(ek__launch_queue_make(&work, 1, rank.pool, &rank.queue, NULL), EK_OK);
     assert_int_equal(rank.queue.n, 0);
     assert_int_equal(rank.queue.n_lengths + rank.queue.n_delays, 0);
-    assert_int_equal(ek__launch_queue_make(NULL, 0, &rank, NULL), EK_OK);
+    assert_int_equal(ek__launch_queue_make(NULL, 0, rank.pool, &rank.queue, NULL), EK_OK);
     ek__pool_free(rank.pool);
 }
 
@@ -131,15 +128,12 @@ static void long_curves_keep_their_extremes(void **state)
 {
     (void)state;
     enum { N = 60000, BURST = 100 };
-    ek__event *event = calloc(N, sizeof *event);
-    ek__device_work *work = calloc(N, sizeof *work);
+    ek__launched *work = calloc(N, sizeof *work);
     ek_trace_rank rank = {.pool = ek__pool_new()};
     double most = 0, least = INFINITY;
-    for (int i = 0; i < N; i++) {
-        event[i] = (ek__event){.start = i / BURST * 1000 + 5 * (i % BURST) + 5, .duration = 1};
-        work[i] = (ek__device_work){&event[i], i / BURST * 1000, 0, 0, 0, false, 0};
-    }
-    assert_int_equal(ek__launch_queue_make(work, N, &rank, NULL), EK_OK);
+    for (int i = 0; i < N; i++)
+        work[i] = (ek__launched){i / BURST * 1000, i / BURST * 1000 + 5 * (i % BURST) + 5};
+    assert_int_equal(ek__launch_queue_make(work, N, rank.pool, &rank.queue, NULL), EK_OK);
     const ek_trace_queue *q = &rank.queue;
     assert_true(q->n_lengths <= EK_TRACE_MAX_QUEUE_POINTS && q->n_lengths > EK_TRACE_MAX_QUEUE_POINTS / 2);
     assert_true(q->n_delays <= EK_TRACE_MAX_QUEUE_POINTS && q->n_delays > EK_TRACE_MAX_QUEUE_POINTS / 2);
@@ -153,7 +147,6 @@ static void long_curves_keep_their_extremes(void **state)
     assert_true(q->lengths[q->n_lengths - 1].value == 0);
     assert_int_equal(q->longest_delay, 5 * BURST);
     ek__pool_free(rank.pool);
-    free(event);
     free(work);
 }
 
