@@ -19,6 +19,7 @@
 #include "made_traces.h"
 #include "report/writers.h"
 #include "thread_team.h"
+#include "trace/analyse/launch_queue.h"
 #include "trace/partial/derived.h"
 #include "trace/partial/pack.h"
 #include "trace/partial/part.h"
@@ -233,6 +234,72 @@ static void random_records_come_back(void **state)
         }
 }
 
+/* ---- what follows from pieces ---- */
+
+static void what_follows_from_pieces_comes_back(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    int n_taken = 0, n_queues = 0;
+    for (unsigned seed = 1; seed <= 300; seed++) {
+        ek__random random = ek__random_seed(seed);
+        ek_trace_piece piece[N];
+        ek_trace_execution execution[N];
+        ek_trace_member member[N];
+        ek_trace_rank rank = {.pool = ek__pool_new()}, less;
+        int64_t start = 1000;
+        size_t n_executions = 0, n_members = 0;
+        for (int i = 0; i < N; i++) { /* several start at once, and some have no launch */
+            start += ek__random_below(&random, 3) * 5;
+            piece[i] =
+                (ek_trace_piece){.start = start, .end = start + ek__random_below(&random, 4), .launch = start - 50};
+            if (ek__random_below(&random, 5) == 0)
+                piece[i].launch = EK_TRACE_UNKNOWN;
+            if (ek__random_below(&random, 3) == 0)
+                execution[n_executions++] =
+                    (ek_trace_execution){start, piece[i].end - start, ek__random_below(&random, 9), i % 3 - 1};
+            if (ek__random_below(&random, 2) == 0)
+                member[n_members++] = (ek_trace_member){start, ek__random_below(&random, 4)};
+        }
+        if (seed % 4 == 0 && n_executions > 2)
+            execution[n_executions / 2].duration += 100; /* no piece */
+        rank.work = (ek_trace_work){.n = N, .piece = piece};
+        rank.measured.execution = execution, rank.measured.n_all = n_executions;
+        rank.layers.member = member, rank.layers.n_members = n_members;
+        ek__launched launched[N];
+        for (int i = 0; i < N; i++)
+            launched[i] = (ek__launched){piece[i].launch, piece[i].start};
+        assert_int_equal(ek__launch_queue_make(launched, N, rank.pool, &rank.queue, NULL), EK_OK);
+        if (seed % 5 == 0)
+            rank.queue.lengths[3].value += 1; /* of work that is no piece */
+        less = rank;
+        ek__derived derived;
+        assert_int_equal(ek__derived_take(&less, &derived, NULL), EK_OK);
+        n_taken += n_executions > 0 && less.measured.n_all == 0;
+        n_queues += less.queue.n_lengths == 0;
+        assert_int_equal(less.layers.n_members, 0);
+        assert_int_equal(ek__derived_put(&derived, &less, NULL), EK_OK);
+        assert_int_equal(less.measured.n_all, n_executions);
+        for (size_t i = 0; i < n_executions; i++) {
+            const ek_trace_execution *a = &less.measured.execution[i], *b = &execution[i];
+            assert_true(a->start == b->start && a->duration == b->duration && a->op == b->op && a->stream == b->stream);
+        }
+        assert_int_equal(less.layers.n_members, n_members);
+        for (size_t i = 0; i < n_members; i++)
+            assert_true(less.layers.member[i].start == member[i].start &&
+                        less.layers.member[i].layer == member[i].layer);
+        assert_int_equal(less.queue.n_lengths, rank.queue.n_lengths);
+        assert_memory_equal(less.queue.lengths, rank.queue.lengths,
+                            (size_t)rank.queue.n_lengths * sizeof *rank.queue.lengths);
+        assert_memory_equal(less.queue.delays, rank.queue.delays,
+                            (size_t)rank.queue.n_delays * sizeof *rank.queue.delays);
+        ek__derived_clear(&derived);
+        ek__pool_free(rank.pool);
+    }
+    assert_true(n_taken > 100 && n_taken < 260);
+    assert_int_equal(n_queues, 240);
+}
+
 /* ---- profiles ---- */
 
 static char *json_of(const char *const *path, int n, const ek_trace_options *options, ek_error *err)
@@ -357,6 +424,111 @@ static void parts_in_any_order_are_the_run(void **state)
     free(expected);
 }
 
+/* ---- a team ---- */
+
+typedef struct member {
+    thread_team *all;
+    int index;
+    const char *const *path;
+    int n;
+    ek_trace_options options;
+    char *text;
+    ek_status status;
+    ek_error error;
+} member;
+
+static void *take_part(void *argument)
+{
+    member *m = argument;
+    ek_trace_run run = {0};
+    size_t size;
+    m->options.team = &m->all->process[m->index].team;
+    m->status = ek_trace_run_read(m->path, m->n, &m->options, NULL, &run, &m->error);
+    if (m->status)
+        return NULL;
+    if (m->index > 0)
+        assert_int_equal(run.n_ranks, 0);
+    else {
+        FILE *out = open_memstream(&m->text, &size);
+        assert_int_equal(ek__trace_write_json(&run, NULL, out, &m->error), EK_OK);
+        assert_int_equal(ek__trace_write_jsonl(&run, NULL, out, &m->error), EK_OK);
+        for (int i = 0; i < EK_N_TRACE_TABLES; i++)
+            assert_int_equal(ek__trace_write_csv(&run, &ek_trace_tables[i], NULL, out, &m->error), EK_OK);
+        fclose(out);
+    }
+    ek_trace_run_clear(&run);
+    return NULL;
+}
+
+/* `own`: process i has path i alone, and all of them --local. */
+static char *read_together(int size, const char *const *path, int n, bool own, ek_trace_options options, ek_error *err)
+{
+    thread_team team;
+    member all[THREAD_TEAM_MOST] = {{0}};
+    thread_team_make(&team, size);
+    options.local = own;
+    for (int i = 0; i < size; i++)
+        all[i] =
+            (member){.all = &team, .index = i, .path = own ? &path[i] : path, .n = own ? 1 : n, .options = options};
+    thread_team_run(&team, take_part, all, sizeof *all);
+    thread_team_clear(&team);
+    *err = all[0].error;
+    return all[0].text;
+}
+
+/* What tables tell of the whole run: three ranks, each of which says another part of it. */
+static void topologies_are_put_together(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {
+        "\"tensor_model_parallel_size\":2,\"pipeline_model_parallel_size\":1,\"world_size\":8,\"sequence_parallel\":"
+        "false",
+        "\"tensor_model_parallel_size\":1,\"pipeline_model_parallel_size\":4,\"data_parallel_size\":3",
+        "\"context_parallel_size\":5,\"expert_model_parallel_size\":6,\"sequence_parallel\":true"};
+    const ek_trace_options options = {.n_threads = 1, .measure = true, .patience = 20};
+    static char room[3][sizeof folder + 40];
+    const char *rank[4], *path[3], *part[3];
+    ek_error err;
+    assert_int_equal(ranks_of(rank), 4);
+    for (int i = 0; i < 3; i++) {
+        char name[sizeof room[0] + 60], command[9000];
+        snprintf(room[i], sizeof room[i], "%s/rank_%d_ascend_pt", folder, i);
+        snprintf(command, sizeof command, "cp -r '%s' '%s'", rank[i], room[i]);
+        assert_int_equal(system(command), 0);
+        snprintf(name, sizeof name, "%s/profiler_metadata.json", room[i]);
+        FILE *out = fopen(name, "w");
+        assert_non_null(out);
+        fprintf(out,
+                "{\"distributed_args\":{%s},\"parallel_group_info\":{\"common\":{\"group_name\":\"tp\","
+                "\"global_ranks\":[0,1,2]},\"own_%d\":{\"group_name\":\"dp\",\"global_ranks\":[%d,7]}}}",
+                sizes[i], i, i);
+        fclose(out);
+        path[i] = room[i];
+        part[i] = part_path(2 - i);
+        assert_true(make_part(&path[i], 1, part[i], options));
+    }
+    ek_trace_run run = {0};
+    assert_int_equal(ek_trace_run_read(part, 3, &options, NULL, &run, &err), EK_OK);
+    const ek_trace_topology *t = &run.topology;
+    assert_true(t->known && t->tensor == 2 && t->pipeline == 4 && t->data == 3 && t->context == 5 && t->expert == 6);
+    assert_true(t->world_size == 8 && t->sequence_parallel && t->tells_sequence_parallel);
+    assert_int_equal(t->n_groups, 4);
+    ek_trace_run_clear(&run);
+    char *expected = json_of(path, 3, &options, &err), *text = json_of(part, 3, &options, &err);
+    assert_string_equal(text, expected);
+    free(text);
+    text = read_together(3, path, 3, false, options, &err);
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+    free(text);
+    free(expected);
+    for (int i = 0; i < 3; i++) {
+        char command[sizeof room[0] + 20];
+        snprintf(command, sizeof command, "rm -r '%s'", room[i]);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 static void wrong_parts_are_told_of(void **state)
 {
     (void)state;
@@ -467,57 +639,7 @@ static void made_up_records_are_refused_or_harmless(void **state)
     free(file);
 }
 
-/* ---- a team ---- */
-
-typedef struct member {
-    thread_team *all;
-    int index;
-    const char *const *path;
-    int n;
-    ek_trace_options options;
-    char *text;
-    ek_status status;
-    ek_error error;
-} member;
-
-static void *take_part(void *argument)
-{
-    member *m = argument;
-    ek_trace_run run = {0};
-    size_t size;
-    m->options.team = &m->all->process[m->index].team;
-    m->status = ek_trace_run_read(m->path, m->n, &m->options, NULL, &run, &m->error);
-    if (m->status)
-        return NULL;
-    if (m->index > 0)
-        assert_int_equal(run.n_ranks, 0);
-    else {
-        FILE *out = open_memstream(&m->text, &size);
-        assert_int_equal(ek__trace_write_json(&run, NULL, out, &m->error), EK_OK);
-        assert_int_equal(ek__trace_write_jsonl(&run, NULL, out, &m->error), EK_OK);
-        for (int i = 0; i < EK_N_TRACE_TABLES; i++)
-            assert_int_equal(ek__trace_write_csv(&run, &ek_trace_tables[i], NULL, out, &m->error), EK_OK);
-        fclose(out);
-    }
-    ek_trace_run_clear(&run);
-    return NULL;
-}
-
-/* `own`: process i has path i alone, and all of them --local. */
-static char *read_together(int size, const char *const *path, int n, bool own, ek_trace_options options, ek_error *err)
-{
-    thread_team team;
-    member all[THREAD_TEAM_MOST] = {{0}};
-    thread_team_make(&team, size);
-    options.local = own;
-    for (int i = 0; i < size; i++)
-        all[i] =
-            (member){.all = &team, .index = i, .path = own ? &path[i] : path, .n = own ? 1 : n, .options = options};
-    thread_team_run(&team, take_part, all, sizeof *all);
-    thread_team_clear(&team);
-    *err = all[0].error;
-    return all[0].text;
-}
+/* ---- processes ---- */
 
 static void processes_read_the_run_together(void **state)
 {
@@ -567,8 +689,10 @@ int main(void)
         cmocka_unit_test(columns_come_back),
         cmocka_unit_test(every_byte_of_a_record_has_a_member),
         cmocka_unit_test(random_records_come_back),
+        cmocka_unit_test(what_follows_from_pieces_comes_back),
         cmocka_unit_test(profiles_come_back),
         cmocka_unit_test(parts_in_any_order_are_the_run),
+        cmocka_unit_test(topologies_are_put_together),
         cmocka_unit_test(wrong_parts_are_told_of),
         cmocka_unit_test(cut_and_changed_parts_are_refused),
         cmocka_unit_test(made_up_records_are_refused_or_harmless),
