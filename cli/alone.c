@@ -10,6 +10,11 @@ int cli_team_begin(const ek_cmd *command)
     return EXIT_DONE;
 }
 
+bool cli_team_is_launched(void)
+{
+    return false;
+}
+
 const ek_team *cli_team(void)
 {
     return NULL;

@@ -15,7 +15,7 @@ enum { LINE_SIZE = 4096 };
 
 bool cli_can_ask(void)
 {
-    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    return cli_is_terminal(STDIN_FILENO) && cli_is_terminal(STDERR_FILENO);
 }
 
 /* An answer without the blanks around it; empty for '*', the original's word for nothing. False at the end. */

@@ -40,8 +40,8 @@ static int printed(void)
     return cli_printed(EK_OK, NULL) ? EXIT_DONE : EXIT_WRONG;
 }
 
-/* What is freed stays with the process: searches free and take large arrays again and again, and the kernel clears every
- * page that it gives anew. `memory --measures` takes two thirds of the time so. */
+/* What is freed stays with the process: searches free and take large arrays again and again, and the kernel clears
+ * every page that it gives anew. `memory --measures` takes two thirds of the time so. */
 static void keep_memory(void)
 {
 #ifdef __GLIBC__

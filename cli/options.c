@@ -1,6 +1,7 @@
 /* Options by table, on top of getopt_long_only, which takes one dash or two. A command's table is laid out flat first,
  * with the tables that it includes; every row then has the address of the structure whose field it names. */
 #include "options.h"
+#include "team.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -138,10 +139,15 @@ const char *cli_nearest(const char *word, const char *const *names, int n)
     return nearest;
 }
 
+bool cli_is_terminal(int fd)
+{
+    return !cli_team_is_launched() && isatty(fd);
+}
+
 bool cli_color(int fd)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+    return cli_is_terminal(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
 }
 
 static void list_rows(const cli_option *option, char *base, row_list *list)

@@ -182,6 +182,9 @@ extern const ek_listener cli_notes;
 /** The nearest of `names` by edit distance, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int n);
 
+/** Does someone look at it? Launchers of several processes give them a terminal of their own, whatever becomes of what
+ * is printed there: that is none. */
+bool cli_is_terminal(int fd);
 /** May colour be written to `fd`? A terminal, and neither NO_COLOR nor TERM=dumb. */
 bool cli_color(int fd);
 

@@ -58,7 +58,7 @@ static bool is_utf8(void)
 ek_plot cli_plot_of(const cli_plot *plot, const char *format, bool elsewhere)
 {
     struct winsize size = {.ws_col = 0};
-    bool terminal = isatty(STDOUT_FILENO) == 1;
+    bool terminal = cli_is_terminal(STDOUT_FILENO);
     if (plot->off || strcmp(format, "text") != 0 || (!plot->on && (!terminal || elsewhere)))
         return (ek_plot){.columns = 0};
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)

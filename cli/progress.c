@@ -50,7 +50,7 @@ void cli_bar_wipe(void)
 
 void cli_progress_init(cli_progress *progress)
 {
-    *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
+    *progress = (cli_progress){.terminal = cli_is_terminal(STDERR_FILENO) && cli_color(STDERR_FILENO)};
     progress->listener = cli_listener;
     progress->notes = cli_notes;
 }

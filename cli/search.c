@@ -86,7 +86,7 @@ void cli_release_interrupt(void)
 
 void cli_search_init(cli_search *search)
 {
-    *search = (cli_search){.begin = cli_now(), .terminal = isatty(STDERR_FILENO)};
+    *search = (cli_search){.begin = cli_now(), .terminal = cli_is_terminal(STDERR_FILENO)};
     ek_balance_options_init(&search->options);
 }
 

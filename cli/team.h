@@ -11,6 +11,8 @@
 /** Join the other processes, if there are any. Only process 0 prints from then on.
  *  @return EXIT_DONE, or EXIT_WRONG when the command cannot be run by several processes, which has been told */
 int cli_team_begin(const ek_cmd *command);
+/** Has a launcher started this process, alone or with others? */
+bool cli_team_is_launched(void);
 /** The processes; NULL when this one is alone. */
 const ek_team *cli_team(void);
 /** Part from the others. @return the code, for process 0 to end with */

@@ -181,6 +181,11 @@ int cli_team_begin(const ek_cmd *command)
     return EXIT_WRONG;
 }
 
+bool cli_team_is_launched(void)
+{
+    return is_begun;
+}
+
 const ek_team *cli_team(void)
 {
     return is_begun && team.size > 1 ? &team : NULL;
