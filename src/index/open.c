@@ -132,7 +132,10 @@ static ek_status find_traces(opening *o, const char *const *path, int n_paths)
             if (layout.rank[r].file[i].type == EK__FILE_TRACE || i == table)
                 status = add_trace(o, layout.rank[r].file[i].path, &layout.rank[r]);
     }
-    if (status == EK_OK && o->n_traces == 0)
+    if (status == EK_OK && o->n_traces == 0 && layout.n_ranks == 0 && layout.n_parts > 0)
+        status = ek__fail(o->err, EK_ERR_INPUT, ((ek_origin){layout.part[0], 0, 0}),
+                          "is a partial result, which has figures and no events: give the trace that it was made from");
+    else if (status == EK_OK && o->n_traces == 0)
         status =
             ek__fail(o->err, EK_ERR_INPUT, ((ek_origin){n_paths > 0 ? path[0] : NULL, 0, 0}),
                      "there are tables but no trace in it; give a Chrome trace such as trace_view.json, or a table of "
