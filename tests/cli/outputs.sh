@@ -88,6 +88,8 @@ simulate|svg|manual.yaml|manual.yaml --layers layers.json -mb 12 --format json
 simulate|chrome-trace|manual.yaml|manual.yaml --layers layers.json -mb 12 --format json
 simulate|html|manual.yaml|manual.yaml --layers layers.json -mb 12 --format json
 trace|layers-out|$events|trace
+trace|jsonl|$events|trace
+trace|partial|$events|trace
 trace|svg|$events|trace
 trace|database|$events|trace
 trace|html|$events|trace

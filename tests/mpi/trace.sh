@@ -179,6 +179,14 @@ chmod +x mixed.sh
 launch 3 ./mixed.sh trace run 2>err
 says err 'process 2 on ' "another program on one machine is named"
 says err ': all machines need the same program' "with what to do"
+# A process that cannot even begin, for an argument or a file that is wrong on its machine only.
+cat >wrong.sh <<END
+#!/bin/sh
+if [ "\${OMPI_COMM_WORLD_RANK:-0}" = 1 ]; then exec "$mpi" "\$@" --top 0; else exec "$mpi" "\$@"; fi
+END
+chmod +x wrong.sh
+launch 3 ./wrong.sh trace run >out 2>err
+says err "process 1 on $(uname -n): --top must be" "a process that cannot take part is named at once"
 launch 2 "$mpi" trace run --partial two.ekr 2>err
 "$plain" trace --combine two.ekr --format json >out 2>err
 same one out "processes write a partial result together"
