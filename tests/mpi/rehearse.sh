@@ -7,8 +7,6 @@
 # Cores are shared with whatever else runs here: a step that took too long is tried again, and the limit stays.
 set -u
 . "$(dirname "$0")/launch.sh"
-# The launcher waits so long for processes that it ends, whether they have ended or not.
-export OMPI_MCA_odls_base_sigkill_timeout=0
 plain=$(readlink -f "$1")
 mpi=$(readlink -f "$2")
 sanitized=$(readlink -f "$3")

@@ -259,7 +259,7 @@ static void answers_are_those_of_one_process(void **state)
         ek_job_clear(&job);
     }
     print_message("# %d plans, %ld layouts done by others\n", n_plans, n_items);
-    assert_true(n_plans > 3 && n_items > 20);
+    assert_true(n_plans >= effort(4, 3) && n_items > 20);
     free(t);
 }
 
