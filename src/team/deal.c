@@ -183,9 +183,11 @@ static void give_again(deal *d, int number)
     item *it = &d->item[number];
     if (it->taken || it->again)
         return;
-    it->again = true;
     it->who = -1;
     it->finished = false;
+    if (d->job->own)
+        return;
+    it->again = true;
     d->again[d->n_again++] = number;
 }
 
@@ -328,9 +330,11 @@ static ek_status leave_out(deal *d, int process, const ek_error *why, ek_error *
             status = send_parts(d, i, LOST, &number, sizeof number, NULL, 0, err);
     if (d->job->own) {
         static const ek__packet none = {0};
-        return status || d->item[process].taken ? status : take(d, process, &none, why, err);
+        if (!status && !d->item[process].taken)
+            status = take(d, process, &none, why, err);
     }
-    for (int i = 0; i < d->next; i++) {
+    const int n_begun = d->job->own ? d->n_items : d->next;
+    for (int i = 0; i < n_begun; i++) {
         const item *it = &d->item[i];
         if (!it->taken && it->who >= 0 && (it->who == process || (it->finished && is_above(process, it->who))))
             give_again(d, i);
