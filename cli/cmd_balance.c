@@ -467,6 +467,8 @@ static int run(int argc, char **argv)
                   cli_team()->size);
         return EXIT_WRONG;
     }
+    if (!cli_check_shared(operand) || !cli_check_shared(c.model.init) || !cli_check_shared(c.model.layers))
+        return EXIT_WRONG;
     if (c.limited) /* who asks for a time or a gap gets all of it; else the proof ends after seconds */
         c.search.options.proof_limit = INFINITY;
     if (c.guide) /* the original's way to ask which dry runs to make */

@@ -204,7 +204,8 @@ static bool check_options(const command *c)
     else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
         cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
-        return cli_plot_check(&c->plot, c->format, c->values.n > 0 ? "--sweep" : NULL);
+        return cli_plot_check(&c->plot, c->format, c->values.n > 0 ? "--sweep" : NULL) && cli_check_shared(c->source) &&
+               cli_check_shared(c->device) && cli_check_shared(c->cluster) && cli_check_shared(c->tried);
     return false;
 }
 
@@ -276,6 +277,8 @@ static bool search(command *c, found *f)
     o->progress = show;
     o->user = f;
     o->interrupt = &cli_interrupt;
+    const ek_listener listener = {cli_take_warning, &f->warnings};
+    o->listener = &listener;
     if (is_first())
         cli_progress_catch(&f->progress);
     ek_status status = ek_layout_search(&f->searched, &f->device, o, &f->result, &err);
@@ -283,6 +286,7 @@ static bool search(command *c, found *f)
     if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early && is_first())
         status = ek_layout_would_fit(&f->result, &f->fits, &err);
     cli_progress_end(&f->progress);
+    o->listener = NULL;
     return cli_said(&f->spool, status, &err);
 }
 

@@ -14,6 +14,7 @@
 #include "cmd.h"
 #include "named_files.h"
 #include "page.h"
+#include "team.h"
 
 bool cli_make_folder(const char *path)
 {
@@ -209,6 +210,18 @@ bool cli_on_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+bool cli_check_shared(const char *path)
+{
+    if (!cli_team() || !cli_on_stdout(path))
+        return true;
+    cli_error(
+        NULL,
+        "standard input goes to one process, and %d were started: give a file that all of them can read, or leave "
+        "out the launcher",
+        cli_team()->size);
+    return false;
+}
+
 /* The folder that a file is in, through links; of one that is not there the folder of its name. */
 static void folder_of(const char *path, char folder[PATH_MAX])
 {
@@ -223,7 +236,7 @@ bool cli_check_output(const char *path)
 {
     char folder[PATH_MAX];
     struct stat info;
-    if (cli_on_stdout(path))
+    if (cli_on_stdout(path) || (cli_team() && cli_team()->index > 0)) /* process 0 alone writes */
         return true;
     folder_of(path, folder);
     bool there = stat(path, &info) == 0, replaced = !there || S_ISREG(info.st_mode);

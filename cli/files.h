@@ -17,6 +17,9 @@ bool cli_write_file(const char *path, cli_writer *write, const void *user);
 
 /** The same for a file of Evenkeel's own, which is no input of a user. */
 bool cli_write_own(const char *path, cli_writer *write, const void *user);
+/** Can all processes read it, which are several under a launcher? Not standard input: false after a message. `path` may
+ * be NULL. */
+bool cli_check_shared(const char *path);
 /** Is it the name of stdout, or stdin? `path` may be NULL. */
 bool cli_on_stdout(const char *path);
 /** Could it be written, as far as its folder tells? For commands that think for long before. False after a message. */

@@ -65,9 +65,27 @@ static void print_message(const char *format, va_list arguments)
     fputc('\n', stderr);
 }
 
+static ek_error last_error;
+
+const ek_error *cli_last_error(void)
+{
+    return &last_error;
+}
+
+static void remember(const ek_error *err, const char *format, va_list arguments)
+{
+    last_error = err ? *err : (ek_error){.status = EK_ERR_INPUT};
+    if (!last_error.status)
+        last_error.status = EK_ERR_INPUT;
+    vsnprintf(last_error.message, sizeof last_error.message, format, arguments);
+}
+
 void cli_error(const ek_error *err, const char *format, ...)
 {
     va_list arguments;
+    va_start(arguments, format);
+    remember(err, format, arguments);
+    va_end(arguments);
     va_start(arguments, format);
     cli_bar_wipe();
     note_place(err, "error");

@@ -172,6 +172,8 @@ const char *cli_shown(const cli_option *option, char *text, size_t size);
 
 /** "evenkeel: error: MESSAGE", or "FILE:LINE:COLUMN: error: MESSAGE" for an error with a place. */
 void cli_error(const ek_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** What cli_error() said last; its status is EK_OK before that. */
+const ek_error *cli_last_error(void);
 /** The same for something that does not stop the command. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Prints warnings of the library. */

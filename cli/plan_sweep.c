@@ -134,7 +134,9 @@ int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
                                    .done = show,
                                    .user = &s};
     bool answers = !cli_team() || cli_team()->index == 0;
+    const ek_listener listener = {cli_take_warning, &f->warnings};
     input.options.interrupt = &cli_interrupt;
+    input.options.listener = &listener;
     if (answers)
         cli_progress_catch(&f->progress);
     ek_status status = ek_layout_sweep_run(&f->searched, &f->device, &input, &found, &err);

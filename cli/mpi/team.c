@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "options.h"
 #include "team.h"
 
 /* A message on its way. */
@@ -22,7 +23,7 @@ typedef struct outgoing {
 typedef struct state {
     outgoing *out;
     int n_out, room;
-    bool any_lost;
+    bool any_lost, is_used; /* a message was sent or looked for */
 } state;
 
 static state own;
@@ -70,6 +71,7 @@ static ek_status send_message(void *user, int to, int kind, const void *bytes, s
     state *s = user;
     if (n > EK_TEAM_MAX_MESSAGE)
         return fail(err, EK_ERR_SYSTEM, "a message between processes would have more than 1 GiB");
+    s->is_used = true;
     forget_sent(s);
     if (s->n_out == s->room) {
         int room = s->room ? 2 * s->room : 64;
@@ -97,6 +99,7 @@ static bool receive_message(void *user, double seconds, ek_team_message *out)
     state *s = user;
     const double end = MPI_Wtime() + seconds;
     long pause = SHORTEST_NS;
+    s->is_used = true;
     for (;;) {
         int there = 0, n = 0;
         MPI_Status about;
@@ -191,16 +194,36 @@ const ek_team *cli_team(void)
     return is_begun && team.size > 1 ? &team : NULL;
 }
 
+/* Leave when all do, and what nobody has received by then is received: a long message is not sent before that. */
+static void leave_together(state *s)
+{
+    MPI_Request all = MPI_REQUEST_NULL;
+    ek_team_message unread;
+    bool is_waiting = false;
+    for (int done = 0; !done;) {
+        if (receive_message(s, 0.001, &unread))
+            free(unread.bytes);
+        if (!is_waiting && s->n_out == 0) {
+            MPI_Ibarrier(MPI_COMM_WORLD, &all);
+            is_waiting = true;
+        }
+        if (is_waiting)
+            MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+    }
+}
+
 int cli_team_end(int code)
 {
     if (!is_begun)
         return code;
     fflush(NULL);
+    /* Who failed before the others began together tells them, or they would wait for it. */
+    if (code == EXIT_WRONG && cli_team() && !own.is_used && cli_last_error()->status)
+        ek_team_decline(&team, cli_last_error());
     /* The end of MPI waits for all; a process that is lost never comes. */
     if (own.any_lost)
         MPI_Abort(MPI_COMM_WORLD, code);
-    while (own.n_out > 0)
-        forget_sent(&own);
+    leave_together(&own);
     free(own.out);
     MPI_Finalize();
     return team.index == 0 ? code : EXIT_DONE;

@@ -96,7 +96,8 @@ typedef struct ek_layout_options {
      *  (ek_layout_offer_sets()): settings and `today` are of this one. NULL: it is the one that is searched. */
     const ek_job *file;
     const ek_team *team; /**< processes that search together, each with the same job, device and options; NULL: none */
-    double patience;     /**< of a team: seconds without a sign of life after which a process is lost; 0: 30 */
+    const ek_listener *listener; /**< of a team: told of processes that were lost; may be NULL */
+    double patience;             /**< of a team: seconds without a sign of life after which a process is lost; 0: 30 */
 } ek_layout_options;
 
 /** Ten plans, 120 s, all cores, everything free. */

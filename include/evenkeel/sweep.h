@@ -80,7 +80,7 @@ typedef struct ek_sweep_input {
      *  `progress` is not called: the searches run side by side. */
     ek_balance_options options;
     const ek_balance_lists *lists; /**< called from several threads at once; NULL: the options hold for every value */
-    const ek_listener *listener;   /**< warned as ek_layers_split_sequence() warns; may be NULL */
+    const ek_listener *listener; /**< warned as ek_layers_split_sequence() warns, and of lost processes; may be NULL */
     /** Called several times a second from the calling thread: so many of the values are done. May be NULL. */
     void (*progress)(void *user, int done, int n);
     void *user; /**< of `progress` */

@@ -40,6 +40,17 @@ typedef struct ek_team {
     void (*give_up)(void *state, int process);
 } ek_team;
 
+/**
+ * This process cannot take part in what the others begin, for what went wrong before, as a file that it cannot read. On
+ * process 0 the others' call ends with `why`; on another one the call of process 0, and so all others', ends with it
+ * and the number and machine of this process, but for ek_trace_run_read() with `local`, which goes on without it. Call
+ * it instead of the function that the others call.
+ *
+ * @param why  its status is not EK_OK
+ * Returns at once; O(size) messages.
+ */
+void ek_team_decline(const ek_team *team, const ek_error *why);
+
 #ifdef __cplusplus
 }
 #endif

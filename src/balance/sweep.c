@@ -280,7 +280,11 @@ static ek_status run_values_together(sweeper *s, ek_error *err)
     s->options = in->options;
     s->options.progress = NULL;
     s->options.interrupt = &s->stop;
-    return ek__deal(in->team, &job, NULL, err);
+    ek__deal_end end;
+    ek_status status = ek__deal(in->team, &job, &end, err);
+    if (!status)
+        ek__deal_tell_of_lost(&end, in->patience, EK__OTHERS_DID_IT, in->listener);
+    return status;
 }
 
 /* Values side by side, one thread each when there are more values than threads. */

@@ -232,7 +232,11 @@ static ek_status search_together(sweeper *s)
                               .patience = o->patience,
                               .same = same};
     s->n_workers = o->team->size;
-    return ek__deal(o->team, &job, NULL, s->err);
+    ek__deal_end end;
+    status = ek__deal(o->team, &job, &end, s->err);
+    if (!status)
+        ek__deal_tell_of_lost(&end, o->patience, EK__OTHERS_DID_IT, o->listener);
+    return status;
 }
 
 /* ---- the curve ---- */

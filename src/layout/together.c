@@ -318,7 +318,10 @@ static ek_status deal(ek__together *t, const char *same)
                               .hear = hear,
                               .patience = o->patience,
                               .same = same};
-    ek_status status = ek__deal(o->team, &job, NULL, &t->error);
+    ek__deal_end end;
+    ek_status status = ek__deal(o->team, &job, &end, &t->error);
+    if (!status)
+        ek__deal_tell_of_lost(&end, o->patience, EK__OTHERS_DID_IT, o->listener);
     pthread_mutex_lock(&t->lock);
     t->has_failed = status != EK_OK;
     t->status = status;

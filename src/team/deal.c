@@ -29,6 +29,7 @@ enum {
     NEWS,        /* to 0, and down from it */
     LOST,        /* from 0 to each: number of a process */
     DONE,        /* from 0 to each: status, error */
+    DECLINE,     /* to 0: host, error: this process will not take part */
 };
 
 /* An item of process 0. */
@@ -182,9 +183,11 @@ static void give_again(deal *d, int number)
     item *it = &d->item[number];
     if (it->taken || it->again)
         return;
-    it->again = true;
     it->who = -1;
     it->finished = false;
+    if (d->job->own)
+        return;
+    it->again = true;
     d->again[d->n_again++] = number;
 }
 
@@ -316,9 +319,32 @@ static bool is_above(int above, int process)
     return process == above;
 }
 
-static ek_status lose(deal *d, int process, ek_error *err)
+/* A process is there no longer; where only it could do its item, `why` is what becomes of that. */
+static ek_status leave_out(deal *d, int process, const ek_error *why, ek_error *err)
 {
     d->member[process].is_lost = d->lost[process] = true;
+    ek_status status = EK_OK;
+    int32_t number = process;
+    for (int i = 1; i < d->team->size && !status; i++)
+        if (!d->member[i].is_lost)
+            status = send_parts(d, i, LOST, &number, sizeof number, NULL, 0, err);
+    if (d->job->own) {
+        static const ek__packet none = {0};
+        if (!status && !d->item[process].taken)
+            status = take(d, process, &none, why, err);
+    }
+    const int n_begun = d->job->own ? d->n_items : d->next;
+    for (int i = 0; i < n_begun; i++) {
+        const item *it = &d->item[i];
+        if (!it->taken && it->who >= 0 && (it->who == process || (it->finished && is_above(process, it->who))))
+            give_again(d, i);
+    }
+    return status;
+}
+
+static ek_status lose(deal *d, int process, ek_error *err)
+{
+    ek_error gone;
     d->team->give_up(d->team->state, process);
     if (d->end.n_lost < EK__DEAL_MOST_TOLD) {
         d->end.lost[d->end.n_lost] = process;
@@ -326,23 +352,8 @@ static ek_status lose(deal *d, int process, ek_error *err)
                d->member[process].said_hello ? HOST_SIZE : 2);
     }
     d->end.n_lost++;
-    ek_status status = EK_OK;
-    int32_t number = process;
-    for (int i = 1; i < d->team->size && !status; i++)
-        if (!d->member[i].is_lost)
-            status = send_parts(d, i, LOST, &number, sizeof number, NULL, 0, err);
-    if (d->job->own) {
-        ek_error gone;
-        static const ek__packet none = {0};
-        ek__set_error(&gone, EK_ERR_SYSTEM, EK__NOWHERE, "what only process %d could do is not there", process);
-        return status || d->item[process].taken ? status : take(d, process, &none, &gone, err);
-    }
-    for (int i = 0; i < d->next; i++) {
-        const item *it = &d->item[i];
-        if (!it->taken && it->who >= 0 && (it->who == process || (it->finished && is_above(process, it->who))))
-            give_again(d, i);
-    }
-    return status;
+    ek__set_error(&gone, EK_ERR_SYSTEM, EK__NOWHERE, "what only process %d could do is not there", process);
+    return leave_out(d, process, &gone, err);
 }
 
 static ek_status look_for_lost(deal *d, ek_error *err)
@@ -385,6 +396,33 @@ static ek_status hear_hello(deal *d, int from, const char *text, size_t n, ek_er
                     m->host, text + HOST_SIZE, d->member[0].host, same);
 }
 
+typedef struct decline_message {
+    char host[HOST_SIZE];
+    ek_error why;
+} decline_message;
+
+/* What a process could not read here concerns all: they would read the same. Where each has its own, the others go on.
+ */
+static ek_status hear_decline(deal *d, int from, const void *bytes, size_t n, ek_error *err)
+{
+    decline_message m;
+    char place[sizeof m.why.file + 32] = "";
+    if (n != sizeof m)
+        return EK_OK;
+    memcpy(&m, bytes, sizeof m);
+    m.host[HOST_SIZE - 1] = m.why.file[sizeof m.why.file - 1] = m.why.message[sizeof m.why.message - 1] = '\0';
+    memcpy(d->member[from].host, m.host, HOST_SIZE);
+    d->member[from].said_hello = true;
+    if (d->job->own)
+        return leave_out(d, from, &m.why, err);
+    if (m.why.file[0] && m.why.line > 0)
+        snprintf(place, sizeof place, "%s:%d:%d: ", m.why.file, m.why.line, m.why.column);
+    else if (m.why.file[0])
+        snprintf(place, sizeof place, "%s: ", m.why.file);
+    return ek__fail(err, m.why.status ? m.why.status : EK_ERR_INPUT, EK__NOWHERE, "process %d on %s: %s%s", from,
+                    m.host, place, m.why.message);
+}
+
 typedef struct outcome_head {
     int32_t number, status, process, unused;
 } outcome_head;
@@ -425,6 +463,8 @@ static ek_status lead_message(deal *d, const ek_team_message *m, ek_error *err)
         return EK_OK;
     case RESULT:
         return hear_result(d, m->bytes, m->n, err);
+    case DECLINE:
+        return hear_decline(d, m->from, m->bytes, m->n, err);
     case NEWS:
         if (d->job->hear)
             d->job->hear(d->job->user, &news);
@@ -783,4 +823,16 @@ void ek__deal_abandon(const ek_team *team, const ek_error *why)
     const int32_t head = why->status;
     for (int i = 1; i < team->size; i++)
         send_parts(&d, i, DONE, &head, sizeof head, why, sizeof *why, NULL);
+}
+
+void ek_team_decline(const ek_team *team, const ek_error *why)
+{
+    const deal d = {.team = team};
+    decline_message m = {.why = *why};
+    if (team->index == 0) {
+        ek__deal_abandon(team, why);
+        return;
+    }
+    gethostname(m.host, sizeof m.host - 1);
+    send_parts(&d, 0, DECLINE, &m, sizeof m, NULL, 0, NULL);
 }

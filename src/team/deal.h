@@ -73,6 +73,11 @@ static inline double ek__deal_patience(double patience)
  */
 ek_status ek__deal(const ek_team *team, const ek__deal_job *job, ek__deal_end *end, ek_error *err);
 
+/** What became of the work of a lost process where any can do it. */
+#define EK__OTHERS_DID_IT "; others did what it had"
+/** Warn of the processes that were lost, each in a sentence that ends with `then`, what became of their work. */
+void ek__deal_tell_of_lost(const ek__deal_end *end, double patience, const char *then, const ek_listener *listener);
+
 /** Process 0 has nothing to hand out, for what went wrong before: the others, which wait in ek__deal(), end with it. */
 void ek__deal_abandon(const ek_team *team, const ek_error *why);
 

@@ -25,12 +25,8 @@ static const char *same_of(const ek_trace_options *options, ek__pool *pool)
 
 static void tell_of_lost(const ek__deal_end *end, const ek_trace_options *options, const ek_listener *listener)
 {
-    for (int i = 0; i < end->n_lost && i < EK__DEAL_MOST_TOLD; i++)
-        ek__warn(listener, EK__NOWHERE, "process %d on %s has shown no sign of life for %.0f s and is left out%s",
-                 end->lost[i], end->lost_host[i], ek__deal_patience(options->patience),
-                 options->local ? ", with the ranks that only it could read" : "; others did what it had");
-    if (end->n_lost > EK__DEAL_MOST_TOLD)
-        ek__warn(listener, EK__NOWHERE, "as are %d more processes", end->n_lost - EK__DEAL_MOST_TOLD);
+    ek__deal_tell_of_lost(end, options->patience,
+                          options->local ? ", with the ranks that only it could read" : EK__OTHERS_DID_IT, listener);
 }
 
 /* ---- a rank an item ---- */

@@ -9,7 +9,9 @@ unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 . "$here/launch.sh"
-plain=$1 mpi=$2 sanitized=$3
+plain=$(readlink -f "$1")
+mpi=$(readlink -f "$2")
+sanitized=$(readlink -f "$3")
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
@@ -32,10 +34,12 @@ memory="balance $root/tests/data/small_init.yaml -s 4 -mb 8 -t 10 --sweep mem=40
 
 # shellcheck disable=SC2086 # words
 {
+    "$plain" $job --top 10 --mem 58000MB 2>/dev/null | untimed >expected &
     "$plain" $job 2>/dev/null | untimed >job
     "$plain" $few 2>/dev/null | untimed >few
     "$plain" $devices >devices 2>/dev/null
     "$plain" $memory >memory 2>/dev/null
+    wait
     for k in 1 2 4 8; do
         launch $k "$mpi" $job 2>/dev/null | untimed >job.$k
         same job job.$k "a search on $k processes finds and proves the same"
@@ -74,7 +78,6 @@ for moment in 0.6; do
     kill -CONT "$one" 2>/dev/null
     wait $launched
     untimed <stopped.all >stopped
-    [ -s expected ] || "$plain" $job --top 10 --mem 58000MB 2>/dev/null | untimed >expected
     same expected stopped "a process that stands still after $moment s costs time only"
 done
 
@@ -99,4 +102,43 @@ done
 launch 2 "$mpi" balance "$root/tests/data/small_init.yaml" -s 4 -mb 8 >alone 2>said
 { [ $? -eq 2 ] && [ ! -s alone ] && grep -q "give --sweep" said && [ "$(grep -c 'evenkeel: error' said)" -eq 1 ]; }
 ok $? "one balance has nothing to share, which is said once"
+# A process that cannot read what the others read, by itself or as all do: one sentence at once, where a process that only
+# is not heard of would be waited for 30 s.
+cp "$root/tests/data/job/llama.yaml" job.yaml
+cp "$root/tests/data/small_init.yaml" init.yaml
+mkdir -p elsewhere
+elsewhere() { # WHO N ARGUMENT...: started with process WHO in a folder without files
+    elsewhere_who=$1 elsewhere_n=$2
+    shift 2
+    # shellcheck disable=SC2016 # of the other shell
+    launch "$elsewhere_n" sh -c '[ "$OMPI_COMM_WORLD_RANK" != "$0" ] || cd elsewhere || exit 9; exec "$@"' \
+        "$elsewhere_who" "$mpi" "$@" >nothing 2>said
+}
+told() { # CODE TEXT SENTENCE
+    { [ "$1" -eq 2 ] && [ ! -s nothing ] && [ "$(grep -c 'error: ' said)" -eq 1 ] && grep -qE "$2" said &&
+        [ $(($(date +%s) - began)) -lt 15 ]; }
+    ok $? "$3"
+}
+host=$(uname -n)
+for sweep in "" "--sweep devices=8:16"; do
+    began=$(date +%s)
+    # shellcheck disable=SC2086 # words
+    elsewhere 2 3 plan job.yaml --device 910B --devices 16 $sweep
+    told $? "error: process 2 on $host: job.yaml: .*No such file" "a file that one process cannot read is told of${sweep:+ in a sweep}"
+done
+began=$(date +%s)
+elsewhere 1 3 balance init.yaml -s 4 -mb 8 --sweep mem=400:800:100
+told $? "error: process 1 on $host: .*init.yaml.*No such file" "so it is in a sweep of balance"
+began=$(date +%s)
+elsewhere 0 3 plan job.yaml --device 910B --devices 16
+told $? "^(job.yaml: |evenkeel: )error: .*No such file" "and where process 0 is the one"
+began=$(date +%s)
+elsewhere none 3 plan missing.yaml --device 910B --devices 16
+told $? "^(missing.yaml: |evenkeel: )error: .*No such file" "what no process can read is told of once"
+began=$(date +%s)
+launch 2 "$mpi" plan - --device 910B --devices 16 <job.yaml >nothing 2>said
+told $? "standard input goes to one process, and 2 were started" "a job on standard input is refused"
+began=$(date +%s)
+launch 2 "$mpi" balance --layers - --sweep mem=400:800:100 <init.yaml >nothing 2>said
+told $? "standard input goes to one process, and 2 were started" "so is a model"
 echo "1..$n"

@@ -40,8 +40,10 @@ struct run {
     process process[THREAD_TEAM_MOST];
     pthread_t waker;
     bool has_waker;
-    int fail_take_at; /* item; -1 */
-    int batch;        /* so many items become known at a time, when those before are taken; 0: all at once */
+    bool own;                        /* item i is for process i */
+    bool declines[THREAD_TEAM_MOST]; /* cannot begin */
+    int fail_take_at;                /* item; -1 */
+    int batch; /* so many items become known at a time, when those before are taken; 0: all at once */
     int n_known;
 };
 
@@ -118,7 +120,7 @@ static ek_status take(void *user, int item, const ek__packet *result, const ek_e
     if (failed) {
         r->n_failed[item]++;
         r->value[item] = failed->status == EK_ERR_SYSTEM ? -1 : -2;
-        assert_non_null(strstr(failed->message, r->is_damaged[item] ? "damaged" : "not here"));
+        assert_non_null(strstr(failed->message, r->is_damaged[item] ? "damaged" : r->own ? "not " : "not here"));
         return EK_OK;
     }
     memcpy(text, result->at ? result->at : "", result->n < 32 ? result->n : 32);
@@ -160,7 +162,14 @@ static void *take_part(void *argument)
 {
     process *p = argument;
     run *r = p->of;
+    if (r->declines[p->index]) {
+        ek_error why = {.status = EK_ERR_INPUT, .line = 3, .column = 7, .file = "job.yaml"};
+        snprintf(why.message, sizeof why.message, "what process %d needs is not here", p->index);
+        ek_team_decline(&r->team.process[p->index].team, &why);
+        return NULL;
+    }
     const ek__deal_job job = {.user = p,
+                              .own = r->own,
                               .n_items = p->index == 0 && !r->batch ? r->n_items : 0,
                               .more = r->batch ? more : NULL,
                               .describe = describe,
@@ -386,6 +395,71 @@ static void versions_must_be_the_same(void **state)
     clear(r);
 }
 
+static double seconds_of(run *r)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    play(r);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+/* Long before it would be taken for lost, and in its words. */
+static void one_that_cannot_begin_ends_all(void **state)
+{
+    (void)state;
+    run *r = make(7, 40);
+    r->declines[5] = true;
+    r->work_s = 0.05;
+    assert_true(seconds_of(r) < 10);
+    for (int i = 0; i < 7; i++)
+        if (i != 5) {
+            const char *told = r->process[i].error.message;
+            assert_int_equal(r->process[i].status, EK_ERR_INPUT);
+            assert_ptr_equal(strstr(told, "process 5 on "), told);
+            assert_non_null(strstr(told, ": job.yaml:3:7: what process 5 needs is not here"));
+            assert_int_equal(atomic_load(&r->team.process[i].n_given_up), 0);
+        }
+    assert_int_equal(r->process[0].end.n_lost, 0);
+    clear(r);
+}
+
+static void the_others_end_when_process_0_cannot_begin(void **state)
+{
+    (void)state;
+    run *r = make(7, 40);
+    r->declines[0] = r->declines[4] = true;
+    assert_true(seconds_of(r) < 10);
+    for (int i = 1; i < 7; i++)
+        if (i != 4) {
+            assert_int_equal(r->process[i].status, EK_ERR_INPUT);
+            assert_string_equal(r->process[i].error.message, "what process 0 needs is not here");
+            assert_string_equal(r->process[i].error.file, "job.yaml");
+        }
+    clear(r);
+}
+
+/* Results of 5 to 8 may be on their way through 1, which is not there. */
+static void where_each_has_its_own_the_others_go_on(void **state)
+{
+    (void)state;
+    for (int declines = 0; declines < 2; declines++) {
+        run *r = make(9, 9);
+        r->own = true;
+        r->patience = declines ? 20 : 0.3;
+        r->declines[1] = declines;
+        r->still_at[1] = !declines;
+        assert_true(seconds_of(r) < 10);
+        assert_int_equal(r->process[0].status, EK_OK);
+        assert_int_equal(r->process[0].end.n_lost, !declines);
+        for (int k = 0; k < 9; k++) {
+            assert_int_equal(r->n_taken[k], 1);
+            assert_int_equal(r->value[k], k != 1 ? value_of(k) : declines ? -2 : -1);
+        }
+        clear(r);
+    }
+}
+
 static void the_others_end_when_taking_fails(void **state)
 {
     (void)state;
@@ -450,6 +524,9 @@ int main(void)
         cmocka_unit_test(those_below_a_lost_one_go_on),
         cmocka_unit_test(what_comes_twice_is_taken_once),
         cmocka_unit_test(versions_must_be_the_same),
+        cmocka_unit_test(one_that_cannot_begin_ends_all),
+        cmocka_unit_test(the_others_end_when_process_0_cannot_begin),
+        cmocka_unit_test(where_each_has_its_own_the_others_go_on),
         cmocka_unit_test(the_others_end_when_taking_fails),
         cmocka_unit_test(the_others_end_without_process_0),
         cmocka_unit_test(results_come_up_a_tree),
