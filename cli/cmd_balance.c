@@ -104,6 +104,7 @@ static const cli_option options[] = {
                "`milp` (the original's linear method) or `exhaustive` (every plan; tiny cases only)"},
     {"threads", "N", "threads of the search ({}); the answer does not depend on it", NULL,
      CLI_INT(command, search.options.n_threads, 1, 256), .otherwise = "all cores"},
+    CLI_PATIENCE_ROW(command, search.patience),
     {"seed", "N", "seed of the search ({})", NULL,
      CLI_CALL(command, search.options.seed, read_seed), CLI_RANGE(0, 2147483647), .otherwise = "1"},
     {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "

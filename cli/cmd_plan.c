@@ -97,6 +97,7 @@ static const cli_option options[] = {
     {"threads", "N", "threads (default: all cores); the answer is the same", NULL,
      CLI_INT(command, layout.n_threads, 1, 256), .otherwise = "all cores",
      .manual = "threads; the answer is the same for any number"},
+    CLI_PATIENCE_ROW(command, layout.patience),
     {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions",
      CLI_CALL_ALL(read_explain),
      .manual = "[why](plan.md#why-not-this-layout) the best layout with these values is not the best of all"},

@@ -124,8 +124,7 @@ static const cli_option options[] = {
      .manual =
          "[started by a launcher](cluster.md): every process reads what it finds below the paths on disks of its own; "
          "without it they share the files that process 0 finds"},
-    {"patience", "SECONDS", "time without a sign of life after which such a process is given up ({})", NULL,
-     CLI_DOUBLE(command, options.patience, 1, 86400), .otherwise = "30"},
+    CLI_PATIENCE_ROW(command, options.patience),
     {"top", "N", "rows of a list in the summary ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores",
      .manual = "threads; the answer does not depend on it"},

@@ -14,6 +14,7 @@ typedef struct cli_search {
     bool terminal;              /**< a progress line is wanted */
     char label[80];             /**< what the progress line begins with; empty: the command */
     double run_limit;           /**< time limit of the present run */
+    double patience;            /**< with other processes of a sweep; 0: the library's */
 } cli_search;
 
 /** Seconds of a clock that only runs forward. */

@@ -188,7 +188,8 @@ static bool run_sweep(sweep *s, const ek_layers *layers, ek_sweep *out)
                                   .listener = &cli_listener,
                                   .progress = s->search->terminal ? show : NULL,
                                   .user = s,
-                                  .team = cli_team()};
+                                  .team = cli_team(),
+                                  .patience = s->search->patience};
     cli_search_begin(s->search);
     ek_status status = ek_sweep_run(&input, out, &err);
     cli_search_end(s->search);

@@ -8,6 +8,17 @@
 
 #include "cmd.h"
 
+/** The row of the time after which a process is given up; `field` is a real number. */
+#define CLI_PATIENCE_ROW(owner, field)                                                                                 \
+    {                                                                                                                  \
+        "patience", "SECONDS",                                                                                         \
+            "started by mpirun or srun: time without a sign of life after which a process is given up ({})", NULL,     \
+            CLI_DOUBLE(owner, field, 1, 86400),                                                                        \
+            .otherwise = "30",                                                                                         \
+            .manual = "[started by a launcher](cluster.md#when-a-process-or-a-machine-is-lost): time without a sign "  \
+                      "of life after which a process is given up"                                                      \
+    }
+
 /** Join the other processes, if there are any. Only process 0 prints from then on.
  *  @return EXIT_DONE, or EXIT_WRONG when the command cannot be run by several processes, which has been told */
 int cli_team_begin(const ek_cmd *command);

@@ -194,9 +194,12 @@ const ek_team *cli_team(void)
     return is_begun && team.size > 1 ? &team : NULL;
 }
 
-/* Leave when all do, and what nobody has received by then is received: a long message is not sent before that. */
-static void leave_together(state *s)
+/* Leave when all do, and what nobody has received by then is received: a long message is not sent before that. Process
+ * 0 comes last, and who is not there then has stopped. @return whether all came */
+static bool leave_together(state *s)
 {
+    enum { LONGEST_END_S = 30 };
+    const double begin = MPI_Wtime();
     MPI_Request all = MPI_REQUEST_NULL;
     ek_team_message unread;
     bool is_waiting = false;
@@ -209,7 +212,10 @@ static void leave_together(state *s)
         }
         if (is_waiting)
             MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+        if (team.index == 0 && MPI_Wtime() - begin > LONGEST_END_S)
+            return false;
     }
+    return true;
 }
 
 int cli_team_end(int code)
@@ -221,9 +227,11 @@ int cli_team_end(int code)
     if (code == EXIT_WRONG && cli_team() && !own.is_used && cli_last_error()->status)
         ek_team_decline(&team, cli_last_error());
     /* The end of MPI waits for all; a process that is lost never comes. */
-    if (own.any_lost)
+    if (own.any_lost || !leave_together(&own)) {
+        /* The launcher drops what it has not passed on by then. */
+        nanosleep(&(struct timespec){0, 300000000}, NULL);
         MPI_Abort(MPI_COMM_WORLD, code);
-    leave_together(&own);
+    }
     free(own.out);
     MPI_Finalize();
     return team.index == 0 ? code : EXIT_DONE;

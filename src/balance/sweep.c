@@ -45,7 +45,6 @@ typedef struct sweeper {
     atomic_bool no_memory; /* for the search of some value */
     /* With other processes: */
     ek_interrupt stop; /* process 0 was interrupted */
-    bool told;         /* that it was */
 } sweeper;
 
 /* ---- one value ---- */
@@ -183,14 +182,7 @@ static ek_status work_far(void *user, int i, const ek__packet *what, ek__packet 
     EK__PACK(&to, row);
     ek__plan_pack(&row.plan, &to);
     ek_plan_clear(&row.plan);
-    ek_status status = atomic_load(&s->no_memory) ? ek__no_memory(err) : EK_OK;
-    if (!status)
-        status = ek__pack_end(&to, err);
-    if (status)
-        free(to.at);
-    else
-        *result = (ek__packet){to.at, to.n};
-    return status;
+    return ek__packet_of(&to, atomic_load(&s->no_memory) ? ek__no_memory(err) : EK_OK, result, err);
 }
 
 static ek_status take_far(void *user, int i, const ek__packet *result, const ek_error *failed, ek_error *err)
@@ -219,24 +211,6 @@ static void show_far(void *user, int n_done)
     const sweeper *s = user;
     if (s->input->progress)
         s->input->progress(s->input->user, n_done, s->n);
-}
-
-/* Process 0 alone is interrupted by the user, and tells the others. */
-static bool tell_interrupt(void *user, ek__packet *news)
-{
-    sweeper *s = user;
-    if (s->told || s->input->team->index > 0 || !ek_interrupted(s->input->options.interrupt))
-        return false;
-    ek_interrupt_set(&s->stop);
-    s->told = true;
-    *news = (ek__packet){NULL, 0};
-    return true;
-}
-
-static void hear_interrupt(void *user, const ek__packet *news)
-{
-    (void)news;
-    ek_interrupt_set(&((sweeper *)user)->stop);
 }
 
 static uint64_t hash_of(const ek_layer *l, uint64_t from)
@@ -272,8 +246,8 @@ static ek_status run_values_together(sweeper *s, ek_error *err)
                               .take = take_far,
                               .progress = show_far,
                               .work = work_far,
-                              .tell = tell_interrupt,
-                              .hear = hear_interrupt,
+                              .interrupt = in->options.interrupt,
+                              .stop = &s->stop,
                               .patience = in->patience,
                               .same = same};
     s->workers = in->team->size;

@@ -34,7 +34,6 @@ typedef struct sweeper {
     /* With other processes: */
     int n_workers, n_begun; /* that search; values that this one has begun */
     ek_interrupt stop;      /* process 0 was interrupted */
-    bool told;              /* that it was */
 } sweeper;
 
 /* ---- one value ---- */
@@ -146,10 +145,7 @@ static ek_status work_far(void *user, int i, const ek__packet *what, ek__packet 
         ek__job_pack(&point.plan.job, &to);
     }
     ek_layout_plan_clear(&point.plan);
-    status = ek__pack_end(&to, err);
-    if (!status)
-        *result = (ek__packet){to.at, to.n};
-    return status;
+    return ek__packet_of(&to, status, result, err);
 }
 
 /* The estimate of a plan is made again: it holds what this process has. */
@@ -190,24 +186,6 @@ static ek_status take_far(void *user, int i, const ek__packet *result, const ek_
     return status;
 }
 
-/* Process 0 alone is interrupted by the user, and tells the others. */
-static bool tell_interrupt(void *user, ek__packet *news)
-{
-    sweeper *s = user;
-    if (s->told || s->input->options.team->index > 0 || !ek_interrupted(s->input->options.interrupt))
-        return false;
-    ek_interrupt_set(&s->stop);
-    s->told = true;
-    *news = (ek__packet){NULL, 0};
-    return true;
-}
-
-static void hear_interrupt(void *user, const ek__packet *news)
-{
-    (void)news;
-    ek_interrupt_set(&((sweeper *)user)->stop);
-}
-
 static ek_status search_together(sweeper *s)
 {
     const ek_layout_sweep_input *in = s->input;
@@ -227,8 +205,8 @@ static ek_status search_together(sweeper *s)
                               .n_items = in->n,
                               .take = take_far,
                               .work = work_far,
-                              .tell = tell_interrupt,
-                              .hear = hear_interrupt,
+                              .interrupt = o->interrupt,
+                              .stop = &s->stop,
                               .patience = o->patience,
                               .same = same};
     s->n_workers = o->team->size;

@@ -84,13 +84,7 @@ static ek_status work(void *user, int item, const ek__packet *what, ek__packet *
     pthread_mutex_lock(&t->lock);
     t->least = -INFINITY;
     pthread_mutex_unlock(&t->lock);
-    if (!status)
-        status = ek__pack_end(&to, err);
-    if (status)
-        free(to.at);
-    else
-        *result = (ek__packet){to.at, to.n};
-    return status;
+    return ek__packet_of(&to, status, result, err);
 }
 
 /* ---- news ---- */

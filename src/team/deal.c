@@ -28,14 +28,15 @@ enum {
     RESULT,      /* up: number, status, result or error */
     NEWS,        /* to 0, and down from it */
     LOST,        /* from 0 to each: number of a process */
+    STOP,        /* down from 0: job->stop is to be set */
     DONE,        /* from 0 to each: status, error */
     DECLINE,     /* to 0: host, error: this process will not take part */
 };
 
 /* An item of process 0. */
 typedef struct item {
-    int who;       /* has it, or had it; -1: nobody */
-    bool finished; /* by `who`, which has asked for another; the result may be on its way */
+    int who;         /* has it, or had it; -1: nobody */
+    double finished; /* when `who` asked for another: the result is on its way; 0: not yet */
     bool taken;
     bool again; /* in the list of those to be given again */
     int n_tried, tried[MOST_TRIES];
@@ -53,7 +54,8 @@ typedef struct deal {
     const ek_team *team;
     const ek__deal_job *job;
     double patience, beat_every, next_beat, heard_of_0;
-    bool *lost; /* [size]: as far as this process knows */
+    bool has_word; /* of 0 */
+    bool *lost;    /* [size]: as far as this process knows */
     /* the thread that works */
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -70,7 +72,8 @@ typedef struct deal {
     int next, n_taken, n_again;
     int *again; /* [n_items]: in the order in which they came back */
     ek__deal_end end;
-    double next_progress, looked; /* when for lost ones */
+    double next_progress, next_miss, looked; /* when for lost ones */
+    bool is_stopped;
     ek_error tried_error;
 } deal;
 
@@ -184,7 +187,7 @@ static void give_again(deal *d, int number)
     if (it->taken || it->again)
         return;
     it->who = -1;
-    it->finished = false;
+    it->finished = 0;
     if (d->job->own)
         return;
     it->again = true;
@@ -259,7 +262,7 @@ static ek_status give(deal *d, int process, int number, ek_error *err)
     if (status)
         return status;
     d->item[number].who = process;
-    d->item[number].finished = false;
+    d->item[number].finished = 0;
     d->member[process].item = number;
     d->member[process].asks = false;
     if (process == 0) {
@@ -311,12 +314,12 @@ static ek_status take_outcome(deal *d, int process, int number, ek_status outcom
 
 /* ---- process 0: processes that are lost ---- */
 
-/* Is `above` on the way from a process to 0, as the tree is without losses? */
-static bool is_above(int above, int process)
+/* Results that were sent and have not come were with a process that is lost, or on their way to it. */
+static void miss_results(deal *d, double limit)
 {
-    while (process > above)
-        process = (process - 1) / FAN_OUT;
-    return process == above;
+    for (int i = 0; i < d->n_items; i++)
+        if (!d->item[i].taken && d->item[i].who >= 0 && d->item[i].finished > 0 && d->item[i].finished < limit)
+            give_again(d, i);
 }
 
 /* A process is there no longer; where only it could do its item, `why` is what becomes of that. */
@@ -333,12 +336,9 @@ static ek_status leave_out(deal *d, int process, const ek_error *why, ek_error *
         if (!status && !d->item[process].taken)
             status = take(d, process, &none, why, err);
     }
-    const int n_begun = d->job->own ? d->n_items : d->next;
-    for (int i = 0; i < n_begun; i++) {
-        const item *it = &d->item[i];
-        if (!it->taken && it->who >= 0 && (it->who == process || (it->finished && is_above(process, it->who))))
+    for (int i = 0; i < d->n_items; i++)
+        if (!d->item[i].taken && d->item[i].who == process && d->item[i].finished <= 0)
             give_again(d, i);
-    }
     return status;
 }
 
@@ -371,6 +371,10 @@ static ek_status look_for_lost(deal *d, ek_error *err)
             status = lose(d, i, err);
             any = true;
         }
+    if (time >= d->next_miss) {
+        d->next_miss = time + d->beat_every;
+        miss_results(d, limit);
+    }
     static const ek__packet none = {0};
     for (int i = 0; any && i < d->next && !status; i++) /* those that the lost ones alone could have done */
         if (d->item[i].again && !d->item[i].taken && !can_be_tried(d, &d->item[i]))
@@ -457,7 +461,7 @@ static ek_status lead_message(deal *d, const ek_team_message *m, ek_error *err)
         return hear_hello(d, m->from, m->bytes, m->n, err);
     case ASK:
         if (from->item >= 0)
-            d->item[from->item].finished = true;
+            d->item[from->item].finished = from->heard;
         from->item = -1;
         from->asks = true;
         return EK_OK;
@@ -551,12 +555,23 @@ static ek_status ask_for_more(deal *d, ek_error *err)
     return n > d->n_items ? make_room(d, n, err) : EK_OK;
 }
 
+static ek_status stop_all(deal *d, ek_error *err)
+{
+    if (!d->job->stop)
+        return ek__fail(err, EK_ERR_STOPPED, EK__NOWHERE, "interrupted");
+    d->is_stopped = true;
+    ek_interrupt_set(d->job->stop);
+    return send_down(d, 0, STOP, NULL, 0, err);
+}
+
 static ek_status lead_once(deal *d, ek_error *err)
 {
     ek_team_message message;
     ek_status status = EK_OK;
-    if (ek_interrupted(d->job->interrupt))
-        return ek__fail(err, EK_ERR_STOPPED, EK__NOWHERE, "interrupted");
+    if (!d->is_stopped && ek_interrupted(d->job->interrupt))
+        status = stop_all(d, err);
+    if (status)
+        return status;
     /* All that is there at once, then a short wait: own work may end meanwhile. */
     for (bool any = d->team->receive(d->team->state, 0.001, &message); any && !status;
          any = !status && d->team->receive(d->team->state, 0, &message)) {
@@ -646,8 +661,8 @@ static ek_status follow_message(deal *d, const ek_team_message *m, bool *done, e
     int32_t number = 0;
     if (m->n >= sizeof number)
         memcpy(&number, m->bytes, sizeof number);
-    if (m->kind == BEAT || m->kind == NEWS || m->kind == ITEM || m->kind == LOST)
-        d->heard_of_0 = now();
+    if (m->kind == BEAT || m->kind == NEWS || m->kind == ITEM || m->kind == LOST || m->kind == STOP)
+        d->heard_of_0 = now(), d->has_word = true;
     switch (m->kind) {
     case ITEM:
         return follow_item(d, m, err);
@@ -659,6 +674,10 @@ static ek_status follow_message(deal *d, const ek_team_message *m, bool *done, e
         return send_down(d, d->team->index, NEWS, m->bytes, m->n, err);
     case BEAT:
         return send_down(d, d->team->index, BEAT, NULL, 0, err);
+    case STOP:
+        if (d->job->stop)
+            ek_interrupt_set(d->job->stop);
+        return send_down(d, d->team->index, STOP, NULL, 0, err);
     case LOST:
         if (number > 0 && number < d->team->size)
             d->lost[number] = true;
@@ -682,8 +701,9 @@ static ek_status say_hello(const deal *d, const char *host, ek_error *err)
 static ek_status follow(deal *d, ek_error *err)
 {
     double looked = now();
-    /* Longer than 0 needs to find out that a process on the way from it to this one is lost. */
-    const double longest = 3 * d->patience;
+    /* Longer than 0 needs to find out that a process on the way from it to this one is lost; before its first word much
+     * longer, for it looks for the files meanwhile. */
+    double longest = 20 * d->patience;
     bool done = false;
     ek_status status = EK_OK;
     d->heard_of_0 = now();
@@ -696,6 +716,8 @@ static ek_status follow(deal *d, ek_error *err)
         }
         if (done)
             break;
+        if (d->has_word)
+            longest = 3 * d->patience;
         if (!status)
             status = follow_own_work(d, err);
         if (!status)
@@ -835,4 +857,15 @@ void ek_team_decline(const ek_team *team, const ek_error *why)
     }
     gethostname(m.host, sizeof m.host - 1);
     send_parts(&d, 0, DECLINE, &m, sizeof m, NULL, 0, NULL);
+}
+
+ek_status ek__packet_of(ek__pack *pack, ek_status status, ek__packet *out, ek_error *err)
+{
+    if (!status)
+        status = ek__pack_end(pack, err);
+    if (status)
+        free(pack->at);
+    else
+        *out = (ek__packet){pack->at, pack->n};
+    return status;
 }

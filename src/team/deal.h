@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/pack.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/team.h"
 
@@ -44,9 +45,12 @@ typedef struct ek__deal_job {
     /** News for all others, such as the best found so far: true when there are some that were not told. NULL: none. */
     bool (*tell)(void *user, ek__packet *news);
     void (*hear)(void *user, const ek__packet *news);
-    const ek_interrupt *interrupt; /**< may be NULL */
-    double patience;               /**< seconds without a sign of life after which a process is lost; 0: 30 */
-    const char *same;              /**< what all must have alike, as the version: a process that differs ends all */
+    const ek_interrupt *interrupt; /**< of process 0; may be NULL */
+    /** Set on every process once `interrupt` is: what is at work ends itself, and the deal goes on to its end. NULL: an
+     *  interrupt ends the deal. */
+    ek_interrupt *stop;
+    double patience;  /**< seconds without a sign of life after which a process is lost; 0: 30 */
+    const char *same; /**< what all must have alike, as the version: a process that differs ends all */
 } ek__deal_job;
 
 enum { EK__DEAL_MOST_TOLD = 16, EK__DEAL_HOST_SIZE = 64 };
@@ -63,6 +67,10 @@ static inline double ek__deal_patience(double patience)
 {
     return patience > 0 ? patience : 30;
 }
+
+/** What `work` packed, as its result, where all went well and found memory; else nothing, and `pack` is freed.
+ *  @return `status`, EK_ERR_MEMORY */
+ek_status ek__packet_of(ek__pack *pack, ek_status status, ek__packet *out, ek_error *err);
 
 /**
  * Do all items together. Every process of the team calls it; `team` NULL is one process alone.

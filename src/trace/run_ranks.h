@@ -13,7 +13,6 @@ typedef struct ek__run_reading {
     const ek_listener *listener;
     ek_trace_run *run;    /**< rank[]: room for those of the layout, zeroed */
     pthread_mutex_t lock; /**< of what threads share: the run's own parts, progress */
-    double rank_bytes;    /**< that other processes sent of their ranks */
     double *weight;       /**< [n_ranks]: bytes */
     ek_status *status;    /**< [n_ranks] */
     ek_error *error;      /**< [n_ranks] */

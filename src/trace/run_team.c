@@ -145,7 +145,6 @@ static ek_status take(void *user, int item, const ek__packet *result, const ek_e
     ek_status status = ek__part_read(result->at, result->n, NULL, &part, err);
     if (status)
         return status;
-    r->rank_bytes += (double)result->n;
     r->run->rank[index] = part.run.rank[0];
     pthread_mutex_lock(&r->lock);
     status = ek__run_join_common(r->run, &part.run, err);

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced by the tests under MPI: how processes are started, as many as asked for on however few cores.
 #
 #   launch N PROGRAM ARG...
@@ -13,4 +14,31 @@ launch() {
     launch_n=$1
     shift
     ${EK_MPIRUN:-mpirun} -n "$launch_n" "$@"
+}
+
+# ok CODE NAME; same FILE FILE NAME: equal and not empty. `n` counts.
+n=0
+ok() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+same() {
+    [ -s "$1" ] && cmp "$1" "$2" >&2
+    ok $? "$3"
+}
+# processes_of NUMBER PATTERN: those of that number in their job whose command has the pattern.
+processes_of() {
+    for process in $(pgrep -f "$2"); do
+        tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$process"
+    done
+}
+# signal_process SIGNAL NUMBER PATTERN: to the one that has begun, within some seconds.
+signal_process() {
+    for _ in $(seq 150); do
+        process=$(processes_of "$2" "$3")
+        # shellcheck disable=SC2086 # there may be several
+        [ -z "$process" ] || { kill "-$1" $process 2>/dev/null; return 0; }
+        sleep 0.02
+    done
+    return 1
 }

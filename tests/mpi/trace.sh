@@ -12,15 +12,6 @@ plain=$1 mpi=$2 sanitized=$3
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-n=0
-ok() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-same() {
-    [ -s "$1" ] && cmp "$1" "$2" >&2
-    ok $? "$3"
-}
 says() { # FILE TEXT NAME
     grep -qF -- "$2" "$1"
     told=$?
@@ -110,12 +101,6 @@ same err.one.told err.told "and told of alike"
 mkdir many
 for r in $(seq 0 23); do rank_file "$r" 24 120 >many/rank$r.pt.trace.json; done
 "$plain" trace many --format json >many.one 2>/dev/null
-# signal_process SIGNAL NUMBER PATTERN: to the process of that number of the job whose command has the pattern.
-signal_process() {
-    for p in $(pgrep -f "$3"); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$2" && kill "-$1" "$p"
-    done 2>/dev/null
-}
 # A rank that comes through a pipe keeps the job waiting until the pipe is written to.
 mkfifo pipe
 cat run/rank1.pt.trace.json >pipe &
