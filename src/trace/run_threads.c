@@ -11,7 +11,8 @@ typedef struct threads_work {
     ek__run_reading *reading;
     int n_workers, n_reader_threads;
     int next;
-    double *share; /* [n_ranks]: how far each is */
+    double *share;    /* [n_ranks]: how far each is */
+    double done, all; /* bytes */
 } threads_work;
 
 /* A rank's view of the progress. */
@@ -24,14 +25,10 @@ static void report_rank_progress(void *user, double share, const char *what)
 {
     const rank_progress *p = user;
     threads_work *w = p->w;
-    double done = 0, all = 0;
     pthread_mutex_lock(&w->reading->lock);
+    w->done += (share - w->share[p->index]) * w->reading->weight[p->index];
     w->share[p->index] = share;
-    for (int i = 0; i < w->reading->layout->n_ranks; i++) {
-        done += w->share[i] * w->reading->weight[i];
-        all += w->reading->weight[i];
-    }
-    w->reading->options->progress(w->reading->options->user, all > 0 ? done / all : 1, what);
+    w->reading->options->progress(w->reading->options->user, w->all > 0 ? w->done / w->all : 1, what);
     pthread_mutex_unlock(&w->reading->lock);
 }
 
@@ -73,6 +70,8 @@ ek_status ek__run_read_by_threads(ek__run_reading *reading, ek_error *err)
     w.share = ek__alloc((size_t)n_ranks, sizeof *w.share);
     if (!w.share)
         return ek__no_memory(err);
+    for (int i = 0; i < n_ranks; i++)
+        w.all += reading->weight[i];
     w.n_workers = n_ranks < n_threads ? n_ranks : n_threads;
     w.n_reader_threads = w.n_workers > 0 ? n_threads / w.n_workers : 1;
     if (w.n_workers > 0)
