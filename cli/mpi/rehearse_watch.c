@@ -96,15 +96,8 @@ void mpi_watch_stop(mpi_watch *watch, const char *text)
 static void say_cycle(mpi_watch *w, int n)
 {
     char text[TEXT_SIZE];
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "this order deadlocks: nothing has moved for %g s, since ", w->seconds);
-    for (int i = 0; i < n && used < sizeof text; i++) {
-        char one[320];
-        ek_rehearse_wait_text(w->rehearsal, &w->cycle[i], one, sizeof one);
-        int more = snprintf(text + used, sizeof text - used, "%s%s (%s)", i ? "; " : "", one,
-                            mpi_machine_name(ek_rehearsal_process(w->rehearsal, w->cycle[i].stage)));
-        used += more > 0 ? (size_t)more : 0;
-    }
+    int used = snprintf(text, sizeof text, "this order deadlocks: nothing has moved for %g s, since ", w->seconds);
+    ek_rehearse_cycle_text(w->rehearsal, w->cycle, n, mpi_machine_name, text + used, sizeof text - (size_t)used);
     mpi_watch_stop(w, text);
 }
 

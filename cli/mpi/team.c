@@ -135,7 +135,7 @@ static void say_that_begin_failed(int signal)
 {
     (void)signal;
     static const char text[] =
-        "evenkeel: error: MPI did not begin within 300 s: a process or its machine does not answer\n";
+        "evenkeel: error: MPI did not begin within 120 s: a process or its machine does not answer\n";
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
         _exit(EXIT_NO);
     _exit(EXIT_WRONG);
@@ -143,7 +143,7 @@ static void say_that_begin_failed(int signal)
 
 static void begin_mpi(void)
 {
-    enum { LONGEST_BEGIN_S = 300 };
+    enum { LONGEST_BEGIN_S = 120 };
     int level;
     signal(SIGALRM, say_that_begin_failed);
     alarm(LONGEST_BEGIN_S);
@@ -218,6 +218,25 @@ static bool leave_together(state *s)
     return true;
 }
 
+static int end_code;
+
+static void end_without_others(int signal)
+{
+    (void)signal;
+    _exit(end_code);
+}
+
+/* All is said and written: who died since all agreed to leave keeps nobody here. */
+static void end_mpi(int code)
+{
+    enum { LONGEST_END_S = 30 };
+    end_code = code;
+    signal(SIGALRM, end_without_others);
+    alarm(LONGEST_END_S);
+    MPI_Finalize();
+    alarm(0);
+}
+
 int cli_team_end(int code)
 {
     if (!is_begun)
@@ -233,6 +252,7 @@ int cli_team_end(int code)
         MPI_Abort(MPI_COMM_WORLD, code);
     }
     free(own.out);
-    MPI_Finalize();
-    return team.index == 0 ? code : EXIT_DONE;
+    code = team.index == 0 ? code : EXIT_DONE;
+    end_mpi(code);
+    return code;
 }

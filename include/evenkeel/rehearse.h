@@ -245,9 +245,10 @@ struct ek_rehearse_result {
     char swapped[256];  /**< what was swapped; "" */
 };
 
-/** The sentence of a cycle of waits. @param cycle [n] @param text out: [size]. O(n). */
-void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n, char *text,
-                            size_t size);
+/** The sentence of a cycle of waits: of more than six the first three and the last two, and how many more there are.
+ *  @param cycle [n] @param machine the one of a process, for each wait; NULL @param text out: [size]. O(n). */
+void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n,
+                            const char *(*machine)(int process), char *text, size_t size);
 
 /**
  * Compare.

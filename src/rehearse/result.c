@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/median.h"
 #include "evenkeel/rehearse.h"
@@ -17,17 +18,34 @@ void ek_rehearse_result_clear(ek_rehearse_result *result)
     *result = (ek_rehearse_result){0};
 }
 
-void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n, char *text,
-                            size_t size)
+/* Of long cycles the first and the last waits: those between are alike. */
+enum { MOST_WAITS_TOLD = 6, FIRST_TOLD = 3, LAST_TOLD = 2 };
+
+static void append(char *text, size_t size, size_t *used, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int more = *used < size ? ek__vsnprintf(text + *used, size - *used, format, arguments) : 0;
+    va_end(arguments);
+    *used += more > 0 ? (size_t)more : 0;
+}
+
+void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n,
+                            const char *(*machine)(int process), char *text, size_t size)
 {
     size_t used = 0;
     if (size > 0)
         *text = '\0';
-    for (int i = 0; i < n && used + 1 < size; i++) {
+    for (int i = 0; i < n; i++) {
         char one[320];
+        if (n > MOST_WAITS_TOLD && i == FIRST_TOLD) {
+            i = n - LAST_TOLD;
+            append(text, size, &used, "; %d more stages likewise", n - FIRST_TOLD - LAST_TOLD);
+        }
         ek_rehearse_wait_text(rehearsal, &cycle[i], one, sizeof one);
-        int more = snprintf(text + used, size - used, "%s%s", i ? "; " : "", one);
-        used += more > 0 ? (size_t)more : 0;
+        append(text, size, &used, "%s%s", i ? "; " : "", one);
+        if (machine)
+            append(text, size, &used, " (%s)", machine(ek_rehearsal_process(rehearsal, cycle[i].stage)));
     }
 }
 
@@ -39,7 +57,7 @@ ek_status ek_rehearse_analyse(const ek_rehearsal *rehearsal, ek_rehearse_result 
         if (status)
             return status;
         out->completes[send] = play.completes;
-        ek_rehearse_cycle_text(rehearsal, play.cycle, play.n_cycle, out->cycle[send], sizeof out->cycle[send]);
+        ek_rehearse_cycle_text(rehearsal, play.cycle, play.n_cycle, NULL, out->cycle[send], sizeof out->cycle[send]);
         ek_rehearse_play_clear(&play);
     }
     return EK_OK;

@@ -43,20 +43,26 @@ memory="balance $root/tests/data/small_init.yaml -s 4 -mb 8 -t 10 --sweep mem=40
     same few few.3 "under sanitizers, too"
 }
 
-# shellcheck disable=SC2086 # words
-{
+# A process that stops, and one that is killed where the launcher lets the others go on, which Open MPI's does when asked.
+recover=
+mpirun --version 2>/dev/null | grep -q 'Open MPI' && recover=KILL
+for signal in STOP $recover; do
+    [ $signal = STOP ] || EK_MPIRUN='mpirun --enable-recovery'
+    # shellcheck disable=SC2086 # words
     launch 3 "$mpi" $job --top 10 --mem 58000MB --patience 2 >stopped.all 2>said &
     launched=$!
     sleep 0.8
-    signal_process STOP 1 "^$mpi plan .*--mem 58000MB"
+    signal_process $signal 1 "^$mpi plan .*--mem 58000MB"
     wait $launched
+    code=$?
+    EK_MPIRUN=mpirun
     lost="process 1 on $(uname -n) has shown no sign of life for 2 s and is left out; others did what it had"
-    grep -qF "$lost" stopped.all
-    ok $? "a process that stands still for ever is named"
+    [ $code = 0 ] && grep -qF "$lost" stopped.all
+    ok $? "a process that gets SIG$signal is named"
     untimed <stopped.all | grep -vF "$lost" | sed 's/",$/"/' >stopped
     sed 's/",$/"/' expected >expected.alike
     same expected.alike stopped "and costs time only"
-}
+done
 
 # shellcheck disable=SC2086 # words
 for moment in 0.5 1.3; do

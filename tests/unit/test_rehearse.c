@@ -463,9 +463,35 @@ static void a_backward_before_its_forward_waits_for_itself(void **state)
     assert_int_equal(ek_rehearsal_swap(&r, 3, 0, 1, &err), EK_OK);
     assert_int_equal(ek_rehearsal_play(&r, EK_SEND_NONBLOCKING, NULL, &play, &err), EK_OK);
     assert_false(play.completes);
-    ek_rehearse_cycle_text(&r, play.cycle, play.n_cycle, text, sizeof text);
+    ek_rehearse_cycle_text(&r, play.cycle, play.n_cycle, NULL, text, sizeof text);
     assert_string_equal(text, "stage 3, at block 0, waits to run the backward of micro-batch 0, chunk 0, for its own "
                               "block 1, the forward of micro-batch 0, chunk 0");
+    ek_rehearse_play_clear(&play);
+    ek_rehearsal_clear(&r);
+}
+
+static const char *some_machine(int process)
+{
+    static char name[16];
+    snprintf(name, sizeof name, "m%d", process);
+    return name;
+}
+
+static void a_long_cycle_is_told_in_short(void **state)
+{
+    (void)state;
+    ek_rehearsal r = made(ek_schedule_find("interleaved"), 16, 2, 16, 16);
+    ek_rehearse_play play;
+    char text[1024], more[64], last[320];
+    assert_int_equal(ek_rehearsal_play(&r, EK_SEND_RENDEZVOUS, NULL, &play, NULL), EK_OK);
+    assert_true(!play.completes && play.n_cycle > 6);
+    ek_rehearse_cycle_text(&r, play.cycle, play.n_cycle, some_machine, text, sizeof text);
+    snprintf(more, sizeof more, " (m2); %d more stages likewise; stage %d", play.n_cycle - 5,
+             play.cycle[play.n_cycle - 2].stage);
+    assert_non_null(strstr(text, more));
+    ek_rehearse_wait_text(&r, &play.cycle[play.n_cycle - 1], last, sizeof last);
+    assert_non_null(strstr(text, last));
+    assert_string_equal(text + strlen(text) - 6, " (m15)");
     ek_rehearse_play_clear(&play);
     ek_rehearsal_clear(&r);
 }
@@ -657,6 +683,7 @@ int main(void)
         cmocka_unit_test(processes_must_fit),
         cmocka_unit_test(a_swap_twice_is_none),
         cmocka_unit_test(a_backward_before_its_forward_waits_for_itself),
+        cmocka_unit_test(a_long_cycle_is_told_in_short),
         cmocka_unit_test(every_damaged_byte_is_found),
         cmocka_unit_test(another_message_is_found),
         cmocka_unit_test(what_took_as_long_as_predicted_is_said_to),
