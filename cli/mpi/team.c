@@ -194,28 +194,36 @@ const ek_team *cli_team(void)
     return is_begun && team.size > 1 ? &team : NULL;
 }
 
-/* Leave when all do, and what nobody has received by then is received: a long message is not sent before that. Process
- * 0 comes last, and who is not there then has stopped. @return whether all came */
+/* Messages of the end: a process has nothing more to do; all may leave; process 0 ends, and not all leave with it. */
+enum { DONE_HERE = 900, ALL_LEAVE, LEAVE_ALONE };
+
+/* Leave when all do; what nobody has received by then is received, since a long message is not sent before that.
+ * Process 0 comes last, for it writes what there is to say: who has not said that it is done some time after has
+ * stopped or died. The others wait for the word of process 0, so long that it has surely ended when they go without. No
+ * barrier: one that loses a process on the way lets some through and holds others.
+ * @return whether all came */
 static bool leave_together(state *s)
 {
-    enum { LONGEST_END_S = 30 };
-    const double begin = MPI_Wtime();
-    MPI_Request all = MPI_REQUEST_NULL;
-    ek_team_message unread;
-    bool is_waiting = false;
-    for (int done = 0; !done;) {
-        if (receive_message(s, 0.001, &unread))
+    enum { LONGEST_END_S = 30, LONGEST_ANSWER_S = 3600 };
+    const double limit = MPI_Wtime() + (team.index == 0 ? LONGEST_END_S : LONGEST_ANSWER_S);
+    int n_here = 1;
+    if (team.index > 0)
+        send_message(s, 0, DONE_HERE, NULL, 0, NULL);
+    while (n_here < team.size) {
+        ek_team_message unread;
+        if (receive_message(s, 0.001, &unread)) {
             free(unread.bytes);
-        if (!is_waiting && s->n_out == 0) {
-            MPI_Ibarrier(MPI_COMM_WORLD, &all);
-            is_waiting = true;
-        }
-        if (is_waiting)
-            MPI_Test(&all, &done, MPI_STATUS_IGNORE);
-        if (team.index == 0 && MPI_Wtime() - begin > LONGEST_END_S)
+            if (unread.kind == LEAVE_ALONE)
+                return false;
+            n_here = unread.kind == ALL_LEAVE ? team.size : n_here + (unread.kind == DONE_HERE);
+        } else if (MPI_Wtime() > limit)
             return false;
     }
-    return true;
+    for (int i = 1; team.index == 0 && i < team.size; i++)
+        send_message(s, i, ALL_LEAVE, NULL, 0, NULL);
+    while (s->n_out > 0 && MPI_Wtime() < limit)
+        forget_sent(s);
+    return s->n_out == 0;
 }
 
 static int end_code;
@@ -237,6 +245,15 @@ static void end_mpi(int code)
     alarm(0);
 }
 
+static void abort_all(int code)
+{
+    for (int i = 1; i < team.size; i++)
+        send_message(&own, i, LEAVE_ALONE, NULL, 0, NULL);
+    /* The launcher drops what it has not passed on by then. */
+    nanosleep(&(struct timespec){0, 300000000}, NULL);
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
 int cli_team_end(int code)
 {
     if (!is_begun)
@@ -246,10 +263,12 @@ int cli_team_end(int code)
     if (code == EXIT_WRONG && cli_team() && !own.is_used && cli_last_error()->status)
         ek_team_decline(&team, cli_last_error());
     /* The end of MPI waits for all; a process that is lost never comes. */
-    if (own.any_lost || !leave_together(&own)) {
-        /* The launcher drops what it has not passed on by then. */
-        nanosleep(&(struct timespec){0, 300000000}, NULL);
-        MPI_Abort(MPI_COMM_WORLD, code);
+    if (team.index == 0 && (own.any_lost || !leave_together(&own)))
+        abort_all(code);
+    if (team.index > 0 && !leave_together(&own)) {
+        /* The launcher ends this process now; where it fails to, as Open MPI's may after a kill, it ends itself. */
+        nanosleep(&(struct timespec){2, 0}, NULL);
+        _exit(EXIT_DONE);
     }
     free(own.out);
     code = team.index == 0 ? code : EXIT_DONE;
