@@ -193,7 +193,7 @@ static ek_status read_ranks(ek__run_reading *w, ek_error *err)
 }
 
 /* With options->parts_only. */
-static ek_status check_parts(const ek__layout *layout, const char *path, ek_error *err)
+static ek_status check_parts(const ek__layout *layout, ek_error *err)
 {
     const char *other = layout->n_ranks > 0    ? layout->rank[0].file[0].path
                         : layout->n_common > 0 ? layout->common[0].path
@@ -201,8 +201,6 @@ static ek_status check_parts(const ek__layout *layout, const char *path, ek_erro
     if (other)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){other, 0, 0}),
                         "is no partial result, and --combine takes nothing else: leave it out to read both together");
-    if (layout->n_parts == 0)
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "holds no partial result (*.ekr)");
     return EK_OK;
 }
 
@@ -215,8 +213,8 @@ static ek_status find_and_read(const char *const *path, int n_paths, const ek_tr
     /* The others are given what they need. */
     if (!ek__has_team(options) || options->local || options->team->index == 0)
         status = ek__layout_find(path, n_paths, run->pool, listener, &layout, err);
-    if (status == EK_OK && options->parts_only && layout.n_parts + layout.n_ranks + layout.n_common > 0)
-        status = check_parts(&layout, path[0], err);
+    if (status == EK_OK && options->parts_only)
+        status = check_parts(&layout, err);
     run->n_databases = layout.n_databases;
     run->database = layout.database;
     pthread_mutex_init(&w.lock, NULL);
@@ -234,14 +232,13 @@ static ek_status find_and_read(const char *const *path, int n_paths, const ek_tr
 }
 
 /* What only all ranks together can say. */
-static ek_status finish(const ek_trace_options *options, const ek_listener *listener, bool joined, ek_trace_run *run,
-                        ek_error *err)
+static ek_status finish(const ek_trace_options *options, const ek_listener *listener, ek_trace_run *run, ek_error *err)
 {
     if (run->n_ranks > 0)
         qsort(run->rank, (size_t)run->n_ranks, sizeof *run->rank, compare_ranks);
     for (int i = 0; i < run->n_ranks; i++)
         run->rank[i].place = run->n_ranks > 1 ? i : -1;
-    ek_status status = joined ? check_repeats(run, err) : EK_OK;
+    ek_status status = check_repeats(run, err);
     if (status)
         return status;
     report_problems(run, listener);
@@ -284,7 +281,7 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
     status = local ? ek__run_gather(options, listener, read_own, &own, &run, err)
                    : find_and_read(path, n_paths, options, listener, &run, err);
     if (!status && (!ek__has_team(options) || options->team->index == 0))
-        status = finish(options, listener, true, &run, err);
+        status = finish(options, listener, &run, err);
     if (status != EK_OK) {
         ek_trace_run_clear(&run);
         return status;

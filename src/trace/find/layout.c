@@ -674,8 +674,8 @@ static ek_status nothing(const ek__file_search *s, const char *path, ek_error *e
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                     "holds nothing a profiler writes; looked for %s folders, trace_view.json, msprof_*.json, "
                     "*.pt.trace.json, other .json with events, all of them also as .json.gz, for databases such as "
-                    "ascend_pytorch_profiler_0.db or .sqlite of nsys export, and for tables such as "
-                    "kernel_details.csv or step_trace_time.csv",
+                    "ascend_pytorch_profiler_0.db or .sqlite of nsys export, for tables such as kernel_details.csv or "
+                    "step_trace_time.csv, and for partial results (.ekr)",
                     output_folder);
 }
 
