@@ -29,15 +29,18 @@ same() {
 # processes_of NUMBER PATTERN: those of that number in their job whose command has the pattern.
 processes_of() {
     for process in $(pgrep -f "$2"); do
-        tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$process"
+        [ ! -r "/proc/$process/environ" ] || tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$process"
     done
 }
-# signal_process SIGNAL NUMBER PATTERN: to the one that has begun, within some seconds.
+# signal_process SIGNAL NUMBER PATTERN [TICKS]: to the one that has begun, within some seconds, and has calculated for so
+# many hundredths of a second: MPI begins in less.
 signal_process() {
-    for _ in $(seq 150); do
+    for _ in $(seq 400); do
         process=$(processes_of "$2" "$3")
+        ticks=0
+        [ -z "$process" ] || ticks=$(awk '{ print $14 }' "/proc/${process%% *}/stat" 2>/dev/null)
         # shellcheck disable=SC2086 # there may be several
-        [ -z "$process" ] || { kill "-$1" $process 2>/dev/null; return 0; }
+        [ -z "$process" ] || [ "${ticks:-0}" -lt "${4:-0}" ] || { kill "-$1" $process 2>/dev/null; return 0; }
         sleep 0.02
     done
     return 1

@@ -51,8 +51,7 @@ for signal in STOP $recover; do
     # shellcheck disable=SC2086 # words
     launch 3 "$mpi" $job --top 10 --mem 58000MB --patience 2 >stopped.all 2>said &
     launched=$!
-    sleep 0.8
-    signal_process $signal 1 "^$mpi plan .*--mem 58000MB"
+    signal_process $signal 1 "^$mpi plan .*--mem 58000MB" 60
     wait $launched
     code=$?
     EK_MPIRUN=mpirun

@@ -109,7 +109,7 @@ for stops in 1 3; do
     begin=$(date +%s)
     launch 5 timeout 60 "$mpi" trace many pipe --format json --threads 1 --patience 2 >out 2>err &
     job=$!
-    sleep 1.5
+    sleep 2
     signal_process STOP $stops "^$mpi trace many pipe"
     sleep 3.5
     timeout 20 sh -c 'cat run/rank1.pt.trace.json >pipe'
