@@ -141,7 +141,7 @@ static ek_status read_mixture(const reader *r, const ek__node *type)
                         type->text);
     ek__warn_at(&r->in, type,
                 "is '%s', in which layers have a state space or linear attention; all are predicted as attention with "
-                "a feed-forward part, so that memory and time are too large",
+                "a feed-forward part, so that memory and time are not those of the model",
                 type->text);
     return EK_OK;
 }
