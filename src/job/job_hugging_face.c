@@ -71,6 +71,14 @@ static const kind kinds[] = {
     {.type = "mamba2", .no_attention = true},
     {.type = "falcon_mamba", .no_attention = true},
     {.type = "jamba", .no_attention = true},
+    {.type = "zamba", .no_attention = true},
+    {.type = "zamba2", .no_attention = true},
+    {.type = "bamba", .no_attention = true},
+    {.type = "falcon_h1", .no_attention = true},
+    {.type = "nemotron_h", .no_attention = true},
+    {.type = "granitemoehybrid", .no_attention = true},
+    {.type = "minimax", .no_attention = true},
+    {.type = "recurrent_gemma", .no_attention = true},
     {.type = "rwkv", .no_attention = true},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
@@ -133,7 +141,7 @@ static ek_status read_mixture(const reader *r, const ek__node *type)
                         type->text);
     ek__warn_at(&r->in, type,
                 "is '%s', in which layers have a state space or linear attention; all are predicted as attention with "
-                "a feed-forward part, so that memory and time are too large",
+                "a feed-forward part, so that memory and time are not those of the model",
                 type->text);
     return EK_OK;
 }
@@ -320,6 +328,55 @@ static ek_status read_experts(reader *r)
     return EK_OK;
 }
 
+/* ---- what is not modelled ---- */
+
+static bool is_nothing(const ek__node *node)
+{
+    double value = 0;
+    if (node->kind != EK__SCALAR)
+        return node->n == 0;
+    return strcmp(node->text, "null") == 0 || (ek__text_is_number(node->text, &value) && value == 0);
+}
+
+/* The first of the kinds of layers that is neither attention to all tokens nor to a window or chunk of them. */
+static const ek__node *find_other_kind(const ek__node *types)
+{
+    static const char *const attention[] = {"full_attention", "sliding_attention", "chunked_attention"};
+    for (const ek__node *type = types->first; type; type = type->next) {
+        bool known = type->kind != EK__SCALAR;
+        for (int k = 0; k < 3 && !known; k++)
+            known = strcmp(type->text, attention[k]) == 0;
+        if (!known)
+            return type;
+    }
+    return NULL;
+}
+
+/* Keys that change layers in a way that is predicted otherwise are named, so that none passes for a Llama's. */
+static ek_status warn_other_layers(reader *r)
+{
+    static const struct {
+        const char *key, *what;
+    } keys[] = {
+        {"intermediate_size_mlp", "is the width of layers without experts; they are taken to have intermediate_size"},
+        {"num_kv_shared_layers", "counts layers that share keys and values; each is taken to have its own"},
+        {"cross_attention_layers", "names layers of cross-attention; they are taken as self-attention"},
+        {"attn_layer_period", "sets how often a layer has attention; all layers are taken to have it"},
+        {"hybrid_override_pattern",
+         "gives layers of several kinds; all are taken as attention with a feed-forward part"},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const ek__node *node = ek__get(r->map, keys[i].key);
+        if (node && !is_nothing(node))
+            ek__warn_at(&r->in, node, "%s", keys[i].what);
+    }
+    const ek__node *types = ek__get(r->map, "layer_types");
+    const ek__node *other = types && types->kind == EK__LIST ? find_other_kind(types) : NULL;
+    if (other)
+        ek__warn_at(&r->in, types, "has layers of the kind '%.40s'; all are taken as layers of attention", other->text);
+    return EK_OK;
+}
+
 /* ---- the run ---- */
 
 /* What PyTorch's DistributedDataParallel does without being told: gradients are reduced behind the backward pass in
@@ -407,8 +464,8 @@ static bool recognises(const ek__job_source *source)
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    static ek_status (*const steps[])(reader *) = {read_kind,   read_shapes,  read_layer,
-                                                   read_latent, read_experts, read_run};
+    static ek_status (*const steps[])(reader *) = {read_kind,    read_shapes,       read_layer, read_latent,
+                                                   read_experts, warn_other_layers, read_run};
     reader r = {.in = {source->doc, source->listener, source->err},
                 .overrides = overrides,
                 .job = job,

@@ -1289,6 +1289,42 @@ static void published_models_have_their_parameters(void **state)
     }
 }
 
+/* Each of these has layers that are predicted otherwise; the key is named with its line. The last has none. */
+static const struct {
+    const char *line, *message;
+    int n_warnings; /* with two for the length and the micro-batches */
+} other_layers[] = {
+    {"\"intermediate_size_mlp\": 16384", "3:26: warning: intermediate_size_mlp is the width of layers without experts",
+     3},
+    {"\"num_kv_shared_layers\": 2", "num_kv_shared_layers counts layers that share keys and values", 3},
+    {"\"cross_attention_layers\": [3]", "cross_attention_layers names layers of cross-attention", 3},
+    {"\"attn_layer_period\": 8", "attn_layer_period sets how often a layer has attention", 3},
+    {"\"hybrid_override_pattern\": \"M-M*\"", "hybrid_override_pattern gives layers of several kinds", 3},
+    {"\"layer_types\": [\"full_attention\", \"linear_attention\"]",
+     "layer_types has layers of the kind 'linear_attention'", 3},
+    {"\"layer_types\": [\"full_attention\", \"sliding_attention\", \"chunked_attention\"], "
+     "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
+     "", 2},
+};
+
+static void layers_not_modelled_are_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof other_layers / sizeof *other_layers; i++) {
+        char text[1024];
+        said s;
+        ek_job job;
+        snprintf(text, sizeof text,
+                 "{\"model_type\": \"llama\", \"hidden_size\": 1024, \"num_attention_heads\": 16,\n"
+                 "\"num_hidden_layers\": 4, \"vocab_size\": 32000, \"max_position_embeddings\": 2048,\n%s}",
+                 other_layers[i].line);
+        read_good(text, NULL, &s, &job);
+        if (!strstr(s.text, other_layers[i].message) || s.n_warnings != other_layers[i].n_warnings)
+            fail_msg("layers %zu: %d warnings: %s", i, s.n_warnings, s.text);
+        ek_job_clear(&job);
+    }
+}
+
 /* ---- overrides ---- */
 
 static void overrides_change_what_follows_from_degrees(void **state)
@@ -1531,6 +1567,7 @@ int main(void)
         cmocka_unit_test(mindspeed_sections_and_lists),
         cmocka_unit_test(configs_of_hugging_face_are_read),
         cmocka_unit_test(published_models_have_their_parameters),
+        cmocka_unit_test(layers_not_modelled_are_named),
         cmocka_unit_test(overrides_change_what_follows_from_degrees),
         cmocka_unit_test(megatron_settings_are_read_back),
         cmocka_unit_test(mindspeed_settings_are_read_back),
