@@ -10,8 +10,8 @@ import warnings as _warnings
 
 from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
-__all__ = ["Balance", "Error", "EvenkeelWarning", "InputError", "Job", "Layers", "Memory", "Stopped", "SystemFailure",
-           "balance", "memory", "read_job", "read_layers"]
+__all__ = ["Balance", "Error", "Estimate", "EvenkeelWarning", "InputError", "Job", "Layers", "Memory", "Stopped",
+           "SystemFailure", "balance", "estimate", "memory", "read_job", "read_layers"]
 
 
 class Error(Exception):
@@ -231,6 +231,52 @@ def memory(job, **overrides):
     elif overrides:
         raise TypeError("overrides belong to read_job() where the job is read already")
     return Memory(job)
+
+
+class Estimate(_Result):
+    """A job's step on a device, made by estimate()."""
+
+    def __init__(self, job, device, tokens):
+        err, heard, owns = _ffi.new("ek_error *"), _Heard(), _ffi.new("bool *")
+        self._job, self._device = job, _ffi.new("ek_device *")
+        _check(_lib.ek_device_open(_path(device), heard.listener, self._device, owns, err), err)
+        if owns[0]:
+            self._device = _ffi.gc(self._device, _lib.ek_device_clear)
+        self._c = _owned("ek_estimate *", _lib.ek_estimate_clear)
+        _check(_lib.ek_estimate_of(job._c, self._device, tokens, self._c, err), err)
+        heard.say()
+        of_job, of_device = job._heard.c, heard.c
+        self._warnings = _ffi.new("ek_error[]", of_job.n + of_device.n)
+        for i in range(of_job.n):
+            self._warnings[i] = of_job.at[i]
+        for i in range(of_device.n):
+            self._warnings[of_job.n + i] = of_device.at[i]
+        self._report = _ffi.new("ek_estimate_report *", {"estimate": self._c, "warning": self._warnings,
+                                                         "n_warnings": len(self._warnings)})
+
+    def _output(self):
+        return _lib.ek_output_of_estimate(self._report)
+
+    @property
+    def fits(self):
+        """Is every stage's peak within the limit? True without a limit."""
+        return self._c.memory.fits
+
+
+def estimate(job, device, *, tokens=0.0, **overrides):
+    """How long a step of a job takes on a device, and whether it fits.
+
+    job: a Job or a file. device: a shipped device's name or a device file. tokens: of a whole training run, for its
+    days; 0: none. overrides: as for read_job().
+
+    >>> estimate("examples/llama175b_train.yaml", "910B").fits
+    True
+    """
+    if not isinstance(job, Job):
+        job = read_job(job, **overrides)
+    elif overrides:
+        raise TypeError("overrides belong to read_job() where the job is read already")
+    return Estimate(job, device, tokens)
 
 
 class Layers:
