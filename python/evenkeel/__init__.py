@@ -11,7 +11,7 @@ import warnings as _warnings
 from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
 __all__ = ["Balance", "Error", "Estimate", "EvenkeelWarning", "InputError", "Job", "Layers", "Memory", "Stopped",
-           "SystemFailure", "balance", "estimate", "memory", "read_job", "read_layers"]
+           "SystemFailure", "Trace", "balance", "estimate", "memory", "read_job", "read_layers", "read_trace"]
 
 
 class Error(Exception):
@@ -363,3 +363,69 @@ def balance(layers, n_stages=4, n_micro_batches=4, *, n_chunks=None, schedule=No
     if n_chunks is None:
         n_chunks = found.min_chunks if found != _ffi.NULL else 1
     return Balance(layers, n_stages, n_micro_batches, n_chunks, found, options)
+
+
+class Trace(_Result):
+    """A profiled run, read by read_trace()."""
+
+    def __init__(self, path):
+        err, heard = _ffi.new("ek_error *"), _Heard()
+        self._c = _owned("ek_trace_run *", _lib.ek_trace_run_clear)
+        name = _ffi.new("char[]", _path(path))
+        _check(_lib.ek_trace_run_read(_ffi.new("char *[]", [name]), 1, _ffi.new("ek_trace_options *", {"measure": True}),
+                                      heard.listener, self._c, err), err)
+        _check(_lib.ek_compute_make(self._c, _ffi.NULL, err), err)
+        heard.say()
+        view = _ffi.new("ek_trace_view *", {"rank": _lib.EK_TRACE_NO_RANK})
+        self._view = view
+        self._report = _ffi.new("ek_trace_report *", {"run": self._c, "view": view})
+        self._table = 0
+
+    def _output(self):
+        output = _lib.ek_output_of_trace(self._report)
+        output.index = self._table
+        return output
+
+    @staticmethod
+    def table_names():
+        """Names of the tables.
+
+        >>> "steps" in Trace.table_names()
+        True
+        """
+        return [_text(_lib.ek_trace_tables[i].name) for i in range(_lib.EK_N_TRACE_TABLES)]
+
+    def csv(self, name):
+        """A table as comma-separated values with a header line, a str.
+
+        >>> read_trace("examples/trace").csv("steps").count("\\n") > 1
+        True
+        """
+        names = self.table_names()
+        if name not in names:
+            raise InputError(f"a trace has no table '{name}'; there are {', '.join(names)}")
+        self._table = names.index(name)
+        return self.text("csv")
+
+    def frame(self, name):
+        """A table as a pandas.DataFrame, columns as the command's."""
+        import io
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("frames need pandas; install it, or take csv()") from error
+        return pandas.read_csv(io.StringIO(self.csv(name)))
+
+    steps = property(lambda self: self.frame("steps"), doc="Steps of each rank, a pandas.DataFrame.")
+    operators = property(lambda self: self.frame("operators"), doc="Operators, a pandas.DataFrame.")
+    collectives = property(lambda self: self.frame("collectives"), doc="Collectives, a pandas.DataFrame.")
+    layers = property(lambda self: self.frame("layers"), doc="Layers, a pandas.DataFrame.")
+
+
+def read_trace(path):
+    """Read a profile: a folder or a file.
+
+    >>> len(read_trace("examples/trace").json()["ranks"]) > 0
+    True
+    """
+    return Trace(path)

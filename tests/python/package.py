@@ -97,6 +97,24 @@ def balance_of_examples(evenkeel):
             check(f"balance: {path} {' '.join(more)} as the command", without_clock(got) == without_clock(wanted), said)
 
 
+def traces(evenkeel):
+    for path in ("examples/trace", "examples/run"):
+        status, wanted, said = command("trace", path)
+        trace = evenkeel.read_trace(path)
+        check(f"trace: {path} as the command", status == 0 and trace.json() == wanted, said)
+        printed = subprocess.run([COMMAND, "trace", path, "--format", "csv"], capture_output=True, text=True, check=False)
+        check(f"trace: steps of {path} as the command's table", trace.csv("steps") == printed.stdout)
+        try:
+            rows = len(trace.steps)
+        except ImportError:
+            check("trace: frames # SKIP no pandas here", True)
+        else:
+            check(f"trace: a row for each step of {path}", rows == printed.stdout.count("\n") - 1, rows)
+            for name in ("operators", "collectives", "layers"):
+                check(f"trace: {path} has the table {name}", list(getattr(trace, name).columns) ==
+                      trace.csv(name).splitlines()[0].split(","))
+
+
 def errors(evenkeel):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "layers.json")
@@ -196,7 +214,7 @@ def main():
         sys.path.insert(0, folder)
         warnings.simplefilter("ignore")
         import evenkeel
-        for part in (memory_of_examples, estimate_of_examples, balance_of_examples, errors, doctests, speed, leaks):
+        for part in (memory_of_examples, estimate_of_examples, balance_of_examples, traces, errors, doctests, speed, leaks):
             part(evenkeel)
     print(f"1..{number}")
     return failed > 0
