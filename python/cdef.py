@@ -1,0 +1,172 @@
+"""The declarations of the public headers as cffi reads them, and the C source of the extension module.
+
+    cdef.py COMPILER INCLUDE OUT.c OUT.d
+
+The headers are preprocessed and parsed; of what they declare, functions lose their bodies and constant expressions
+become numbers. So a change of a header reaches Python by itself, and no struct is written down twice. The compiler
+checks every struct's layout against the header when the module is built.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import cffi
+from pycparser import c_ast, c_generator, c_parser
+
+# Types that the headers use of libc; cffi knows them by name.
+LIBC = {
+    "stdbool.h": "#define bool _Bool\n#define true 1\n#define false 0\n",
+    "stddef.h": "typedef unsigned long size_t;\ntypedef long ptrdiff_t;\n#define NULL ((void *)0)\n",
+    "stdint.h": "".join(f"typedef {kind} {word}int{bits}_t;\n" for bits, kind_of in ((8, "char"), (16, "short"),
+                        (32, "int"), (64, "long")) for word, kind in (("", "signed " + kind_of),
+                        ("u", "unsigned " + kind_of))),
+    "stdio.h": "typedef unsigned long size_t;\ntypedef struct FILE FILE;\n#define NULL ((void *)0)\n",
+    "math.h": "",
+}
+
+# What the module adds to the headers.
+SHIM_DECLARATIONS = """
+void free(void *);
+typedef struct ekpy_warnings { ek_error *at; int n, room; bool lost; } ekpy_warnings;
+void ekpy_listen(ek_listener *listener, ekpy_warnings *warnings);
+void ekpy_warnings_clear(ekpy_warnings *warnings);
+ek_status ekpy_write(ek_output output, const char *format, char **text, size_t *size, ek_error *err);
+"""
+SHIM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <evenkeel/evenkeel.h>
+
+/* Warnings of a reader, kept in C so that the call needs no interpreter. */
+typedef struct ekpy_warnings { ek_error *at; int n, room; bool lost; } ekpy_warnings;
+
+static void ekpy_take(void *user, const ek_error *warning)
+{
+    ekpy_warnings *warnings = user;
+    if (warnings->n == warnings->room) {
+        int room = warnings->room ? 2 * warnings->room : 8;
+        ek_error *at = realloc(warnings->at, (size_t)room * sizeof *at);
+        if (!at) {
+            warnings->lost = true;
+            return;
+        }
+        warnings->at = at;
+        warnings->room = room;
+    }
+    warnings->at[warnings->n++] = *warning;
+}
+
+static void ekpy_listen(ek_listener *listener, ekpy_warnings *warnings)
+{
+    *listener = (ek_listener){.warn = ekpy_take, .user = warnings};
+}
+
+static void ekpy_warnings_clear(ekpy_warnings *warnings)
+{
+    free(warnings->at);
+    memset(warnings, 0, sizeof *warnings);
+}
+
+/* ek_write() into memory; free() frees the text. */
+static ek_status ekpy_write(ek_output output, const char *format, char **text, size_t *size, ek_error *err)
+{
+    char *written = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&written, &length);
+    ek_status status = out ? ek_write(output, format, out, err) : EK_ERR_MEMORY;
+    bool closed = !out || fclose(out) == 0;
+    if (status == EK_OK && !closed)
+        status = EK_ERR_MEMORY;
+    if (status == EK_ERR_MEMORY && err)
+        *err = (ek_error){.status = EK_ERR_MEMORY, .message = "out of memory"};
+    if (status != EK_OK) {
+        free(written);
+        return status;
+    }
+    *text = written;
+    *size = length;
+    return EK_OK;
+}
+"""
+
+OPERATIONS = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a // b,
+              "<<": lambda a, b: a << b, "|": lambda a, b: a | b}
+
+
+class Constants(c_ast.NodeVisitor):
+    """Gives every enumerator and every length of an array its number, in the order of the source."""
+
+    def __init__(self):
+        self.value = {}
+
+    def number(self, node):
+        if isinstance(node, c_ast.Constant):
+            return int(node.value.rstrip("uUlL"), 0) if node.type != "char" else ord(node.value[1])
+        if isinstance(node, c_ast.ID):
+            return self.value[node.name]
+        if isinstance(node, c_ast.BinaryOp):
+            return OPERATIONS[node.op](self.number(node.left), self.number(node.right))
+        if isinstance(node, c_ast.UnaryOp) and node.op == "-":
+            return -self.number(node.expr)
+        raise ValueError(f"{node.coord}: a constant of a kind that is not known here: {type(node).__name__}")
+
+    def visit_Enum(self, node):
+        following = 0
+        for entry in node.values.enumerators if node.values else ():
+            if entry.value is not None:
+                following = self.number(entry.value)
+            self.value[entry.name] = following
+            entry.value = c_ast.Constant("int", str(following))
+            following += 1
+
+    def visit_ArrayDecl(self, node):
+        self.visit(node.type)
+        if node.dim is not None:
+            node.dim = c_ast.Constant("int", str(self.number(node.dim)))
+
+
+def preprocessed(compiler, include, target, depfile):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in LIBC.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                out.write(f"#pragma once\n{text}")
+        return subprocess.run([*compiler, "-E", "-nostdinc", "-std=c11", "-I", folder, "-I", include, "-MMD", "-MT",
+                               target, "-MF", depfile, "-x", "c", "-"],
+                              input="#include <evenkeel/evenkeel.h>\n", stdout=subprocess.PIPE, check=True,
+                              text=True).stdout
+
+
+def declarations(compiler, include, target, depfile):
+    """The text for ffi.cdef()."""
+    text = "".join(line if not line.startswith("#pragma") else "\n"
+                   for line in preprocessed(compiler, include, target, depfile).splitlines(keepends=True))
+    # size_t of both headers
+    seen = "typedef unsigned long size_t;"
+    first = text.find(seen) + len(seen)
+    text = text[:first] + text[first:].replace(seen, "")
+    tree = c_parser.CParser().parse(text, "evenkeel.h")
+    constants, generator, out = Constants(), c_generator.CGenerator(), []
+    for node in tree.ext:
+        if "evenkeel/" not in (node.coord.file or ""):
+            continue
+        declaration = node.decl if isinstance(node, c_ast.FuncDef) else node
+        if isinstance(node, c_ast.FuncDef) or isinstance(node, c_ast.Decl):
+            declaration.storage = [word for word in declaration.storage if word == "extern"]
+            declaration.funcspec = []
+        constants.visit(declaration)
+        out.append(generator.visit(declaration) + ";\n")
+    return "".join(out)
+
+
+def main():
+    *compiler, include, target, depfile = sys.argv[1:]
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(compiler, include, target, depfile) + SHIM_DECLARATIONS)
+    ffi.set_source("evenkeel._evenkeel", SHIM)
+    ffi.emit_c_code(target)
+
+
+if __name__ == "__main__":
+    main()
