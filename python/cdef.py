@@ -31,7 +31,6 @@ void free(void *);
 typedef struct ekpy_warnings { ek_error *at; int n, room; bool lost; } ekpy_warnings;
 void ekpy_listen(ek_listener *listener, ekpy_warnings *warnings);
 void ekpy_warnings_clear(ekpy_warnings *warnings);
-ek_status ekpy_write(ek_output output, const char *format, char **text, size_t *size, ek_error *err);
 """
 SHIM = r"""
 #include <stdio.h>
@@ -70,25 +69,6 @@ static void ekpy_warnings_clear(ekpy_warnings *warnings)
 }
 
 /* ek_write() into memory; free() frees the text. */
-static ek_status ekpy_write(ek_output output, const char *format, char **text, size_t *size, ek_error *err)
-{
-    char *written = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&written, &length);
-    ek_status status = out ? ek_write(output, format, out, err) : EK_ERR_MEMORY;
-    bool closed = !out || fclose(out) == 0;
-    if (status == EK_OK && !closed)
-        status = EK_ERR_MEMORY;
-    if (status == EK_ERR_MEMORY && err)
-        *err = (ek_error){.status = EK_ERR_MEMORY, .message = "out of memory"};
-    if (status != EK_OK) {
-        free(written);
-        return status;
-    }
-    *text = written;
-    *size = length;
-    return EK_OK;
-}
 """
 
 OPERATIONS = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a // b,

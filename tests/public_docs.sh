@@ -134,7 +134,7 @@ statement == "" && (commented || /^\/\*/) {
         opening = comment
     next
 }
-statement == "" && (/^ *$/ || /^extern "C"/ || /^}/) {
+statement == "" && (/^ *$/ || /^EK_(BEGIN|END)_DECLS/ || /^}/) {
     comment = ""
     next
 }

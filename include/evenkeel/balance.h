@@ -5,14 +5,13 @@
 #ifndef EVENKEEL_BALANCE_H
 #define EVENKEEL_BALANCE_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 typedef enum ek_balance_status {
     EK_BALANCE_OPTIMAL,    /**< no expressible plan within the limit has a shorter simulated step: proved */
@@ -164,7 +163,5 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
 ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const ek_schedule *schedule,
                             const ek_shape *shape, const ek_balance_options *options, ek_order **out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

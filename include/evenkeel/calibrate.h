@@ -8,12 +8,11 @@
 
 #include <stdbool.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/job.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /* ---- tables of measured runs ---- */
 
@@ -110,7 +109,5 @@ const ek_public_model *ek_public_models(int *n);
 /** The one whose name, as letters and digits, is the longest inside `name`; NULL without one. O(models x length). */
 const ek_public_model *ek_public_model_find(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -11,12 +11,11 @@
 #include <stdio.h>
 
 #include "evenkeel/compute.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 #include "evenkeel/interrupt.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /* ---- sources ---- */
 
@@ -240,7 +239,5 @@ void ek_calibration_clear(ek_calibration *calibration);
  * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
  */
 ek_status ek_calibration_write_device(const ek_calibration *calibration, FILE *out, ek_error *err);
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -5,13 +5,12 @@
 #ifndef EVENKEEL_CASES_H
 #define EVENKEEL_CASES_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** One plan with its simulation, under a name. All borrowed. */
 typedef struct ek_case {
@@ -91,7 +90,5 @@ ek_status ek_cases_add_file(ek_cases *cases, const ek_case_options *options, con
 /** Free the plans, their simulations and the order; then it is empty. */
 void ek_cases_clear(ek_cases *cases);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

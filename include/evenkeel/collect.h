@@ -9,11 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 enum {
     EK_LOG_LINES = 5,
@@ -128,7 +127,5 @@ void ek_memory_usage_clear(ek_memory_usage *usage);
 ek_status ek_dryrun_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
                          char **text, size_t *size, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -10,14 +10,13 @@
 #ifndef EVENKEEL_COMPUTE_H
 #define EVENKEEL_COMPUTE_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 #include "evenkeel/error.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Why operators of a profile tell nothing of a device's kernels. */
 typedef enum ek_profile_left {
@@ -124,7 +123,5 @@ struct ek_compute {
  */
 ek_status ek_compute_make(ek_trace_run *run, const ek_device *device, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -6,12 +6,11 @@
 #ifndef EVENKEEL_COST_H
 #define EVENKEEL_COST_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 #include "evenkeel/simulate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Milliseconds of one layer and micro-batch, of all copies of the batch that run side by side. */
 typedef struct ek_layer_times {
@@ -142,7 +141,5 @@ void ek_step_run_clear(ek_step_run *run);
 /** Shares of the slowest stage's step by what its parts rest on; they add up to 1. */
 void ek_step_basis_share(const ek_step *step, double share[EK_N_COST_BASES]);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

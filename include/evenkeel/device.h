@@ -9,11 +9,10 @@
 
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/job.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What a figure rests on, the best first. */
 typedef enum ek_cost_basis {
@@ -292,7 +291,5 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
  */
 ek_status ek_device_read_rates(const char *path, const ek_listener *listener, ek_device *device, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

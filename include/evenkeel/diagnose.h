@@ -13,13 +13,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What there is of a run; each may be NULL (or 0). */
 typedef struct ek_run_input {
@@ -120,7 +119,5 @@ ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *opti
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

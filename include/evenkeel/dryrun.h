@@ -10,11 +10,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/layers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** One measured peak. */
 typedef struct ek_measurement {
@@ -171,7 +170,5 @@ typedef struct ek_dryrun_script {
  */
 ek_status ek_dryrun_script_write(const ek_dryrun_script *script, FILE *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

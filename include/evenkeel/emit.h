@@ -11,12 +11,11 @@
 
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** A plan to be written as settings. All borrowed. */
 typedef struct ek_emission {
@@ -84,7 +83,5 @@ typedef struct ek_train_change {
 ek_status ek_train_apply(const char *path, const ek_train_change *change, const ek_listener *listener, char **text,
                          size_t *size, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

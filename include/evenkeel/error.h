@@ -2,9 +2,9 @@
 #ifndef EVENKEEL_ERROR_H
 #define EVENKEEL_ERROR_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "evenkeel/decls.h"
+
+EK_BEGIN_DECLS
 
 /** Outcome of a call. Outputs are untouched unless it is EK_OK. */
 typedef enum ek_status {
@@ -38,7 +38,5 @@ typedef struct ek_listener {
     void *user;
 } ek_listener;
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -8,14 +8,13 @@
 
 #include <math.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** How near the job is to what was measured on the device. */
 typedef enum ek_near {
@@ -120,7 +119,5 @@ ek_status ek_estimate_against_log(const ek_estimate *estimate, const ek_train_lo
 ek_status ek_estimate_against_trace(const ek_estimate *estimate, const ek_trace_run *run, ek_against *out,
                                     ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -66,10 +66,9 @@
 #include "evenkeel/train_log.h"
 #include "evenkeel/types.h"
 #include "evenkeel/uniform.h"
+#include "evenkeel/version.h"
 #include "evenkeel/view.h"
 #include "evenkeel/view_files.h"
 #include "evenkeel/write.h"
-
-#define EK_VERSION "0.1.0"
 
 #endif

@@ -5,11 +5,10 @@
 #ifndef EVENKEEL_GUIDE_H
 #define EVENKEEL_GUIDE_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/dryrun.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Most rounds of dry runs. */
 enum { EK_MAX_ROUNDS = 64 };
@@ -80,7 +79,5 @@ void ek_guide_clear(ek_guide *guide);
  */
 ek_status ek_guide_write_init(const ek_guide *guide, const ek_times *times, FILE *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "evenkeel/decls.h"
+
+EK_BEGIN_DECLS
 
 /** A flag that ends work. {0} is not set. */
 typedef struct ek_interrupt {
@@ -49,7 +49,5 @@ static inline bool ek_interrupted(const ek_interrupt *interrupt)
     return interrupt != NULL && __atomic_load_n(&interrupt->set, __ATOMIC_RELAXED) != 0;
 }
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

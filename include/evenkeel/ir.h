@@ -13,12 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/interrupt.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Stands for "none" in every field that is an index or the number of a text. */
 #define EK_IR_NONE UINT32_MAX
@@ -216,7 +215,5 @@ void ek_ir_type_text(const ek_ir *ir, uint32_t type, char *out, size_t size);
  *  scope). */
 int ek_ir_layer(const ek_ir *ir, const ek_ir_node *node);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

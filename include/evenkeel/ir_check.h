@@ -12,12 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Three answers, since a graph may be a part of one. */
 typedef enum ek_ir_answer { EK_IR_NO, EK_IR_YES, EK_IR_UNSEEN } ek_ir_answer;
@@ -193,7 +192,5 @@ ek_status ek_ir_compare(const ek_ir_report *a, const ek_ir_report *b, ek_ir_diff
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_ir_difference_clear(ek_ir_difference *difference);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -7,11 +7,10 @@
 
 #include <stddef.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /**
  * Which file of a folder shows the graph after all passes of the compiler: the last *validate*.ir by the number at the
@@ -25,7 +24,5 @@ extern "C" {
  */
 ek_status ek_ir_choose_file(const char *path, char *out, size_t size, const ek_listener *notes, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

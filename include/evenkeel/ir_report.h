@@ -7,12 +7,11 @@
 
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/ir_check.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What of a graph is shown. {.layer = -1} shows all of it. */
 typedef struct ek_ir_view {
@@ -56,7 +55,5 @@ ek_status ek_ir_view_check(const ek_ir_view *view, ek_error *err);
  */
 ek_status ek_ir_view_count(const ek_ir *ir, const ek_ir_view *view, uint32_t *n, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

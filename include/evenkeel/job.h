@@ -14,11 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Number formats of tensors. */
 typedef enum ek_dtype { EK_FP32, EK_BF16, EK_FP16 } ek_dtype;
@@ -430,7 +429,5 @@ ek_status ek_job_with(const ek_job *job, const ek_job_change *change, ek_job *ou
  */
 ek_status ek_job_check(const ek_job *job, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -5,12 +5,11 @@
 #ifndef EVENKEEL_JOB_LAYERS_H
 #define EVENKEEL_JOB_LAYERS_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Where the times of layers come from; what is further down wins. */
 typedef struct ek_job_layer_times {
@@ -35,7 +34,5 @@ typedef struct ek_job_layer_times {
 ek_status ek_job_layers(const ek_job *job, const ek_job_layer_times *times, const ek_trace_options *how,
                         const ek_listener *listener, ek_layers *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

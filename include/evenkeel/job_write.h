@@ -7,12 +7,11 @@
 
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /**
  * The file of *was with the settings that make it *now.
@@ -51,7 +50,5 @@ ek_status ek_job_write_text(const ek_job *was, ek_job *now, char **text, size_t 
  *  a config.json, "" where it has none. Lives as long as the job. O(length). */
 const char *ek_job_file_extension(const ek_job *job);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -13,12 +13,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Lower-case names: "none", "select", "comm", "both", "full". */
 extern const char *const ek_recompute_name[EK_N_RECOMPUTE];
@@ -153,7 +152,5 @@ ek_layers ek_layers_bare(int n_layers, ek_layer *body);
 /** Free what `layers` holds and zero it. Accepts a zeroed struct. */
 void ek_layers_clear(ek_layers *layers);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

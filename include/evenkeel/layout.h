@@ -9,13 +9,12 @@
 #ifndef EVENKEEL_LAYOUT_H
 #define EVENKEEL_LAYOUT_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/estimate.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What a layout chooses, in the order of the columns of every table. */
 typedef enum ek_layout_axis {
@@ -241,7 +240,5 @@ typedef struct ek_layout_bound {
 ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
                              ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

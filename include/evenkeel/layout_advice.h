@@ -7,12 +7,11 @@
 #ifndef EVENKEEL_LAYOUT_ADVICE_H
 #define EVENKEEL_LAYOUT_ADVICE_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/layout.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /* ---- why a layout is longer ---- */
 
@@ -325,7 +324,5 @@ typedef struct ek_layout_way {
 ek_status ek_layout_find_way(const ek_layout_result *result, const ek_layout_plan *to, double time_limit,
                              ek_layout_way *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

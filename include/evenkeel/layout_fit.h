@@ -6,11 +6,10 @@
 #ifndef EVENKEEL_LAYOUT_FIT_H
 #define EVENKEEL_LAYOUT_FIT_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/layout.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What is changed. Recomputation is none of them: layouts are ruled out by what they need with everything recomputed.
  */
@@ -50,7 +49,5 @@ typedef struct ek_layout_fits {
  */
 ek_status ek_layout_would_fit(const ek_layout_result *result, ek_layout_fits *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -7,11 +7,10 @@
 
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/layout.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Points that no other one is below: memory rises from one to the next, and the step falls. */
 typedef struct ek_layout_front {
@@ -41,7 +40,5 @@ ek_status ek_layout_front_of_bounds(const ek_layout_point *point, long n, ek_lay
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_front_clear(ek_layout_front *front);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

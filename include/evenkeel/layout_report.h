@@ -9,13 +9,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What is printed. All borrowed; NULL for what there is not. */
 typedef struct ek_layout_report {
@@ -45,7 +44,5 @@ typedef struct ek_layout_sweep_report {
     bool color;
 } ek_layout_sweep_report;
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

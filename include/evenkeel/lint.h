@@ -11,11 +11,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 typedef enum ek_lint_level { EK_LINT_NOTE, EK_LINT_WARNING, EK_LINT_ERROR } ek_lint_level;
 /** "note", "warning", "error": SARIF's words. */
@@ -109,7 +108,5 @@ void ek_lint_clear(ek_lint *lint);
 /** A rule with all it says. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -7,11 +7,10 @@
 
 #include <stdbool.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Zeroed to begin with. */
 typedef struct ek_lint_files {
@@ -33,7 +32,5 @@ ek_status ek_lint_files_add(ek_lint_files *files, const char *path, const ek_lis
 /** Free the paths; then as zeroed. */
 void ek_lint_files_clear(ek_lint_files *files);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

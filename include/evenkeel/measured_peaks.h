@@ -7,12 +7,11 @@
 
 #include <stdbool.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Memory as people write it ("56000", "58GB", "47.7 GiB"), in MB; a number alone is MB, and a GB is 1024 of them. NAN
  *  for anything else. O(length). */
@@ -47,7 +46,5 @@ ek_status ek_measured_peaks_read(const char *path, const char *name, int n_stage
 /** Free the name and the peaks; then as zeroed. */
 void ek_measured_peaks_clear(ek_measured_peaks *peaks);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -10,13 +10,12 @@
 #ifndef EVENKEEL_MEMORY_H
 #define EVENKEEL_MEMORY_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 #include "evenkeel/schedule.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What the bytes alive at a stage's peak are. */
 typedef enum ek_memory_part {
@@ -313,7 +312,5 @@ ek_memory_error ek_memory_compare(const ek_memory *memory, const ek_memory_peak 
  */
 ek_status ek_memory_to_layers(const ek_job *job, const struct ek_device *device, ek_layers *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

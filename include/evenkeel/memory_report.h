@@ -11,11 +11,10 @@
 #include <stdio.h>
 
 #include "evenkeel/cost.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /* ---- what a layer keeps ---- */
 
@@ -126,7 +125,5 @@ ek_status ek_memory_write_log(const ek_memory *memory, int stage, double device_
 /** Name of the stage's log below a dry run's folder: "stage_3_rank_3072/mindformer.log". */
 void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -7,10 +7,9 @@
 #define EVENKEEL_METRICS_H
 
 #include "evenkeel/cost.h"
+#include "evenkeel/decls.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** How much of the attention's score matrix counts. */
 typedef enum ek_attention_count {
@@ -132,7 +131,5 @@ ek_status ek_metrics_predict(const ek_metrics_input *input, ek_metrics_predictio
 /** Free the step that a prediction holds. Accepts a zeroed struct. */
 void ek_metrics_prediction_clear(ek_metrics_prediction *prediction);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

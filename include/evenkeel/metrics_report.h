@@ -10,12 +10,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Everything to print; parts that are NULL are left out. */
 typedef struct ek_metrics_report {
@@ -32,7 +31,5 @@ typedef struct ek_metrics_report {
     bool color;
 } ek_metrics_report;
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

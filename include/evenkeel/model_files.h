@@ -5,11 +5,10 @@
 #ifndef EVENKEEL_MODEL_FILES_H
 #define EVENKEEL_MODEL_FILES_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/dryrun.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Where a model is read from. All pointers are borrowed for the call. */
 typedef struct ek_model_files {
@@ -50,7 +49,5 @@ ek_status ek_model_files_read(const ek_model_files *files, const ek_listener *wa
  */
 void ek_layers_add_constant(ek_layers *layers, double given_mb, double run_mb, const ek_listener *notes);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

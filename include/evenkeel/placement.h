@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "evenkeel/decls.h"
+
+EK_BEGIN_DECLS
 
 /** Which stage holds which part of the model. A position is a chunk's place in the model, 0..pv-1. */
 typedef enum ek_placement {
@@ -41,7 +41,5 @@ static inline int ek_stage_at(ek_placement placement, int n_stages, int position
     return placement == EK_PLACE_BOTH_WAYS && chunk == 1 ? n_stages - 1 - stage : stage;
 }
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -8,13 +8,12 @@
 #ifndef EVENKEEL_PLAN_H
 #define EVENKEEL_PLAN_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/placement.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Layers and recompute lists of every chunk, each array [n_chunks][n_stages] (chunk-major: index i * n_stages + s).
  *  The model runs through the chunks in the order of the schedule's ek_placement; ek_cell_at() has the index of a model
@@ -118,7 +117,5 @@ void ek_plan_counts(const ek_plan *plan, const ek_layers *layers, ek_placement p
 ek_status ek_plan_even(const ek_layers *layers, int n_stages, int n_chunks, ek_recompute kind, ek_plan *out,
                        ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

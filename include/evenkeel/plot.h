@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "evenkeel/decls.h"
+
+EK_BEGIN_DECLS
 
 enum {
     EK_PLOT_LEAST_COLUMNS = 40,
@@ -27,7 +27,5 @@ typedef struct ek_plot {
     bool color;  /**< ANSI colours, for a terminal that wants them; characters tell everything apart without them */
 } ek_plot;
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

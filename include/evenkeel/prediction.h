@@ -5,12 +5,11 @@
 #ifndef EVENKEEL_PREDICTION_H
 #define EVENKEEL_PREDICTION_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 enum { EK_MAX_MEMORY_TIMES = 5 };
 
@@ -48,7 +47,5 @@ ek_status ek_prediction_of(const ek_job *job, const ek_device *device, ek_predic
 /** Free all parts of a prediction; then as zeroed. */
 void ek_prediction_clear(ek_prediction *prediction);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

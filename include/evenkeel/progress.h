@@ -13,9 +13,9 @@
 #ifndef EVENKEEL_PROGRESS_H
 #define EVENKEEL_PROGRESS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "evenkeel/decls.h"
+
+EK_BEGIN_DECLS
 
 /**
  * Told about ten times a second, by the thread that works.
@@ -29,7 +29,5 @@ void ek_progress_begin(ek_progress_fn *show, void *user);
 /** No more. */
 void ek_progress_end(void);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

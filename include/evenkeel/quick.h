@@ -8,12 +8,11 @@
 #ifndef EVENKEEL_QUICK_H
 #define EVENKEEL_QUICK_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 enum { EK_QUICK_MIN_STAGES = 2, EK_QUICK_MAX_STAGES = 8 };
 
@@ -79,7 +78,5 @@ ek_status ek_quick_tune(const ek_layers *layers, const ek_order *order, const ek
 /** Free what `quick` holds and zero it. Accepts a zeroed struct. */
 void ek_quick_clear(ek_quick *quick);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

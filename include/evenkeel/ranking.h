@@ -6,11 +6,10 @@
 #define EVENKEEL_RANKING_H
 
 #include "evenkeel/balance.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** The answer for one schedule and interleave, of several that were tried. */
 typedef struct ek_ranked {
@@ -99,7 +98,5 @@ ek_status ek_rank_schedules(const ek_ranking_input *input, ek_choice *out, ek_er
 /** Free order, plan and ranking; then as zeroed. */
 void ek_choice_clear(ek_choice *choice);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

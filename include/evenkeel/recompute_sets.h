@@ -10,12 +10,11 @@
 #ifndef EVENKEEL_RECOMPUTE_SETS_H
 #define EVENKEEL_RECOMPUTE_SETS_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/job.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 enum { EK_MAX_SET_LAYERS = 3 };
 
@@ -118,7 +117,5 @@ bool ek_recompute_set_has_all(const ek_recompute_set *large, const ek_recompute_
 ek_status ek_job_use_recompute_sets(const ek_job *job, const ek_recompute_set *small, const ek_recompute_set *large,
                                     ek_job *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

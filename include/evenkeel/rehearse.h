@@ -14,13 +14,12 @@
 #include <stdio.h>
 
 #include "evenkeel/calibration.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** When a send lets its stage go on. */
 typedef enum ek_rehearse_send {
@@ -281,7 +280,5 @@ void ek_rehearse_result_clear(ek_rehearse_result *result);
  */
 ek_status ek_rehearse_links(const ek_link_time *time, int n, ek_device *device, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

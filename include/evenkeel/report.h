@@ -10,12 +10,11 @@
 #include <stdio.h>
 
 #include "evenkeel/collect.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Blocks of the timelines that are drawn one by one: of a Chrome trace (some 450 bytes each) and of a plan's page. SVG
  *  draws any number: what is narrower than a line as the load of its stage. */
@@ -59,7 +58,5 @@ typedef struct ek_collected {
     const ek_memory_usage *usage; /**< NULL when it cannot be made */
 } ek_collected;
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -7,6 +7,7 @@
 #define EVENKEEL_RUN_H
 
 #include "evenkeel/collect.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
 #include "evenkeel/interrupt.h"
@@ -15,9 +16,7 @@
 #include "evenkeel/train_log.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 enum { EK_MAX_RUN_GRAPHS = 64 };
 
@@ -86,7 +85,5 @@ bool ek_run_is_trace(const char *path);
 ek_status ek_run_against(const ek_estimate *estimate, const char *path, const ek_trace_options *how,
                          const ek_listener *listener, ek_against *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

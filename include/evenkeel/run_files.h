@@ -8,11 +8,10 @@
 
 #include <stdbool.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 typedef enum ek_run_kind {
     EK_RUN_TRACE,   /**< a profiler's trace, or one of its tables */
@@ -74,7 +73,5 @@ int ek_run_files_of(const ek_run_files *files, ek_run_kind kind, const char **pa
 /** The first file of a kind, or NULL. O(n). */
 const ek_run_file *ek_run_files_first(const ek_run_files *files, ek_run_kind kind);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -14,11 +14,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** A file on its way. */
 typedef struct ek_save ek_save;
@@ -66,7 +65,5 @@ void ek_temporary_remove(const char *path);
  */
 void ek_temporaries_remove(void);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

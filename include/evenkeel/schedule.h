@@ -11,12 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/placement.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What a block computes. In a schedule that splits the backward pass EK_BACKWARD is the gradient of the input alone,
  * and EK_BACKWARD_WEIGHT the gradient of the weights, which nothing but the end of the step waits for. */
@@ -117,7 +116,5 @@ const ek_schedule *ek_schedule_default(int n_chunks, int less_memory);
 /** The schedule where none is given: `sequence` for more than one sequence piece, else ek_schedule_default(). */
 const ek_schedule *ek_schedule_for(int n_chunks, int n_pieces, bool less_memory);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

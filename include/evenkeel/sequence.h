@@ -8,12 +8,11 @@
 #ifndef EVENKEEL_SEQUENCE_H
 #define EVENKEEL_SEQUENCE_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Tokens that a piece needs to keep a device busy. Source: the original tool. */
 enum { EK_LEAST_PIECE = 4096 };
@@ -57,7 +56,5 @@ int ek_sequence_pieces(const ek_job *job, int k, const ek_listener *listener);
 ek_status ek_layers_split_sequence(const ek_layers *in, const ek_job *job, int k, const ek_listener *listener,
                                    ek_layers *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -13,12 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 enum { EK_SERVE_TOKEN_SIZE = 33 };
 
@@ -60,7 +59,5 @@ int64_t ek_server_n_requests(const ek_server *server);
  *  fine. */
 void ek_server_stop(ek_server *server);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

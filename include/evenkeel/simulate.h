@@ -8,12 +8,11 @@
 #ifndef EVENKEEL_SIMULATE_H
 #define EVENKEEL_SIMULATE_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/schedule.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Point-to-point communication between stages: every edge between different stages takes `p2p_time`, or its own time.
  *  Latency delays the receiver only; blocking also occupies the sender after its block and the receiver before its
@@ -219,7 +218,5 @@ ek_status ek_timeline_waits(const ek_timeline *timeline, ek_wait *wait, ek_error
  */
 void ek_timeline_stage_times(const ek_timeline *timeline, const ek_wait *wait, ek_stage_time *out);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

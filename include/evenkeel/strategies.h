@@ -5,11 +5,10 @@
 #ifndef EVENKEEL_STRATEGIES_H
 #define EVENKEEL_STRATEGIES_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** A plan with a name, as a plan file holds it. */
 typedef struct ek_strategy {
@@ -44,7 +43,5 @@ ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_st
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_strategies_clear(ek_strategies *strategies);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

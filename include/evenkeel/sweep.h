@@ -6,12 +6,11 @@
 #define EVENKEEL_SWEEP_H
 
 #include "evenkeel/balance.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/team.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** The answer for one value of a sweep. */
 typedef struct ek_sweep_row {
@@ -109,7 +108,5 @@ ek_status ek_sweep_run(const ek_sweep_input *input, ek_sweep *out, ek_error *err
 /** Free the rows with their plans; then as zeroed. */
 void ek_sweep_clear(ek_sweep *sweep);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -9,11 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** A message that came. */
 typedef struct ek_team_message {
@@ -51,7 +50,5 @@ typedef struct ek_team {
  */
 void ek_team_decline(const ek_team *team, const ek_error *why);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

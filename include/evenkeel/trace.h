@@ -16,14 +16,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/team.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 #define EK_TRACE_UNKNOWN INT64_MIN
 enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 1 << 24, EK_TRACE_MAX_NAMES = 64, EK_TRACE_MAX_BALLOTS = 10000 };
@@ -1030,7 +1029,5 @@ ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path,
  */
 ek_status ek_trace_to_layers(const ek_trace_run *run, ek_layers *out, char **notes, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

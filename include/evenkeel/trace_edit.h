@@ -13,12 +13,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** How far a clock is from that of the first host, and how well that is known. */
 typedef struct ek_trace_clock {
@@ -90,7 +89,5 @@ ek_status ek_trace_write(const char *const *path, int n_paths, const ek_trace_se
                          const ek_trace_clocks *clocks, const ek_trace_options *options, const ek_listener *listener,
                          FILE *out, ek_trace_written *written, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

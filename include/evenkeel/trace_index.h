@@ -15,12 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/interrupt.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What an event is, for colours and sums. The words are those of the document (docs/view-json.md). */
 #define EK_VIEW_TYPE_LIST(X)                                                                                           \
@@ -118,7 +117,5 @@ int64_t ek_trace_index_bytes(const ek_trace_index *index);
 /** Events in the traces that last. */
 int64_t ek_trace_index_n_events(const ek_trace_index *index);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

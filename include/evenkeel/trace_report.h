@@ -11,13 +11,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/plot.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** What of a run is shown, and how. */
 typedef struct ek_trace_view {
@@ -58,7 +57,5 @@ extern const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES];
  */
 ek_status ek_trace_query(const ek_trace_run *run, const char *sql, FILE *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -10,12 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 typedef enum ek_train_log_kind {
     EK_TRAIN_LOG_MINDFORMERS,
@@ -83,7 +82,5 @@ typedef struct ek_train_log_summary {
  *  TFLOP/s of a device. @return false when there are no steps with a time, or memory is out. O(n log n). */
 bool ek_train_log_summarise(const ek_train_log *log, ek_train_log_summary *out);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

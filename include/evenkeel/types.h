@@ -3,9 +3,9 @@
 #ifndef EVENKEEL_TYPES_H
 #define EVENKEEL_TYPES_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "evenkeel/decls.h"
+
+EK_BEGIN_DECLS
 
 /** Bytes of a name, its end included. */
 enum { EK_NAME_SIZE = 64 };
@@ -90,7 +90,5 @@ typedef struct ek_view ek_view;
 typedef struct ek_uniform_run ek_uniform_run;
 typedef struct ek_rehearse_result ek_rehearse_result;
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -8,13 +8,12 @@
 #ifndef EVENKEEL_UNIFORM_H
 #define EVENKEEL_UNIFORM_H
 
+#include "evenkeel/decls.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/simulate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Times of one stage and one micro-batch; each of its v chunks costs 1/v. */
 typedef struct ek_uniform {
@@ -73,7 +72,5 @@ bool ek_uniform_over_limit(const ek_uniform_run *run);
 /** Free what `run` holds and zero it. Accepts a zeroed struct. */
 void ek_uniform_run_clear(ek_uniform_run *run);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -13,12 +13,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** The predicted step of a job as it runs. All borrowed. */
 typedef struct ek_view_step {
@@ -87,7 +86,5 @@ void ek_layout_view_clear(ek_layout_view *view);
  */
 const char *ek_view_shell(size_t *size);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

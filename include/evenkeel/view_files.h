@@ -7,6 +7,7 @@
 #define EVENKEEL_VIEW_FILES_H
 
 #include "evenkeel/cases.h"
+#include "evenkeel/decls.h"
 #include "evenkeel/model_files.h"
 #include "evenkeel/prediction.h"
 #include "evenkeel/report.h"
@@ -15,9 +16,7 @@
 #include "evenkeel/types.h"
 #include "evenkeel/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /* ---- events of traces for a page ---- */
 
@@ -112,7 +111,5 @@ ek_status ek_view_page_write(const char *title, const char *lang, const ek_view_
 ek_status ek_view_files_write(const ek_view_files *first, const ek_view_files *second, const char *title,
                               const char *lang, FILE *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+EK_END_DECLS
 #endif

@@ -11,12 +11,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "evenkeel/decls.h"
 #include "evenkeel/error.h"
 #include "evenkeel/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+EK_BEGIN_DECLS
 
 /** Kinds of results: constant, name, and the type that is written. Formats of each, in src/write/write.c:
  *
@@ -108,7 +107,26 @@ bool ek_can_write(ek_output_kind kind, const char *format);
  */
 ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *err);
 
-#ifdef __cplusplus
-}
-#endif
+/**
+ * Write a result into memory: the bytes that ek_write() gives a file.
+ *
+ * @param text  out: NUL behind its end, for free(); untouched on failure
+ * @param size  out: bytes without that NUL; formats that are no text have NULs of their own. May be NULL
+ * @return as ek_write(). O(output).
+ */
+ek_status ek_write_text(ek_output output, const char *format, char **text, size_t *size, ek_error *err);
+
+/** Takes the next bytes of an output; false ends it. */
+typedef bool (*ek_sink)(void *user, const char *bytes, size_t size);
+
+/**
+ * Write a result to a callback, which gets the bytes of ek_write() in their order, at most 64 KB at once. The
+ * whole output is held in memory meanwhile.
+ *
+ * @return as ek_write(); EK_ERR_SYSTEM where the callback returned false, after which it is not called again.
+ * O(output).
+ */
+ek_status ek_write_sink(ek_output output, const char *format, ek_sink sink, void *user, ek_error *err);
+
+EK_END_DECLS
 #endif

@@ -43,6 +43,9 @@ def _text(c):
     return _ffi.string(c).decode("utf-8", "replace")
 
 
+__version__ = _text(_lib.ek_version())
+
+
 def _path(path):
     return _os.fsencode(path)
 
@@ -93,7 +96,7 @@ class _Result:
         'stage'
         """
         text, size, err = _ffi.new("char **"), _ffi.new("size_t *"), _ffi.new("ek_error *")
-        _check(_lib.ekpy_write(self._output(), format.encode(), text, size, err), err)
+        _check(_lib.ek_write_text(self._output(), format.encode(), text, size, err), err)
         try:
             return _ffi.buffer(text[0], size[0])[:].decode("utf-8")
         finally:

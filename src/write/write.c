@@ -2,6 +2,7 @@
  * line in the list. */
 #include "evenkeel/write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -145,4 +146,42 @@ ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *er
     const writer *w = find(output.kind, format);
     return w ? w->write(&output, out, err)
              : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no format '%s' of this", format);
+}
+
+ek_status ek_write_text(ek_output output, const char *format, char **text, size_t *size, ek_error *err)
+{
+    char *made = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&made, &n);
+    if (!out)
+        return ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory");
+    ek_status status = ek_write(output, format, out, err);
+    if (fclose(out) && status == EK_OK)
+        status = ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory");
+    if (status) {
+        free(made);
+        return status;
+    }
+    *text = made;
+    if (size)
+        *size = n;
+    return EK_OK;
+}
+
+enum { SINK_BYTES = 65536 };
+
+ek_status ek_write_sink(ek_output output, const char *format, ek_sink sink, void *user, ek_error *err)
+{
+    char *text;
+    size_t size;
+    ek_status status = ek_write_text(output, format, &text, &size, err);
+    if (status)
+        return status;
+    for (size_t at = 0; at < size && status == EK_OK; at += SINK_BYTES) {
+        size_t n = size - at < SINK_BYTES ? size - at : SINK_BYTES;
+        if (!sink(user, text + at, n))
+            status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the output ended after %zu of %zu bytes", at, size);
+    }
+    free(text);
+    return status;
 }
