@@ -1,0 +1,62 @@
+#!/bin/sh
+# What surrounds a release: the version is the same everywhere, and the action and the hook for the linter do what they
+# say. Prints TAP.
+#
+#   tests/packaging.sh EVENKEEL
+set -u
+unset CDPATH
+root=$(cd "$(dirname "$0")/.." && pwd)
+evenkeel=$(readlink -f "$1")
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+n=0
+ok() { # CODE NAME
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+version=$(sed -n "s/^ *version: '\(.*\)',/\1/p" "$root/meson.build")
+[ -n "$version" ] && [ "$("$evenkeel" --version | sed 1q)" = "evenkeel $version" ]
+ok $? 'the command has the version of meson.build'
+[ "$(sed -n 's/^version: //p' "$root/CITATION.cff")" = "$version" ]
+ok $? 'CITATION.cff has it, too'
+[ "$(sed -n 's/^## \([0-9.]*\).*/\1/p' "$root/CHANGELOG.md" | sed 1q)" = "$version" ]
+ok $? 'it is the newest one of CHANGELOG.md'
+for command in $("$evenkeel" --help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+    sed -n '/^- Commands/,/^- `evenkeel-mpi/p' "$root/CHANGELOG.md" | grep -q "\`$command\`" || echo "$command"
+done >missing
+[ ! -s missing ]
+ok $? "CHANGELOG.md names every command$(tr '\n' ' ' <missing)"
+
+# The action's last step, as the runner has it: the lines below `run: |`.
+mkdir -p action/build
+ln -s "$evenkeel" action/build/evenkeel
+awk 'found { sub(/^        /, ""); print } /^      run: \|/ { found = 1 }' "$root/action.yml" >step.sh
+[ -s step.sh ]
+ok $? 'the action has a step of several lines'
+step() { # PATHS LEVEL SARIF
+    GITHUB_ACTION_PATH=$work/action EK_PATHS=$1 EK_LEVEL=$2 EK_SARIF=$3 sh -e step.sh >said 2>&1
+}
+mkdir files
+cp "$root/examples/llama175b_train.yaml" files/train.yaml
+step files/train.yaml warning lint.sarif
+[ $? = 1 ] && grep -q '"version": "2.1.0"' lint.sarif && grep -q 'pipeline-bubble' lint.sarif
+ok $? 'it fails for a warning, and writes SARIF before'
+step 'files/train.yaml files' error ''
+ok $? 'it passes where errors alone count, for several paths'
+step files/no.yaml warning lint.sarif
+[ $? = 2 ]
+ok $? 'it fails with the exit status of wrong input for a file that is not there'
+
+# The hook gets the names of changed files that its pattern has.
+entry=$(sed -n 's/^ *entry: evenkeel //p' "$root/.pre-commit-hooks.yaml")
+pattern=$(sed -n 's/^ *files: //p' "$root/.pre-commit-hooks.yaml")
+printf '%s\n' train.yaml run.sh train.py config.toml run.env | grep -cE "$pattern" >count
+printf '%s\n' train.md train.yaml.bak Makefile | grep -cE "$pattern" >>count
+[ "$(tr '\n' ' ' <count)" = '5 0 ' ]
+ok $? 'the hook takes the files that the linter reads'
+# shellcheck disable=SC2086 # words
+"$evenkeel" $entry files/train.yaml >said 2>&1
+[ $? = 1 ] && grep -q 'files/train.yaml:21:20: warning' said
+ok $? 'and fails for a warning, with its place'
+echo "1..$n"
