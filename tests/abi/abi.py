@@ -12,6 +12,7 @@ import sys
 
 library, kept, *compiler = sys.argv[1:]
 root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.dont_write_bytecode = True  # nothing is left among the sources
 sys.path.insert(0, os.path.join(root, "python"))
 try:
     import cffi
