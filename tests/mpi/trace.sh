@@ -8,7 +8,7 @@ set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/launch.sh"
-plain=$1 mpi=$2 sanitized=$3
+plain=$(readlink -f "$1") mpi=$(readlink -f "$2") sanitized=$(readlink -f "$3")
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
