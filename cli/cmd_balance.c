@@ -20,6 +20,7 @@
 #include "search.h"
 #include "sweep.h"
 #include "team.h"
+#include "warnings.h"
 
 /* What simulating a block and accounting for it takes: evenkeel simulate --uniform of 2^24 blocks, one core of a
  * virtual machine. Fewer than MANY_BLOCKS are done at once. */
@@ -371,6 +372,8 @@ static int run_model(command *c, const ek_layers *layers)
     cli_stages_report(&stages, &c->model.cluster, c->model.n_stages, &report);
     if (!print_answer(c, &report, choice.order) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
+    if (!result->proved_optimal)
+        cli_warn_absent(EK_FEATURE_LINEAR_PROGRAMS, &cli_listener);
     note_more_time(c, result);
     if (feasible)
         note_gain(c, &cases, stages.memory_mb ? 0 : c->search.options.memory_limit_mb);

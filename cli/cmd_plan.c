@@ -195,6 +195,8 @@ static bool check_options(const command *c)
                         "--devices-list` names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
+    else if ((c->n_trials || c->tried) && ek_feature_absent(EK_FEATURE_LINEAR_ALGEBRA))
+        cli_error(NULL, "%s", ek_feature_absent(EK_FEATURE_LINEAR_ALGEBRA));
     else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->way || c->n_trials || c->tried))
         cli_error(
             NULL,
@@ -280,6 +282,8 @@ static bool search(command *c, found *f)
     o->interrupt = &cli_interrupt;
     const ek_listener listener = {cli_take_warning, &f->warnings};
     o->listener = &listener;
+    if (is_first())
+        cli_warn_absent(EK_FEATURE_LINEAR_PROGRAMS, &listener);
     if (is_first())
         cli_progress_catch(&f->progress);
     ek_status status = ek_layout_search(&f->searched, &f->device, o, &f->result, &err);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cmd.h"
+#include "evenkeel/features.h"
 #include "files.h"
 #include "options.h"
 #include "page.h"
@@ -127,6 +128,10 @@ static bool check(const command *c)
 {
     if (!c->source[0])
         cli_error(NULL, "nothing to look at: give files or a folder, for example `evenkeel view profile`");
+    else if (c->serve && ek_feature_absent(EK_FEATURE_SERVER))
+        cli_error(NULL, "%s", ek_feature_absent(EK_FEATURE_SERVER));
+    else if (ek_feature_absent(EK_FEATURE_PAGE))
+        cli_error(NULL, "%s", ek_feature_absent(EK_FEATURE_PAGE));
     else if (c->serve && c->output)
         cli_error(NULL, "--serve starts a server and writes no page; leave --out or --serve out");
     else if (!c->serve && c->needs_serve)

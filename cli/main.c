@@ -50,6 +50,15 @@ static void keep_memory(void)
 #endif
 }
 
+/* The first line is for scripts, each further one something that this build was made without. */
+static void print_version(void)
+{
+    puts("evenkeel " EK_VERSION);
+    for (int i = 0; i < EK_N_FEATURES; i++)
+        if (ek_feature_absent((ek_feature)i))
+            puts(ek_feature_absent((ek_feature)i));
+}
+
 static int run_command(const ek_cmd *command, int argc, char **argv)
 {
     int code = cli_team_begin(command);
@@ -73,7 +82,7 @@ int main(int argc, char **argv)
         return printed();
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-version") == 0 || strcmp(name, "-V") == 0) {
-        puts("evenkeel " EK_VERSION);
+        print_version();
         return printed();
     }
     if (strcmp(name, "--complete") == 0) { /* for the shells' completion scripts */

@@ -1,6 +1,7 @@
 /* Warnings of readers. */
 #include "warnings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "options.h"
@@ -22,4 +23,14 @@ void cli_take_warning(void *user, const ek_error *warning)
         w->room = room;
     }
     w->at[w->n++] = copy;
+}
+
+void cli_warn_absent(ek_feature feature, const ek_listener *listener)
+{
+    const char *what = ek_feature_absent(feature);
+    ek_error warning = {.status = EK_OK};
+    if (!what)
+        return;
+    snprintf(warning.message, sizeof warning.message, "%s", what);
+    listener->warn(listener->user, &warning);
 }

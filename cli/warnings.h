@@ -2,6 +2,7 @@
 #ifndef EK_CLI_WARNINGS_H
 #define EK_CLI_WARNINGS_H
 
+#include "evenkeel/features.h"
 #include "memory.h"
 
 typedef struct cli_warnings {
@@ -13,5 +14,8 @@ typedef struct cli_warnings {
 
 /** For ek_listener.warn, whose user is a cli_warnings. */
 void cli_take_warning(void *user, const ek_error *warning);
+
+/** Where this build is without something that the answer would be better with. */
+void cli_warn_absent(ek_feature feature, const ek_listener *listener);
 
 #endif

@@ -28,10 +28,11 @@ if ! command -v "${NM:-nm}" >/dev/null; then
     exit 0
 fi
 
-# Meson names an object after its source, with _ for /. So the sources say which object is whose.
+# Meson names an object after its source, with _ for /. So the sources say which object is whose. Those of absent/ stand
+# for others, which a whole build has.
 sources=$(mktemp) || exit 2
 trap 'rm -f "$sources"' EXIT
-find . -name '*.c' -o -name '*.cpp' | sed 's#^\./##' | LC_ALL=C sort >"$sources"
+find . \( -name '*.c' -o -name '*.cpp' \) ! -path './absent/*' | sed 's#^\./##' | LC_ALL=C sort >"$sources"
 find "$build/src" -path '*libevenkeel*' -name '*.o' -exec "${NM:-nm}" -A -g -P {} + |
     LC_ALL=C sort | awk -v limit="$limit_files" -v show_edges="$edges" '
     function folder_of(file) {

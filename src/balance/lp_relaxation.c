@@ -10,7 +10,6 @@
  * the schedule makes its order for the times, the paths are those of every order, and no live vector is known. */
 #include "balance/lp_relaxation.h"
 
-#include <Clp_C_Interface.h>
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ typedef struct added {
 
 typedef struct program {
     const ek__problem *problem;
-    Clp_Simplex *model;
+    void *model;
     double scale, memory_scale;
     int n_slots, n_ways, way[EK_N_RECOMPUTE]; /* to recompute a layer */
     int body_row, bank_row, cell_row, fixed_rows;
@@ -92,7 +91,7 @@ static void add_row(program *g, int n, double low, double high, added row)
     }
     ek__clp_add_row(g->model, low, high, n, g->index, g->value, &g->no_memory);
     g->row[g->n_added++] = row;
-    assert(g->no_memory || Clp_numberRows(g->model) == g->fixed_rows + g->n_added);
+    assert(g->no_memory || ek__clp_n_rows(g->model) == g->fixed_rows + g->n_added);
 }
 
 static void add_path(program *g, const double *count, double transfers)
@@ -318,7 +317,7 @@ static double cheapest(const program *g, const ek_layer *body, const double *pri
 static double lagrangian(program *g)
 {
     const ek__problem *problem = g->problem;
-    const double *price = Clp_dualRowSolution(g->model);
+    const double *price = ek__clp_row_prices(g->model);
     double sum, bound = mix_paths(g, price, &sum);
     assert(problem->order->n_kinds <= EK_N_BLOCK_KINDS);
     if (bound == -INFINITY)
@@ -347,7 +346,7 @@ static double lagrangian(program *g)
 static int add_violated_memory(program *g)
 {
     const ek__problem *problem = g->problem;
-    const double *y = Clp_primalColumnSolution(g->model);
+    const double *y = ek__clp_columns(g->model);
     int n = 0;
     for (int c = 0; c < problem->n_cells; c++) {
         g->held[c] = g->parameter[c] = 0; /* in MB here */
@@ -382,7 +381,7 @@ static int add_violated_memory(program *g)
 /* The longest path of the solution. @return whether it was violated */
 static bool add_violated_path(program *g)
 {
-    const double *x = Clp_primalColumnSolution(g->model);
+    const double *x = ek__clp_columns(g->model);
     double transfers;
     for (int k = 0; k < g->n_slots; k++)
         g->duration[k] = fmax(0, x[1 + k]) * g->scale;
@@ -434,6 +433,8 @@ static bool over(void *search)
 
 ek_status ek__bound_lp_relaxation(ek__search *search, ek_error *err)
 {
+    if (!ek__clp_present())
+        return EK_OK;
     program *g = ek__alloc(1, sizeof *g);
     if (!g || !program_init(g, search->problem, atomic_load(&search->best_time))) {
         if (g)

@@ -7,7 +7,6 @@
  * mix, and what the planner answers to it bounds every plan of the box, whatever the accuracy of the program. */
 #include "balance/master.h"
 
-#include <Clp_C_Interface.h>
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ struct ek__master {
     const ek__problem *problem;
     const ek__choices *choices;
     double scale;
-    Clp_Simplex *model;
+    void *model;
     int n_slots, fixed_rows, fixed_columns;
     int *offset;    /* [n_stages] of a stage's choices in column_of */
     int *column_of; /* [choices] 0: not in the program */
@@ -182,7 +181,7 @@ static bool add_choice(ek__master *m, int s, int k)
     m->column_stage[m->n_columns] = s;
     m->column_choice[m->n_columns] = k;
     *at = m->fixed_columns + m->n_columns++;
-    assert(m->failed || Clp_numberColumns(m->model) == m->fixed_columns + m->n_columns);
+    assert(m->failed || ek__clp_n_columns(m->model) == m->fixed_columns + m->n_columns);
     return true;
 }
 
@@ -246,7 +245,7 @@ void ek__master_add_path(ek__master *m, const ek__pricing *g, double transfers)
     m->cut_transfers[m->n_cuts] = transfers;
     m->idle[m->n_cuts++] = 0;
     assert(m->n_cuts <= MOST_CUTS);
-    assert(m->failed || Clp_numberRows(m->model) == m->fixed_rows + m->n_cuts);
+    assert(m->failed || ek__clp_n_rows(m->model) == m->fixed_rows + m->n_cuts);
     free(column);
     free(value);
 }
@@ -266,13 +265,13 @@ static void fit_box(ek__master *m, const ek__pricing *g)
             if (c)
                 m->upper[c] = INFINITY;
         }
-    Clp_chgColumnUpper(m->model, m->upper);
+    ek__clp_set_column_high(m->model, m->upper);
 }
 
 /* The mix that the paths' prices are. @return false when they are none */
 static bool price_paths(ek__master *m, ek__pricing *g)
 {
-    const double *price = Clp_dualRowSolution(m->model) + m->fixed_rows;
+    const double *price = ek__clp_row_prices(m->model) + m->fixed_rows;
     double sum = 0;
     for (int r = 0; r < m->n_cuts; r++)
         sum += fmax(0, price[r]);
@@ -297,7 +296,7 @@ static bool price_paths(ek__master *m, ek__pricing *g)
  * cheaper than what the program mixes. */
 static int add_choices_that_pay(ek__master *m, const ek__pricing *g)
 {
-    const double *price = Clp_dualRowSolution(m->model);
+    const double *price = ek__clp_row_prices(m->model);
     int added = 0;
     for (int s = 0; s < m->problem->n_stages; s++)
         for (int l = g->low[s]; l <= g->high[s]; l++) {
@@ -311,7 +310,7 @@ static int add_choices_that_pay(ek__master *m, const ek__pricing *g)
 /* The mix of plans: layers and durations. */
 static void read_plan(const ek__master *m, ek__pricing *g)
 {
-    const double *x = Clp_primalColumnSolution(m->model);
+    const double *x = ek__clp_columns(m->model);
     int p = m->problem->n_stages, v = m->problem->n_chunks, n_kinds = m->problem->order->n_kinds;
     const ek__choices *all = m->choices;
     memset(g->mean_row, 0, (size_t)m->problem->n_cells * sizeof(double));
@@ -359,7 +358,7 @@ ek__verdict ek__master_solve(ek__master *m, ek__pricing *g, const ek__search *se
         if (end != 0)
             return m->failed ? EK__NO_MEMORY : EK__LOST;
         read_plan(m, g);
-        double transfers, before = g->best, z = Clp_primalColumnSolution(m->model)[0] * m->scale;
+        double transfers, before = g->best, z = ek__clp_columns(m->model)[0] * m->scale;
         g->longest = ek__longest_path(m->problem, g->duration, g->path, &transfers);
         if (!price_paths(m, g)) {
             ek__master_add_path(m, g, transfers);

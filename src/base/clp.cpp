@@ -58,6 +58,11 @@ class Stop : public ClpEventHandler
 
 } // namespace
 
+bool ek__clp_present(void)
+{
+    return true;
+}
+
 void *ek__clp_new(bool scales)
 {
     void *model = nullptr;
@@ -113,6 +118,11 @@ void ek__clp_delete_rows(void *model, int n, const int *which, bool *no_memory)
     run(no_memory, [=] { Clp_deleteRows(of(model), n, which); });
 }
 
+void ek__clp_set_column_high(void *model, const double *high)
+{
+    Clp_chgColumnUpper(of(model), high);
+}
+
 int ek__clp_dual(void *model, bool *no_memory)
 {
     run(no_memory, [=] { Clp_dual(of(model), 0); });
@@ -123,6 +133,66 @@ int ek__clp_primal(void *model, bool *no_memory)
 {
     run(no_memory, [=] { Clp_primal(of(model), 0); });
     return *no_memory ? -1 : Clp_status(of(model));
+}
+
+int ek__clp_n_rows(void *model)
+{
+    return Clp_numberRows(of(model));
+}
+
+int ek__clp_n_columns(void *model)
+{
+    return Clp_numberColumns(of(model));
+}
+
+const double *ek__clp_columns(void *model)
+{
+    return Clp_primalColumnSolution(of(model));
+}
+
+const double *ek__clp_row_prices(void *model)
+{
+    return Clp_dualRowSolution(of(model));
+}
+
+double *ek__clp_row_low(void *model)
+{
+    return Clp_rowLower(of(model));
+}
+
+double *ek__clp_row_high(void *model)
+{
+    return Clp_rowUpper(of(model));
+}
+
+double *ek__clp_column_low(void *model)
+{
+    return Clp_columnLower(of(model));
+}
+
+double *ek__clp_column_high(void *model)
+{
+    return Clp_columnUpper(of(model));
+}
+
+const int *ek__clp_starts(void *model)
+{
+    return Clp_getVectorStarts(of(model));
+}
+
+const int *ek__clp_lengths(void *model)
+{
+    return Clp_getVectorLengths(of(model));
+}
+
+const int *ek__clp_indices(void *model)
+{
+    return Clp_getIndices(of(model));
+}
+
+const double *ek__clp_elements(void *model)
+{
+    return Clp_getElements(of(model));
 }
 
 bool ek__coin_run(void (*work)(void *user), void *user)

@@ -4,6 +4,15 @@
 #ifndef EK_BASE_LINEAR_H
 #define EK_BASE_LINEAR_H
 
+#include <stdbool.h>
+
+#include "evenkeel/error.h"
+
+/** Is LAPACK part of this build? */
+bool ek__linear_present(void);
+/** To be asked before anything that needs it: refuses where it is not. @param what  "calibration" */
+ek_status ek__linear_needed(const char *what, ek_error *err);
+
 /** How a call ended. */
 typedef enum ek__linear {
     EK__LINEAR_OK,

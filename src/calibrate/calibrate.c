@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 #include "base/texts.h"
 #include "calibrate/calibrating.h"
 #include "calibrate/impossible.h"
@@ -382,8 +383,10 @@ static ek_status check_any(const ek__calibrating *k)
 
 static ek_status calibrate(ek__calibrating *k)
 {
+    ek_status status = ek__linear_needed("calibration", k->err);
     report(k, 0, "reading");
-    ek_status status = ek__collect(k->input, &k->c, k->err);
+    if (status == EK_OK)
+        status = ek__collect(k->input, &k->c, k->err);
     if (status == EK_OK)
         status = find_start(k);
     if (status == EK_OK)

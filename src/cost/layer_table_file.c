@@ -4,6 +4,7 @@
 
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "base/linear.h"
 #include "cost/layer_table.h"
 
 static const char *const keys[] = {"width", "lambda", "met_error", "new_error", "coordinates", "rows", NULL};
@@ -105,10 +106,12 @@ ek_status ek__layer_table_read(const ek__in *in, const ek__node *node, ek_layer_
         status = check_coordinates(in, node);
     if (status == EK_OK)
         status = read_rows(in, node, &row, &n);
+    if (status == EK_OK && n > 0)
+        status = ek__linear_needed("a device with measured layers", in->err);
+    ek_layer_table *table = status ? NULL : ek__layer_table_new(row, n, &scale);
+    free(row);
     if (status)
         return status;
-    ek_layer_table *table = ek__layer_table_new(row, n, &scale);
-    free(row);
     if (!table)
         return ek__no_memory(in->err);
     *out = table;

@@ -390,7 +390,9 @@ ek_status ek_dryrun_decompose(const ek_dryrun *init, const char *name, const ek_
     ek_times chosen;
     bool from_traces[3];
     ek_layers layers = {0};
-    ek_status status = check_name(name, err);
+    ek_status status = ek__linear_needed("taking a dry run's memory apart", err);
+    if (status == EK_OK)
+        status = check_name(name, err);
     if (status == EK_OK)
         status = choose_times(init, times, &chosen, from_traces, err);
     if (status == EK_OK)

@@ -10,6 +10,7 @@
 
 #include "base/config_tree.h"
 #include "base/error.h"
+#include "base/linear.h"
 #include "base/watch.h"
 #include "evenkeel/guide.h"
 
@@ -208,7 +209,9 @@ ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error
     ek_guide guide = {.job_stages = options->n_stages, .memory_limit_mb = options->memory_limit_mb};
     ek__guide_shape shape;
     ek__guide_cell *cell = NULL;
-    ek_status status = check_options(options, err);
+    ek_status status = ek__linear_needed("planning a dry run", err);
+    if (status == EK_OK)
+        status = check_options(options, err);
     if (status == EK_OK)
         status = lay_out(options, &shape, guide.reason, sizeof guide.reason, err);
     if (status)

@@ -10,11 +10,11 @@
  *
  * Land and Doig, An automatic method of solving discrete programming problems, 1960; rows added as they are violated as
  * in Padberg and Rinaldi's branch and cut, 1991. */
-#include <Clp_C_Interface.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clp.h"
 #include "base/error.h"
 #include "layout/mix_program.h"
 #include "layout/whole_near.h"
@@ -133,7 +133,7 @@ static void add_limits(const brancher *b, size_t at)
 {
     const ek__mix_program *g = &b->program;
     const limits *limit = limits_of(b, at);
-    double *low = Clp_rowLower(g->model), *high = Clp_rowUpper(g->model), *most = Clp_columnUpper(g->model);
+    double *low = ek__clp_row_low(g->model), *high = ek__clp_row_high(g->model), *most = ek__clp_column_high(g->model);
     for (int t = 0; t < b->n_totals; t++) {
         low[g->first_total + t] = limit[t].low;
         high[g->first_total + t] = limit[t].high;
@@ -345,6 +345,8 @@ static bool make_room(brancher *b)
 
 ek_status ek__mix_branch(const ek__mix_layout *layout, const ek__branch_options *options, double *bound, ek_error *err)
 {
+    if (!ek__clp_present())
+        return EK_OK;
     brancher *b = ek__alloc(1, sizeof *b);
     if (!b)
         return ek__no_memory(err);

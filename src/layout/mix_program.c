@@ -8,7 +8,6 @@
  * over x, layers in fractions, by group, cell and way to recompute. Paths are added as they are violated, the longest
  * one of the blocks' times that a solution stands for; and moments, as they are too full. The prices of their rows are
  * the mix, which is judged by ek__mix_bound(), whatever the accuracy of the program. */
-#include <Clp_C_Interface.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -458,7 +457,7 @@ static void set_live(const program *g, const double *price, int stage)
 /* The mix of the prices, judged; the best is kept. @return false when memory is out */
 static bool judge(program *g)
 {
-    const double *price = Clp_dualRowSolution(g->model);
+    const double *price = ek__clp_row_prices(g->model);
     double sum = 0;
     for (int i = 0; i < g->n_added; i++)
         sum += g->row[i].path ? fmax(0, price[g->n_rows + i]) : 0;
@@ -506,7 +505,7 @@ static bool judge_memory(program *g)
     ek__mix *first = g->row[0].path;
     for (int i = 0; i < g->n_added && !first; i++)
         first = g->row[i].path;
-    const double *price = Clp_dualRowSolution(g->model);
+    const double *price = ek__clp_row_prices(g->model);
     ek__mix_zero(g->mixes, g->mean);
     add_to_mean(g, first, 1);
     for (int s = 0; s < g->mixes->p; s++)
@@ -553,20 +552,20 @@ static double side(double value, double low, double high)
  * Prices of sides that are not bounded count as 0. Columns are within their group's layers, z within `most`. */
 static double dual_bound(const program *g, double most)
 {
-    const double *price = Clp_dualRowSolution(g->model);
-    const double *low = Clp_rowLower(g->model), *high = Clp_rowUpper(g->model);
-    const double *least = Clp_columnLower(g->model), *largest = Clp_columnUpper(g->model);
-    const int *start = Clp_getVectorStarts(g->model);
-    const int *length = Clp_getVectorLengths(g->model), *row = Clp_getIndices(g->model);
-    const double *element = Clp_getElements(g->model), unbounded = 1e30;
+    const double *price = ek__clp_row_prices(g->model);
+    const double *low = ek__clp_row_low(g->model), *high = ek__clp_row_high(g->model);
+    const double *least = ek__clp_column_low(g->model), *largest = ek__clp_column_high(g->model);
+    const int *start = ek__clp_starts(g->model);
+    const int *length = ek__clp_lengths(g->model), *row = ek__clp_indices(g->model);
+    const double *element = ek__clp_elements(g->model), unbounded = 1e30;
     double sum = 0;
-    for (int i = 0; i < Clp_numberRows(g->model); i++) {
+    for (int i = 0; i < ek__clp_n_rows(g->model); i++) {
         double at = side(price[i], low[i], high[i]);
         sum += fabs(at) < unbounded ? price[i] * at : 0;
     }
     for (int k = 0; k < g->n_columns; k++) {
         double cost = k == 0 ? 1 : 0;
-        for (CoinBigIndex e = start[k]; e < start[k] + length[k]; e++) {
+        for (int e = start[k]; e < start[k] + length[k]; e++) {
             double y = price[row[e]];
             cost -= fabs(side(y, low[row[e]], high[row[e]])) < unbounded ? y * element[e] : 0;
         }
@@ -580,7 +579,7 @@ static double dual_bound(const program *g, double most)
  * them back. */
 static void drop_unused(program *g)
 {
-    const double *price = Clp_dualRowSolution(g->model);
+    const double *price = ek__clp_row_prices(g->model);
     int which[EK__MOST_MIX_ROWS], n = 0, kept = 0;
     for (int i = 0; i < g->n_added; i++)
         if (price[g->n_rows + i] != 0)
@@ -606,7 +605,7 @@ ek__mix_end ek__mix_program_solve(program *g, double most, double *bound)
     if (ek__clp_dual(g->model, &g->no_memory) != 0)
         return g->no_memory ? EK__MIX_OUT_OF_MEMORY : EK__MIX_INFEASIBLE;
     *bound = g->scale * dual_bound(g, most / g->scale);
-    memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
+    memcpy(g->solution, ek__clp_columns(g->model), (size_t)g->n_columns * sizeof *g->solution);
     g->n_solved++;
     drop_unused(g);
     return *bound >= most ? EK__MIX_DONE : cut(g);
@@ -625,7 +624,7 @@ static bool solve(program *g, double enough, bool (*over)(void *user), void *use
         if (g->bound >= enough || over(user) || (i % WINDOW == 0 && g->bound < before * (1 + PROGRESS)))
             return true;
         before = i % WINDOW == 0 ? g->bound : before;
-        memcpy(g->solution, Clp_primalColumnSolution(g->model), (size_t)g->n_columns * sizeof *g->solution);
+        memcpy(g->solution, ek__clp_columns(g->model), (size_t)g->n_columns * sizeof *g->solution);
         end = cut(g);
     }
     return end != EK__MIX_OUT_OF_MEMORY;
@@ -634,6 +633,9 @@ static bool solve(program *g, double enough, bool (*over)(void *user), void *use
 ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
                        double *bound, ek_error *err)
 {
+    *bound = 0;
+    if (!ek__clp_present())
+        return EK_OK;
     program *g = ek__alloc(1, sizeof *g);
     if (!g)
         return ek__no_memory(err);

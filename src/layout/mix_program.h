@@ -26,7 +26,7 @@ typedef struct ek__mix_column {
 typedef struct ek__mix_program {
     const ek__mix_layout *layout;
     const ek__mixes *mixes;
-    void *model;                    /* Clp_Simplex */
+    void *model;                    /* of base/clp.h */
     bool no_memory;                 /* for it; it is good for nothing then */
     double scale;                   /* seconds */
     double too_long;                /* of the step: what a path may be longer than the solution says */

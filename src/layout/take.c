@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 #include "calibrate/fit.h"
 #include "evenkeel/calibrate.h"
 #include "evenkeel/layout_advice.h"
@@ -111,9 +112,10 @@ ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *
     for (int i = 1; i < n; i++)
         if (seconds[i] < seconds[best])
             best = i;
-    ek_status status = is_believable(start, device)
-                           ? ask_device(again, tried[best], seconds[best], device, &shorter, err)
-                           : ask_runs(again, tried, seconds, n, best, start, &shorter, err);
+    ek_status status = ek__linear_needed("weighing trial runs", err);
+    if (!status)
+        status = is_believable(start, device) ? ask_device(again, tried[best], seconds[best], device, &shorter, err)
+                                              : ask_runs(again, tried, seconds, n, best, start, &shorter, err);
     if (!status)
         *taken = shorter ? -1 : best;
     return status;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 #include "calibrate/fit.h"
 #include "evenkeel/layout_advice.h"
 #include "layout/sensitivity.h"
@@ -273,9 +274,12 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
                         n_trials);
     if (n < 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no plan to try");
+    ek_status status = ek__linear_needed("choosing trial runs", err);
+    if (status)
+        return status;
     const ek_job **job = ek__alloc((size_t)n, sizeof *job);
     ek__sensitivity s = {0};
-    ek_status status = job ? EK_OK : ek__no_memory(err);
+    status = job ? EK_OK : ek__no_memory(err);
     for (int i = 0; i < n && !status; i++)
         job[i] = &plan[i].job;
     if (!status)

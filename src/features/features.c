@@ -1,0 +1,39 @@
+/* What this build has. Each part is a file that knows, of which the build takes it or the one of src/absent/. */
+#include "evenkeel/features.h"
+
+#include <stddef.h>
+
+#include "base/clp.h"
+#include "base/linear.h"
+#include "serve/server.h"
+#include "view/shell.h"
+
+static const char *const absent[EK_N_FEATURES] = {
+    [EK_FEATURE_LINEAR_PROGRAMS] = "this build has no CLP and CBC (-Dcbc=enabled): no solver 'milp', and no bounds by "
+                                   "linear programs, so that less is proved",
+    [EK_FEATURE_LINEAR_ALGEBRA] =
+        "this build has no LAPACK (-Dlapack=enabled): no calibration, no dry runs taken apart "
+        "or planned, no trials",
+    [EK_FEATURE_SERVER] = "this build has no libmicrohttpd (-Dserver=enabled): no page is served",
+    [EK_FEATURE_PAGE] = "this build has no viewer's page (-Dpage=enabled): no page is written",
+};
+
+bool ek_has_feature(ek_feature feature)
+{
+    switch (feature) {
+    case EK_FEATURE_LINEAR_PROGRAMS:
+        return ek__clp_present();
+    case EK_FEATURE_LINEAR_ALGEBRA:
+        return ek__linear_present();
+    case EK_FEATURE_SERVER:
+        return ek__server_present();
+    case EK_FEATURE_PAGE:
+        return ek__view_page_size > 0;
+    }
+    return false;
+}
+
+const char *ek_feature_absent(ek_feature feature)
+{
+    return ek_has_feature(feature) || (unsigned)feature >= EK_N_FEATURES ? NULL : absent[feature];
+}
