@@ -65,6 +65,9 @@ both 'memory is the same' memory $job --format json
 both 'an estimate is the same' estimate $job --device 910B --format json
 both 'a plan that the exact bound proves is the same' balance examples/moe_mtp_layers.json -s 4 -mb 8 --format json
 both 'a trace is read the same' trace examples/trace --format json
+cp -r examples/trace/. packed
+find packed -name '*.json' -exec gzip -f {} +
+both 'a compressed one, which zlib inflates, too' trace packed --format json
 
 "$without" balance $layers -s 4 -i 2 -mb 8 -t 2 --format json >out 2>err && grep -q '"step_time"' out
 ok $? 'a search without linear programs has an answer'

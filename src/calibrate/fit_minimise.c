@@ -1,12 +1,12 @@
 /* Levenberg-Marquardt over the active constants (Levenberg 1944, Marquardt 1963; cminpack's lmder), in turns with the
  * noise and Huber's weights, since each needs the others. */
-#include <cminpack.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/linear.h"
+#include "base/minimise.h"
 #include "calibrate/fit_work.h"
 
 enum { MAX_TURNS = 4, MAX_EVALUATIONS = 60 };
@@ -91,8 +91,8 @@ static ek_status minimise(ek__fit_work *w)
         return ek__no_memory(w->err);
     for (int a = 0; a < n; a++)
         z[a] = ek__fit_to_free(&fit->constant[fit->active[a]], fit->scaled[fit->active[a]]);
-    lmder(evaluate, w, m, n, z, w->residual, w->square, m, tolerance, tolerance, 0, MAX_EVALUATIONS, diagonal, 1, 10, 0,
-          &evaluations, &slopes, pivot, qtf, wa1, wa2, wa3, wa4);
+    ek__lmder(evaluate, w, m, n, z, w->residual, w->square, m, tolerance, tolerance, 0, MAX_EVALUATIONS, diagonal, 1,
+              10, 0, &evaluations, &slopes, pivot, qtf, wa1, wa2, wa3, wa4);
     free(wa4);
     if (w->status)
         return w->status;

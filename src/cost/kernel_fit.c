@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <cminpack.h>
-
 #include "base/error.h"
 #include "base/field.h"
+#include "base/linear.h"
+#include "base/minimise.h"
 #include "cost/kernel.h"
 #include "cost/kernel_table.h"
 
@@ -101,8 +101,8 @@ static double solve(problem *p, double *scratch)
         u[i] = p->start[i];
         scale[i] = 1;
     }
-    lmdif(residuals, p, m, N_CONSTANTS, u, value, TOLERANCE, TOLERANCE, 0, MOST_CALLS, 1e-12, scale, 2, 10, 0, &calls,
-          jacobian, m, pivot, qtf, w1, w2, w3, w4);
+    ek__lmdif(residuals, p, m, N_CONSTANTS, u, value, TOLERANCE, TOLERANCE, 0, MOST_CALLS, 1e-12, scale, 2, 10, 0,
+              &calls, jacobian, m, pivot, qtf, w1, w2, w3, w4);
     residuals(p, m, N_CONSTANTS, u, value, 1);
     double sum = 0;
     for (int i = 0; i < m; i++)
@@ -180,7 +180,9 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
 {
     int n;
     const ek_kernel_row *row = ek_kernel_table_rows(table, &n);
-    ek_status status = check_types(device, row, n, err);
+    ek_status status = ek__linear_needed("fitting kernels", err);
+    if (status == EK_OK)
+        status = check_types(device, row, n, err);
     if (status)
         return status;
     problem p = {.device = *device};

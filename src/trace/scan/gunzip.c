@@ -8,13 +8,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/error.h"
+#include "trace/scan/isal.h"
 
 enum {
     INPUT_BYTES = 64 << 10,
@@ -43,13 +43,17 @@ struct ek__gunzip {
     ek__gunzip_spot *spot;
     size_t input_bytes;
     unsigned char input[INPUT_BYTES], skipped[WINDOW_BYTES];
-    struct inflate_state isal;
+    ek__isal *isal; /* NULL: zlib inflates everything */
 };
 
 ek__gunzip *ek__gunzip_new(int fd)
 {
     ek__gunzip *g = ek__alloc(1, sizeof *g);
-    if (!g || inflateInit2(&g->z, GZIP) != Z_OK) {
+    if (!g)
+        return NULL;
+    g->isal = ek__isal_new();
+    if ((ek__isal_present() && !g->isal) || inflateInit2(&g->z, GZIP) != Z_OK) {
+        ek__isal_free(g->isal);
         free(g);
         return NULL;
     }
@@ -74,6 +78,7 @@ void ek__gunzip_free(ek__gunzip *g)
     for (size_t i = 0; i < g->n_spots; i++)
         free(g->spot[i].window);
     free(g->spot);
+    ek__isal_free(g->isal);
     free(g);
 }
 
@@ -210,21 +215,15 @@ static bool read_on_at_end(ek__gunzip *g)
 
 static size_t inflate_isal(ek__gunzip *g, unsigned char *to, unsigned room)
 {
-    struct inflate_state *s = &g->isal;
-    s->next_in = g->z.next_in;
-    s->avail_in = g->z.avail_in;
-    s->next_out = to;
-    s->avail_out = room;
-    int code = isal_inflate(s);
-    g->z.next_in = s->next_in;
-    g->z.avail_in = s->avail_in;
-    g->out += (int64_t)(room - s->avail_out);
-    g->pending = s->avail_out == 0;
-    if (code < 0 || code == ISAL_NEED_DICT)
+    unsigned left = room;
+    ek__isal_end end = ek__isal_inflate(g->isal, &g->z.next_in, &g->z.avail_in, to, &left);
+    g->out += (int64_t)(room - left);
+    g->pending = left == 0;
+    if (end == EK__ISAL_FAILED)
         begin_again(g);
-    else if (s->block_state == ISAL_BLOCK_FINISH)
+    else if (end == EK__ISAL_DONE)
         end_member(g);
-    return room - s->avail_out;
+    return room - left;
 }
 
 /* Of what was given already nothing is given again. */
@@ -253,8 +252,7 @@ static void read_head(ek__gunzip *g)
     g->z.avail_out = 0;
     int code = inflate(&g->z, Z_BLOCK);
     if (code == Z_OK && (g->z.data_type & AT_BORDER)) {
-        isal_inflate_init(&g->isal);
-        g->isal.crc_flag = ISAL_GZIP_NO_HDR_VER;
+        ek__isal_begin(g->isal);
         g->by_isal = true;
     } else
         add_result(g, code);
@@ -274,7 +272,7 @@ size_t ek__gunzip_read(ek__gunzip *g, char *to, size_t size)
         unsigned room = size - n < UINT32_MAX / 2 ? (unsigned)(size - n) : UINT32_MAX / 2;
         if (g->by_isal)
             n += inflate_isal(g, (unsigned char *)to + n, room);
-        else if (g->distance > 0 || g->again)
+        else if (g->distance > 0 || g->again || !g->isal)
             n += inflate_zlib(g, (unsigned char *)to + n, room);
         else
             read_head(g);
