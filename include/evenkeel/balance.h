@@ -21,7 +21,7 @@ typedef enum ek_balance_status {
 } ek_balance_status;
 
 /** "optimal", "feasible", "time_limit", "infeasible". */
-extern const char *const ek_balance_status_name[4];
+extern const char *const *const ek_balance_status_name;
 
 /** State of a running search, for a progress line. */
 typedef struct ek_balance_progress {

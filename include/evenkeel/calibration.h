@@ -30,7 +30,7 @@ typedef enum ek_source_kind {
     EK_SOURCE_PROFILE, /**< what a profiler wrote: anything ek_trace_run_read() reads, a folder too */
 } ek_source_kind;
 enum { EK_N_SOURCE_KINDS = 7 };
-extern const char *const ek_source_kind_name[EK_N_SOURCE_KINDS]; /**< "measured runs", ... */
+extern const char *const *const ek_source_kind_name; /**< "measured runs", ... */
 
 /**
  * By its content: what a folder or the beginning of a file is like.
@@ -88,7 +88,7 @@ typedef enum ek_fit_state {
     EK_FIT_NO_EFFECT, /**< no run depends on it */
 } ek_fit_state;
 enum { EK_N_FIT_STATES = 4 };
-extern const char *const ek_fit_state_name[EK_N_FIT_STATES]; /**< determined, at_bound, wide, no_effect */
+extern const char *const *const ek_fit_state_name; /**< determined, at_bound, wide, no_effect */
 
 typedef struct ek_calibrated_constant {
     char name[48];
@@ -138,7 +138,7 @@ typedef enum ek_profile_collective {
     EK_PROFILE_UNMODELLED /**< broadcasts and others that no step is priced with */
 } ek_profile_collective;
 enum { EK_N_PROFILE_COLLECTIVES = 6 };
-extern const char *const ek_profile_collective_name[EK_N_PROFILE_COLLECTIVES]; /**< whole, shortest, ... */
+extern const char *const *const ek_profile_collective_name; /**< whole, shortest, ... */
 
 enum { EK_N_PROFILE_NOTES = 3 };
 

@@ -29,7 +29,7 @@ typedef enum ek_profile_left {
     EK_PROFILE_TOO_FAST,  /**< beyond the device's peak or memory rate: served by a cache, or of another device */
 } ek_profile_left;
 enum { EK_N_PROFILE_LEFT = 7 };
-extern const char *const ek_profile_left_name[EK_N_PROFILE_LEFT]; /**< taken, no_shapes, ... */
+extern const char *const *const ek_profile_left_name; /**< taken, no_shapes, ... */
 
 /** What an operator is of. */
 typedef enum ek_compute_class {
@@ -41,7 +41,7 @@ typedef enum ek_compute_class {
     EK_COMPUTE_OTHER,
 } ek_compute_class;
 enum { EK_N_COMPUTE_CLASSES = 6 };
-extern const char *const ek_compute_class_name[EK_N_COMPUTE_CLASSES]; /**< matrix, attention, vector, transform,
+extern const char *const *const ek_compute_class_name; /**< matrix, attention, vector, transform,
                                                                             ai_cpu, other */
 
 /** Operators of one type, shape and kernel, over all ranks. */
@@ -79,8 +79,8 @@ typedef enum ek_compute_fault {
     EK_FAULT_SHAPE,      /**< products far below what their shape allows */
 } ek_compute_fault;
 enum { EK_N_COMPUTE_FAULTS = 9 };
-extern const char *const ek_compute_fault_name[EK_N_COMPUTE_FAULTS];  /**< "ai-cpu", "unfused-attention", ... */
-extern const char *const ek_compute_fault_title[EK_N_COMPUTE_FAULTS]; /**< "Operators run on AI CPU", ... */
+extern const char *const *const ek_compute_fault_name;  /**< "ai-cpu", "unfused-attention", ... */
+extern const char *const *const ek_compute_fault_title; /**< "Operators run on AI CPU", ... */
 
 /** One place where it is. */
 typedef struct ek_compute_loss {

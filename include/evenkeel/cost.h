@@ -58,8 +58,8 @@ typedef enum ek_step_part {
     EK_STEP_INPUT,
 } ek_step_part;
 enum { EK_N_STEP_PARTS = 14 };
-extern const char *const ek_step_part_name[EK_N_STEP_PARTS];  /**< "matrix", ... as in JSON */
-extern const char *const ek_step_part_title[EK_N_STEP_PARTS]; /**< "matrix products", ... for people */
+extern const char *const *const ek_step_part_name;  /**< "matrix", ... as in JSON */
+extern const char *const *const ek_step_part_title; /**< "matrix products", ... for people */
 
 /** How one stage spends the step; its parts add up to the step. */
 typedef struct ek_step_stage {
@@ -88,8 +88,8 @@ typedef struct ek_cost_cache ek_cost_cache;
 ek_cost_cache *ek_cost_cache_new(const ek_device *device);
 /** Free a cache and all it holds. NULL is fine. */
 void ek_cost_cache_free(ek_cost_cache *cache);
-/** Forget what a device priced, keep what does not depend on it (layers' graphs, schedules that were laid out): for a fit,
- *  which asks for the same jobs on many. O(layers in it). */
+/** Forget what a device priced, keep what does not depend on it (layers' graphs, schedules that were laid out): for a
+ * fit, which asks for the same jobs on many. O(layers in it). */
 void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
 
 /**

@@ -22,7 +22,7 @@ typedef enum ek_cost_basis {
     EK_COST_ASSUMED,
 } ek_cost_basis;
 enum { EK_N_COST_BASES = 4 };
-extern const char *const ek_cost_basis_name[EK_N_COST_BASES]; /**< measured, fitted, derived, assumed */
+extern const char *const *const ek_cost_basis_name; /**< measured, fitted, derived, assumed */
 
 /** What a device's error of a step is of. */
 typedef enum ek_error_basis {
@@ -32,7 +32,7 @@ typedef enum ek_error_basis {
     EK_ERROR_LEAVE_GROUP_OUT, /**< groups of runs left out of the fit, each a model and a layout */
 } ek_error_basis;
 enum { EK_N_ERROR_BASES = 4 };
-extern const char *const ek_error_basis_name[EK_N_ERROR_BASES]; /**< assumed, fit, leave_one_out, leave_group_out */
+extern const char *const *const ek_error_basis_name; /**< assumed, fit, leave_one_out, leave_group_out */
 
 /** Number formats that arithmetic runs in: those of tensors, and 8 bits. */
 enum { EK_TYPE_FP8 = EK_N_DTYPES, EK_N_TYPES };
@@ -47,7 +47,7 @@ typedef enum ek_kernel_kind {
     EK_KERNEL_LOSS,   /**< softmax and cross entropy over the vocabulary */
 } ek_kernel_kind;
 enum { EK_N_KERNEL_KINDS = 6 };
-extern const char *const ek_kernel_name[EK_N_KERNEL_KINDS]; /**< as in device files */
+extern const char *const *const ek_kernel_name; /**< as in device files */
 
 /** Which product of a linear layer: forward, the gradient of its input, the gradient of its weight. */
 typedef enum ek_pass { EK_PASS_FORWARD, EK_PASS_INPUT, EK_PASS_WEIGHT } ek_pass;
@@ -110,7 +110,7 @@ typedef enum ek_collective {
     EK_COLLECTIVE_P2P,
 } ek_collective;
 enum { EK_N_COLLECTIVES = 5 };
-extern const char *const ek_collective_name[EK_N_COLLECTIVES]; /**< all_reduce, all_gather, ... */
+extern const char *const *const ek_collective_name; /**< all_reduce, all_gather, ... */
 
 typedef enum ek_algorithm {
     EK_ALGORITHM_RING,
@@ -119,7 +119,7 @@ typedef enum ek_algorithm {
     EK_ALGORITHM_MESH,       /**< a link for each pair of devices: k of the tier's n reach (k-1)/(n-1) of its rate */
 } ek_algorithm;
 enum { EK_N_ALGORITHMS = 4 };
-extern const char *const ek_algorithm_name[EK_N_ALGORITHMS];
+extern const char *const *const ek_algorithm_name;
 
 /** Links that join `size` neighbouring devices: a node, a rack, a supernode, the cluster. */
 typedef struct ek_tier {

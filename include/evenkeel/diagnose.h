@@ -44,11 +44,11 @@ typedef enum ek_diagnose_topic {
 enum { EK_N_TOPICS = 7 };
 /** "operators", "communication", "memory and recomputation", "data loading", "host", "pipeline bubbles", "load
  * balance". */
-extern const char *const ek_topic_name[EK_N_TOPICS];
+extern const char *const *const ek_topic_name;
 
 /** What a figure rests on. */
 typedef enum ek_basis { EK_BASIS_MEASURED, EK_BASIS_DERIVED, EK_BASIS_SIMULATED, EK_BASIS_ASSUMED } ek_basis;
-extern const char *const ek_basis_name[4]; /**< "measured", "derived", "simulated", "assumed" */
+extern const char *const *const ek_basis_name; /**< "measured", "derived", "simulated", "assumed" */
 
 enum { EK_MAX_EVIDENCE = 8 };
 

@@ -135,7 +135,7 @@ typedef enum ek_log_layout {
 enum { EK_N_LOG_LAYOUTS = 3 };
 
 /** "stage-rank", "rank", "log". */
-extern const char *const ek_log_layout_name[EK_N_LOG_LAYOUTS];
+extern const char *const *const ek_log_layout_name;
 
 /** Dry runs to be made by a script. All borrowed. In the command {stage} and {rank} stand for the number of the stage
  *  and of its first rank, {config} for the round's configuration file; not behind a '$', since ${rank} is the shell's.

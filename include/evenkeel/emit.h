@@ -54,7 +54,7 @@ typedef struct ek_emitter {
 } ek_emitter;
 
 /** mindformers, mindspeed, megatron, torchtitan; NULL at the end. */
-extern const ek_emitter *const ek_emitters[];
+extern const ek_emitter *const *const ek_emitters;
 
 /** The emitter of a name, or NULL. O(emitters). */
 const ek_emitter *ek_emitter_find(const char *name);

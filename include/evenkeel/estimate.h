@@ -24,7 +24,7 @@ typedef enum ek_near {
     EK_NEAR_NEW,     /**< none near it was: a new cell, expect an error of 10 % */
 } ek_near;
 enum { EK_N_NEARS = 4 };
-extern const char *const ek_near_name[EK_N_NEARS]; /**< unknown, met, close, new */
+extern const char *const *const ek_near_name; /**< unknown, met, close, new */
 
 /** Error to expect of a step in a new cell, as a share: the mean on layouts of which no layer was measured
  *  (docs/estimate.md). */
@@ -88,8 +88,8 @@ typedef enum ek_against_part {
     EK_AGAINST_IDLE,     /**< neither: host, input */
 } ek_against_part;
 enum { EK_N_AGAINST_PARTS = 4 };
-extern const char *const ek_against_name[EK_N_AGAINST_PARTS];  /**< compute, exposed, pipeline, idle */
-extern const char *const ek_against_title[EK_N_AGAINST_PARTS]; /**< for people */
+extern const char *const *const ek_against_name;  /**< compute, exposed, pipeline, idle */
+extern const char *const *const ek_against_title; /**< for people */
 /** Which of them a part of a step belongs to. */
 ek_against_part ek_against_of(ek_step_part part);
 

@@ -45,7 +45,7 @@ typedef enum ek_ir_dtype {
 } ek_ir_dtype;
 enum { EK_N_IR_DTYPES = 18 };
 /** "?", "bool", "int8", ..., "float16", "bfloat16", "float32", ... */
-extern const char *const ek_ir_dtype_name[EK_N_IR_DTYPES];
+extern const char *const *const ek_ir_dtype_name;
 
 /** A type, each kept once. */
 typedef struct ek_ir_type {

@@ -53,7 +53,7 @@ typedef enum ek_ir_comm_kind {
 } ek_ir_comm_kind;
 enum { EK_N_IR_COMM_KINDS = 8 };
 /** "AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "Send", "Receive", "Broadcast", "other". */
-extern const char *const ek_ir_comm_kind_name[EK_N_IR_COMM_KINDS];
+extern const char *const *const ek_ir_comm_kind_name;
 
 /** What a communication is for. */
 typedef enum ek_ir_comm_role {
@@ -66,7 +66,7 @@ typedef enum ek_ir_comm_role {
 } ek_ir_comm_role;
 enum { EK_N_IR_COMM_ROLES = 6 };
 /** "redistribution", "forward", "gradient", "optimizer", "pipeline", "other". */
-extern const char *const ek_ir_comm_role_name[EK_N_IR_COMM_ROLES];
+extern const char *const *const ek_ir_comm_role_name;
 
 /**
  * Bytes that each device of a ring of `n_ranks` sends for a message of `bytes`: AllReduce 2(n-1)/n bytes; AllGather (of
@@ -111,7 +111,7 @@ typedef struct ek_ir_parameter_sum {
 /** How bad a finding is. */
 typedef enum ek_ir_severity { EK_IR_NOTE, EK_IR_WARNING, EK_IR_ERROR } ek_ir_severity;
 /** "note", "warning", "error". */
-extern const char *const ek_ir_severity_name[3];
+extern const char *const *const ek_ir_severity_name;
 
 enum { EK_IR_MAX_CHAIN = 8 };
 

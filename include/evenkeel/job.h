@@ -23,7 +23,7 @@ EK_BEGIN_DECLS
 typedef enum ek_dtype { EK_FP32, EK_BF16, EK_FP16 } ek_dtype;
 enum { EK_N_DTYPES = 3 };
 /** "float32", "bfloat16", "float16". */
-extern const char *const ek_dtype_name[EK_N_DTYPES];
+extern const char *const *const ek_dtype_name;
 /** Bytes of one element: 4, 2, 2. */
 int ek_dtype_bytes(ek_dtype dtype);
 
@@ -36,7 +36,7 @@ typedef enum ek_framework {
     EK_TORCHTITAN,        /**< torchtitan: FSDP, tensor, pipeline, context parallelism of PyTorch */
 } ek_framework;
 enum { EK_N_FRAMEWORKS = 5 };
-extern const char *const ek_framework_name[EK_N_FRAMEWORKS];
+extern const char *const *const ek_framework_name;
 
 /** Names that a model's operators go by in recompute patterns. */
 typedef enum ek_family {
@@ -151,7 +151,7 @@ typedef enum ek_fp8 {
     EK_FP8_BLOCKWISE, /**< also MXFP8 */
 } ek_fp8;
 enum { EK_N_FP8 = 5 };
-extern const char *const ek_fp8_name[EK_N_FP8]; /**< none, delayed, tensorwise, rowwise, blockwise */
+extern const char *const *const ek_fp8_name; /**< none, delayed, tensorwise, rowwise, blockwise */
 
 /** How kernels get onto the device. */
 typedef enum ek_launch {
@@ -160,7 +160,7 @@ typedef enum ek_launch {
     EK_LAUNCH_GRAPH,    /**< a whole graph is handed over (MindSpore's graph mode, CUDA graphs) */
 } ek_launch;
 enum { EK_N_LAUNCHES = 3 };
-extern const char *const ek_launch_name[EK_N_LAUNCHES]; /**< eager, compiled, graph */
+extern const char *const *const ek_launch_name; /**< eager, compiled, graph */
 
 /** Whose fused attention runs. */
 typedef enum ek_attention_kernels {
@@ -226,7 +226,7 @@ typedef enum ek_allocation {
     EK_ALLOCATION_OFFLINE, /**< offsets planned ahead, the largest first */
 } ek_allocation;
 enum { EK_N_ALLOCATIONS = 5 };
-extern const char *const ek_allocation_name[EK_N_ALLOCATIONS]; /**< whole, blocks, pages, caching, offline */
+extern const char *const *const ek_allocation_name; /**< whole, blocks, pages, caching, offline */
 
 /** What cannot be derived: how the framework goes about it. Each has a default (ek_rules_default) and a name that
  *  `--rule NAME=VALUE` and calibration know. */
@@ -270,14 +270,14 @@ ek_rules ek_rules_default(ek_framework framework);
  */
 ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err);
 /** Names of the rules, NULL at the end, for --help and for reports; ek_rule_help says what each is. */
-extern const char *const ek_rule_names[];
-extern const char *const ek_rule_help[]; /**< in the order of the names */
+extern const char *const *const ek_rule_names;
+extern const char *const *const ek_rule_help; /**< in the order of the names */
 /** What each rule's default rests on, in the order of the names: "derived", "documented", "measured" (a published run
  *  rules the alternatives out), "assumed", or "calibrated" for those that are neutral until they are fitted. */
-extern const char *const ek_rule_basis[];
+extern const char *const *const ek_rule_basis;
 /** Values, commas between them, that an assumed rule may have as far as is known: what frameworks and their versions
  *  do. Empty where the rule is not assumed or its values are no list. In the order of the names. */
-extern const char *const ek_rule_alternatives[];
+extern const char *const *const ek_rule_alternatives;
 /** A rule's value as text, "step", "4". @return false for an unknown name. O(rules). */
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size);
 

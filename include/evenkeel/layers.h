@@ -20,7 +20,7 @@
 EK_BEGIN_DECLS
 
 /** Lower-case names: "none", "select", "comm", "both", "full". */
-extern const char *const ek_recompute_name[EK_N_RECOMPUTE];
+extern const char *const *const ek_recompute_name;
 
 /** Explicit limits of the inputs; anything beyond is refused with the limit in the message. */
 enum {
@@ -92,7 +92,7 @@ typedef struct ek_times {
 
 /** Share by which each recompute kind lengthens the backward pass when no time is given: 0, 0.04, 0.125, 0.165, 0.5.
  *  Source: the original tool's defaults. */
-extern const double ek_recompute_coefficient[EK_N_RECOMPUTE];
+extern const double *const ek_recompute_coefficient;
 
 /**
  * Parse `head=0.1,body=3.1,tail=3.5` (any order, any subset, each at most once).

@@ -34,8 +34,8 @@ typedef enum ek_layout_axis {
 enum { EK_N_LAYOUT_AXES = 12 };
 /** "data", "tensor", ... as in JSON, and as --fix and --range have them: "dp", "tp", "cp", "ep", "pp", "vpp", "batch",
  *  "shard", "copies", "fine", "table", "grads". */
-extern const char *const ek_layout_axis_name[EK_N_LAYOUT_AXES];
-extern const char *const ek_layout_axis_option[EK_N_LAYOUT_AXES];
+extern const char *const *const ek_layout_axis_name;
+extern const char *const *const ek_layout_axis_option;
 
 /** A layout. */
 typedef struct ek_layout {
@@ -113,7 +113,7 @@ typedef enum ek_layout_fate {
     EK_FATE_OPEN,     /**< the time was over before it was balanced */
 } ek_layout_fate;
 enum { EK_N_LAYOUT_FATES = 7 };
-extern const char *const ek_layout_fate_name[EK_N_LAYOUT_FATES]; /**< "plan", "illegal", "memory", "bound", ... */
+extern const char *const *const ek_layout_fate_name; /**< "plan", "illegal", "memory", "bound", ... */
 
 /** One layout of the space, for pictures. */
 typedef struct ek_layout_point {

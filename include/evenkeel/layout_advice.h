@@ -41,7 +41,7 @@ typedef enum ek_layout_verdict {
     EK_VERDICT_OPEN,    /**< the time was over before a plan was found */
 } ek_layout_verdict;
 enum { EK_N_LAYOUT_VERDICTS = 4 };
-extern const char *const ek_layout_verdict_name[EK_N_LAYOUT_VERDICTS]; /**< "plan", "illegal", "memory", "open" */
+extern const char *const *const ek_layout_verdict_name; /**< "plan", "illegal", "memory", "open" */
 
 /** The answer. */
 typedef struct ek_layout_explanation {
@@ -137,7 +137,7 @@ void ek_layout_thumbs_clear(ek_layout_thumb *thumb);
 /** What is varied. */
 typedef enum ek_layout_sweep_of { EK_SWEEP_DEVICES, EK_SWEEP_MEMORY, EK_SWEEP_BATCH } ek_layout_sweep_of;
 enum { EK_N_LAYOUT_SWEEPS = 3 };
-extern const char *const ek_layout_sweep_name[EK_N_LAYOUT_SWEEPS]; /**< "devices", "memory", "global-batch" */
+extern const char *const *const ek_layout_sweep_name; /**< "devices", "memory", "global-batch" */
 
 /** Least linearity that the tuning guides call good. */
 #define EK_LINEARITY_MARK 0.8
@@ -291,7 +291,7 @@ typedef enum ek_layout_method {
 } ek_layout_method;
 enum { EK_N_LAYOUT_METHODS = 9 };
 /** "degrees", "micro_batch", ... */
-extern const char *const ek_layout_method_name[EK_N_LAYOUT_METHODS];
+extern const char *const *const ek_layout_method_name;
 
 /** A change. */
 typedef struct ek_layout_way_step {

@@ -20,7 +20,7 @@ typedef enum ek_fit_change {
     EK_FIT_MEMORY,  /**< another limit */
 } ek_fit_change;
 enum { EK_N_FIT_CHANGES = 4 };
-extern const char *const ek_fit_change_name[EK_N_FIT_CHANGES]; /**< "free", "offload", "devices", "memory" */
+extern const char *const *const ek_fit_change_name; /**< "free", "offload", "devices", "memory" */
 
 /** One change, tried. */
 typedef struct ek_layout_fit {

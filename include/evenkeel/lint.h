@@ -18,7 +18,7 @@ EK_BEGIN_DECLS
 
 typedef enum ek_lint_level { EK_LINT_NOTE, EK_LINT_WARNING, EK_LINT_ERROR } ek_lint_level;
 /** "note", "warning", "error": SARIF's words. */
-extern const char *const ek_lint_level_name[3];
+extern const char *const *const ek_lint_level_name;
 
 /** What a file is. */
 typedef enum ek_lint_kind {
@@ -28,7 +28,7 @@ typedef enum ek_lint_kind {
     EK_LINT_TOML,   /**< TOML of torchtitan */
 } ek_lint_kind;
 enum { EK_N_LINT_KINDS = 4 };
-extern const char *const ek_lint_kind_name[EK_N_LINT_KINDS]; /**< "yaml", "shell", "python", "toml" */
+extern const char *const *const ek_lint_kind_name; /**< "yaml", "shell", "python", "toml" */
 
 /** A rule, for people. */
 typedef struct ek_lint_rule {

@@ -29,7 +29,7 @@ typedef enum ek_memory_part {
 } ek_memory_part;
 enum { EK_N_MEMORY_PARTS = 6 };
 /** parameters, gradients, optimizer, activations, transient, other. */
-extern const char *const ek_memory_part_name[EK_N_MEMORY_PARTS];
+extern const char *const *const ek_memory_part_name;
 
 enum { EK_N_TOP = 10 };
 

@@ -17,7 +17,7 @@ typedef enum ek_attention_count {
     EK_ATTENTION_FULL,   /**< all of it, as Megatron's own formula */
     EK_ATTENTION_NONE,   /**< nothing: the rule "6 P" */
 } ek_attention_count;
-extern const char *const ek_attention_count_name[3]; /**< "causal", "full", "none" */
+extern const char *const *const ek_attention_count_name; /**< "causal", "full", "none" */
 
 /** A term of the FLOPs of a token. */
 typedef struct ek_flops_term {
@@ -60,7 +60,7 @@ typedef enum ek_flops_source {
     EK_FLOPS_GIVEN,
     EK_FLOPS_SIX_P, /**< 6 times the parameters: no attention */
 } ek_flops_source;
-extern const char *const ek_flops_source_name[4]; /**< "unknown", "counted", "given", "6P" */
+extern const char *const *const ek_flops_source_name; /**< "unknown", "counted", "given", "6P" */
 
 /** What is known of a run; NAN, 0 and NULL where it is not. */
 typedef struct ek_metrics_input {

@@ -69,7 +69,7 @@ typedef struct ek_ranking_input {
 
 /** Chunks per stage that are usually worth a try: 1, 2, 3, 4, 6 and 8. */
 enum { EK_N_USUAL_CHUNKS = 6 };
-extern const int ek_usual_chunks[EK_N_USUAL_CHUNKS];
+extern const int *const ek_usual_chunks;
 
 /** The best of all candidates, and how the others did. */
 typedef struct ek_choice {

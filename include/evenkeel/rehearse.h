@@ -27,12 +27,12 @@ typedef enum ek_rehearse_send {
     EK_SEND_RENDEZVOUS,  /**< when the receiver has come to its receive, which it posts when the block needs it */
 } ek_rehearse_send;
 enum { EK_N_REHEARSE_SENDS = 2 };
-extern const char *const ek_rehearse_send_name[EK_N_REHEARSE_SENDS]; /**< nonblocking, rendezvous */
+extern const char *const *const ek_rehearse_send_name; /**< nonblocking, rendezvous */
 
 /** What a block computes with. */
 typedef enum ek_rehearse_compute { EK_COMPUTE_SLEEP, EK_COMPUTE_SPIN, EK_COMPUTE_GEMM } ek_rehearse_compute;
 enum { EK_N_REHEARSE_COMPUTES = 3 };
-extern const char *const ek_rehearse_compute_name[EK_N_REHEARSE_COMPUTES]; /**< sleep, spin, gemm */
+extern const char *const *const ek_rehearse_compute_name; /**< sleep, spin, gemm */
 
 /** An activation or a gradient on its way from one stage to another. */
 typedef struct ek_rehearse_message {

@@ -27,7 +27,7 @@ typedef enum ek_run_kind {
 } ek_run_kind;
 enum { EK_N_RUN_KINDS = 9, EK_MAX_RUN_FILES = 4096 };
 /** "trace", "settings", "dry run", "graph", "training log", "plan", "layer file", "init file", "answer". */
-extern const char *const ek_run_kind_name[EK_N_RUN_KINDS];
+extern const char *const *const ek_run_kind_name;
 
 /** One that was found or named. */
 typedef struct ek_run_file {

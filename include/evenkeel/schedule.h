@@ -93,7 +93,7 @@ typedef struct ek_schedule {
 size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape *shape);
 
 /** The schedules, NULL at the end. */
-extern const ek_schedule *const ek_schedules[];
+extern const ek_schedule *const *const ek_schedules;
 
 /** Does it interleave chunks with the usual warm-up, as frameworks do? */
 static inline bool ek_schedule_is_interleaved(const ek_schedule *schedule)

@@ -59,7 +59,7 @@ typedef struct ek_swept_quantity {
     bool whole;         /**< whole numbers only */
 } ek_swept_quantity;
 /** By ek_swept. */
-extern const ek_swept_quantity ek_swept_quantities[EK_N_SWEPT];
+extern const ek_swept_quantity *const ek_swept_quantities;
 
 /** What a sweep starts from. All pointers are borrowed for the call, `layers` by the result too. */
 typedef struct ek_sweep_input {

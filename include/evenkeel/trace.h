@@ -38,7 +38,7 @@ typedef enum ek_producer {
 } ek_producer;
 enum { EK_N_PRODUCERS = 6 };
 /** "unknown", "torch_npu", "mindspore", "msprof", "timeline", "kineto". */
-extern const char *const ek_producer_name[EK_N_PRODUCERS];
+extern const char *const *const ek_producer_name;
 
 /* ---- what is in the files ---- */
 
@@ -113,7 +113,7 @@ typedef enum ek_trace_activity {
 enum { EK_N_TRACE_ACTIVITIES = 13 };
 /** "forward", "recompute", "backward", "optimizer", "post", "other_computing", "collectives", "gradients", "pipeline",
  *  "copies", "data", "host", "idle". */
-extern const char *const ek_trace_activity_name[EK_N_TRACE_ACTIVITIES];
+extern const char *const *const ek_trace_activity_name;
 
 /** One training step on one rank. */
 typedef struct ek_trace_step {
@@ -206,7 +206,7 @@ typedef struct ek_trace_queue {
 
 typedef enum ek_trace_role { EK_TRACE_HEAD, EK_TRACE_BODY, EK_TRACE_TAIL } ek_trace_role;
 /** "head", "body", "tail". */
-extern const char *const ek_trace_role_name[3];
+extern const char *const *const ek_trace_role_name;
 
 typedef struct ek_trace_span {
     int64_t start, end;
@@ -570,7 +570,7 @@ typedef enum ek_block_role {
     EK_N_BLOCK_ROLES,
 } ek_block_role;
 /** "other", "forward", ..., for each role. */
-extern const char *const ek_block_role_name[EK_N_BLOCK_ROLES];
+extern const char *const *const ek_block_role_name;
 
 /** An allocation of device memory, there in [start, end). */
 typedef struct ek_trace_block {

@@ -58,7 +58,7 @@ typedef enum ek_view_type {
 #undef EK_VIEW_TYPE_VALUE
         EK_N_VIEW_TYPES,
 } ek_view_type;
-extern const char *const ek_view_type_name[EK_N_VIEW_TYPES];
+extern const char *const *const ek_view_type_name;
 
 /** The folder beside traces that index files go into. */
 #define EK_TRACE_INDEX_FOLDER "evenkeel-index"

@@ -45,7 +45,7 @@ typedef struct ek_trace_table {
 } ek_trace_table;
 enum { EK_N_TRACE_TABLES = 22 };
 /** The first is what `--format csv` prints. */
-extern const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES];
+extern const ek_trace_table *const ek_trace_tables;
 
 /**
  * Answer a query of SQLite over the tables of a run (docs/trace.md, "Queries") as comma-separated values with a header.

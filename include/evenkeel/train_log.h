@@ -22,7 +22,7 @@ typedef enum ek_train_log_kind {
     EK_TRAIN_LOG_TORCHTITAN, /**< rates without times: ek_train_log_time() */
 } ek_train_log_kind;
 enum { EK_N_TRAIN_LOG_KINDS = 3 };
-extern const char *const ek_train_log_kind_name[EK_N_TRAIN_LOG_KINDS]; /**< "MindFormers", "Megatron", "torchtitan" */
+extern const char *const *const ek_train_log_kind_name; /**< "MindFormers", "Megatron", "torchtitan" */
 
 /** One printed step. NAN and -1: not printed. */
 typedef struct ek_train_log_step {

@@ -16,7 +16,8 @@
 #define TICK   0.02  /* seconds between looks at the clock */
 #define REPORT 0.125 /* seconds between progress reports */
 
-const char *const ek_balance_status_name[4] = {"optimal", "feasible", "time_limit", "infeasible"};
+const char *const ek__balance_status_name[4] = {"optimal", "feasible", "time_limit", "infeasible"};
+const char *const *const ek_balance_status_name = ek__balance_status_name;
 
 #define POINT(id) &ek__solver_##id,
 static const ek__solver *const solvers[] = {EK__SOLVERS(POINT) NULL};

@@ -16,7 +16,8 @@
 
 enum { MAX_SCHEDULES = 32 };
 
-const int ek_usual_chunks[EK_N_USUAL_CHUNKS] = {1, 2, 3, 4, 6, 8};
+static const int ek__usual_chunks[EK_N_USUAL_CHUNKS] = {1, 2, 3, 4, 6, 8};
+const int *const ek_usual_chunks = ek__usual_chunks;
 
 typedef struct candidate {
     const ek_schedule *schedule;

@@ -24,13 +24,14 @@
 #include "plan/plan_pack.h"
 #include "team/deal.h"
 
-const ek_swept_quantity ek_swept_quantities[EK_N_SWEPT] = {
+static const ek_swept_quantity ek__swept_quantities[EK_N_SWEPT] = {
     {{"mem", "memory limit of a stage, MB"}, NULL, 1, 1e9, false},
     {{"i", "chunks per stage"}, "chunk per stage", 1, EK_MAX_CHUNKS, true},
     {{"mb", "micro-batches"}, "micro-batch", 1, EK_MAX_MICRO_BATCHES, true},
     {{"s", "stages"}, "stage", 1, EK_MAX_STAGES, true},
     {{"seq", "sequence pieces of a micro-batch"}, NULL, 1, 1024, true},
 };
+const ek_swept_quantity *const ek_swept_quantities = ek__swept_quantities;
 
 /* The rows that threads take one by one, and what they share. */
 typedef struct sweeper {

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "calibrate/fit_work.h"
 
-const char *const ek_fit_state_name[EK_N_FIT_STATES] = {"determined", "at_bound", "wide", "no_effect"};
+const char *const ek__fit_state_name[EK_N_FIT_STATES] = {"determined", "at_bound", "wide", "no_effect"};
+const char *const *const ek_fit_state_name = ek__fit_state_name;
 
 static const double first_noise = 0.05;  /* of a logarithm */
 static const double known_share = 0.5;   /* of a width, where the start was fitted to something */

@@ -15,8 +15,9 @@
 
 enum { LEAST_OF_A_SIZE = 3, MAX_TEXT_RANKS = 4096 };
 
-const char *const ek_profile_collective_name[EK_N_PROFILE_COLLECTIVES] = {"whole",    "shortest", "unsized",
-                                                                          "unplaced", "too_few",  "unmodelled"};
+const char *const ek__profile_collective_name[EK_N_PROFILE_COLLECTIVES] = {"whole",    "shortest", "unsized",
+                                                                           "unplaced", "too_few",  "unmodelled"};
+const char *const *const ek_profile_collective_name = ek__profile_collective_name;
 
 typedef struct sample {
     ek_collective what;

@@ -11,9 +11,10 @@
 #include "evenkeel/calibration.h"
 #include "evenkeel/train_log.h"
 
-const char *const ek_source_kind_name[EK_N_SOURCE_KINDS] = {
+const char *const ek__source_kind_name[EK_N_SOURCE_KINDS] = {
     "measured runs", "measured kernels", "rates", "link test", "training log", "job", "profile",
 };
+const char *const *const ek_source_kind_name = ek__source_kind_name;
 
 enum { HEAD = 1 << 16 };
 

@@ -6,15 +6,17 @@
 #include "compute/compute_internal.h"
 #include "trace/rank.h"
 
-const char *const ek_compute_fault_name[EK_N_COMPUTE_FAULTS] = {
+const char *const ek__compute_fault_name[EK_N_COMPUTE_FAULTS] = {
     "ai-cpu",         "unfused-attention",     "unfused-norm",      "unfused-rope",
     "unfused-swiglu", "unfused-cross-entropy", "layout-transforms", "slow-type",
     "slow-shape"};
+const char *const *const ek_compute_fault_name = ek__compute_fault_name;
 
-const char *const ek_compute_fault_title[EK_N_COMPUTE_FAULTS] = {
+static const char *const ek__compute_fault_title[EK_N_COMPUTE_FAULTS] = {
     "Operators run on AI CPU",         "Attention is not fused",      "Norms are not fused",
     "Rotary embeddings are not fused", "SwiGLU is not fused",         "Cross entropy is not fused",
     "Layouts are changed to and fro",  "Products are in a slow type", "Products have shapes that are slow"};
+const char *const *const ek_compute_fault_title = ek__compute_fault_title;
 
 bool ek__fault_lose(ek__fault_losses *losses, int rank, int64_t start, int64_t time, double lost)
 {

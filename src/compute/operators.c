@@ -13,10 +13,12 @@
 #include "cost/kernel.h"
 #include "trace/events/intervals.h"
 
-const char *const ek_profile_left_name[EK_N_PROFILE_LEFT] = {"taken",   "no_shapes", "other",   "unclear",
-                                                             "no_peak", "packed",    "too_fast"};
-const char *const ek_compute_class_name[EK_N_COMPUTE_CLASSES] = {"matrix",    "attention", "vector",
-                                                                 "transform", "ai_cpu",    "other"};
+const char *const ek__profile_left_name[EK_N_PROFILE_LEFT] = {"taken",   "no_shapes", "other",   "unclear",
+                                                              "no_peak", "packed",    "too_fast"};
+const char *const *const ek_profile_left_name = ek__profile_left_name;
+const char *const ek__compute_class_name[EK_N_COMPUTE_CLASSES] = {"matrix",    "attention", "vector",
+                                                                  "transform", "ai_cpu",    "other"};
+const char *const *const ek_compute_class_name = ek__compute_class_name;
 
 /* A row of a rank. */
 typedef struct row {

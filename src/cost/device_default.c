@@ -5,13 +5,19 @@
 
 #include "cost/cost_internal.h"
 
-const char *const ek_cost_basis_name[EK_N_COST_BASES] = {"measured", "fitted", "derived", "assumed"};
-const char *const ek_error_basis_name[EK_N_ERROR_BASES] = {"assumed", "fit", "leave_one_out", "leave_group_out"};
-const char *const ek_kernel_name[EK_N_KERNEL_KINDS] = {"matmul", "grouped", "attention_forward", "attention_backward",
-                                                       "memory", "loss"};
-const char *const ek_collective_name[EK_N_COLLECTIVES] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                                          "p2p"};
-const char *const ek_algorithm_name[EK_N_ALGORITHMS] = {"ring", "tree", "in_network", "mesh"};
+const char *const ek__cost_basis_name[EK_N_COST_BASES] = {"measured", "fitted", "derived", "assumed"};
+const char *const *const ek_cost_basis_name = ek__cost_basis_name;
+static const char *const ek__error_basis_name[EK_N_ERROR_BASES] = {"assumed", "fit", "leave_one_out",
+                                                                   "leave_group_out"};
+const char *const *const ek_error_basis_name = ek__error_basis_name;
+static const char *const ek__kernel_name[EK_N_KERNEL_KINDS] = {
+    "matmul", "grouped", "attention_forward", "attention_backward", "memory", "loss"};
+const char *const *const ek_kernel_name = ek__kernel_name;
+const char *const ek__collective_name[EK_N_COLLECTIVES] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                                           "p2p"};
+const char *const *const ek_collective_name = ek__collective_name;
+static const char *const ek__algorithm_name[EK_N_ALGORITHMS] = {"ring", "tree", "in_network", "mesh"};
+const char *const *const ek_algorithm_name = ek__algorithm_name;
 
 #define SHARE_MATMUL     0.75
 #define SHARE_ATTENTION  0.5

@@ -125,7 +125,7 @@ ek_status ek__read_curves(const ek__in *in, const ek__node *curves, ek_device *d
     if (status)
         return status;
     const char *known[EK_N_KERNEL_KINDS + 1] = {NULL};
-    memcpy(known, ek_kernel_name, sizeof ek_kernel_name);
+    memcpy(known, ek_kernel_name, EK_N_KERNEL_KINDS * sizeof *ek_kernel_name);
     ek__warn_unknown_keys(in, curves, known);
     for (int k = 0; k < EK_N_KERNEL_KINDS && status == EK_OK; k++) {
         const ek__node *map = ek__get(curves, ek_kernel_name[k]);
@@ -157,18 +157,18 @@ static ek_status read_tier(const ek__in *in, const ek__node *map, int i, ek_tier
 {
     static const char advice[] = "write a tier as in {name: node, size: 8, gbs: 300, latency_us: 5, share: 0.8}";
     static const char *const more[] = {"name", "size", "share", "start_us", "algorithm", "basis", NULL};
-    static const many shares = {"share",
-                                ek_collective_name,
-                                EK_N_COLLECTIVES,
-                                1e-3,
-                                1,
-                                "it is the share of the rate that large messages reach, 0 to 1, one or by collective"};
-    static const many starts = {"start_us",
-                                ek_collective_name,
-                                EK_N_COLLECTIVES,
-                                0,
-                                1e9,
-                                "it is the start of a collective in microseconds, one or by collective"};
+    const many shares = {"share",
+                         ek_collective_name,
+                         EK_N_COLLECTIVES,
+                         1e-3,
+                         1,
+                         "it is the share of the rate that large messages reach, 0 to 1, one or by collective"};
+    const many starts = {"start_us",
+                         ek_collective_name,
+                         EK_N_COLLECTIVES,
+                         0,
+                         1e9,
+                         "it is the start of a collective in microseconds, one or by collective"};
     ek_status status = ek__expect(in, map, EK__MAP, advice);
     if (status)
         return status;
@@ -227,8 +227,8 @@ ek_status ek__read_host(const ek__in *in, const ek__node *map, ek_device *device
 {
     static const char *const more[] = {"layer_us", "kernel_us", "basis", NULL};
     static const char advice[] = "it is the host's time in microseconds, one or by launch: eager, compiled, graph";
-    static const many layer = {"layer_us", ek_launch_name, EK_N_LAUNCHES, 0, 1e9, advice},
-                      kernel = {"kernel_us", ek_launch_name, EK_N_LAUNCHES, 0, 1e9, advice};
+    const many layer = {"layer_us", ek_launch_name, EK_N_LAUNCHES, 0, 1e9, advice},
+               kernel = {"kernel_us", ek_launch_name, EK_N_LAUNCHES, 0, 1e9, advice};
     ek_status status = ek__expect(in, map, EK__MAP, "write its times, as in {layer_us: {eager: 40}, step_us: 1000}");
     if (status)
         return status;

@@ -15,23 +15,25 @@
 #include "memory/program.h"
 #include "simulate/order.h"
 
-const char *const ek_step_part_name[EK_N_STEP_PARTS] = {"matrix", "attention", "grouped", "memory", "recompute",
-                                                        "tensor", "context",   "expert",  "bubble", "p2p",
-                                                        "data",   "optimizer", "host",    "input"};
-const char *const ek_step_part_title[EK_N_STEP_PARTS] = {"matrix products",
-                                                         "attention",
-                                                         "experts' products",
-                                                         "memory-bound operators",
-                                                         "recomputation",
-                                                         "exposed tensor parallel",
-                                                         "exposed context parallel",
-                                                         "exposed expert parallel",
-                                                         "pipeline bubble",
-                                                         "exposed sends and receives",
-                                                         "exposed data parallel",
-                                                         "optimizer",
-                                                         "host",
-                                                         "input"};
+const char *const ek__step_part_name[EK_N_STEP_PARTS] = {"matrix", "attention", "grouped", "memory", "recompute",
+                                                         "tensor", "context",   "expert",  "bubble", "p2p",
+                                                         "data",   "optimizer", "host",    "input"};
+const char *const *const ek_step_part_name = ek__step_part_name;
+static const char *const ek__step_part_title[EK_N_STEP_PARTS] = {"matrix products",
+                                                                 "attention",
+                                                                 "experts' products",
+                                                                 "memory-bound operators",
+                                                                 "recomputation",
+                                                                 "exposed tensor parallel",
+                                                                 "exposed context parallel",
+                                                                 "exposed expert parallel",
+                                                                 "pipeline bubble",
+                                                                 "exposed sends and receives",
+                                                                 "exposed data parallel",
+                                                                 "optimizer",
+                                                                 "host",
+                                                                 "input"};
+const char *const *const ek_step_part_title = ek__step_part_title;
 
 /* Forward and backward of a cell, a chunk of a stage, one micro-batch. */
 typedef struct cell_cost {

@@ -12,10 +12,12 @@
 #include "base/threads.h"
 #include "diagnose/bottleneck.h"
 
-const char *const ek_topic_name[EK_N_TOPICS] = {"operators",    "communication", "memory and recomputation",
-                                                "data loading", "host",          "pipeline bubbles",
-                                                "load balance"};
-const char *const ek_basis_name[4] = {"measured", "derived", "simulated", "assumed"};
+const char *const ek__topic_name[EK_N_TOPICS] = {"operators",    "communication", "memory and recomputation",
+                                                 "data loading", "host",          "pipeline bubbles",
+                                                 "load balance"};
+const char *const *const ek_topic_name = ek__topic_name;
+const char *const ek__basis_name[4] = {"measured", "derived", "simulated", "assumed"};
+const char *const *const ek_basis_name = ek__basis_name;
 
 static const double usual_least_share = 0.01;
 static const double usual_seconds = 5;

@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "evenkeel/dryrun.h"
 
-const char *const ek_log_layout_name[EK_N_LOG_LAYOUTS] = {"stage-rank", "rank", "log"};
+static const char *const ek__log_layout_name[EK_N_LOG_LAYOUTS] = {"stage-rank", "rank", "log"};
+const char *const *const ek_log_layout_name = ek__log_layout_name;
 
 enum { PLACE_STAGE, PLACE_RANK, PLACE_CONFIG, N_PLACES, LINE_WIDTH = 100 };
 

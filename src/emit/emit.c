@@ -12,7 +12,8 @@
     X(torchtitan)
 
 #define POINT(id) &ek__emitter_##id,
-const ek_emitter *const ek_emitters[] = {EMITTERS(POINT) NULL};
+static const ek_emitter *const ek__emitters[] = {EMITTERS(POINT) NULL};
+const ek_emitter *const *const ek_emitters = ek__emitters;
 
 const ek_emitter *ek_emitter_find(const char *name)
 {

@@ -11,9 +11,11 @@
 #include "evenkeel/train_log.h"
 #include "trace/rank.h"
 
-const char *const ek_against_name[EK_N_AGAINST_PARTS] = {"compute", "exposed", "pipeline", "idle"};
-const char *const ek_against_title[EK_N_AGAINST_PARTS] = {"computing", "exposed communication",
-                                                          "waiting for other stages", "idle"};
+static const char *const ek__against_name[EK_N_AGAINST_PARTS] = {"compute", "exposed", "pipeline", "idle"};
+const char *const *const ek_against_name = ek__against_name;
+static const char *const ek__against_title[EK_N_AGAINST_PARTS] = {"computing", "exposed communication",
+                                                                  "waiting for other stages", "idle"};
+const char *const *const ek_against_title = ek__against_title;
 
 ek_against_part ek_against_of(ek_step_part part)
 {

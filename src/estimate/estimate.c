@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "estimate/texts.h"
 
-const char *const ek_near_name[EK_N_NEARS] = {"unknown", "met", "close", "new"};
+static const char *const ek__near_name[EK_N_NEARS] = {"unknown", "met", "close", "new"};
+const char *const *const ek_near_name = ek__near_name;
 
 #define SECONDS_OF_A_DAY 86400.0
 #define MET              0.05              /* in powers of e: a shape within 5 % */

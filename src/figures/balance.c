@@ -54,7 +54,7 @@ static const ek__member infeasible[] = {
 static const ek__fields all_infeasible = {FIELDS(infeasible, NULL, NULL)};
 
 static const ek__member search[] = {
-    {"status", WORD(status, ek_balance_status_name),
+    {"status", WORD(status, ek__balance_status_name),
      "only of `balance`: `optimal`, `feasible`, `time_limit` or `infeasible`, see [above](#the-search-balance-only)"},
     {"solve_seconds", SECONDS(seconds), "likewise: wall-clock time of the search, the proof included"},
     {NULL, MORE(all_solved), NULL, WHEN(is_solved)},

@@ -33,7 +33,7 @@ GETTER(activation, real, it->modelled[of->number] ? it->activation_mb[of->number
 GETTER(backward, real, it->modelled[of->number] ? it->backward_time[of->number] : NAN);
 static const ek__member held[] = {
     {"parameter_mb", MB(parameter_mb), "one body layer: weights, gradients, optimizer"},
-    {"activation_mb", GET_BY_WORD(MB, activation, ek_recompute_name, EK_N_RECOMPUTE),
+    {"activation_mb", GET_BY_WORD(MB, activation, ek__recompute_name, EK_N_RECOMPUTE),
      "MB, one body layer and one micro-batch, by recompute kind (`none`, `select`, `comm`, `both`, `full`); null: not "
      "modelled, so no plan uses it"},
 };
@@ -43,7 +43,7 @@ static const ek__member layer[] = {
     {"n_layers", COUNT(n_layers), "how many of them follow one another"},
     {NULL, MORE(all_held), NULL},
     {"forward_time", TIME(forward_time), "of one layer and micro-batch"},
-    {"backward_time", GET_BY_WORD(TIME, backward, ek_recompute_name, EK_N_RECOMPUTE),
+    {"backward_time", GET_BY_WORD(TIME, backward, ek__recompute_name, EK_N_RECOMPUTE),
      "times, likewise by recompute kind, with what is recomputed; null: not modelled"},
 };
 static const ek__fields bodies = {FIELDS(layer, "memory_model.body[]", NULL)};

@@ -79,7 +79,7 @@ static const ek__fields quicks = {FIELDS(quick, NULL, NULL)};
 #define EK__T ek_balance_result
 GETTER(over_it, real, quick_of(of)->step[EK_QUICK_MOVED].step_time / it->step_time - 1);
 static const ek__member search[] = {
-    {"status", WORD(status, ek_balance_status_name), "as that of an answer"},
+    {"status", WORD(status, ek__balance_status_name), "as that of an answer"},
     {"step_time", TIME(step_time), "simulated"},
     {"quick_over_it", GET(SHARE, over_it), "what the rule costs, of that step"},
     {"plan", OBJECT(plan, ek__plan_fields), "its five lists"},

@@ -20,7 +20,7 @@ static const ek__member ranked[] = {
     {"step_time", TIME(step_time), "simulated step of the best plan found; null: nothing fits"},
     {"peak_memory_mb", MB(peak_memory_mb), "of its fullest stage; null: nothing fits", KNOWN(fits)},
     {"peak_stage", COUNT(peak_stage), "which stage; null: nothing fits", KNOWN(fits)},
-    {"status", WORD(status, ek_balance_status_name), "as that of an answer"},
+    {"status", WORD(status, ek__balance_status_name), "as that of an answer"},
     {"lower_bound", TIME(lower_bound), "on the step of any plan under this schedule; null: nothing is known"},
     {"smallest_limit_mb", MB(smallest_limit_mb), "only when nothing fits, else null: the smallest limit that does",
      KNOWN(fits_not)},
@@ -64,7 +64,7 @@ CONDITION(nothing_fits, !it->impossible[0] && !ek__sweep_solved(it));
 GETTER(gap, real, ek__sweep_gap(it));
 static const ek__member row[] = {
     {"value", REAL(value), "of the key: MB for `mem`, else a count"},
-    {"status", WORD(status, ek_balance_status_name), "as that of an answer; null: the value was not searched",
+    {"status", WORD(status, ek__balance_status_name), "as that of an answer; null: the value was not searched",
      KNOWN(is_searched)},
     {"impossible", NAME(impossible), "why the value was not searched, and then the rest is null; null: it was"},
     {"step_time", TIME(step_time), "simulated step of the best plan found; null: nothing fits", KNOWN(is_solved)},

@@ -17,7 +17,7 @@ static const ek_calibration *calibration_of(const ek__owner *of)
 #define EK__T struct ek_calibration_source
 static const ek__member source[] = {
     {"path", CHARS(path), "the file or folder"},
-    {"kind", WORD(kind, ek_source_kind_name),
+    {"kind", WORD(kind, ek__source_kind_name),
      "`measured runs`, `measured kernels`, `rates`, `link test`, `training log`, `job`, `profile`"},
     {"n", COUNT(n), "rows, times, steps, or operators and collectives"},
 };
@@ -86,7 +86,7 @@ GETTER(standard_error, real, it->state == EK_FIT_DETERMINED ? it->error : (doubl
 static const ek__member constant[] = {
     {"name", CHARS(name), "as `src/cost/constants.c` calls it", PAGE(1, "constant", "Constant")},
     {"unit", TEXT(unit), "null: a share", PAGE(5, "unit", "Unit"), .not_empty = true},
-    {"state", WORD(state, ek_fit_state_name), "`determined`, `at_bound`, `wide`, `no_effect`"},
+    {"state", WORD(state, ek__fit_state_name), "`determined`, `at_bound`, `wide`, `no_effect`"},
     {NULL, WORD(state, ek__fit_state_title), NULL, PAGE(6, "state", "What the runs say")},
     {"start", REAL(start), "what the fit starts from", PAGE(2, "start", "Start")},
     {"value", REAL(value), "the result", PAGE(3, "value", "Value")},
@@ -147,14 +147,14 @@ GETTER(launch, text, isnan(it->launch_us) ? NULL : ek_launch_name[it->launch]);
 static const ek__member profile[] = {
     {"path", CHARS(path), "the first of its sources"},
     {"ranks", COUNT(n_ranks), "of the run that it has"},
-    {"operators", BY_WORD(COUNT, n_operators, ek_profile_left_name, EK_N_PROFILE_LEFT),
+    {"operators", BY_WORD(COUNT, n_operators, ek__profile_left_name, EK_N_PROFILE_LEFT),
      "executions by what became of them: `taken`; `no_shapes`: nothing tells their shapes; `other`: operators whose "
      "work does not follow from their shapes; `unclear` shapes or types; `no_peak` of their type; `packed` sequences; "
      "`too_fast`: beyond the data sheet"},
     {"shapes", NUMBERED(n_kinds, shapes), "that were measured, by kind of kernel", .shown = has_shapes},
     {"causal_assumed", GET(COUNT, causal_assumed), "executions of attention that a causal mask is assumed for"},
     {"layout_assumed", GET(COUNT, layout_assumed), "products that forward is assumed for"},
-    {"collectives", BY_WORD(COUNT, n_collectives, ek_profile_collective_name, EK_N_PROFILE_COLLECTIVES),
+    {"collectives", BY_WORD(COUNT, n_collectives, ek__profile_collective_name, EK_N_PROFILE_COLLECTIVES),
      "by what became of them: `whole`: waiting is known; `shortest`: of each size the shortest was taken; `unsized`: "
      "without a size or group; `unplaced`: their ranks' nodes are not known; `too_few` of their size; `unmodelled` "
      "kinds"},
@@ -176,7 +176,7 @@ static const ek__fields profiles = {FIELDS(profile, "profiles[]", "A run each.")
 GETTER(tier, text, calibration_of(of)->device.tier[it->tier].name);
 static const ek__member link[] = {
     {"tier", GET(TEXT, tier), "of the device"},
-    {"collective", WORD(what, ek_collective_name), "`all_reduce`, `all_gather`, ..."},
+    {"collective", WORD(what, ek__collective_name), "`all_reduce`, `all_gather`, ..."},
     {"n", COUNT(n), "times"},
     {"share", SHARE(share), "of the tier's rate that large messages reach"},
     {"start_us", REAL(start_us), "of a collective besides its steps, microseconds"},

@@ -20,7 +20,7 @@ FINDER(first_evidence, it->evidence);
 COUNTER(n_evidence, it->n_evidence < EK_MAX_EVIDENCE ? it->n_evidence : EK_MAX_EVIDENCE);
 static const ek__member bottleneck[] = {
     {"id", TEXT(id), "of the table [above](#what-is-looked-at)"},
-    {"topic", WORD(topic, ek_topic_name),
+    {"topic", WORD(topic, ek__topic_name),
      "`operators`, `communication`, `memory and recomputation`, `data loading`, `host`, `pipeline bubbles`, "
      "`load balance`"},
     {"title", TEXT(title), "one sentence with its share"},
@@ -31,7 +31,7 @@ static const ek__member bottleneck[] = {
     {"change", TEXT(change), "the same in a sentence, or null"},
     {"gain_seconds", SECONDS(gain_seconds), "of a step, predicted with that change; null: not known"},
     {"gain_share", SHARE(gain_share), "the same of the step"},
-    {"basis", WORD(basis, ek_basis_name), "`measured`, `derived`, `simulated`, `assumed`"},
+    {"basis", WORD(basis, ek__basis_name), "`measured`, `derived`, `simulated`, `assumed`"},
     {"rests_on", TEXT(rests_on), "how the gain was computed, or null"},
     {"caution", TEXT(caution), "what the change may cost elsewhere, or null"},
     {"peak_mb", MB(peak_mb),

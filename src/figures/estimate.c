@@ -78,7 +78,7 @@ ITEMS(part_there, EK_N_STEP_PARTS, *slowest_part(&r->estimate->step, i) > 0 ? sl
 GETTER(number, number, of->number);
 static const ek__member stage[] = {
     {"stage", GET(COUNT, number), "from 0 on"},
-    {"parts_s", BY_WORD(SECONDS, seconds, ek_step_part_name, EK_N_STEP_PARTS),
+    {"parts_s", BY_WORD(SECONDS, seconds, ek__step_part_name, EK_N_STEP_PARTS),
      "seconds of every part by its name; they add up to `step_time_s`"},
     {"hidden_data_s", SECONDS(hidden_data), "gradients and weights behind computing, in no part"},
     {"hidden_tensor_s", SECONDS(hidden_tensor), "communication of tensor parallel groups behind computing, in no part"},
@@ -180,7 +180,7 @@ GETTER(devices, number, estimate_of(of)->metrics.n_devices);
 GETTER(schedule, text, it->schedule->name);
 static const ek__member job[] = {
     {"name", CHARS(name), "of the model"},
-    {"framework", WORD(framework, ek_framework_name), "whose file it is"},
+    {"framework", WORD(framework, ek__framework_name), "whose file it is"},
     {"n_layers", COUNT(model.n_layers), "without those of multi-token prediction"},
     {"hidden", COUNT(model.hidden), "hidden size"},
     {"devices", GET(COUNT, devices), "all of them"},
@@ -200,7 +200,7 @@ static const ek__fields jobs = {FIELDS(job, "job", NULL)};
 
 #define EK__T ek_job_run
 static const ek__member run[] = {
-    {"launch", WORD(launch, ek_launch_name), "`eager`, `compiled`, `graph`"},
+    {"launch", WORD(launch, ek__launch_name), "`eager`, `compiled`, `graph`"},
     {"overlap_gradients", FLAG(overlap_gradients), "gradients are reduced behind computing"},
     {"overlap_weights", FLAG(overlap_weights), "weights are gathered behind computing"},
     {"overlap_tensor", FLAG(overlap_tensor), "tensor parallel groups communicate behind computing"},
@@ -209,7 +209,7 @@ static const ek__member run[] = {
     {"send_once", FLAG(send_once), "tokens go once to each node"},
     {"overlap_p2p", FLAG(overlap_p2p), "stages send and receive behind computing"},
     {"bucket_bytes", REAL(bucket_bytes), "of gradients; 0: all at once"},
-    {"fp8", WORD(fp8, ek_fp8_name), "`none`, `delayed`, `tensorwise`, `rowwise`, `blockwise`"},
+    {"fp8", WORD(fp8, ek__fp8_name), "`none`, `delayed`, `tensorwise`, `rowwise`, `blockwise`"},
 };
 static const ek__fields runs = {FIELDS(run, "run", "How the framework runs the step.")};
 #undef EK__T
@@ -277,7 +277,7 @@ static const ek__member figure[] = {
     {"share_without_error", SHARE(share_without_error),
      "of the step, in parts that are neither measured nor have a standard error: in no `standard_error`"},
     {"slowest_stage", NUMBER(step.slowest), "the stage that computes longest; `parts` are its"},
-    {"basis_share", BY_WORD(SHARE, basis_share, ek_cost_basis_name, EK_N_COST_BASES),
+    {"basis_share", BY_WORD(SHARE, basis_share, ek__cost_basis_name, EK_N_COST_BASES),
      "shares of its step by what they rest on: `measured`, `fitted`, `derived`, `assumed`"},
     {"parts", FOUND_LIST(slowest_parts, n_parts, parts), "where the step goes"},
     {"stages", LIST(step.n_stages, step.stage, stages), "every stage"},

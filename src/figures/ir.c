@@ -114,9 +114,9 @@ static const ek__fields recomputes = {
 #define EK__T ek_ir_comm
 static const ek__member comm[] = {
     {NULL, FOUND_PARTS(ek__ir_node_of, ek__ir_which_node), NULL},
-    {"kind", WORD(kind, ek_ir_comm_kind_name),
+    {"kind", WORD(kind, ek__ir_comm_kind_name),
      "`AllReduce`, `AllGather`, `ReduceScatter`, `AlltoAll`, `Send`, `Receive`, `Broadcast`, `other`"},
-    {"role", WORD(role, ek_ir_comm_role_name),
+    {"role", WORD(role, ek__ir_comm_role_name),
      "`redistribution`, `forward`, `gradient`, `optimizer`, `pipeline`, `other` ([ir.md](ir.md#communication))"},
     {"group", TEXT(group), "as written, or null"},
     {"ranks", SIZE(n_ranks), "of the group; null: not told"},
@@ -134,8 +134,8 @@ static const ek__fields comms = {FIELDS(comm, "communication[]", "In file order.
 #define EK__T ek__ir_comm_sum
 static const ek__member comm_sum[] = {
     {"file", GET(TEXT, path), "as given"},
-    {"kind", WORD(kind, ek_ir_comm_kind_name), "as in `communication`"},
-    {"role", WORD(role, ek_ir_comm_role_name), "as in `communication`"},
+    {"kind", WORD(kind, ek__ir_comm_kind_name), "as in `communication`"},
+    {"role", WORD(role, ek__ir_comm_role_name), "as in `communication`"},
     {"group", TEXT(group), "as written, or null"},
     {"ranks", SIZE(n_ranks), "of the group; null: not told"},
     {"n", COUNT(n), "how many there are"},
@@ -212,7 +212,7 @@ COUNTER(n_chain, it->n_chain);
 CONDITION(finding_is_shown, ek__ir_shows_finding(ek__ir_file_of(of)->view, &ek__ir_file_of(of)->sums.choice, it));
 static const ek__member finding[] = {
     {"check", TEXT(check), "which check it is of ([ir.md](ir.md#findings))"},
-    {"severity", WORD(severity, ek_ir_severity_name), "`note`, `warning`, `error`"},
+    {"severity", WORD(severity, ek__ir_severity_name), "`note`, `warning`, `error`"},
     {"file", GET(TEXT, path), "as given"},
     {"line", GET(COUNT, finding_line),
      "where the node of the first occurrence begins; null: it is of no node, and the fields from `graph` to "

@@ -19,13 +19,13 @@ static const ek__member count[] = {
     {"bounded", COUNT(bounded),
      "layouts with a bound, one for each schedule; all of them unless the search ended early"},
     {"balanced", COUNT(balanced), "of these, balanced exactly"},
-    {"ruled_out", GET_BY_WORD(COUNT, ruled_out, ek_layout_fate_name + 1, EK_N_LAYOUT_FATES - 1),
+    {"ruled_out", GET_BY_WORD(COUNT, ruled_out, ek__layout_fate_name + 1, EK_N_LAYOUT_FATES - 1),
      "counts by reason: `illegal` (not bounded), `memory` (needs more than there is with everything recomputed), "
      "`bound` (cannot be shorter than the last plan), `balanced` (is longer), `no_plan` (no split of its layers fits), "
      "`open` (not looked at when the time was over). All but `illegal`, with the plans, come to `bounded`"},
     {"memory_over", BY_WORD(COUNT, over_by, over_key, 4),
      "of `memory`, by the least peak over the limit: `up_to_1.1`, `up_to_1.5`, `up_to_2`, `above_2`"},
-    {"bound_by", BY_WORD(COUNT, bound_by, ek_step_part_name, EK_N_STEP_PARTS),
+    {"bound_by", BY_WORD(COUNT, bound_by, ek__step_part_name, EK_N_STEP_PARTS),
      "of `bound`, by the part of the step that exceeds the best plan's most, with even layers and nothing recomputed; "
      "of many layouts one of each 1/500 of the space is looked at; fewer than `bound` where the time was over"},
 };
@@ -37,7 +37,7 @@ static const ek__fields counts = {FIELDS(count, "layouts", NULL), .lines = true}
 #define EK__T ek_layout_fit
 CONDITION(fits, it->fits);
 static const ek__member fit[] = {
-    {"change", WORD(change, ek_fit_change_name),
+    {"change", WORD(change, ek__fit_change_name),
      "`free` (axes that `--fix` and `--range` hold), `offload` (the optimizer's states on the host), `devices`, "
      "`memory`"},
     {"fits", FLAG(fits), "a plan that fits was found; `peak_mb`, `step_time_s` and its layout are there only then"},
@@ -64,7 +64,7 @@ static const ek__fields closest = {FIELDS(nearest, "closest", NULL), .lines = tr
 #define EK__T ek_job
 static const ek__member job[] = {
     {"name", CHARS(name), "of the model"},
-    {"framework", WORD(framework, ek_framework_name), "that trains it"},
+    {"framework", WORD(framework, ek__framework_name), "that trains it"},
     {"n_layers", COUNT(model.n_layers), "decoder layers"},
     {"hidden", COUNT(model.hidden), "width of the model"},
     {"seq_length", COUNT(parallel.seq_length), "tokens of a sequence"},

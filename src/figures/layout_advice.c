@@ -12,7 +12,7 @@
 static const ek__member difference[] = {
     {"seconds", SECONDS(seconds), "by which its step is longer"},
     {"share", SHARE(share), "the same as a share of the best step"},
-    {"parts", BY_WORD(SHARE, part, ek_step_part_name, EK_N_STEP_PARTS),
+    {"parts", BY_WORD(SHARE, part, ek__step_part_name, EK_N_STEP_PARTS),
      "what each part of the step adds; they add up to `share`"},
 };
 static const ek__fields differences = {FIELDS(difference, "explain.difference", "To the best plan.")};
@@ -23,7 +23,7 @@ FINDER(difference_of, it->has_difference ? &it->difference : NULL);
 FINDER(plan_of, it->verdict == EK_VERDICT_PLAN ? &it->plan : NULL);
 GETTER(least_mb, real, it->verdict == EK_VERDICT_MEMORY ? it->least_mb : (double)NAN);
 static const ek__member explanation[] = {
-    {"verdict", WORD(verdict, ek_layout_verdict_name),
+    {"verdict", WORD(verdict, ek__layout_verdict_name),
      "`plan`, `illegal`, `memory` (nothing of it fits), `open` (the time was over)"},
     {"words", CHARS(words), "all of it as a sentence"},
     {"why", NAME(why), "of `illegal`: what the framework does not allow; else null"},

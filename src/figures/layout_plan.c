@@ -125,7 +125,7 @@ static const ek__member plan[] = {
      CSV(40, .decimals = 9)},
     {"slowest_stage", COUNT(estimate.step.slowest), "the stage that computes longest; `parts` are its"},
     {"parts", FOUND_SHORT_LIST(parts_of, n_parts, parts), "where the step goes"},
-    {NULL, GET_BY_WORD(SECONDS, seconds_of_part, ek_step_part_name, EK_N_STEP_PARTS), NULL,
+    {NULL, GET_BY_WORD(SECONDS, seconds_of_part, ek__step_part_name, EK_N_STEP_PARTS), NULL,
      CSV(41, "%s_s", .decimals = 9)},
     {"layers", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.layers, ek__list_of_integers),
      "of every chunk, of every stage: how many layers"},

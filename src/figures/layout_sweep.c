@@ -39,7 +39,7 @@ static const ek__fields points = {FIELDS(point, "points[]", "In the order of the
 
 #define EK__T ek_layout_sweep
 static const ek__member sweep[] = {
-    {"sweep", WORD(what, ek_layout_sweep_name), "`devices`, `memory` or `global-batch`"},
+    {"sweep", WORD(what, ek__layout_sweep_name), "`devices`, `memory` or `global-batch`"},
     {"last_linear", NUMBER(last_linear),
      "place in `points` of the last value before linearity falls below 0.8; null: none"},
     {"cheapest", NUMBER(cheapest),

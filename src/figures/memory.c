@@ -13,7 +13,7 @@ GETTER(n_devices, number, ek_job_devices(it));
 GETTER(schedule, text, it->schedule->name);
 static const ek__member model[] = {
     {"name", CHARS(name), "of the model, as its file has it"},
-    {"framework", WORD(framework, ek_framework_name), "whose file it is"},
+    {"framework", WORD(framework, ek__framework_name), "whose file it is"},
     {"n_layers", COUNT(model.n_layers), "without embedding and head"},
     {"n_prediction_layers", COUNT(model.n_prediction_layers), "layers of multi-token prediction"},
     {"hidden", COUNT(model.hidden), "its hidden size"},
@@ -23,9 +23,9 @@ static const ek__member model[] = {
     {"vocab", COUNT(model.vocab), "size of the vocabulary"},
     {"n_experts", COUNT(model.n_experts), "experts of a layer"},
     {"flash_attention", FLAG(model.flash_attention), "attention is one fused operator"},
-    {"compute_type", WORD(types.compute, ek_dtype_name), "that layers compute in"},
-    {"parameter_type", WORD(types.param, ek_dtype_name), "of the weights"},
-    {"residual_type", WORD(types.residual, ek_dtype_name), "of a layer's input as it is kept"},
+    {"compute_type", WORD(types.compute, ek__dtype_name), "that layers compute in"},
+    {"parameter_type", WORD(types.param, ek__dtype_name), "of the weights"},
+    {"residual_type", WORD(types.residual, ek__dtype_name), "of a layer's input as it is kept"},
 };
 static const ek__fields models = {FIELDS(model, "model", NULL)};
 static const ek__member parallel[] = {
@@ -57,10 +57,10 @@ static const ek__member layer[] = {
     {"name", CHARS(name), "`decoder`, `decoder with experts`, `prediction`, ..."},
     {"parameter_mb", BYTES_MB(parameter_bytes), "parameters of one layer, with gradients and optimizer",
      PAGE(2, "parameters", "Parameters, gradients and states", EK__LESS)},
-    {"kept_mb", BY_WORD(BYTES_MB, kept, ek_recompute_name, EK_N_RECOMPUTE),
+    {"kept_mb", BY_WORD(BYTES_MB, kept, ek__recompute_name, EK_N_RECOMPUTE),
      "MB kept for one micro-batch, by recomputation: `none`, `select`, `comm`, `both`, `full`"},
     {NULL, GET(BYTES_MB, kept), NULL, PAGE(3, "kept", "Kept for a micro-batch", EK__LESS)},
-    {"transient_mb", BY_WORD(BYTES_MB, transient, ek_recompute_name, EK_N_RECOMPUTE),
+    {"transient_mb", BY_WORD(BYTES_MB, transient, ek__recompute_name, EK_N_RECOMPUTE),
      "the most its backward pass holds besides, MB, by the same"},
     {NULL, GET(BYTES_MB, transient), NULL, PAGE(4, "transient", "On top while backward runs", EK__LESS)},
 };
@@ -74,7 +74,7 @@ static const ek__member layer_time[] = {
     {NULL, COMPOSE(time_name), NULL, PAGE(1, "layer", "Layer, recomputing")},
     {"name", TEXT(name), "`embedding`, `decoder`, ..."},
     {"forward", MS(ms.forward), "forward pass", PAGE(2, "forward", "Forward", EK__LESS)},
-    {"backward", BY_WORD(MS, ms.backward, ek_recompute_name, EK_N_RECOMPUTE),
+    {"backward", BY_WORD(MS, ms.backward, ek__recompute_name, EK_N_RECOMPUTE),
      "ms of the backward pass, by recomputation: `none`, `select`, `comm`, `both`, `full`"},
     {NULL, GET(MS, backward), NULL, PAGE(3, "backward", "Backward", EK__LESS)},
     {"weight", MS(ms.weight), "the part of backward that is the gradient of the weights",

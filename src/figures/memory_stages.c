@@ -14,7 +14,7 @@ GETTER(all_of_them, real, (double)it->bytes / EK__MB * it->count);
 static const ek__member top[] = {
     {NULL, COMPOSE(top_key), NULL, PAGE(1, "tensor", "Tensor alive at the peak")},
     {"name", CHARS(name), "operator and tensor"},
-    {"part", WORD(part, ek_memory_part_name), "the part of `parts_mb` that it counts in", PAGE(2, "part", "Part")},
+    {"part", WORD(part, ek__memory_part_name), "the part of `parts_mb` that it counts in", PAGE(2, "part", "Part")},
     {"mb", BYTES_MB(bytes), "of one", PAGE(5, "one", "Each")},
     {"count", COUNT(count), "how many there are: layers times micro-batches", PAGE(4, "count", "Times")},
     {NULL, GET(MB, all_of_them), NULL, PAGE(3, "total", "All of them", EK__LESS)},
@@ -103,7 +103,7 @@ static const ek__member stage[] = {
     {NULL, COMPOSE(stage_name), NULL, PAGE(1, "stage", "Stage")},
     {"stage", GET(COUNT, index), "its number", CSV(1), PRINT(1, "stage")},
     {"n_layers", COUNT(n_layers), "layers of all its chunks", CSV(2, "layers")},
-    {"layers", GET_BY_WORD(COUNT, layers_of_kind, ek_recompute_name, EK_N_RECOMPUTE),
+    {"layers", GET_BY_WORD(COUNT, layers_of_kind, ek__recompute_name, EK_N_RECOMPUTE),
      "how many of them by recomputation: `none`, `select`, `comm`, `both`, `full`", CSV(3)},
     {NULL, COMPOSE(mix_words), NULL, PAGE(3, "layers", "Layers by recomputation"), PRINT(2, "layers")},
     {"used_peak_mb", BYTES_MB(used_peak),
@@ -130,7 +130,7 @@ static const ek__member stage[] = {
      "micro-batches whose activations are held at the peak, of the whole stage: with v chunks a chunk counts 1/v",
      DECIMALS(6), PAGE(4, "alive", "Micro-batches alive")},
     {NULL, REAL(alive), NULL, DECIMALS(3), CSV(4, "alive_micro_batches"), PRINT(3, "alive")},
-    {"parts_mb", BY_WORD(BYTES_MB, part, ek_memory_part_name, EK_N_MEMORY_PARTS),
+    {"parts_mb", BY_WORD(BYTES_MB, part, ek__memory_part_name, EK_N_MEMORY_PARTS),
      "MB at the used peak: `parameters`, `gradients`, `optimizer`, `activations` (kept for backward passes), "
      "`transient` (around the operator that runs), `other`; they add up to `used_peak_mb`, but for the rounding of the "
      "third decimal",
@@ -171,7 +171,7 @@ static const char *const kind_title[] = {"Nothing recomputed", "Select", "Commun
 static const ek__member cell[] = {
     {NULL, COMPOSE(cell_name), NULL, PAGE(1, "place", "Chunk and stage")},
     {NULL, GET(COUNT, layers), NULL, PAGE(2, "layers", "Layers")},
-    {NULL, GET_BY_WORD(COUNT, cell_kind, ek_recompute_name, EK_N_RECOMPUTE), NULL, PAGE(3, .titles = kind_title)},
+    {NULL, GET_BY_WORD(COUNT, cell_kind, ek__recompute_name, EK_N_RECOMPUTE), NULL, PAGE(3, .titles = kind_title)},
 };
 const ek__fields ek__memory_cell = {FIELDS(cell, NULL, NULL)};
 #undef EK__T

@@ -133,7 +133,7 @@ static const ek__member prediction[] = {
     {"mfu", SHARE(metrics.mfu), "share of the peak by model FLOPs"},
     {"hfu", SHARE(metrics.hfu), "the same by hardware FLOPs"},
     {"error", SHARE(error), "over the measured step, minus 1; null where none was"},
-    {"basis", BY_WORD(SHARE, basis_share, ek_cost_basis_name, EK_N_COST_BASES),
+    {"basis", BY_WORD(SHARE, basis_share, ek__cost_basis_name, EK_N_COST_BASES),
      "shares of the step that rest on `measured`, `fitted`, `derived`, `assumed` figures"},
 };
 static const ek__fields predictions = {
@@ -212,7 +212,7 @@ FINDER(the_summary, summary_of(of->result));
 GETTER(first_loss, real, it->step[0].loss);
 GETTER(last_loss, real, it->step[it->n - 1].loss);
 static const ek__member train_log[] = {
-    {"framework", WORD(kind, ek_train_log_kind_name), "that wrote it"},
+    {"framework", WORD(kind, ek__train_log_kind_name), "that wrote it"},
     {"n_steps", COUNT(n), "that it prints"},
     {NULL, FOUND_PARTS(the_summary, summaries)},
     {"first_loss", GET(REAL, first_loss), "of the first step"},

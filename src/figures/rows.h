@@ -4,6 +4,7 @@
 #define EK_FIGURES_ROWS_H
 
 #include "figures/figures.h"
+#include "figures/names.h"
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): names of members and functions */
 #define EK__AT(m)            offsetof(EK__T, m)

@@ -35,7 +35,7 @@ static const ek__member operators[] = {
     {"name", TEXT(name), "type for Ascend, operator for PyTorch; the kernel where nothing tells either", CSV(1)},
     {"kernel", TEXT(kernel), "PyTorch: the kernel that took longest of an execution", CSV(2)},
     {"core", TEXT(core), "Ascend's accelerator core; null without one", CSV(3), PAGE(2, "core", "Core")},
-    {"class", WORD(class_, ek_compute_class_name), "`matrix`, `attention`, `vector`, `transform`, `ai_cpu`, `other`",
+    {"class", WORD(class_, ek__compute_class_name), "`matrix`, `attention`, `vector`, `transform`, `ai_cpu`, `other`",
      CSV(4), PAGE(3, "class", "Class")},
     {"shapes", TEXT(shapes), "of the inputs, as the profiler writes them; empty where it does not", CSV(5)},
     {"types", TEXT(types), "of the inputs, likewise", CSV(6), PAGE(4, "types", "Types")},
@@ -50,7 +50,7 @@ static const ek__member operators[] = {
     {"most_us", MEAN(most), "on the rank where it is longest", CSV(14), PAGE(11, "most", "Longest rank", EK__LESS)},
     {"least_rank", GET(NUMBER, least_rank), "that rank", CSV(15)},
     {"most_rank", GET(NUMBER, most_rank), "that rank", CSV(16), PAGE(12, "which", "Which")},
-    {"work", WORD(known, ek_profile_left_name),
+    {"work", WORD(known, ek__profile_left_name),
      "`taken`: FLOPs and bytes follow from the shapes; else why not: `no_shapes`, `other`, `unclear`, `no_peak`, "
      "`packed`",
      CSV(17)},
@@ -64,7 +64,7 @@ static const ek__member operators[] = {
     {"share_of_memory_rate", SHARE(share_of_memory), "of the device's memory rate; above 1 from a cache", CSV(23)},
     {"expected_us", MEAN(expected), "by the device's measured shapes and curves", CSV(24),
      PAGE(16, "expected", "By the device", EK__LESS)},
-    {"basis", WORD(basis, ek_cost_basis_name), "what that rests on: `measured`, `fitted`, `derived`, `assumed`",
+    {"basis", WORD(basis, ek__cost_basis_name), "what that rests on: `measured`, `fitted`, `derived`, `assumed`",
      CSV(25), WHEN(is_compared)},
     {"share_of_expected", GET(SHARE, share_of_time), "the expected time over the mean: 1 is as fast as expected",
      CSV(26), PAGE(17, "curve", "Of what is expected", EK__MORE)},
@@ -92,7 +92,7 @@ static const ek__fields operator_ = {
 GETTER(worst_rank, number, rank_at(run_of(of), it->worst));
 GETTER(places, number, (int64_t)it->n);
 static const ek__member finding[] = {
-    {"id", WORD(fault, ek_compute_fault_name), "`ai-cpu`, `unfused-attention`, ... ([list](trace.md#computing))"},
+    {"id", WORD(fault, ek__compute_fault_name), "`ai-cpu`, `unfused-attention`, ... ([list](trace.md#computing))"},
     {"what", TEXT(what), "the operators in words"},
     {"places", GET(COUNT, places), "executions, or runs of them, on all ranks"},
     {"rank", GET(NUMBER, worst_rank), "that loses most"},
@@ -114,7 +114,7 @@ GETTER(rate, real, it->known > 0 && it->flops > 0 ? it->flops / it->known * 1e-3
 static const ek__member compute[] = {
     {"device", NAME(device), "whose peaks and curves times are compared with; null without `--device`"},
     {"total_us", MEAN(total), "of all operators on all ranks"},
-    {"time_us", GET_BY_WORD(MEAN, time_of_class, ek_compute_class_name, EK_N_COMPUTE_CLASSES), "of it by class"},
+    {"time_us", GET_BY_WORD(MEAN, time_of_class, ek__compute_class_name, EK_N_COMPUTE_CLASSES), "of it by class"},
     {"known_share", GET(SHARE, known_share), "of the time, operators whose FLOPs and bytes follow from their shapes"},
     {"tflops", GET(REAL, rate), "10^12 operations a second that these reach"},
     {"operators", LIST(n, op, operator_), "by type and shape"},

@@ -61,7 +61,7 @@ GETTER(share_of_path, real, it->ns / ((const ek_trace_run *)of->run)->path.lengt
 static const ek__member part[] = {
     {"name", TEXT(name), "of the operator, collective or copy; null while the device runs none"},
     {NULL, GET(TEXT, what), NULL, CSV(1, "name"), PAGE(1, "name", "What", EK__SEARCH)},
-    {"activity", WORD(activity, ek_trace_activity_name), "what it is for", CSV(2), PAGE(2, "activity", "For")},
+    {"activity", WORD(activity, ek__trace_activity_name), "what it is for", CSV(2), PAGE(2, "activity", "For")},
     {"count", COUNT(count), "stretches over all steps", CSV(3), PAGE(3, "count", "Times")},
     {"time_us", MEAN(ns), "of a mean step", CSV(4), PAGE(4, "time", "Of a step", EK__LESS)},
     {"share", GET(SHARE, share_of_path), "of the path", CSV(5), PAGE(5, "share", "Share of the path", EK__LESS)},
@@ -78,7 +78,7 @@ static const ek__member segment[] = {
     {NULL, GET(NUMBER, segment_rank), NULL, CSV(2, "rank")},
     {NULL, NS(start), NULL, CSV(3, "start_us")},
     {NULL, GET(NS, segment_duration), NULL, CSV(4, "duration_us")},
-    {NULL, WORD(activity, ek_trace_activity_name), NULL, CSV(5, "activity")},
+    {NULL, WORD(activity, ek__trace_activity_name), NULL, CSV(5, "activity")},
     {NULL, GET(TEXT, segment_name), NULL, CSV(6, "name")},
 };
 static const ek__fields segments = {FIELDS(segment, NULL, NULL)};
@@ -93,7 +93,7 @@ static const ek__fields ranks = {FIELDS(of_ranks, NULL, NULL)};
 static const ek__member path[] = {
     {"steps", COUNT(n_steps), "that were followed"},
     {"length_us", MEAN(length), "of a mean step: the sum of its stretches"},
-    {"activity_us", GET_BY_WORD(MEAN, path_activity, ek_trace_activity_name, EK_N_TRACE_ACTIVITIES),
+    {"activity_us", GET_BY_WORD(MEAN, path_activity, ek__trace_activity_name, EK_N_TRACE_ACTIVITIES),
      "of a mean step by what it is for"},
     {"rank_us", NUMBERED(n_ranks, ranks), "of a mean step by rank, in the order of `ranks`"},
     {"parts", LIST(n_parts, part, parts), "by operator"},

@@ -161,7 +161,7 @@ static const ek__member step[] = {
     {"scope_gradients_busy_us", NS(scope_gradients_busy), "sum of the tasks whose name begins with `Gradients`"},
     {"raw", OBJECT(raw, ek__trace_breakdown), "the same parts from raw device events"},
     {"device_breakdown", OBJECT(own, ek__trace_device), "the parts in Kineto's words"},
-    {"anatomy_us", GET_BY_WORD(NS, activity_of, ek_trace_activity_name, EK_N_TRACE_ACTIVITIES),
+    {"anatomy_us", GET_BY_WORD(NS, activity_of, ek__trace_activity_name, EK_N_TRACE_ACTIVITIES),
      "[what its time goes to](trace.md#anatomy-of-a-step)"},
     {"step_trace", HERE(step_trace_fields), "the columns of MindSpore's step trace"},
 };

@@ -67,7 +67,7 @@ static const ek__member layer[] = {
     {"name", TEXT(name), "`0-LLamaDecodeLayer`", PAGE(1, "layer", "Layer")},
     {"kind", TEXT(kind), "`LLamaDecodeLayer`", PAGE(5, "kind", "Kind")},
     {"index", NUMBER(index), "0"},
-    {"role", WORD(role, ek_trace_role_name), "`head`, `body`, `tail`", PAGE(4, "role", "Place")},
+    {"role", WORD(role, ek__trace_role_name), "`head`, `body`, `tail`", PAGE(4, "role", "Place")},
     {"instances", COUNT(n_instances), "executions of the forward pass that were counted"},
     {"forward_us", PASS(forward, wall_mean), "mean wall time of one execution; null where there is none",
      PAGE(6, "forward_mean", "Forward, mean", EK__LESS)},
@@ -94,7 +94,7 @@ CONDITION(has_recompute, it->recompute.n > 0);
 CONDITION(has_backward, it->backward.n > 0);
 static const ek__member short_layer[] = {
     {"name", TEXT(name), "the layer's name"},
-    {"role", WORD(role, ek_trace_role_name), "`head`, `body`, `tail`"},
+    {"role", WORD(role, ek__trace_role_name), "`head`, `body`, `tail`"},
     {"fwd", OBJECT(forward, short_passes), "forward; this and the others are there where it was seen",
      WHEN(has_forward)},
     {"rec", OBJECT(recompute, short_passes), "recomputation", WHEN(has_recompute)},

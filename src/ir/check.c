@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-const char *const ek_ir_severity_name[3] = {"note", "warning", "error"};
+const char *const ek__ir_severity_name[3] = {"note", "warning", "error"};
+const char *const *const ek_ir_severity_name = ek__ir_severity_name;
 
 static int worst_first(const void *a, const void *b)
 {

@@ -8,10 +8,12 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-const char *const ek_ir_comm_kind_name[EK_N_IR_COMM_KINDS] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll",
-                                                              "Send",      "Receive",   "Broadcast",     "other"};
-const char *const ek_ir_comm_role_name[EK_N_IR_COMM_ROLES] = {"redistribution", "forward",  "gradient",
-                                                              "optimizer",      "pipeline", "other"};
+const char *const ek__ir_comm_kind_name[EK_N_IR_COMM_KINDS] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll",
+                                                               "Send",      "Receive",   "Broadcast",     "other"};
+const char *const *const ek_ir_comm_kind_name = ek__ir_comm_kind_name;
+const char *const ek__ir_comm_role_name[EK_N_IR_COMM_ROLES] = {"redistribution", "forward",  "gradient",
+                                                               "optimizer",      "pipeline", "other"};
+const char *const *const ek_ir_comm_role_name = ek__ir_comm_role_name;
 
 enum { MIN_HASH_DIGITS = 5 };
 

@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include "ir/reader.h"
 
-const char *const ek_ir_dtype_name[EK_N_IR_DTYPES] = {
+static const char *const ek__ir_dtype_name[EK_N_IR_DTYPES] = {
     "?",      "bool",   "int8",    "uint8",    "int16",   "uint16",  "int32",     "uint32",     "int64",
     "uint64", "float8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int4",
 };
+const char *const *const ek_ir_dtype_name = ek__ir_dtype_name;
 
 enum { MAX_TYPE_DEPTH = 16, MAX_TUPLE_PARTS = 1 << 16 };
 

@@ -6,14 +6,18 @@
 #include "evenkeel/schedule.h"
 #include "job/job_internal.h"
 
-const char *const ek_dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};
+const char *const ek__dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};
+const char *const *const ek_dtype_name = ek__dtype_name;
 
-const char *const ek_fp8_name[EK_N_FP8] = {"none", "delayed", "tensorwise", "rowwise", "blockwise"};
+const char *const ek__fp8_name[EK_N_FP8] = {"none", "delayed", "tensorwise", "rowwise", "blockwise"};
+const char *const *const ek_fp8_name = ek__fp8_name;
 
-const char *const ek_launch_name[EK_N_LAUNCHES] = {"eager", "compiled", "graph"};
+const char *const ek__launch_name[EK_N_LAUNCHES] = {"eager", "compiled", "graph"};
+const char *const *const ek_launch_name = ek__launch_name;
 
-const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron",
-                                                        "torchtitan"};
+const char *const ek__framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron",
+                                                         "torchtitan"};
+const char *const *const ek_framework_name = ek__framework_name;
 
 int ek_dtype_bytes(ek_dtype dtype)
 {

@@ -10,7 +10,8 @@
 #include "base/c_locale.h"
 #include "job/job_internal.h"
 
-const char *const ek_allocation_name[EK_N_ALLOCATIONS] = {"whole", "blocks", "pages", "caching", "offline"};
+static const char *const ek__allocation_name[EK_N_ALLOCATIONS] = {"whole", "blocks", "pages", "caching", "offline"};
+const char *const *const ek_allocation_name = ek__allocation_name;
 
 static const char *const gather_name[] = {"step", "layer", "none"};
 
@@ -65,16 +66,20 @@ typedef struct rule {
     X(page_bytes, BYTES, 512, 1099511627776., NULL, "documented", "", "bytes of its pages, as in 2M")
 
 #define NAME(name, type, min, max, words, basis, other, help) #name,
-const char *const ek_rule_names[] = {RULES(NAME) NULL};
+static const char *const ek__rule_names[] = {RULES(NAME) NULL};
+const char *const *const ek_rule_names = ek__rule_names;
 
 #define HELP(name, type, min, max, words, basis, other, help) help,
-const char *const ek_rule_help[] = {RULES(HELP) NULL};
+static const char *const ek__rule_help[] = {RULES(HELP) NULL};
+const char *const *const ek_rule_help = ek__rule_help;
 
 #define BASIS(name, type, min, max, words, basis, other, help) basis,
-const char *const ek_rule_basis[] = {RULES(BASIS) NULL};
+static const char *const ek__rule_basis[] = {RULES(BASIS) NULL};
+const char *const *const ek_rule_basis = ek__rule_basis;
 
 #define OTHER(name, type, min, max, words, basis, other, help) other,
-const char *const ek_rule_alternatives[] = {RULES(OTHER) NULL};
+static const char *const ek__rule_alternatives[] = {RULES(OTHER) NULL};
+const char *const *const ek_rule_alternatives = ek__rule_alternatives;
 
 #define LINE(name, type, min, max, words, basis, other, help) {offsetof(ek_rules, name), type, min, max, words},
 static const rule rules_of[] = {RULES(LINE)};

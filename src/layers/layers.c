@@ -12,8 +12,10 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 
-const char *const ek_recompute_name[EK_N_RECOMPUTE] = {"none", "select", "comm", "both", "full"};
-const double ek_recompute_coefficient[EK_N_RECOMPUTE] = {0.0, 0.04, 0.125, 0.165, 0.5};
+const char *const ek__recompute_name[EK_N_RECOMPUTE] = {"none", "select", "comm", "both", "full"};
+const char *const *const ek_recompute_name = ek__recompute_name;
+static const double ek__recompute_coefficient[EK_N_RECOMPUTE] = {0.0, 0.04, 0.125, 0.165, 0.5};
+const double *const ek_recompute_coefficient = ek__recompute_coefficient;
 
 const struct ek__layer_keys ek__layer_keys[EK_N_RECOMPUTE] = {
     {"memory_activation", "backward_time", "backward_coef"},

@@ -11,7 +11,8 @@
 #include "layout/layout.h"
 #include "layout/space.h"
 
-const char *const ek_layout_verdict_name[EK_N_LAYOUT_VERDICTS] = {"plan", "illegal", "memory", "open"};
+const char *const ek__layout_verdict_name[EK_N_LAYOUT_VERDICTS] = {"plan", "illegal", "memory", "open"};
+const char *const *const ek_layout_verdict_name = ek__layout_verdict_name;
 
 typedef struct explainer {
     const ek_job *job;

@@ -5,13 +5,16 @@
 
 #include "layout/layout.h"
 
-const char *const ek_layout_axis_name[EK_N_LAYOUT_AXES] = {"data",     "tensor",     "context",     "expert",
-                                                           "pipeline", "chunks",     "micro_batch", "optimizer_shard",
-                                                           "copies",   "fine_grain", "table_shard", "gradient_shard"};
-const char *const ek_layout_axis_option[EK_N_LAYOUT_AXES] = {"dp",    "tp",    "cp",     "ep",   "pp",    "vpp",
-                                                             "batch", "shard", "copies", "fine", "table", "grads"};
-const char *const ek_layout_fate_name[EK_N_LAYOUT_FATES] = {"plan",     "illegal", "memory", "bound",
-                                                            "balanced", "no_plan", "open"};
+static const char *const ek__layout_axis_name[EK_N_LAYOUT_AXES] = {
+    "data",        "tensor",          "context", "expert",     "pipeline",    "chunks",
+    "micro_batch", "optimizer_shard", "copies",  "fine_grain", "table_shard", "gradient_shard"};
+const char *const *const ek_layout_axis_name = ek__layout_axis_name;
+static const char *const ek__layout_axis_option[EK_N_LAYOUT_AXES] = {
+    "dp", "tp", "cp", "ep", "pp", "vpp", "batch", "shard", "copies", "fine", "table", "grads"};
+const char *const *const ek_layout_axis_option = ek__layout_axis_option;
+const char *const ek__layout_fate_name[EK_N_LAYOUT_FATES] = {"plan",     "illegal", "memory", "bound",
+                                                             "balanced", "no_plan", "open"};
+const char *const *const ek_layout_fate_name = ek__layout_fate_name;
 
 /* Keys of LlamaConfig. DeepSeek has the first, too, but its layers with experts are not modelled with it. */
 bool ek__layout_has_fine(const ek_job *job)

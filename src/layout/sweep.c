@@ -13,7 +13,8 @@
 
 #define LEAST_SECONDS 0.05 /* for a value: the search then says how far it came */
 
-const char *const ek_layout_sweep_name[EK_N_LAYOUT_SWEEPS] = {"devices", "memory", "global-batch"};
+const char *const ek__layout_sweep_name[EK_N_LAYOUT_SWEEPS] = {"devices", "memory", "global-batch"};
+const char *const *const ek_layout_sweep_name = ek__layout_sweep_name;
 
 int ek_layout_sweep_values(double least, double most, double step, int max, double *out)
 {

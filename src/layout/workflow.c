@@ -16,8 +16,9 @@
 #define LEAST_GAIN   5e-4 /* of a step */
 enum { MOST_TOGETHER = 3 };
 
-const char *const ek_layout_method_name[EK_N_LAYOUT_METHODS] = {
+static const char *const ek__layout_method_name[EK_N_LAYOUT_METHODS] = {
     "degrees", "micro_batch", "chunks", "fine_grain", "table_shard", "gradient_shard", "inputs", "layers", "recompute"};
+const char *const *const ek_layout_method_name = ek__layout_method_name;
 
 typedef struct walker {
     const ek_layout_result *result;

@@ -13,7 +13,8 @@
 #define SEARCH_SECONDS 15.0
 #define ALL_SECONDS    60.0
 
-const char *const ek_fit_change_name[EK_N_FIT_CHANGES] = {"free", "offload", "devices", "memory"};
+const char *const ek__fit_change_name[EK_N_FIT_CHANGES] = {"free", "offload", "devices", "memory"};
+const char *const *const ek_fit_change_name = ek__fit_change_name;
 
 /* A search and the clock. */
 typedef struct asking {

@@ -13,8 +13,10 @@
 
 enum { MAX_FILES = 100000 };
 
-const char *const ek_lint_level_name[3] = {"note", "warning", "error"};
-const char *const ek_lint_kind_name[EK_N_LINT_KINDS] = {"yaml", "shell", "python", "toml"};
+static const char *const ek__lint_level_name[3] = {"note", "warning", "error"};
+const char *const *const ek_lint_level_name = ek__lint_level_name;
+static const char *const ek__lint_kind_name[EK_N_LINT_KINDS] = {"yaml", "shell", "python", "toml"};
+const char *const *const ek_lint_kind_name = ek__lint_kind_name;
 
 #define POINT(name) ek__lint_##name,
 static const ek__lint_entry *const tables[] = {EK__LINT_TABLES(POINT)};

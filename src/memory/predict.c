@@ -13,8 +13,9 @@
 #include "memory/stage_peak.h"
 #include "model/recompute_kind.h"
 
-const char *const ek_memory_part_name[EK_N_MEMORY_PARTS] = {"parameters",  "gradients", "optimizer",
-                                                            "activations", "transient", "other"};
+const char *const ek__memory_part_name[EK_N_MEMORY_PARTS] = {"parameters",  "gradients", "optimizer",
+                                                             "activations", "transient", "other"};
+const char *const *const ek_memory_part_name = ek__memory_part_name;
 
 typedef struct predictor {
     const ek_job *job;

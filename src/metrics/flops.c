@@ -11,7 +11,8 @@
 #include "evenkeel/metrics.h"
 #include "metrics/flops.h"
 
-const char *const ek_attention_count_name[3] = {"causal", "full", "none"};
+static const char *const ek__attention_count_name[3] = {"causal", "full", "none"};
+const char *const *const ek_attention_count_name = ek__attention_count_name;
 
 static const char *const term_name[EK__N_TERMS] = {
     [EK__TERM_JOIN] = "prediction layers' projection",

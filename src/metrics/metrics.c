@@ -8,7 +8,8 @@
 #include "evenkeel/metrics.h"
 #include "metrics/flops.h"
 
-const char *const ek_flops_source_name[4] = {"unknown", "counted", "given", "6P"};
+static const char *const ek__flops_source_name[4] = {"unknown", "counted", "given", "6P"};
+const char *const *const ek_flops_source_name = ek__flops_source_name;
 
 /* Two ways to one rate that differ by more were not measured on the same run; logs round to less. */
 static const double tolerance = 0.005;

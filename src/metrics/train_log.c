@@ -17,7 +17,8 @@
 #include "evenkeel/job.h"
 #include "metrics/log_lines.h"
 
-const char *const ek_train_log_kind_name[EK_N_TRAIN_LOG_KINDS] = {"MindFormers", "Megatron", "torchtitan"};
+const char *const ek__train_log_kind_name[EK_N_TRAIN_LOG_KINDS] = {"MindFormers", "Megatron", "torchtitan"};
+const char *const *const ek_train_log_kind_name = ek__train_log_kind_name;
 
 enum { REMEMBERED = 64, MAX_STEPS = 1 << 26, FIRST_STEPS = 10 };
 

@@ -75,7 +75,7 @@ static void print_rows(const table *t, ek__owner *of, const ek_trace_view *view)
         print_live(t, of->rank);
 }
 
-const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
+static const ek_trace_table ek__trace_tables[EK_N_TRACE_TABLES] = {
     {"steps", "a row for every step of every rank"},
     {"anatomy", "what every step's time goes to: forward, backward, waiting and so on"},
     {"path_parts", "the critical path by what lies on it"},
@@ -99,6 +99,7 @@ const ek_trace_table ek_trace_tables[EK_N_TRACE_TABLES] = {
     {"sources", "files that were read, and what was wrong with them"},
     {"findings", "what is worth doing, most to win first"},
 };
+const ek_trace_table *const ek_trace_tables = ek__trace_tables;
 
 ek_status ek__trace_write_csv(const ek_trace_run *run, const ek_trace_table *table_, const ek_trace_view *view,
                               FILE *out, ek_error *err)

@@ -16,8 +16,9 @@
 enum { HEAD = 1 << 16, CHUNK = 1 << 20, OVERLAP = 64 };
 static const long long most_searched = 1LL << 28; /* bytes of a log that are searched for its lines */
 
-const char *const ek_run_kind_name[EK_N_RUN_KINDS] = {"trace", "settings",   "dry run",   "graph", "training log",
-                                                      "plan",  "layer file", "init file", "answer"};
+static const char *const ek__run_kind_name[EK_N_RUN_KINDS] = {
+    "trace", "settings", "dry run", "graph", "training log", "plan", "layer file", "init file", "answer"};
+const char *const *const ek_run_kind_name = ek__run_kind_name;
 
 static const char *find(const char *text, size_t size, const char *needle)
 {

@@ -4,7 +4,8 @@
 #include "schedule/list.h"
 
 #define POINT(id) &ek__schedule_##id,
-const ek_schedule *const ek_schedules[] = {EK__SCHEDULES(POINT) NULL};
+static const ek_schedule *const ek__schedules[] = {EK__SCHEDULES(POINT) NULL};
+const ek_schedule *const *const ek_schedules = ek__schedules;
 
 const ek_schedule *ek_schedule_find(const char *name)
 {

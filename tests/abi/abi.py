@@ -28,7 +28,9 @@ text = cdef.declarations(compiler, include, "abi", os.devnull)
 inline = set(re.findall(r"static inline [^(;{]*?\b(ek_\w+)\(", cdef.preprocessed(compiler, include, "abi", os.devnull)))
 ffi = cffi.FFI()
 ffi.cdef(text)
-declared = {key.split()[1] for key in ffi._parser._declarations if key.split()[0] in ("function", "variable")} - inline
+declared = {key.split()[1] for key in ffi._parser._declarations if key.split()[0] in ("function", "variable", "constant")} - inline
+arrays = [key.split()[1] for key, (kind, _) in ffi._parser._declarations.items()
+          if key.split()[0] in ("variable", "constant") and isinstance(kind, cffi.model.ArrayType)]
 listed = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE, check=True, text=True).stdout
 exported = {line.split()[2].split("@")[0] for line in listed.splitlines() if line.split()[1] != "A"}
 
@@ -76,6 +78,7 @@ def check(problems, name):
 counts = re.compile(r"EK_N_\w+")
 check(sorted(exported - declared), "every symbol that is exported is declared by a public header")
 check(sorted(declared - exported), "every function that public headers declare is exported")
+check(arrays, "no array is declared: a program would be linked with its length")
 check([f"{name}: {what}, now {now.get(name, 'gone')}" for name, what in sorted(before.items())
        if now.get(name) != what and not counts.fullmatch(name)],
       "what programs are built against is there and where it was")

@@ -50,9 +50,10 @@ typedef struct work {
     bool torch; /* something tells forward and backward by launches */
 } work;
 
-const char *const ek_trace_activity_name[EK_N_TRACE_ACTIVITIES] = {
+const char *const ek__trace_activity_name[EK_N_TRACE_ACTIVITIES] = {
     "forward",  "recompute", "backward", "optimizer", "post", "other_computing", "collectives", "gradients",
     "pipeline", "copies",    "data",     "host",      "idle"};
+const char *const *const ek_trace_activity_name = ek__trace_activity_name;
 
 /* ---- the work ---- */
 

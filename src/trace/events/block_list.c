@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ek_block_role_name[EK_N_BLOCK_ROLES] = {"other",     "forward",    "backward",     "recompute",
-                                                          "optimizer", "parameters", "communication"};
+const char *const ek__block_role_name[EK_N_BLOCK_ROLES] = {"other",     "forward",    "backward",     "recompute",
+                                                           "optimizer", "parameters", "communication"};
+const char *const *const ek_block_role_name = ek__block_role_name;
 
 void ek__block_list_clear(ek__block_list *list)
 {

@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
 
-const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
-                                                      "msprof",  "timeline",  "kineto"};
-const char *const ek_trace_role_name[3] = {"head", "body", "tail"};
+const char *const ek__producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
+                                                       "msprof",  "timeline",  "kineto"};
+const char *const *const ek_producer_name = ek__producer_name;
+const char *const ek__trace_role_name[3] = {"head", "body", "tail"};
+const char *const *const ek_trace_role_name = ek__trace_role_name;
 
 ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, ...)
 {
