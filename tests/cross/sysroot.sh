@@ -5,9 +5,9 @@
 #
 #   tests/cross/sysroot.sh DIR MACHINE PACKAGE...
 #
-# MACHINE is aarch64 or s390x. DIR/root has the packages and what they depend on, DIR/cross.txt is the cross file. Where
-# DIR has the same packages already, nothing is downloaded. Needs MACHINE-linux-gnu-gcc and qemu-MACHINE-static (or
-# qemu-MACHINE).
+# MACHINE is aarch64 or s390x. DIR/root has the packages and what they depend on, DIR/run starts a program of that machine,
+# DIR/cross.txt is the cross file. Where DIR has the same packages already, nothing is downloaded. Needs
+# MACHINE-linux-gnu-gcc and qemu-MACHINE-static (or qemu-MACHINE).
 set -eu
 [ $# -gt 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 fail() {
@@ -26,9 +26,10 @@ shift 2
 command -v "$machine-linux-gnu-gcc" >/dev/null || fail "there is no $machine-linux-gnu-gcc; install gcc-$machine-linux-gnu"
 qemu=$(command -v "qemu-$machine-static" || command -v "qemu-$machine") ||
     fail "there is no qemu-$machine; install qemu-user-static"
-[ "$(cat "$dir/packages" 2>/dev/null)" != "$machine $*" ] || exit 0
+made="$(cksum <"$0") $machine $*" # by this version of the script
+[ "$(cat "$dir/made" 2>/dev/null)" != "$made" ] || exit 0
 
-rm -rf "$dir/root" "$dir/apt" "$dir/packages"
+rm -rf "$dir/root" "$dir/apt" "$dir/made"
 mkdir -p "$dir/root" "$dir/apt/lists/partial" "$dir/apt/archives/partial"
 : >"$dir/apt/status" # nothing is installed: all that a package depends on is wanted
 cat >"$dir/apt/conf" <<CONF
@@ -65,6 +66,12 @@ find "$dir/root" -type l -lname '/*' | while IFS= read -r link; do
     ln -sf "$dir/root$(readlink "$link")" "$link"
 done
 
+cat >"$dir/run" <<RUN
+#!/bin/sh
+exec $qemu -L '$dir/root' "\$@"
+RUN
+chmod +x "$dir/run"
+
 cache=
 command -v ccache >/dev/null && cache="'ccache', "
 cat >"$dir/cross.txt" <<CROSS
@@ -75,7 +82,7 @@ ar = '$machine-linux-gnu-ar'
 strip = '$machine-linux-gnu-strip'
 objdump = '$machine-linux-gnu-objdump'
 pkgconfig = 'pkg-config'
-exe_wrapper = ['$qemu', '-L', '$dir/root']
+exe_wrapper = '$dir/run'
 
 [properties]
 sys_root = '$dir/root'
@@ -87,4 +94,4 @@ cpu_family = '$machine'
 cpu = '$machine'
 endian = '$endian'
 CROSS
-printf '%s\n' "$machine $*" >"$dir/packages"
+printf '%s\n' "$made" >"$dir/made"
