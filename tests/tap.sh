@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs a cmocka test and prints its TAP with skipped cases as TAP has them. cmocka 1.1 prints 'not ok N # SKIP name',
 # which a reader of TAP counts as a failure, and no reason; skip_because of unit/skip.h prints the reason on the line
-# before, '# skipped: reason'. Both become 'ok N - name # SKIP reason'. The exit status is the test's.
+# before, '# skipped: reason'. Both become 'ok N - name # SKIP reason'. The exit status is the test's. A test built for
+# another machine is started by what Meson says can (MESON_EXE_WRAPPER).
 #
 #   tests/tap.sh TEST [ARGUMENT...]
 set -u
@@ -14,5 +15,6 @@ x
 s/.*//
 x
 }'
-status=$({ { "$@"; echo $? >&3; } | sed "$join" >&4; } 3>&1) 4>&1
+# shellcheck disable=SC2086 # a command and its arguments
+status=$({ { ${MESON_EXE_WRAPPER:-} "$@"; echo $? >&3; } | sed "$join" >&4; } 3>&1) 4>&1
 exit "$status"

@@ -22,13 +22,16 @@ static void make_factors(void)
     }
 }
 
-/* Whole words, for which the compiler has wide instructions. */
+/* Whole words, for which the compiler has wide instructions. The lowest byte comes first, as in sum_bytes(). */
 static uint64_t sum_words(const uint32_t *by, const unsigned char *byte, size_t n)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t word;
         memcpy(&word, byte + 4 * i, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        word = __builtin_bswap32(word);
+#endif
         sum += (uint64_t)word * by[i];
     }
     return sum;

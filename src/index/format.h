@@ -1,8 +1,8 @@
 /* index/format.h - the file that ek_trace_index_open() writes beside a trace.
  *
- * All numbers are little-endian, as they stand in these structs; the file is made for the machine it is read on and is
- * written again elsewhere (the magic bytes tell byte order and version). Times are nanoseconds of the trace's own
- * clock.
+ * All numbers are as they stand in these structs, in the byte order of the machine; the file is made for the machine it
+ * is read on and is written again elsewhere (the magic bytes tell byte order and version). Times are nanoseconds of the
+ * trace's own clock.
  *
  *   header | events, in chunks of up to 4096 | points of counters | ranges of points | arrows by where they begin |
  *   arrows by where they end | groups | chunks | rows | tracks | counters | windows of spots | spots of a compressed

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/vectors.h"
 #include "evenkeel/simulate.h"
 
 /**
@@ -220,5 +221,17 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
  */
 void ek__order_step_times(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
                           double *out);
+
+/** Its walk where durations and delays depend on the slot alone, for one kind of vector instructions. All give the same
+ *  bits. Clocks that the walk begins with are 0; @param stage, micro  [clocks of stages], [of chains] x EK__LANES */
+typedef void ek__lane_loop(const ek_order *order, const double *duration, const ek__delays *delays, double *stage,
+                           double *micro);
+typedef struct ek__lane_way {
+    ek__vectors vectors;
+    ek__lane_loop *run;
+} ek__lane_way;
+
+/** Fastest first. The last is EK__VECTORS_NONE, which every processor has. */
+extern const ek__lane_way ek__lane_ways[];
 
 #endif

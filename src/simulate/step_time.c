@@ -11,6 +11,9 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+#if EK__HAVE_NEON
+#include <arm_neon.h>
+#endif
 
 size_t ek_order_scratch_size(const ek_order *order)
 {
@@ -170,15 +173,16 @@ double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, cons
     {                                                                                                                  \
         const ek__step *step = order->steps, *end = step + order->n_blocks;                                            \
         for (; step < end; step++) {                                                                                   \
+            size_t slot = ek__step_slot(*step);                                                                        \
             double *s = stage + ek__step_stage(*step) * EK__LANES;                                                     \
             double *b = micro + ek__step_chain(*step) * EK__LANES;                                                     \
-            const double *d = duration + ek__step_slot(*step) * EK__LANES;                                             \
+            const double *d = duration + slot * EK__LANES;                                                             \
             for (int l = 0; l < EK__LANES; l += (WIDTH)) {                                                             \
                 VECTOR t = ADD(MAX(LOAD(s + l), LOAD(b + l)), LOAD(d + l));                                            \
                 if (delays) {                                                                                          \
-                    t = ADD(t, SET(delays->before[ek__step_slot(*step)]));                                             \
-                    STORE(s + l, ADD(t, SET(delays->after[ek__step_slot(*step)])));                                    \
-                    STORE(b + l, ADD(t, SET(delays->travel[ek__step_slot(*step)])));                                   \
+                    t = ADD(t, SET(delays->before[slot]));                                                             \
+                    STORE(s + l, ADD(t, SET(delays->after[slot])));                                                    \
+                    STORE(b + l, ADD(t, SET(delays->travel[slot])));                                                   \
                 } else {                                                                                               \
                     STORE(s + l, t);                                                                                   \
                     STORE(b + l, t);                                                                                   \
@@ -192,13 +196,35 @@ double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, cons
 #define SCALAR_ADD(a, b)   ((a) + (b))
 #define SCALAR_SET(a)      (a)
 
+/* On every processor: what the others are held against. */
+LANE_LOOP(lanes_plain, , double, 1, SCALAR_LOAD, SCALAR_STORE, max2, SCALAR_ADD, SCALAR_SET)
 #if defined(__x86_64__)
 LANE_LOOP(lanes_sse2, , __m128d, 2, _mm_loadu_pd, _mm_storeu_pd, _mm_max_pd, _mm_add_pd, _mm_set1_pd)
 LANE_LOOP(lanes_avx, __attribute__((target("avx"))), __m256d, 4, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_max_pd,
           _mm256_add_pd, _mm256_set1_pd)
-#else
-LANE_LOOP(lanes_scalar, , double, 1, SCALAR_LOAD, SCALAR_STORE, max2, SCALAR_ADD, SCALAR_SET)
 #endif
+#if EK__HAVE_NEON
+LANE_LOOP(lanes_neon, , float64x2_t, 2, vld1q_f64, vst1q_f64, vmaxq_f64, vaddq_f64, vdupq_n_f64)
+#endif
+
+const ek__lane_way ek__lane_ways[] = {
+#if defined(__x86_64__)
+    {EK__VECTORS_AVX, lanes_avx},
+    {EK__VECTORS_SSE2, lanes_sse2},
+#endif
+#if EK__HAVE_NEON
+    {EK__VECTORS_NEON, lanes_neon},
+#endif
+    {EK__VECTORS_NONE, lanes_plain},
+};
+
+static ek__lane_loop *fastest(void)
+{
+    const ek__lane_way *way = ek__lane_ways;
+    while (!ek__vectors_here(way->vectors))
+        way++;
+    return way->run;
+}
 
 void ek__order_step_times(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
                           double *out)
@@ -208,15 +234,8 @@ void ek__order_step_times(const ek_order *order, const double *duration, const e
     memset(scratch, 0, ek__order_n_clocks(order) * EK__LANES * sizeof *scratch);
     if (is_general(order, delays))
         run_general(order, duration, delays, EK__LANES, stage, micro);
-#if defined(__x86_64__)
-    else if (__builtin_cpu_supports("avx"))
-        lanes_avx(order, duration, delays, stage, micro);
     else
-        lanes_sse2(order, duration, delays, stage, micro);
-#else
-    else
-        lanes_scalar(order, duration, delays, stage, micro);
-#endif
+        fastest()(order, duration, delays, stage, micro);
     memcpy(out, stage, EK__LANES * sizeof *out); /* latest() of each lane */
     for (size_t s = 1; s < p; s++)
         for (int l = 0; l < EK__LANES; l++)

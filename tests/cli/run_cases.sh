@@ -4,7 +4,7 @@
 #   tests/cli/run_cases.sh [--part K/N] [--plain PROGRAM] EVENKEEL [CASE...]
 #
 # --part K/N runs every Nth of the cases, from the Kth on: parts run side by side. --plain is the program without
-# sanitizers, for cases that calculate for long.
+# sanitizers, for cases that calculate for long. A program of another machine is started by what MESON_EXE_WRAPPER says.
 #
 # A case is a folder cases/NAME. Its `cmd` is a shell script whose first line is a comment, the sentence that the case
 # claims; it runs in an empty folder with `evenkeel` on the PATH and links `examples` and `data` (tests/data). Beside it,
@@ -63,6 +63,16 @@ unset NO_COLOR COLUMNS 2>/dev/null
 complain() { bad="$bad$*
 "; }
 
+# `evenkeel` on the PATH is $program.
+start_by_name() {
+    if [ -z "${MESON_EXE_WRAPPER:-}" ]; then
+        ln -sf "$program" "$work/bin/evenkeel"
+        return
+    fi
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$MESON_EXE_WRAPPER" "$program" >"$work/bin/evenkeel"
+    chmod +x "$work/bin/evenkeel"
+}
+
 # What must match, and what must not, in the output that a case names.
 check_grep() { # STREAM
     [ -f "$case/$1.grep" ] || return 0
@@ -110,7 +120,7 @@ for case; do
     mkdir "$work/dir"
     ln -s "$root/examples" "$root/tests/data" "$work/dir/"
     if [ -f "$case/plain" ]; then program=$plain; else program=$evenkeel; fi
-    ln -sf "$program" "$work/bin/evenkeel"
+    start_by_name
     sentence=$(sed -n '1s/^# *//p' "$case/cmd" 2>/dev/null)
     [ -n "$sentence" ] || complain 'cmd does not begin with a sentence in a comment'
     want=$(cat "$case/status" 2>/dev/null || echo 0)

@@ -1,5 +1,6 @@
-/* tests/unit/effort.h - how many cases of an oracle a test goes through. Tests that calculate for long are built twice
- * (tests/meson.build): without sanitizers they do all, and with them, which takes several times as long, a few. */
+/* tests/unit/effort.h - how many cases of an oracle a test goes through, and for how long. Tests that calculate for
+ * long are built twice (tests/meson.build): without sanitizers they do all, and with them, which takes several times as
+ * long, a few. EK_SLOWER says how many times slower than usual the processor is: `./run aarch64` sets it for qemu. */
 #ifndef EK_TESTS_EFFORT_H
 #define EK_TESTS_EFFORT_H
 
@@ -17,10 +18,17 @@
 #define EK_TEST_IS_SANITIZED 0
 #endif
 
-/** `all`; `few` where a sanitizer looks on, unless EK_SLOW is set. */
+/** `all`; `few` where a sanitizer looks on or EK_SLOWER is set, unless EK_SLOW is. */
 static inline int effort(int all, int few)
 {
-    return EK_TEST_IS_SANITIZED && !getenv("EK_SLOW") ? few : all;
+    return (EK_TEST_IS_SANITIZED || getenv("EK_SLOWER")) && !getenv("EK_SLOW") ? few : all;
+}
+
+/** How many times as long as usual a limit by the clock has to be for the same work. */
+static inline double slower(void)
+{
+    const char *times = getenv("EK_SLOWER");
+    return times ? atof(times) : 1;
 }
 
 #endif

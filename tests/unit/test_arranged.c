@@ -14,6 +14,7 @@
 
 #include "assert_close.h"
 #include "described.h"
+#include "effort.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/uniform.h"
 #include "figures/balance_figures.h"
@@ -51,7 +52,7 @@ static ek_balance_options options(double limit)
     ek_balance_options_init(&o);
     o.proof_limit = 0.05; /* the bounds have a test of their own */
     o.memory_limit_mb = limit;
-    o.time_limit = 2;
+    o.time_limit = 2 * slower();
     o.n_threads = 1;
     o.comm.p2p_time = 0.25;
     return o;

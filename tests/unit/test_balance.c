@@ -477,7 +477,7 @@ static void a_short_time_limit_leaves_time_for_the_bound(void **state)
         ek_error err;
         ek_balance_result result;
         open_case(&published, &model, &x);
-        x.options.time_limit = SLOWER * (i ? 4 : 2);
+        x.options.time_limit = SLOWER * slower() * (i ? 4 : 2);
         x.options.proof_limit = INFINITY;
         assert_int_equal(ek_balance(&x.layers, x.order, &x.options, &result, &err), EK_OK);
         print_message("# %g s: step %.2f, bound %.2f\n", x.options.time_limit, result.step_time, result.lower_bound);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "effort.h"
 #include "team/deal.h"
 #include "thread_team.h"
 
@@ -353,8 +354,8 @@ static void those_below_a_lost_one_go_on(void **state)
 {
     (void)state;
     run *r = make(9, 16);
-    r->patience = 0.1;
-    r->work_s = 0.5;
+    r->patience = 0.1 * slower();
+    r->work_s = 0.5 * slower();
     r->still_at[1] = 1;
     play(r);
     assert_int_equal(r->process[0].status, EK_OK);

@@ -131,6 +131,7 @@ static ek_compute *new_compute(ek__pool *pool)
     ek_compute *c = ek__pool_alloc(pool, 1, sizeof *c);
     assert_non_null(c);
     fill(&ek__trace_compute, c, 0, pool);
+    snprintf(c->device, sizeof c->device, "d"); /* "" is none */
     c->total = c->known = c->flops = 2;
     for (int i = 0; i < c->n; i++) {
         c->op[i].known = EK_PROFILE_TAKEN;

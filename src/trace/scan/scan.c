@@ -1,8 +1,5 @@
-/* Framing and walking a Chrome trace by bit masks: for 64 bytes at a time the positions of quotes, backslashes and
- * brackets are found with vector compares (AVX2 where the processor has it, else eight bytes at a time in a register),
- * escaped quotes are dropped, and a prefix XOR of the quotes tells which brackets stand inside strings. The idea of
- * finding structure first is that of Langdale and Lemire (Parsing gigabytes of JSON per second, 2019); unlike theirs
- * nothing is validated beyond what finding an event's values needs. */
+/* Framing and walking a Chrome trace by the bits of its structure (structure.h): blocks are cut between events, and a
+ * walk goes from bit to bit. Nothing is validated beyond what finding an event's values needs. */
 #include "trace/scan/scan.h"
 
 #include <assert.h>
@@ -17,13 +14,9 @@
 #include "base/c_locale.h"
 #include "trace/scan/gunzip.h"
 #include "trace/scan/made.h"
+#include "trace/scan/structure.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define HAVE_AVX2 1
-#endif
-
-enum { BLOCK_BYTES = 1 << 20, FIRST_BYTES = 16 << 10, PADDING = 64, KEY_BYTES = 32 };
+enum { BLOCK_BYTES = 1 << 20, FIRST_BYTES = 16 << 10, PADDING = EK__BLOCK_PADDING, KEY_BYTES = 32 };
 
 typedef enum mode { HEAD, EVENTS, TAIL, ENDED } mode;
 
@@ -240,157 +233,6 @@ static size_t next_bytes(const ek__feed *feed)
     if (feed->end_of_file)
         return 0;
     return wanted < (int64_t)most ? (size_t)wanted : most;
-}
-
-/* ---- structure bits ---- */
-
-static uint64_t prefix_xor(uint64_t bits)
-{
-    for (int shift = 1; shift < 64; shift *= 2)
-        bits ^= bits << shift;
-    return bits;
-}
-
-/* What a scan carries from word to word: all ones while inside a string; 1 when the next byte is escaped. */
-typedef struct carry {
-    uint64_t in_string, escaped;
-} carry;
-
-/* Bytes that follow an odd run of backslashes. */
-static uint64_t escaped_bytes(uint64_t backslash, uint64_t *carried)
-{
-    if (backslash == 0) {
-        uint64_t first = *carried;
-        *carried = 0;
-        return first;
-    }
-    uint64_t escaped = *carried, bit;
-    *carried = 0;
-    for (uint64_t rest = backslash & ~escaped; rest != 0; rest &= ~(bit | bit << 1)) {
-        bit = rest & -rest;
-        if (bit >> 63)
-            *carried = 1;
-        escaped |= bit << 1;
-    }
-    return escaped;
-}
-
-static inline uint64_t drop_escaped(uint64_t quote, uint64_t backslash, carry *c)
-{
-    return backslash | c->escaped ? quote & ~escaped_bytes(backslash, &c->escaped) : quote;
-}
-
-/* `inside` is the prefix XOR of the quotes. */
-static inline void finish_word(ek__block *block, size_t word, uint64_t quote, uint64_t inside, uint64_t open,
-                               uint64_t close, uint64_t stop, carry *c)
-{
-    inside ^= c->in_string;
-    c->in_string = 0 - (inside >> 63);
-    block->quote[word] = quote;
-    block->open[word] = open & ~inside;
-    block->close[word] = close & ~inside;
-    /* A quote or an opening bracket within a number is damage: were the number to go on behind it, the walker would
-     * find other texts and ends of events than the framing. */
-    block->stop[word] = stop | open | close | quote;
-}
-
-/* '[' and '{' differ in the bit 0x20 only, ']' and '}' too. */
-#ifdef HAVE_AVX2
-__attribute__((target("avx2,pclmul"))) static void index_words_avx2(ek__block *block, size_t n_words)
-{
-    const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
-    const __m256i open = _mm256_set1_epi8('{'), close = _mm256_set1_epi8('}'), bit = _mm256_set1_epi8(0x20);
-    const __m256i comma = _mm256_set1_epi8(',');
-    carry c = {0, 0};
-    for (size_t w = 0; w < n_words; w++) {
-        __m256i low = _mm256_loadu_si256((const __m256i *)(block->data + 64 * w));
-        __m256i high = _mm256_loadu_si256((const __m256i *)(block->data + 64 * w + 32));
-        __m256i low_bit = _mm256_or_si256(low, bit), high_bit = _mm256_or_si256(high, bit);
-        /* Blanks are the bytes up to 0x20: the larger of the two is 0x20. */
-        __m256i low_max = _mm256_max_epu8(low, bit), high_max = _mm256_max_epu8(high, bit);
-#define BOTH(a, b, with)                                                                                               \
-    ((uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, with)) |                                            \
-     (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, with)) << 32)
-        uint64_t quotes = drop_escaped(BOTH(low, high, quote), BOTH(low, high, backslash), &c);
-        /* A carry-less product with all ones is the prefix XOR. */
-        __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (long long)quotes), _mm_set1_epi8(-1), 0);
-        finish_word(block, w, quotes, (uint64_t)_mm_cvtsi128_si64(product), BOTH(low_bit, high_bit, open),
-                    BOTH(low_bit, high_bit, close), BOTH(low_max, high_max, bit) | BOTH(low, high, comma), &c);
-#undef BOTH
-    }
-}
-#endif
-
-/* One bit per byte of `eight` that equals `with`, lowest address first. */
-static inline uint64_t equal_bytes(uint64_t eight, uint64_t with)
-{
-    const uint64_t low7 = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t differs = eight ^ with;
-    uint64_t equal = ~(((differs & low7) + low7) | differs | low7);
-    return (equal >> 7) * UINT64_C(0x0102040810204080) >> 56;
-}
-
-/* One bit per byte of `eight` that is a blank: 0x20 or below. */
-static inline uint64_t blank_bytes(uint64_t eight)
-{
-    const uint64_t high = UINT64_C(0x8080808080808080), ones = UINT64_C(0x0101010101010101);
-    uint64_t above = ((eight & ~high) + ones * (0x7f - 0x20)) | eight; /* high bit: over 0x20 */
-    return ((~above & high) >> 7) * UINT64_C(0x0102040810204080) >> 56;
-}
-
-static inline uint64_t load_eight(const char *at)
-{
-    uint64_t eight;
-    memcpy(&eight, at, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    eight = __builtin_bswap64(eight);
-#endif
-    return eight;
-}
-
-static void index_words_plain(ek__block *block, size_t n_words)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    carry c = {0, 0};
-    for (size_t w = 0; w < n_words; w++) {
-        uint64_t quote = 0, backslash = 0, open = 0, close = 0, stop = 0;
-        for (int i = 0; i < 8; i++) {
-            uint64_t eight = load_eight(block->data + 64 * w + 8 * i), folded = eight | ones * 0x20;
-            quote |= equal_bytes(eight, ones * '"') << 8 * i;
-            backslash |= equal_bytes(eight, ones * '\\') << 8 * i;
-            open |= equal_bytes(folded, ones * '{') << 8 * i;
-            close |= equal_bytes(folded, ones * '}') << 8 * i;
-            stop |= (blank_bytes(eight) | equal_bytes(eight, ones * ',')) << 8 * i;
-        }
-        quote = drop_escaped(quote, backslash, &c);
-        finish_word(block, w, quote, prefix_xor(quote), open, close, stop, &c);
-    }
-}
-
-/* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. Two words,
- * as 64 bits from anywhere on are read at once. */
-static void add_sentinels(ek__block *block, size_t n_words)
-{
-    for (size_t w = n_words; w < n_words + 2; w++) {
-        block->quote[w] = block->stop[w] = ~UINT64_C(0);
-        block->open[w] = block->close[w] = 0;
-    }
-}
-
-void ek__block_index(ek__block *block, size_t size, bool plain)
-{
-    size_t n_words = (size + 63) / 64;
-    memset(block->data + size, ' ', PADDING);
-#ifdef HAVE_AVX2
-    if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul")) {
-        index_words_avx2(block, n_words);
-        add_sentinels(block, n_words);
-        return;
-    }
-#endif
-    (void)plain;
-    index_words_plain(block, n_words);
-    add_sentinels(block, n_words);
 }
 
 /* ---- outside the event array ---- */
@@ -614,7 +456,7 @@ static bool frame_block(ek__feed *feed, ek__block *block)
     if (carried > 0)
         memcpy(block->data, feed->carry, carried);
     size_t size = carried + read_full(feed, block->data + carried, wanted);
-    ek__block_index(block, size, false);
+    ek__block_index(block, size, NULL);
     frame f = find_frame(block, size);
     block->offset = begin;
     if (f.array_end != SIZE_MAX) {

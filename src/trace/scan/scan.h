@@ -76,10 +76,6 @@ void ek__feed_close(ek__feed *feed);
 bool ek__feed_next(ek__feed *feed, ek__block *block);
 void ek__block_clear(ek__block *block);
 
-/** Make the bits of data[0, size), which begins outside strings; ek__feed_next() has done it. 64 bytes behind are
- *  overwritten with blanks. `plain`: without vector instructions, for tests. */
-void ek__block_index(ek__block *block, size_t size, bool plain);
-
 /** What is wrong with the file so far: NULL, or a sentence, with the byte where; -1 in a database. */
 const char *ek__feed_problem(const ek__feed *feed, int64_t *offset);
 /** Did memory run out? Then nothing of what was read counts. */

@@ -1,0 +1,28 @@
+/* Which vector instructions this processor has. */
+#include "base/vectors.h"
+
+bool ek__vectors_here(ek__vectors vectors)
+{
+    switch (vectors) {
+    case EK__VECTORS_NONE:
+        return true;
+#if defined(__x86_64__)
+    case EK__VECTORS_SSE2:
+        return true;
+    case EK__VECTORS_AVX:
+        return __builtin_cpu_supports("avx");
+    case EK__VECTORS_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul");
+#endif
+    case EK__VECTORS_NEON:
+        return EK__HAVE_NEON;
+    default:
+        return false;
+    }
+}
+
+const char *ek__vectors_name(ek__vectors vectors)
+{
+    static const char *const name[] = {"none", "SSE2", "AVX", "AVX2", "NEON"};
+    return name[vectors];
+}
