@@ -32,6 +32,12 @@ quietly() { # COMMAND...: its output only where it fails
 }
 export DEBIAN_FRONTEND=noninteractive
 installed() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort; }
+# Autoremove would keep what anything installed suggests.
+back_to() { # FILE: a list by installed()
+    # shellcheck disable=SC2046 # words
+    quietly apt-get -y purge $(installed | comm -13 "$1" -)
+    installed | diff "$1" - || fail 'these packages are not as before'
+}
 # Names of all files but those of the package manager, of processes and of this run.
 all_files() {
     find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root -o -path /home -o \
@@ -61,9 +67,7 @@ su builder -c 'cd /tmp/build && lintian --fail-on error,warning *.changes' || fa
 
 say 'back to the bare system'
 userdel builder
-quietly apt-get -y purge build-essential lintian fakeroot
-quietly apt-get -y autoremove --purge
-installed | diff /tmp/bare - || fail 'what the build needed is still there'
+back_to /tmp/bare
 
 packages='evenkeel evenkeel-doc evenkeel-mpi libevenkeel-dev libevenkeel0 python3-evenkeel'
 files=
@@ -79,10 +83,10 @@ say 'installing the packages'
 # shellcheck disable=SC2086
 quietly dpkg -i $files
 all_files | comm -13 /tmp/before - | grep -vE '^/usr/(bin|include|lib|share)/' && fail 'files in unusual places'
+installed >/tmp/with
 quietly apt-get -y --no-install-recommends install gcc libc6-dev pkgconf
 debian/tests/installed
-quietly apt-get -y purge gcc libc6-dev pkgconf
-quietly apt-get -y autoremove --purge -o APT::AutoRemove::SuggestsImportant=true
+back_to /tmp/with
 say 'purging the packages'
 # shellcheck disable=SC2086
 quietly dpkg --purge $packages
