@@ -1,6 +1,6 @@
 #!/bin/sh
-# What surrounds a release: the version is the same everywhere, and the action and the hook for the linter do what they
-# say. Prints TAP.
+# What surrounds a release: the version is the same everywhere, the action and the hook for the linter do what they say, and
+# ./run names the packages that it needs where it cannot install them. Prints TAP.
 #
 #   tests/packaging.sh EVENKEEL
 set -u
@@ -59,4 +59,25 @@ ok $? 'the hook takes the files that the linter reads'
 "$evenkeel" $entry files/train.yaml >said 2>&1
 [ $? = 1 ] && grep -q 'files/train.yaml:21:20: warning' said
 ok $? 'and fails for a warning, with its place'
+
+# ./run where nothing is installed and there is no apt-get, but this packager.
+bare() { # PACKAGER
+    rm -rf bin
+    mkdir bin
+    for tool in awk cat cut dirname env grep head id mktemp printf readlink sed sh tail; do
+        ln -s "$(command -v $tool)" "bin/$tool"
+    done
+    [ -z "$1" ] || printf '#!/bin/sh\nexit 1\n' >"bin/$1"
+    [ -z "$1" ] || chmod +x "bin/$1"
+    PATH=$work/bin "$root/run" build >said 2>&1
+    [ $? = 2 ] && [ "$(wc -l <said)" = 1 ]
+}
+bare dnf && grep -q 'as root, run: dnf install gcc gcc-c++ .*coin-or-Cbc-devel' said && ! grep -q 'not known' said
+ok $? 'without apt-get ./run names the packages of dnf'
+bare zypper && grep -q "zypper install .*'pkgconfig(cbc)' .*; and what Debian has as esbuild, whose name here is not known" said
+ok $? 'those of zypper, quoted for a shell, and what has no name there'
+bare conda && grep -q ' run: conda install -c conda-forge c-compiler cxx-compiler meson ' said && ! grep -q 'root\|libc6' said
+ok $? 'those of conda, without root, and nothing that comes with others'
+bare '' && grep -q 'these Debian packages, or what they bring: gcc ' said
+ok $? 'and those of Debian where it knows no packager'
 echo "1..$n"

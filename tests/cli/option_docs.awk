@@ -1,28 +1,11 @@
 # The options of commands in a document, written anew between its marks; tests/cli/write_option_docs.sh says which. A row
 # of `evenkeel COMMAND --complete=rows` is, by tabs: group, names, argument, range, default, text. The text is Markdown
-# with code and links alone. The environment has `program`.
+# with code and links alone. The environment has `program`. Used after option_words.awk.
 
 function fail(why) {
     print FILENAME ": " why >"/dev/stderr"
     failed = 1
     exit 1
-}
-
-# Options, and - for a stream, as code; documents as links. What is code already stays.
-function mark(text,    word, n, i, w, open, code, ticks, out) {
-    n = split(text, word, " ")
-    for (i = 1; i <= n; i++) {
-        w = word[i]
-        ticks = gsub(/`/, "`", w)
-        open = !code && sub(/^\(/, "", w) ? "(" : ""
-        if (!code && match(w, /^(--?[A-Za-z][A-Za-z0-9_-]*|-)/) && substr(w, RLENGTH + 1) ~ /^([,;:.)'].*)?$/)
-            w = "`" substr(w, 1, RLENGTH) "`" substr(w, RLENGTH + 1)
-        else if (match(w, /^docs\/[a-z-]+\.md/))
-            w = "[" substr(w, 6, RLENGTH - 5) "](" substr(w, 6, RLENGTH - 5) ")" substr(w, RLENGTH + 1)
-        code = (code + ticks) % 2
-        out = out (i > 1 ? " " : "") open w
-    }
-    return out
 }
 
 # ---- tables ----
@@ -66,69 +49,6 @@ function print_row(names, argument, range, otherwise, text,    cells) {
     print "| " names_of(names) " | " cells " |"
 }
 
-# ---- man page ----
-
-function end_line() {
-    if (line != "")
-        print (line ~ /^[.']/ ? "\\&" : "") line
-    line = ""
-}
-
-function add_words(text,    word, n, i) {
-    n = split(text, word, " ")
-    for (i = 1; i <= n; i++) {
-        if (line != "" && length(line) + 1 + length(word[i]) > 80)
-            end_line()
-        line = line (line == "" ? "" : " ") word[i]
-        if (word[i] ~ /\.$/)
-            end_line()
-    }
-}
-
-# Code is a macro on a line of its own, with the punctuation around it.
-function print_paragraph(text,    at, before, code, macro) {
-    while ((at = index(text, "`")) > 0) {
-        before = substr(text, 1, at - 1)
-        text = substr(text, at + 1)
-        at = index(text, "`")
-        code = substr(text, 1, at - 1)
-        text = substr(text, at + 1)
-        macro = sub(/\($/, "", before) ? "( " : ""
-        add_words(before)
-        end_line()
-        if (code ~ /^-[^ =]+$/)
-            macro = ".Fl " macro substr(code, 2)
-        else
-            macro = ".Ql " macro (code ~ / / ? "\"" code "\"" : code)
-        while (match(text, /^[.,:;?!)]/)) {
-            macro = macro " " substr(text, 1, 1)
-            text = substr(text, 2)
-        }
-        if (match(text, /^[^ ]+/)) {
-            macro = macro " Ns " substr(text, 1, RLENGTH)
-            text = substr(text, RLENGTH + 1)
-        }
-        print macro
-    }
-    add_words(text)
-    end_line()
-}
-
-function print_item(names, argument, otherwise, text,    name, n, i, head) {
-    n = split(names, name, "|")
-    head = ".It"
-    for (i = 1; i <= n; i++)
-        head = head (i > 1 ? " ," : "") " Fl " (length(name[i]) > 2 ? "-" : "") name[i]
-    print head (argument == "" ? "" : " Ar " argument)
-    while (match(text, /\[[^]]*\]\([^)]*\)/)) { # of a link the text stays
-        head = substr(text, RSTART + 1, RLENGTH - 1)
-        sub(/\]\(.*/, "", head)
-        text = substr(text, 1, RSTART - 1) head substr(text, RSTART + RLENGTH)
-    }
-    print_paragraph(toupper(substr(text, 1, 1)) substr(text, 2) (text ~ /[.?]$/ ? "" : ".") \
-        (otherwise == "" ? "" : " Default: " otherwise "."))
-}
-
 # ---- marks ----
 
 function wanted(title, groups,    name, n, i) {
@@ -139,10 +59,9 @@ function wanted(title, groups,    name, n, i) {
     return groups == ""
 }
 
-function print_options(command, groups, page,    call, row, field, at, n) {
+function print_options(command, groups,    call, row, field, at, n) {
     call = "\"" ENVIRON["program"] "\" " command " --complete=rows"
-    if (!page)
-        print "| option | value | default | meaning |\n|---|---|---|---|"
+    print "| option | value | default | meaning |\n|---|---|---|---|"
     while ((call | getline row) > 0) {
         split(row, field, "\t")
         if (!wanted(field[1], groups))
@@ -151,24 +70,20 @@ function print_options(command, groups, page,    call, row, field, at, n) {
         at = index(field[4], "..")
         if (at)
             field[4] = number(substr(field[4], 1, at - 1)) ".." number(substr(field[4], at + 2))
-        if (page)
-            print_item(field[2], field[3], field[5], mark(field[6]))
-        else
-            print_row(field[2], field[3], field[4], field[5], mark(field[6]))
+        print_row(field[2], field[3], field[4], field[5], mark(field[6]))
     }
     close(call)
     if (!n)
         fail("no options of " command (groups == "" ? "" : ": " groups))
 }
 
-/^(<!--|\.\\") options end/ { inside = 0 }
+/^<!-- options end/ { inside = 0 }
 !inside { print }
-/^(<!--|\.\\") options: / {
-    in_page = !/^</
+/^<!-- options: / {
     sub(/^[^:]*: /, "")
     sub(/ -->$/, "")
     colon = index($0, ": ")
-    print_options(colon ? substr($0, 1, colon - 1) : $0, colon ? substr($0, colon + 2) : "", in_page)
+    print_options(colon ? substr($0, 1, colon - 1) : $0, colon ? substr($0, colon + 2) : "")
     inside = 1
 }
 END {
