@@ -116,6 +116,21 @@ ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *er
  */
 ek_status ek_write_text(ek_output output, const char *format, char **text, size_t *size, ek_error *err);
 
+/** Name of the JSON Schema of a kind's JSON, by which it is installed as DATADIR/evenkeel/schemas/NAME.json.
+ *
+ * @param format  "json"; of traces also "jsonl", whose schema is of a line
+ * @return NULL where the kind has no such format, or one that is no JSON. O(kinds). */
+const char *ek_schema_name(ek_output_kind kind, const char *format);
+
+/**
+ * Write the JSON Schema (draft 2020-12) of a kind's JSON: its keys with types, units and which are always there. It is
+ * made from the description by which ek_write() prints that JSON.
+ *
+ * @param format  as in ek_schema_name()
+ * @return EK_OK; EK_ERR_INPUT where there is none; EK_ERR_SYSTEM when `out` cannot be written. O(keys).
+ */
+ek_status ek_write_schema(ek_output_kind kind, const char *format, FILE *out, ek_error *err);
+
 /** Takes the next bytes of an output; false ends it. */
 typedef bool (*ek_sink)(void *user, const char *bytes, size_t size);
 
