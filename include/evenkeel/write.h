@@ -118,13 +118,13 @@ ek_status ek_write_text(ek_output output, const char *format, char **text, size_
 
 /** Name of the JSON Schema of a kind's JSON, by which it is installed as DATADIR/evenkeel/schemas/NAME.json.
  *
- * @param format  "json"; of traces also "jsonl", whose schema is of a line
+ * @param format  "json"; of traces also "jsonl", whose schema is of a line; of plans "chrome"
  * @return NULL where the kind has no such format, or one that is no JSON. O(kinds). */
 const char *ek_schema_name(ek_output_kind kind, const char *format);
 
 /**
  * Write the JSON Schema (draft 2020-12) of a kind's JSON: its keys with types, units and which are always there. It is
- * made from the description by which ek_write() prints that JSON.
+ * made from the description by which ek_write() prints that JSON; those of pages and timelines are written by hand.
  *
  * @param format  as in ek_schema_name()
  * @return EK_OK; EK_ERR_INPUT where there is none; EK_ERR_SYSTEM when `out` cannot be written. O(keys).

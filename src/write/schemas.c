@@ -1,16 +1,19 @@
 /* The JSON Schema of every result that has JSON: the list of them. A result whose JSON is described in src/figures has
- * its schema from there. */
+ * its schema from there; others have one that is written by hand. */
 #include "evenkeel/write.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/print.h"
 #include "figures/balance_figures.h"
 #include "figures/layout_figures.h"
 #include "figures/memory_figures.h"
 #include "figures/metrics_figures.h"
 #include "figures/results.h"
 #include "figures/schema.h"
+#include "write/schema_files.h"
 
 /* X(kind, format, name, title, what writes it, description, shape, inner) */
 #define SCHEMAS(X)                                                                                                     \
@@ -45,29 +48,51 @@
     X(TRACE, "jsonl", "trace_lines", "A line of an analysed run: the whole in the first, then a rank in each",         \
       "trace --format jsonl", ek__result_trace.fields, LINES, "ranks")
 
+/* X(kind, format, name, number of the file) */
+#define SCHEMA_FILES(X)                                                                                                \
+    X(BALANCE, "chrome", "chrome_trace", 0)                                                                            \
+    X(PAGE, "json", "page", 1)
+
+/* A schema: from a description, or else a file. */
+typedef struct found {
+    ek__schema schema;
+    const ek__schema_file *file; /* NULL: from the description */
+} found;
+
 /* Described fields of results are reached through a pointer, which no constant of C11 is. */
-static bool find(ek_output_kind kind, const char *format, ek__schema *found)
+static bool find(ek_output_kind kind, const char *format, found *out)
 {
 #define ROW(kind_, format_, name_, title_, from_, fields_, shape_, inner_)                                             \
     if (kind == EK_OUTPUT_##kind_ && strcmp(format, format_) == 0) {                                                   \
-        *found = (ek__schema){name_, title_, from_, fields_, EK__SCHEMA_##shape_, inner_};                             \
+        *out = (found){{name_, title_, from_, fields_, EK__SCHEMA_##shape_, inner_}, NULL};                            \
         return true;                                                                                                   \
     }
     SCHEMAS(ROW)
+#undef ROW
+#define ROW(kind_, format_, name_, number)                                                                             \
+    if (kind == EK_OUTPUT_##kind_ && strcmp(format, format_) == 0) {                                                   \
+        assert((number) < ek__n_schema_files);                                                                         \
+        *out = (found){{.name = name_}, &ek__schema_files[number]};                                                    \
+        return true;                                                                                                   \
+    }
+    SCHEMA_FILES(ROW)
 #undef ROW
     return false;
 }
 
 const char *ek_schema_name(ek_output_kind kind, const char *format)
 {
-    ek__schema schema;
-    return find(kind, format, &schema) ? schema.name : NULL;
+    found it;
+    return find(kind, format, &it) ? it.schema.name : NULL;
 }
 
 ek_status ek_write_schema(ek_output_kind kind, const char *format, FILE *out, ek_error *err)
 {
-    ek__schema schema;
-    return find(kind, format, &schema)
-               ? ek__schema_write(&schema, out, err)
-               : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no schema of the format '%s' of this", format);
+    found it;
+    if (!find(kind, format, &it))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no schema of the format '%s' of this", format);
+    if (!it.file)
+        return ek__schema_write(&it.schema, out, err);
+    fwrite(it.file->text, 1, it.file->size, out);
+    return ek__finish(out, err);
 }
