@@ -95,7 +95,10 @@ static const cli_option options[] = {
      CLI_FLAG(command, list_devices)},
     CLI_JOB_OPTIONS(command, job),
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", NULL, CLI_CALL(command, job, cli_take_rule)},
-    {"format", "text|json", "for people, or docs/metrics-json.md", "output", CLI_WORD(command, format)},
+    {"format", "text|json|openmetrics", "for people, docs/metrics-json.md, or for Prometheus (OpenMetrics)", "output",
+     CLI_WORD(command, format),
+     .manual =
+         "for people, [metrics-json.md](metrics-json.md), or [OpenMetrics](interfaces.md#openmetrics) for Prometheus"},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -113,6 +116,7 @@ static const cli_spec spec = {
                 "  evenkeel metrics --model train.yaml --tokens-per-second-per-device 1860 --peak-tflops 360\n"
                 "  evenkeel metrics --step-seconds 11.5 -dp 4 -tp 8 -pp 4 --vpp 4 -mb 32 --batch 2 --seq-length 4096\n"
                 "  evenkeel metrics config.json profile/ -dp 8 -tp 2 -mb 32 --device H100 --format json\n"
+                "  evenkeel metrics train.yaml worker_0.log --device 910B --format openmetrics >evenkeel.prom\n"
                 "  evenkeel metrics --devices-list\n",
     .operand = "PATH",
     .max_operands = MAX_PATHS,
@@ -427,6 +431,10 @@ static bool print(const command *c, const found *f)
 
 static bool list_devices(const command *c)
 {
+    if (!ek_can_write(EK_OUTPUT_DEVICES, c->format)) {
+        cli_error(NULL, "--devices-list has no format '%s'; take text or json", c->format);
+        return false;
+    }
     return cli_print(ek_output_of_devices(NULL), c->format);
 }
 

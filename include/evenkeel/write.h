@@ -38,7 +38,7 @@ EK_BEGIN_DECLS
  *  lint           text, json, sarif
  *  layout         text, json, csv, svg
  *  layout_sweep   text, json, csv
- *  metrics        text, json
+ *  metrics        text, json, openmetrics
  *  devices        text, json; of nothing (NULL): the devices there are
  *  trace          text, json, jsonl (a line a rank), csv (a table), svg, sqlite
  *  page           html, json (the page's document) */
@@ -99,7 +99,8 @@ bool ek_can_write(ek_output_kind kind, const char *format);
 
 /**
  * Write a result. Writers only print: every figure is computed before, the same in every format. Numbers do not depend
- * on the locale. Text is for people and may change; JSON, CSV and SARIF are for scripts, documented under docs/.
+ * on the locale. Text is for people and may change; JSON, CSV, SARIF and OpenMetrics are for scripts, documented under
+ * docs/.
  *
  * @param format  a name of the list above
  * @return EK_OK; EK_ERR_INPUT where the kind has no such format or there is nothing to draw; EK_ERR_MEMORY;

@@ -109,6 +109,7 @@ ek_status ek__devices_write_json(FILE *out, ek_error *err);
 ek_status ek__devices_write_text(FILE *out, ek_error *err);
 /** docs/metrics-json.md: null where a figure is not known. */
 ek_status ek__metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
+ek_status ek__metrics_write_openmetrics(const ek_metrics_report *report, FILE *out, ek_error *err);
 /** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
 ek_status ek__metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
 

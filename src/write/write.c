@@ -96,6 +96,7 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(LAYOUT_SWEEP, ek_layout_sweep_report, csv, ek__layout_sweep_write_csv(of, out, err))                             \
     X(METRICS, ek_metrics_report, text, ek__metrics_write_text(of, out, err))                                          \
     X(METRICS, ek_metrics_report, json, ek__metrics_write_json(of, out, err))                                          \
+    X(METRICS, ek_metrics_report, openmetrics, ek__metrics_write_openmetrics(of, out, err))                            \
     X(DEVICES, void, text, ((void)of, ek__devices_write_text(out, err)))                                               \
     X(DEVICES, void, json, ((void)of, ek__devices_write_json(out, err)))                                               \
     X(TRACE, ek_trace_report, text, ek__trace_write_text(of->run, of->view, out, err))                                 \
