@@ -75,8 +75,10 @@ static const cli_option options[] = {
     {"seconds", "S", "for the search of a better balance ({})", NULL, CLI_DOUBLE(command, options.seconds, 0.01, 1e6),
      .otherwise = "5", .manual = "time for the search of a better balance"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores"},
-    {"format", "text|json|html", "for people, docs/diagnose.md, or one page for a browser", "output",
-     CLI_WORD(command, format)},
+    {"format", "text|json|html|sarif",
+     "for people, docs/diagnose.md, one page for a browser, or for code review (SARIF 2.1.0)", "output",
+     CLI_WORD(command, format),
+     .manual = "for people, for scripts (docs/diagnose.md), one page for a browser, or [SARIF](interfaces.md#sarif)"},
     {"html", "FILE",
      "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
      "output, instead of the report",

@@ -18,7 +18,7 @@ typedef struct command {
     const char *path[MAX_PATHS];
     int n_paths;
     const char *dot;
-    bool json;
+    const char *format;
     ek_ir_view view;
     ek_ir_check_options check;
 } command;
@@ -64,8 +64,9 @@ static const cli_option options[] = {
     {"alive", "N", "micro-batches whose kept tensors are alive at once ({})", NULL,
      CLI_INT(command, check.alive, 1, MAX_ALIVE), .otherwise = "1",
      .manual = "micro-batches whose kept tensors are alive at once; the bytes of findings are of so many"},
-    {"format", "text|json", "for people, or docs/ir-json.md", "output", CLI_WORD(command, json), .must = "text or json",
-     .otherwise = "text"},
+    {"format", "text|json|sarif", "for people, docs/ir-json.md, or findings for code review (SARIF 2.1.0)", "output",
+     CLI_WORD(command, format), .must = "text, json or sarif",
+     .manual = "for people, [ir-json.md](ir-json.md), or findings as [SARIF](interfaces.md#sarif) for code review"},
     {"dot", "FILE", "the chosen operators and their neighbours as Graphviz; - is standard output, instead of the text",
      NULL, CLI_OUTPUT(command, dot),
      .manual = "the chosen operators and their neighbours as [Graphviz](ir.md#pictures); `-` is standard output, "
@@ -89,6 +90,7 @@ static const cli_spec spec = {
                 "  evenkeel ir rank_0 --layer 3 --op feed_forward\n"
                 "  evenkeel ir graph.ir --op 'w1.*Reshape' --dot - | dot -Tsvg >graph.svg\n"
                 "  evenkeel ir graph.ir --format json >graph.json\n"
+                "  evenkeel ir rank_0 --format sarif >ir.sarif\n"
                 "  evenkeel ir diff before.ir after.ir\n",
     .operand = "FILE",
     .max_operands = MAX_PATHS,
@@ -111,8 +113,8 @@ static bool check_options(command *c)
         cli_error(NULL, "--dot draws one graph; give one file instead of %d", c->n_paths);
     else if (c->dot && !*c->dot)
         cli_error(NULL, "--dot needs the name of a file (got ''); - is standard output");
-    else if (c->dot && c->json && strcmp(c->dot, "-") == 0)
-        cli_error(NULL, "standard output takes one of --dot - and --format json; write the picture to a file");
+    else if (c->dot && strcmp(c->format, "text") != 0 && strcmp(c->dot, "-") == 0)
+        cli_error(NULL, "standard output takes one of --dot - and --format %s; write the picture to a file", c->format);
     else
         return true;
     return false;
@@ -197,17 +199,17 @@ static int run_text(const command *c)
     return errors ? EXIT_NO : EXIT_DONE;
 }
 
-static bool print_json(const command *c, const cli_ir *graph)
+static bool print_all(const command *c, const cli_ir *graph)
 {
     const ek_ir_report *report[MAX_PATHS];
     const ek_ir_reports all = {report, c->n_paths, &c->view};
     for (int i = 0; i < c->n_paths; i++)
         report[i] = &graph[i].report;
-    return cli_print(ek_output_of_ir(&all), "json") && draw(c, &graph[0]);
+    return cli_print(ek_output_of_ir(&all), c->format) && draw(c, &graph[0]);
 }
 
-/* One object for all graphs, so all of them are held. */
-static int run_json(const command *c)
+/* One document for all graphs, so all of them are held. */
+static int run_together(const command *c)
 {
     bool errors = false, fine = true;
     int n = 0;
@@ -220,7 +222,7 @@ static int run_json(const command *c)
         fine = cli_ir_read(c->path[n], &c->check, c->view.verdict_only, &graph[n]) && anything_shown(c, graph[n].ir);
         errors |= fine && has_errors(&graph[n].report);
     }
-    fine = fine && print_json(c, graph);
+    fine = fine && print_all(c, graph);
     for (int i = 0; i < n; i++)
         cli_ir_clear(&graph[i]);
     free(graph);
@@ -229,7 +231,7 @@ static int run_json(const command *c)
 
 static int run(int argc, char **argv)
 {
-    command c = {.view = {.layer = -1}};
+    command c = {.format = "text", .view = {.layer = -1}};
     if (argc > 1 && strcmp(argv[1], "diff") == 0)
         return cli_ir_difference(argc - 1, argv + 1);
     int parsed = cli_parse(&spec, argc, argv, &c, c.path);
@@ -238,7 +240,7 @@ static int run(int argc, char **argv)
     if (!check_options(&c))
         return EXIT_WRONG;
     c.view.color = cli_color(STDOUT_FILENO);
-    return c.json ? run_json(&c) : run_text(&c);
+    return strcmp(c.format, "text") == 0 ? run_text(&c) : run_together(&c);
 }
 
 const ek_cmd cmd_ir = {"ir", "say from a compiled graph (.ir) whether recomputation is in effect, and what is sent",

@@ -32,8 +32,8 @@ EK_BEGIN_DECLS
  *  rules          text, json
  *  estimate       text, json, csv, svg
  *  calibration    text, json, csv, svg
- *  diagnosis      text, json
- *  ir             text, json, dot (the first graph)
+ *  diagnosis      text, json, sarif
+ *  ir             text, json, sarif, dot (the first graph)
  *  ir_difference  text, json
  *  lint           text, json, sarif
  *  layout         text, json, csv, svg
