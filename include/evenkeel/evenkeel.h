@@ -16,6 +16,7 @@
 #include "evenkeel/error.h"
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
+#include "evenkeel/gate.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/ir.h"

@@ -11,7 +11,7 @@
 #include "report/sarif.h"
 #include "report/writers.h"
 
-enum { MAX_RULES = 64, PLACE = 96 };
+enum { PLACE = 96 };
 
 /* docs/diagnose.md has the same; those of computing are in its own list. */
 static const ek__sarif_rule rules[] = {
@@ -59,15 +59,21 @@ static bool has_rule(const ek__sarif_rule *rule, int n, const char *id)
     return false;
 }
 
-/* Those above, those of computing, and one for each bottleneck that is in neither list. @return how many */
-static int gather_rules(const ek_diagnosis *d, ek__sarif_rule out[MAX_RULES])
+int ek__diagnosis_sarif_rules(ek__sarif_rule out[EK__MAX_SARIF_RULES])
 {
     int n = N_RULES;
     memcpy(out, rules, sizeof rules);
     for (int i = 0; i < EK_N_COMPUTE_FAULTS; i++)
         out[n++] =
             (ek__sarif_rule){.id = ek_compute_fault_name[i], .title = ek_compute_fault_title[i], .level = "warning"};
-    for (int i = 0; i < d->n_bottlenecks && n < MAX_RULES; i++)
+    return n;
+}
+
+/* Those that are known, and one for each bottleneck that is not among them. @return how many */
+static int gather_rules(const ek_diagnosis *d, ek__sarif_rule out[EK__MAX_SARIF_RULES])
+{
+    int n = ek__diagnosis_sarif_rules(out);
+    for (int i = 0; i < d->n_bottlenecks && n < EK__MAX_SARIF_RULES; i++)
         if (!has_rule(out, n, d->bottleneck[i].id))
             out[n++] = (ek__sarif_rule){.id = d->bottleneck[i].id, .title = d->bottleneck[i].title, .level = "warning"};
     return n;
@@ -143,7 +149,7 @@ static ek_status add_bottleneck(ek__sarif *sarif, const ek_bottleneck *b, ek_err
 ek_status ek__diagnosis_write_sarif(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
 {
     ek__sarif sarif;
-    ek__sarif_rule all[MAX_RULES];
+    ek__sarif_rule all[EK__MAX_SARIF_RULES];
     int n = gather_rules(diagnosis, all);
     ek_status status = EK_OK;
     ek__sarif_begin(&sarif, "evenkeel diagnose", all, n, out);

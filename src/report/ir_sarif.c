@@ -63,6 +63,12 @@ static const ek__sarif_rule rules[] = {
 };
 enum { N_RULES = sizeof rules / sizeof *rules };
 
+const ek__sarif_rule *ek__ir_sarif_rules(int *n)
+{
+    *n = N_RULES;
+    return rules;
+}
+
 /* What the texts of one result are in. */
 typedef struct texts {
     char message[4096], label[64], scope[MAX_SCOPE];

@@ -19,6 +19,12 @@ typedef struct ek__sarif_rule {
     const char *source;     /**< what it rests on; NULL */
 } ek__sarif_rule;
 
+/** The rules of checks of graphs, [*n]. */
+const ek__sarif_rule *ek__ir_sarif_rules(int *n);
+enum { EK__MAX_SARIF_RULES = 64 };
+/** Those of bottlenecks. @return how many */
+int ek__diagnosis_sarif_rules(ek__sarif_rule out[EK__MAX_SARIF_RULES]);
+
 /** A place in a file. */
 typedef struct ek__sarif_place {
     const char *path;         /**< NULL: nowhere in a file */

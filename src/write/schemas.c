@@ -14,6 +14,7 @@
 #include "figures/results.h"
 #include "figures/schema.h"
 #include "write/schema_files.h"
+#include "write/schemas.h"
 
 /* X(kind, format, name, title, what writes it, description, shape, inner) */
 #define SCHEMAS(X)                                                                                                     \
@@ -78,6 +79,15 @@ static bool find(ek_output_kind kind, const char *format, found *out)
     SCHEMA_FILES(ROW)
 #undef ROW
     return false;
+}
+
+bool ek__schema_find(ek_output_kind kind, const char *format, ek__schema *out)
+{
+    found it;
+    if (!find(kind, format, &it) || it.file)
+        return false;
+    *out = it.schema;
+    return true;
 }
 
 const char *ek_schema_name(ek_output_kind kind, const char *format)
