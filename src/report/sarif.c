@@ -133,6 +133,7 @@ static void write_place(ek__stream *s, const ek__sarif_place *place, int number)
 static void write_fixes(ek__stream *s, const ek__sarif_result *result)
 {
     char text[256];
+    assert(result->place.path);
     snprintf(text, sizeof text, "Write %s", result->fix);
     ek__stream_list(s, "fixes", false);
     ek__stream_object(s, NULL, false);
@@ -197,7 +198,7 @@ void ek__sarif_add(ek__sarif *sarif, const ek__sarif_result *result)
     if (result->place.path || result->place.name)
         write_place(s, &result->place, 0);
     ek__stream_end(s);
-    if (result->fix && result->place.end_column > 0)
+    if (result->fix && result->place.path && result->place.end_column > 0)
         write_fixes(s, result);
     if (result->suppressed)
         ek__stream_raw(s, "suppressions", "[{\"kind\": \"inSource\"}]");

@@ -1,5 +1,6 @@
 /* Paths of gates: a walk down the description of a result's figures (src/figures) beside the keys of a path, which says
  * what the figure at its end is, and names what there is where a key is wrong. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,14 +212,17 @@ static ek_status enter(const ek__gate *gate, const ek__segment *s, place *p, ek_
             }
         return ek__gate_unknown(gate, "the JSON has no figure", s->key, p->field->word, p->field->n_words, err);
     }
+    assert(p->fields || p->field);
     if (!p->fields)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: there is nothing within '%s'", gate->text,
-                        p->field->key && *p->field->key ? p->field->key : "a value of a list");
+                        p->field && p->field->key && *p->field->key ? p->field->key : "a value of a list");
     gather(p->fields, &all);
     for (int i = 0; i < all.n; i++)
         if (strcmp(all.name[i], s->key) == 0) {
             const ek__member *f = all.field[i];
-            *p = f->kind == EK__KIND_OBJECT ? (place){.fields = f->fields} : (place){.field = f, .kind = f->kind};
+            *p = (place){.field = f, .kind = f->kind};
+            if (f->kind == EK__KIND_OBJECT)
+                *p = (place){.fields = f->fields};
             return EK_OK;
         }
     return ek__gate_unknown(gate, "the JSON has no figure", s->key, all.name, all.n, err);

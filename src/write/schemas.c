@@ -73,7 +73,7 @@ static bool find(ek_output_kind kind, const char *format, found *out)
 #define ROW(kind_, format_, name_, number)                                                                             \
     if (kind == EK_OUTPUT_##kind_ && strcmp(format, format_) == 0) {                                                   \
         assert((number) < ek__n_schema_files);                                                                         \
-        *out = (found){{.name = name_}, &ek__schema_files[number]};                                                    \
+        *out = (found){{.name = (name_)}, &ek__schema_files[number]};                                                  \
         return true;                                                                                                   \
     }
     SCHEMA_FILES(ROW)
