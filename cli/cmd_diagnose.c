@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "gates.h"
 #include "job_options.h"
 #include "memory.h"
 #include "options.h"
@@ -30,6 +31,8 @@ typedef struct command {
     const char *format;
     int top, stages;
     bool quiet;
+    cli_texts fail_on;
+    ek_gates *gates;
 } command;
 
 static bool read_file(const cli_option *option, const char *text, void *place)
@@ -75,8 +78,10 @@ static const cli_option options[] = {
     {"seconds", "S", "for the search of a better balance ({})", NULL, CLI_DOUBLE(command, options.seconds, 0.01, 1e6),
      .otherwise = "5", .manual = "time for the search of a better balance"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores"},
-    {"format", "text|json|html", "for people, docs/diagnose.md, or one page for a browser", "output",
-     CLI_WORD(command, format)},
+    {"format", "text|json|html|sarif",
+     "for people, docs/diagnose.md, one page for a browser, or for code review (SARIF 2.1.0)", "output",
+     CLI_WORD(command, format),
+     .manual = "for people, for scripts (docs/diagnose.md), one page for a browser, or [SARIF](interfaces.md#sarif)"},
     {"html", "FILE",
      "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
      "output, instead of the report",
@@ -88,6 +93,7 @@ static const cli_option options[] = {
     {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL,
      CLI_FLAG(command, quiet),
      .manual = "one line: the first bottleneck, or that there is none, and no remarks on what was found"},
+    CLI_GATES_ROW(command, fail_on, NULL, "bubble>10%,data-loading>50ms,memory"),
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -229,7 +235,7 @@ static int answer(const command *c, const ek_run_evidence *f, ek_diagnosis *d)
         d->n_bottlenecks = c->top;
     bool fine = print(c, f, d) && (!c->html || write_page(c, f, d, c->html));
     d->n_bottlenecks = all;
-    return fine ? EXIT_DONE : EXIT_WRONG;
+    return cli_gates_check(c->gates, ek_output_of_diagnosis(d), fine ? EXIT_DONE : EXIT_WRONG);
 }
 
 static bool has_anything(const ek_run_input *input)
@@ -294,11 +300,13 @@ static int run(int argc, char **argv)
         cli_error(NULL, "out of memory");
     else if (parsed == CLI_HELP)
         code = EXIT_DONE;
-    else if (parsed == CLI_OK && check(&c) && read_sources(&c) && read_run(&c, f))
+    else if (parsed == CLI_OK && check(&c) && cli_gates_open(&c.fail_on, EK_OUTPUT_DIAGNOSIS, &c.gates) &&
+             read_sources(&c) && read_run(&c, f))
         code = diagnose(&c, f);
     if (f)
         ek_run_evidence_clear(f);
     free(f);
+    ek_gates_free(c.gates);
     ek_run_files_clear(&c.files);
     return code;
 }

@@ -13,6 +13,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "gates.h"
 #include "job_options.h"
 #include "memory.h"
 #include "model.h"
@@ -28,6 +29,8 @@ typedef struct command {
     double tokens;
     cli_plot plot;
     bool quiet;
+    cli_texts fail_on;
+    ek_gates *gates;
 } command;
 
 static const cli_option options[] = {
@@ -45,6 +48,7 @@ static const cli_option options[] = {
      .manual = "days that training on so many tokens takes, as 1e12, 1T or 300B"},
     {"format", "text|json|csv", "for people, docs/estimate-json.md, or a row for every stage and part", NULL,
      CLI_WORD(command, format)},
+    CLI_GATES_ROW(command, fail_on, NULL, "step_time_s>12s,mfu<40%"),
     {"svg", "FILE", "picture: how every stage spends the step", NULL, CLI_OUTPUT(command, svg)},
     {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL,
      CLI_OUTPUT(command, html)},
@@ -165,7 +169,8 @@ static bool write_page(const command *c, found *f, const ek_estimate_report *rep
     return cli_write_page(c->html, title, c->lang, &run, 1);
 }
 
-static bool answer(const command *c, found *f)
+/* @return exit code of the command */
+static int answer(const command *c, found *f)
 {
     const ek_estimate_report report = {.estimate = &f->estimate,
                                        .against = c->against ? &f->against : NULL,
@@ -175,8 +180,10 @@ static bool answer(const command *c, found *f)
                                        .verdict_only = c->quiet,
                                        .color = cli_color(STDOUT_FILENO),
                                        .plot = cli_plot_of(&c->plot, c->format, false)};
-    return cli_save(c->svg, ek_output_of_estimate(&report), "svg") && (!c->html || write_page(c, f, &report)) &&
-           cli_answer(ek_output_of_estimate(&report), c->format);
+    bool fine = cli_save(c->svg, ek_output_of_estimate(&report), "svg") && (!c->html || write_page(c, f, &report)) &&
+                cli_answer(ek_output_of_estimate(&report), c->format);
+    int code = !fine ? EXIT_WRONG : f->estimate.memory.fits ? EXIT_DONE : EXIT_NO;
+    return cli_gates_check(c->gates, ek_output_of_estimate(&report), code);
 }
 
 static bool predict(const command *c, found *f)
@@ -192,9 +199,9 @@ static bool predict(const command *c, found *f)
 static int run_found(const command *c, found *f)
 {
     if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job) || !find_device(c, f) ||
-        !predict(c, f) || !compare(c, f) || !answer(c, f))
+        !predict(c, f) || !compare(c, f))
         return EXIT_WRONG;
-    return f->estimate.memory.fits ? EXIT_DONE : EXIT_NO;
+    return answer(c, f);
 }
 
 static int run(int argc, char **argv)
@@ -206,17 +213,19 @@ static int run(int argc, char **argv)
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];
-    if (!check_options(&c))
+    if (!check_options(&c) || !cli_gates_open(&c.fail_on, EK_OUTPUT_ESTIMATE, &c.gates))
         return EXIT_WRONG;
     found *f = calloc(1, sizeof *f);
     if (!f) {
         cli_error(NULL, "out of memory");
+        ek_gates_free(c.gates);
         return EXIT_WRONG;
     }
     f->warnings = (cli_warnings){.spool = &f->spool, .quiet = c.quiet};
     int code = run_found(&c, f);
     clear_found(f);
     free(f);
+    ek_gates_free(c.gates);
     return code;
 }
 

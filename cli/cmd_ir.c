@@ -10,6 +10,7 @@
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_report.h"
 #include "files.h"
+#include "gates.h"
 #include "named_files.h"
 
 enum { MAX_PATHS = 256, MAX_LAYER = 1 << 20, MAX_TOP = 1 << 30, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };
@@ -18,9 +19,11 @@ typedef struct command {
     const char *path[MAX_PATHS];
     int n_paths;
     const char *dot;
-    bool json;
+    const char *format;
     ek_ir_view view;
     ek_ir_check_options check;
+    cli_texts fail_on;
+    ek_gates *gates;
 } command;
 
 static bool read_operators(const cli_option *option, const char *text, void *place)
@@ -64,8 +67,10 @@ static const cli_option options[] = {
     {"alive", "N", "micro-batches whose kept tensors are alive at once ({})", NULL,
      CLI_INT(command, check.alive, 1, MAX_ALIVE), .otherwise = "1",
      .manual = "micro-batches whose kept tensors are alive at once; the bytes of findings are of so many"},
-    {"format", "text|json", "for people, or docs/ir-json.md", "output", CLI_WORD(command, json), .must = "text or json",
-     .otherwise = "text"},
+    {"format", "text|json|sarif", "for people, docs/ir-json.md, or findings for code review (SARIF 2.1.0)", "output",
+     CLI_WORD(command, format), .must = "text, json or sarif",
+     .manual = "for people, [ir-json.md](ir-json.md), or findings as [SARIF](interfaces.md#sarif) for code review"},
+    CLI_GATES_ROW(command, fail_on, NULL, "warning,recompute-not-in-effect>1GB"),
     {"dot", "FILE", "the chosen operators and their neighbours as Graphviz; - is standard output, instead of the text",
      NULL, CLI_OUTPUT(command, dot),
      .manual = "the chosen operators and their neighbours as [Graphviz](ir.md#pictures); `-` is standard output, "
@@ -83,12 +88,15 @@ static const cli_spec spec = {
         "changing.\n"
         "FILE may be a folder of graphs, of which the last pass is read, or - for standard input.\n"
         "Options take one dash or two.\n\n"
-        "Exit status: 0 done, 1 there is a finding of severity error, 2 wrong usage or input.",
+        "Exit status: 0 done, 1 there is a finding of severity error (with --fail-on: a condition holds), 2 wrong "
+        "usage or\n"
+        "input.",
     .examples = "examples:\n"
                 "  evenkeel ir rank_0\n"
                 "  evenkeel ir rank_0 --layer 3 --op feed_forward\n"
                 "  evenkeel ir graph.ir --op 'w1.*Reshape' --dot - | dot -Tsvg >graph.svg\n"
                 "  evenkeel ir graph.ir --format json >graph.json\n"
+                "  evenkeel ir rank_0 --format sarif >ir.sarif\n"
                 "  evenkeel ir diff before.ir after.ir\n",
     .operand = "FILE",
     .max_operands = MAX_PATHS,
@@ -111,8 +119,8 @@ static bool check_options(command *c)
         cli_error(NULL, "--dot draws one graph; give one file instead of %d", c->n_paths);
     else if (c->dot && !*c->dot)
         cli_error(NULL, "--dot needs the name of a file (got ''); - is standard output");
-    else if (c->dot && c->json && strcmp(c->dot, "-") == 0)
-        cli_error(NULL, "standard output takes one of --dot - and --format json; write the picture to a file");
+    else if (c->dot && strcmp(c->format, "text") != 0 && strcmp(c->dot, "-") == 0)
+        cli_error(NULL, "standard output takes one of --dot - and --format %s; write the picture to a file", c->format);
     else
         return true;
     return false;
@@ -157,12 +165,30 @@ static bool anything_shown(const command *c, const ek_ir *ir)
     return false;
 }
 
-static bool has_errors(const ek_ir_report *report)
+static bool has_errors(const ek_ir_reports *all)
 {
-    for (int i = 0; i < report->n_findings; i++)
-        if (report->finding[i].severity == EK_IR_ERROR)
-            return true;
+    for (int i = 0; i < all->n; i++)
+        for (int k = 0; k < all->report[i]->n_findings; k++)
+            if (all->report[i]->finding[k].severity == EK_IR_ERROR)
+                return true;
     return false;
+}
+
+/* Errors make the exit status 1, whatever is shown, unless gates say what does: of the operators that are chosen. */
+static int judge(const command *c, const ek_ir_reports *all)
+{
+    ek_ir_view view = c->view;
+    const ek_ir_reports chosen = {all->report, all->n, &view};
+    view.least = EK_IR_NOTE;
+    if (c->gates)
+        return cli_gates_check(c->gates, ek_output_of_ir(&chosen), EXIT_DONE);
+    return has_errors(all) ? EXIT_NO : EXIT_DONE;
+}
+
+/* Of two exit codes the one that matters more. */
+static int worse(int a, int b)
+{
+    return a > b ? a : b;
 }
 
 static bool draw(const command *c, const cli_ir *graph)
@@ -175,7 +201,8 @@ static bool draw(const command *c, const cli_ir *graph)
 /* A graph at a time, so that no more than one is held. */
 static int run_text(const command *c)
 {
-    bool errors = false, to_stdout = !cli_stdout_taken();
+    bool to_stdout = !cli_stdout_taken();
+    int code = EXIT_DONE;
     for (int i = 0; i < c->n_paths; i++) {
         cli_ir graph;
         const ek_ir_report *report = &graph.report;
@@ -189,56 +216,58 @@ static int run_text(const command *c)
             fine = cli_print(ek_output_of_ir(&one), "text");
         }
         fine = fine && draw(c, &graph);
-        errors |= has_errors(&graph.report);
+        code = worse(code, fine ? judge(c, &one) : EXIT_WRONG);
         cli_ir_clear(&graph);
-        if (!fine)
-            return EXIT_WRONG;
+        if (code == EXIT_WRONG)
+            return code;
     }
-    return errors ? EXIT_NO : EXIT_DONE;
+    return code;
 }
 
-static bool print_json(const command *c, const cli_ir *graph)
+/* @return exit code of the command */
+static int print_all(const command *c, const cli_ir *graph)
 {
     const ek_ir_report *report[MAX_PATHS];
     const ek_ir_reports all = {report, c->n_paths, &c->view};
     for (int i = 0; i < c->n_paths; i++)
         report[i] = &graph[i].report;
-    return cli_print(ek_output_of_ir(&all), "json") && draw(c, &graph[0]);
+    bool fine = cli_print(ek_output_of_ir(&all), c->format) && draw(c, &graph[0]);
+    return fine ? judge(c, &all) : EXIT_WRONG;
 }
 
-/* One object for all graphs, so all of them are held. */
-static int run_json(const command *c)
+/* One document for all graphs, so all of them are held. */
+static int run_together(const command *c)
 {
-    bool errors = false, fine = true;
+    bool fine = true;
     int n = 0;
     cli_ir *graph = calloc((size_t)c->n_paths, sizeof *graph);
     if (!graph) {
         cli_error(NULL, "out of memory");
         return EXIT_WRONG;
     }
-    for (; n < c->n_paths && fine; n++) {
+    for (; n < c->n_paths && fine; n++)
         fine = cli_ir_read(c->path[n], &c->check, c->view.verdict_only, &graph[n]) && anything_shown(c, graph[n].ir);
-        errors |= fine && has_errors(&graph[n].report);
-    }
-    fine = fine && print_json(c, graph);
+    int code = fine ? print_all(c, graph) : EXIT_WRONG;
     for (int i = 0; i < n; i++)
         cli_ir_clear(&graph[i]);
     free(graph);
-    return !fine ? EXIT_WRONG : errors ? EXIT_NO : EXIT_DONE;
+    return code;
 }
 
 static int run(int argc, char **argv)
 {
-    command c = {.view = {.layer = -1}};
+    command c = {.format = "text", .view = {.layer = -1}};
     if (argc > 1 && strcmp(argv[1], "diff") == 0)
         return cli_ir_difference(argc - 1, argv + 1);
     int parsed = cli_parse(&spec, argc, argv, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
-    if (!check_options(&c))
+    if (!check_options(&c) || !cli_gates_open(&c.fail_on, EK_OUTPUT_IR, &c.gates))
         return EXIT_WRONG;
     c.view.color = cli_color(STDOUT_FILENO);
-    return c.json ? run_json(&c) : run_text(&c);
+    int code = strcmp(c.format, "text") == 0 ? run_text(&c) : run_together(&c);
+    ek_gates_free(c.gates);
+    return code;
 }
 
 const ek_cmd cmd_ir = {"ir", "say from a compiled graph (.ir) whether recomputation is in effect, and what is sent",

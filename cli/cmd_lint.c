@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "gates.h"
 #include "job_options.h"
 #include "options.h"
 #include "progress.h"
@@ -32,6 +33,8 @@ typedef struct command {
     ek_lint_level counts; /* from this level on */
     const char *format, *explain;
     bool list, quiet;
+    cli_texts fail_on;
+    ek_gates *gates;
 } command;
 
 static bool read_ids(const cli_option *option, const char *text, void *place)
@@ -72,6 +75,7 @@ _Static_assert(EK_LINT_NOTE == 0 && EK_LINT_ERROR == 2 && EK_LINT_TOML == 3, "wo
 static const cli_option options[] = {
     {"level", "note|warning|error", "from which level on findings make the exit status 1 ({})", "what counts",
      CLI_WORD(command, counts), .must = "one of note|warning|error"},
+    CLI_GATES_ROW(command, fail_on, NULL, "error,mask-from-storage,note>10"),
     {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL,
      CLI_CALL(command, only, read_ids)},
     {"off", "RULE", "without these rules; may be repeated", NULL, CLI_CALL(command, off, read_ids)},
@@ -100,7 +104,9 @@ static const cli_spec spec = {
         "`evenkeel: off RULE` on a line, or alone on the line above, takes its findings away;\n"
         "`evenkeel: off-file RULE` those of the file.\n"
         "Options take one dash or two.\n\n"
-        "Exit status: 0 nothing of the level that counts, 1 something, 2 wrong usage or input.",
+        "Exit status: 0 nothing of the level that counts, 1 something (with --fail-on: a condition holds), 2 wrong "
+        "usage or\n"
+        "input.",
     .examples = "examples:\n"
                 "  evenkeel lint train.yaml run.sh\n"
                 "  evenkeel lint . --level error\n"
@@ -170,13 +176,34 @@ static bool print(const command *c, const ek_lint *lint)
     return cli_printed(status, &err);
 }
 
+/* Of the findings those that count; with what comments took away as it is. */
+static void keep_what_counts(const command *c, ek_lint *lint)
+{
+    int n = 0;
+    for (int i = 0; i < lint->n_findings; i++)
+        if (lint->finding[i].rule->level >= c->counts)
+            lint->finding[n++] = lint->finding[i];
+    lint->n_findings = n;
+}
+
+/* Findings of a level make the exit status 1, unless gates say what does. */
+static int judge(const command *c, const ek_lint *lint)
+{
+    if (c->gates)
+        return cli_gates_check(c->gates, ek_output_of_lint(lint), EXIT_DONE);
+    for (int i = 0; i < lint->n_findings; i++)
+        if (lint->finding[i].rule->level >= c->counts)
+            return EXIT_NO;
+    return EXIT_DONE;
+}
+
 static int run_files(command *c, const ek_lint_files *files)
 {
     ek_lint lint;
     ek_error err;
     c->options.only = c->only.id, c->options.n_only = c->only.n;
     c->options.off = c->off.id, c->options.n_off = c->off.n;
-    c->options.least = c->quiet ? c->counts : EK_LINT_NOTE;
+    c->options.least = c->quiet && !c->gates ? c->counts : EK_LINT_NOTE;
     c->options.may_skip = files->found;
     cli_progress progress;
     cli_progress_follow(&progress);
@@ -187,10 +214,9 @@ static int run_files(command *c, const ek_lint_files *files)
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }
-    int code = EXIT_DONE;
-    for (int i = 0; i < lint.n_findings; i++)
-        if (lint.finding[i].rule->level >= c->counts)
-            code = EXIT_NO;
+    int code = judge(c, &lint);
+    if (c->quiet)
+        keep_what_counts(c, &lint);
     if (!print(c, &lint))
         code = EXIT_WRONG;
     ek_lint_clear(&lint);
@@ -221,6 +247,8 @@ static int run(int argc, char **argv)
         cli_error(NULL, "no files: give training files, scripts or a folder, for example `evenkeel lint train.yaml`");
         return EXIT_WRONG;
     }
+    if (!cli_gates_open(&c.fail_on, EK_OUTPUT_LINT, &c.gates))
+        return EXIT_WRONG;
     ek_lint_files files = {0};
     int code = EXIT_DONE;
     for (int i = 0; i < MAX_PATHS && c.path[i] && code == EXIT_DONE; i++)
@@ -231,6 +259,7 @@ static int run(int argc, char **argv)
     }
     code = code == EXIT_DONE ? run_files(&c, &files) : code;
     ek_lint_files_clear(&files);
+    ek_gates_free(c.gates);
     if (c.owns_device)
         ek_device_clear(&c.device);
     return code;

@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "gates.h"
 #include "job_options.h"
 #include "memory.h"
 #include "model.h"
@@ -28,6 +29,8 @@ typedef struct command {
     ek_times times;
     int stage;
     bool times_given, list_rules, tensors, measures, quiet, used_peaks, peak_given;
+    cli_texts fail_on;
+    ek_gates *gates;
 } command;
 
 static bool read_allocation(const cli_option *option, const char *text, void *place)
@@ -94,6 +97,7 @@ static const cli_option options[] = {
      .manual = "[what each measure would save](memory.md#measures), and with `--device` what it would cost"},
     {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL,
      CLI_WORD(command, format)},
+    CLI_GATES_ROW(command, fail_on, NULL, "stages[].margin_mb<2GB"),
     {"svg", "FILE", "picture: a bar for every stage", NULL, CLI_OUTPUT(command, svg),
      .manual = "picture: a stacked bar for every stage, with the limit"},
     {"html", "FILE",
@@ -157,6 +161,8 @@ static bool check_options(const command *c)
 {
     if (!c->source && !c->list_rules)
         cli_error(NULL, "no file: give a training YAML, for example `evenkeel memory train.yaml`");
+    else if (c->fail_on.n > 0 && c->list_rules)
+        cli_error(NULL, "--fail-on is for the figures of a job; leave --rules out");
     else if (c->calibrate_stages && !c->calibrate)
         cli_error(NULL, "--calibrate-stages chooses from the peaks of --calibrate SOURCE; give that too");
     else if (c->peak_given && !c->calibrate)
@@ -419,7 +425,7 @@ static int answer(const command *c, const found *f)
     if (!write_files(c, f, &report) || !cli_answer(ek_output_of_memory(&report), c->format))
         return EXIT_WRONG;
     note_next(c, f);
-    return f->memory.fits ? EXIT_DONE : EXIT_NO;
+    return cli_gates_check(c->gates, ek_output_of_memory(&report), f->memory.fits ? EXIT_DONE : EXIT_NO);
 }
 
 static int list_rules(const command *c, found *f)
@@ -466,17 +472,19 @@ static int run(int argc, char **argv)
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];
-    if (!check_options(&c))
+    if (!check_options(&c) || !cli_gates_open(&c.fail_on, EK_OUTPUT_MEMORY, &c.gates))
         return EXIT_WRONG;
     found *f = calloc(1, sizeof *f);
     if (!f) {
         cli_error(NULL, "out of memory");
+        ek_gates_free(c.gates);
         return EXIT_WRONG;
     }
     f->warnings = (cli_warnings){.spool = &f->spool, .quiet = c.quiet};
     int code = run_found(&c, f);
     clear_found(f);
     free(f);
+    ek_gates_free(c.gates);
     return code;
 }
 

@@ -11,6 +11,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "gates.h"
 #include "job_options.h"
 #include "options.h"
 #include "progress.h"
@@ -26,6 +27,8 @@ typedef struct command {
     int n_traces;
     const char *trace[2 * MAX_PATHS];
     bool list_devices;
+    cli_texts fail_on;
+    ek_gates *gates;
 } command;
 
 static bool read_baseline(const cli_option *option, const char *text, void *place)
@@ -95,7 +98,11 @@ static const cli_option options[] = {
      CLI_FLAG(command, list_devices)},
     CLI_JOB_OPTIONS(command, job),
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", NULL, CLI_CALL(command, job, cli_take_rule)},
-    {"format", "text|json", "for people, or docs/metrics-json.md", "output", CLI_WORD(command, format)},
+    {"format", "text|json|openmetrics", "for people, docs/metrics-json.md, or for Prometheus (OpenMetrics)", "output",
+     CLI_WORD(command, format),
+     .manual =
+         "for people, [metrics-json.md](metrics-json.md), or [OpenMetrics](interfaces.md#openmetrics) for Prometheus"},
+    CLI_GATES_ROW(command, fail_on, NULL, "mfu<40%,bubble.share>5%"),
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -107,12 +114,14 @@ static const cli_spec spec = {
         "linearity, bubbles; with a model file and a device also the step that is predicted. PATHs are logs,\n"
         "traces and model files, or a run's folder, told apart by what is in them; numbers alone do too.\n"
         "Options take one dash or two.\n\n"
-        "Exit status: 0 done, 2 wrong usage or input.",
+        "Exit status: 0 done, 1 a condition of --fail-on holds, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel metrics --model train.yaml --log worker_0.log --device A800\n"
                 "  evenkeel metrics --model train.yaml --tokens-per-second-per-device 1860 --peak-tflops 360\n"
                 "  evenkeel metrics --step-seconds 11.5 -dp 4 -tp 8 -pp 4 --vpp 4 -mb 32 --batch 2 --seq-length 4096\n"
                 "  evenkeel metrics config.json profile/ -dp 8 -tp 2 -mb 32 --device H100 --format json\n"
+                "  evenkeel metrics train.yaml worker_0.log --device 910B --format openmetrics >evenkeel.prom\n"
+                "  evenkeel metrics train.yaml worker_0.log --device 910B --fail-on 'mfu<40%,step_seconds>9.5'\n"
                 "  evenkeel metrics --devices-list\n",
     .operand = "PATH",
     .max_operands = MAX_PATHS,
@@ -407,7 +416,8 @@ static bool find_device(command *c, found *f)
 
 /* ---- the whole ---- */
 
-static bool print(const command *c, const found *f)
+/* @return exit code of the command */
+static int print(const command *c, const found *f)
 {
     const ek_metrics_report report = {.input = &c->input,
                                       .metrics = &f->metrics,
@@ -422,11 +432,20 @@ static bool print(const command *c, const found *f)
                                       .n_trace_steps = f->n_trace_steps,
                                       .trace_step = f->n_trace_steps > 0 ? f->trace_step : NULL,
                                       .color = cli_color(STDOUT_FILENO)};
-    return cli_print(ek_output_of_metrics(&report), c->format);
+    bool fine = cli_print(ek_output_of_metrics(&report), c->format);
+    return cli_gates_check(c->gates, ek_output_of_metrics(&report), fine ? EXIT_DONE : EXIT_WRONG);
 }
 
 static bool list_devices(const command *c)
 {
+    if (c->fail_on.n > 0) {
+        cli_error(NULL, "--fail-on is for the figures of a run; leave --devices-list out");
+        return false;
+    }
+    if (!ek_can_write(EK_OUTPUT_DEVICES, c->format)) {
+        cli_error(NULL, "--devices-list has no format '%s'; take text or json", c->format);
+        return false;
+    }
     return cli_print(ek_output_of_devices(NULL), c->format);
 }
 
@@ -444,17 +463,18 @@ static bool predict(const command *c, found *f)
     return true;
 }
 
-static bool answer(command *c, found *f)
+static int answer(command *c, found *f)
 {
     ek_error err;
-    if (!read_files(c, f) || !check_sources(c, f) || !read_trace(c, f) || !find_device(c, f))
-        return false;
+    if (!cli_gates_open(&c->fail_on, EK_OUTPUT_METRICS, &c->gates) || !read_files(c, f) || !check_sources(c, f) ||
+        !read_trace(c, f) || !find_device(c, f))
+        return EXIT_WRONG;
     if (!f->has_job && !read_degrees(c))
-        return false;
+        return EXIT_WRONG;
     if (f->has_log)
         parse_log(c, f);
     c->input.job = f->has_job ? &f->job : NULL;
-    return said(ek_metrics_compute(&c->input, &f->metrics, &err), &err) && predict(c, f) && print(c, f);
+    return said(ek_metrics_compute(&c->input, &f->metrics, &err), &err) && predict(c, f) ? print(c, f) : EXIT_WRONG;
 }
 
 static int run(int argc, char **argv)
@@ -472,7 +492,8 @@ static int run(int argc, char **argv)
         if (parsed == CLI_HELP)
             code = EXIT_DONE;
         else if (parsed == CLI_OK)
-            code = (c->list_devices ? list_devices(c) : answer(c, f)) ? EXIT_DONE : EXIT_WRONG;
+            code = !c->list_devices ? answer(c, f) : list_devices(c) ? EXIT_DONE : EXIT_WRONG;
+        ek_gates_free(c->gates);
         ek_job_clear(&f->job);
         if (f->has_prediction)
             ek_metrics_prediction_clear(&f->predicted);

@@ -71,7 +71,7 @@ static const cli_option options[] = {
     {"max-size", "SIZE", "largest message of --links ({})", NULL, CLI_TEXT(command, max_size), .otherwise = "256MB"},
     {"format", "text|json", "report for people, or docs/rehearse.md ({})", "output", CLI_WORD(command, model.format),
      CLI_GIVEN(command, model.format_given), .otherwise = "text",
-     .manual = "what is printed on standard output: `text` for people or [the JSON answer](rehearse.md#json)"},
+     .manual = "what is printed on standard output: `text` for people or [the JSON answer](rehearse.md#the-fields)"},
     {"chrome-trace", "FILE", "measured timeline of the step with the median time, as a trace for Perfetto", NULL,
      CLI_OUTPUT(command, model.chrome_trace)},
     CLI_HELP_ROW,

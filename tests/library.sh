@@ -35,6 +35,11 @@ meson install -C "$build" --no-rebuild --quiet --destdir "$work/installed" >log 
 pc=$(find installed -name evenkeel.pc)
 [ -n "$pc" ] || echo "evenkeel.pc is not installed" >>problem
 check 'the library installs with its headers and evenkeel.pc'
+# Every schema of the sources, in the folder that docs/interfaces.md names.
+(cd "$root/data/schemas" && ls) >schemas
+(cd "$(dirname "$(find installed -name balance.json -path '*/share/evenkeel/schemas/*')")" && ls) >installed_schemas 2>problem
+cmp schemas installed_schemas >>problem 2>&1
+check 'JSON Schemas are installed'
 
 # The prefix of the file is that of the system; here it is below this folder.
 prefix=$work/installed$(sed -n 's/^prefix=//p' "$pc" /dev/null)

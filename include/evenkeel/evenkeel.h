@@ -17,6 +17,7 @@
 #include "evenkeel/estimate.h"
 #include "evenkeel/estimate_report.h"
 #include "evenkeel/features.h"
+#include "evenkeel/gate.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/ir.h"

@@ -32,13 +32,13 @@ EK_BEGIN_DECLS
  *  rules          text, json
  *  estimate       text, json, csv, svg
  *  calibration    text, json, csv, svg
- *  diagnosis      text, json
- *  ir             text, json, dot (the first graph)
+ *  diagnosis      text, json, sarif
+ *  ir             text, json, sarif, dot (the first graph)
  *  ir_difference  text, json
  *  lint           text, json, sarif
  *  layout         text, json, csv, svg
  *  layout_sweep   text, json, csv
- *  metrics        text, json
+ *  metrics        text, json, openmetrics
  *  devices        text, json; of nothing (NULL): the devices there are
  *  trace          text, json, jsonl (a line a rank), csv (a table), svg, sqlite
  *  page           html, json (the page's document) */
@@ -99,7 +99,8 @@ bool ek_can_write(ek_output_kind kind, const char *format);
 
 /**
  * Write a result. Writers only print: every figure is computed before, the same in every format. Numbers do not depend
- * on the locale. Text is for people and may change; JSON, CSV and SARIF are for scripts, documented under docs/.
+ * on the locale. Text is for people and may change; JSON, CSV, SARIF and OpenMetrics are for scripts, documented under
+ * docs/.
  *
  * @param format  a name of the list above
  * @return EK_OK; EK_ERR_INPUT where the kind has no such format or there is nothing to draw; EK_ERR_MEMORY;
@@ -115,6 +116,21 @@ ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *er
  * @return as ek_write(). O(output).
  */
 ek_status ek_write_text(ek_output output, const char *format, char **text, size_t *size, ek_error *err);
+
+/** Name of the JSON Schema of a kind's JSON, by which it is installed as DATADIR/evenkeel/schemas/NAME.json.
+ *
+ * @param format  "json"; of traces also "jsonl", whose schema is of a line; of plans "chrome"
+ * @return NULL where the kind has no such format, or one that is no JSON. O(kinds). */
+const char *ek_schema_name(ek_output_kind kind, const char *format);
+
+/**
+ * Write the JSON Schema (draft 2020-12) of a kind's JSON: its keys with types, units and which are always there. It is
+ * made from the description by which ek_write() prints that JSON; those of pages and timelines are written by hand.
+ *
+ * @param format  as in ek_schema_name()
+ * @return EK_OK; EK_ERR_INPUT where there is none; EK_ERR_SYSTEM when `out` cannot be written. O(keys).
+ */
+ek_status ek_write_schema(ek_output_kind kind, const char *format, FILE *out, ek_error *err);
 
 /** Takes the next bytes of an output; false ends it. */
 typedef bool (*ek_sink)(void *user, const char *bytes, size_t size);

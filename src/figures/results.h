@@ -18,7 +18,9 @@
     X(balance, "json.md")                                                                                              \
     X(collected, "collect.md")                                                                                         \
     X(guide, "guide.md")                                                                                               \
-    X(plan, "plan-json.md")
+    X(plan, "plan-json.md")                                                                                            \
+    X(lint, "lint-json.md")                                                                                            \
+    X(rehearsal, "rehearse.md")
 
 typedef struct ek__result {
     const char *name, *document;

@@ -61,7 +61,7 @@ static const ek__member rank[] = {
     {"has_device_events", FLAG(has_device_events), "false of a file that holds none", CSV(24, "device_events")},
     {"profiler_info", JSON(profiler_info), "profiler_info_N.json as it stands: the profiler's settings and versions"},
     {"sources", LIST(n_sources, source, ek__trace_source), "files that were read"},
-    {"warnings", OWN("list"), "what was wrong with files, and what could not be said and why"},
+    {"warnings", OWN("list of strings"), "what was wrong with files, and what could not be said and why"},
     {"steps", OWN_OF("list", ek__trace_step), "every step"},
     {"events_outside_steps", COUNT(n_outside_steps), "device events in no step"},
     {"mean", OBJECT(mean, ek__trace_breakdown), "parts of a step, over those that are no warm-up"},

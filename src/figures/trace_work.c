@@ -110,7 +110,7 @@ static const ek__member layer_time[] = {
     {"micro_batches", SIZE(n_micro_batches), "forward passes of a layer per step"},
     {"steps", COUNT(n_steps), "steps looked at"},
     {"source", TEXT(source), "`task_names`, `launch_names`, `scope_layer`, `modules`, `annotations`"},
-    {"recomputed_layers", OWN("list"), "body layers with a recomputation: numbers, or names without one"},
+    {"recomputed_layers", OWN("list of integers or strings"), "body layers with a recomputation: numbers, or names without one"},
     {"layers", OWN_OF("object", ek__trace_short_layer), "every layer"},
 };
 const ek__fields ek__trace_layer_times = {FIELDS(layer_time, "ranks[].layer_times", NULL)};

@@ -2,7 +2,9 @@
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
 #include "evenkeel/estimate_report.h"
+#include "evenkeel/lint.h"
 #include "evenkeel/memory_report.h"
+#include "evenkeel/rehearse.h"
 #include "figures/balance_figures.h"
 #include "figures/calibration_figures.h"
 #include "figures/estimate_figures.h"
@@ -33,6 +35,8 @@ JSON_OF(ek__collected_write_json, ek_collected, ek__result_collected.fields)
 JSON_OF(ek__guide_write_json, ek_guide, ek__result_guide.fields)
 JSON_OF(ek__quick_write_json, ek_quick_report, &ek__quick_answer)
 JSON_OF(ek__sweep_write_json, ek_sweep, &ek__sweep_answer)
+JSON_OF(ek__lint_write_json, ek_lint, ek__result_lint.fields)
+JSON_OF(ek__rehearsal_write_json, ek_rehearse_result, ek__result_rehearsal.fields)
 JSON_OF(ek__uniform_write_json, ek_uniform_run, &ek__uniform_answer)
 JSON_OF(ek__layout_sweep_write_json, ek_layout_sweep_report, &ek__layout_sweep_fields)
 JSON_OF(ek__memory_write_json, ek_memory_report, ek__result_memory.fields)

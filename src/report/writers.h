@@ -29,6 +29,7 @@ ek_status ek__trace_write_sqlite(const ek_trace_run *run, FILE *out, ek_error *e
 
 /** For scripts: docs/diagnose.md. Times in seconds, shares of a step. */
 ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
+ek_status ek__diagnosis_write_sarif(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 /** For people, lines of at most 100 columns but for settings. */
 ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
 
@@ -57,6 +58,8 @@ ek_status ek__ir_write_difference_text(const ek_ir_report *a, const ek_ir_report
 ek_status ek__ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
 /** docs/ir-json.md, for one or several files. */
 ek_status ek__ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err);
+ek_status ek__ir_write_sarif(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out,
+                             ek_error *err);
 /** A summary for people, at most 100 columns but for long names. With a layer or operators chosen, its lists are of
  * them, and each of them follows with operands and attributes. */
 ek_status ek__ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
@@ -109,6 +112,7 @@ ek_status ek__devices_write_json(FILE *out, ek_error *err);
 ek_status ek__devices_write_text(FILE *out, ek_error *err);
 /** docs/metrics-json.md: null where a figure is not known. */
 ek_status ek__metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
+ek_status ek__metrics_write_openmetrics(const ek_metrics_report *report, FILE *out, ek_error *err);
 /** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
 ek_status ek__metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
 

@@ -77,8 +77,10 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(CALIBRATION, ek_calibration, svg, ek__calibration_write_svg(of, out, err))                                       \
     X(DIAGNOSIS, ek_diagnosis, text, ek__diagnosis_write_text(of, o->color, out, err))                                 \
     X(DIAGNOSIS, ek_diagnosis, json, ek__diagnosis_write_json(of, out, err))                                           \
+    X(DIAGNOSIS, ek_diagnosis, sarif, ek__diagnosis_write_sarif(of, out, err))                                         \
     X(IR, ek_ir_reports, text, write_graphs(of, out, err))                                                             \
     X(IR, ek_ir_reports, json, ek__ir_write_json(of->report, of->n, of->view, out, err))                               \
+    X(IR, ek_ir_reports, sarif, ek__ir_write_sarif(of->report, of->n, of->view, out, err))                             \
     X(IR, ek_ir_reports, dot, ek__ir_write_dot(of->report[0], of->view, out, err))                                     \
     X(IR_DIFFERENCE, ek_ir_difference_report, text,                                                                    \
       ek__ir_write_difference_text(of->a, of->b, of->difference, of->view, out, err))                                  \
@@ -96,6 +98,7 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(LAYOUT_SWEEP, ek_layout_sweep_report, csv, ek__layout_sweep_write_csv(of, out, err))                             \
     X(METRICS, ek_metrics_report, text, ek__metrics_write_text(of, out, err))                                          \
     X(METRICS, ek_metrics_report, json, ek__metrics_write_json(of, out, err))                                          \
+    X(METRICS, ek_metrics_report, openmetrics, ek__metrics_write_openmetrics(of, out, err))                            \
     X(DEVICES, void, text, ((void)of, ek__devices_write_text(out, err)))                                               \
     X(DEVICES, void, json, ((void)of, ek__devices_write_json(out, err)))                                               \
     X(TRACE, ek_trace_report, text, ek__trace_write_text(of->run, of->view, out, err))                                 \

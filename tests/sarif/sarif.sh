@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks what `evenkeel lint --format sarif` prints against the schema of SARIF 2.1.0, which an npm package brings.
+# Checks what `lint`, `ir` and `diagnose --format sarif` print against the schema of SARIF 2.1.0, which an npm package brings.
 #
 #   tests/sarif/sarif.sh EVENKEEL FOLDER
 #
@@ -68,10 +68,10 @@ report() { # CLAIM GOOD MORE
 
 says() { printf '%s\n' "$1" | node "$here/validate.js" "$packages" 2>&1; }
 
-holds() { # CLAIM FILE...
-    claim=$1
-    shift
-    "$evenkeel" lint --format sarif "$@" >log.sarif 2>stderr
+holds() { # CLAIM COMMAND FILE...
+    claim=$1 command=$2
+    shift 2
+    "$evenkeel" "$command" --format sarif "$@" >log.sarif 2>stderr
     code=$?
     answer=$(says log.sarif)
     if [ "$answer" = ok ] && [ $code -le 1 ]; then
@@ -91,14 +91,21 @@ refused() { # CLAIM SED-COMMAND
     fi
 }
 
-echo 1..9
-holds 'a file without findings gives valid SARIF' clean.py
-holds 'findings in a script whose name needs escapes give valid SARIF' 'a folder/größe & "more".sh'
-holds 'findings, suppressed ones and columns behind letters of several bytes give valid SARIF' train.py
-holds 'several files give valid SARIF' train.py clean.py 'a folder/größe & "more".sh'
-holds 'files by paths from the root and with ./ in front give valid SARIF' "$work/train.py" './a folder/größe & "more".sh'
+ln -s "$here/../../examples" "$here/../data" .
+seq 200 | sed 's/^/line_/' >model.py
+echo 1..14
+holds 'a file without findings gives valid SARIF' lint clean.py
+holds 'findings in a script whose name needs escapes give valid SARIF' lint 'a folder/größe & "more".sh'
+holds 'findings, suppressed ones and columns behind letters of several bytes give valid SARIF' lint train.py
+holds 'several files give valid SARIF' lint train.py clean.py 'a folder/größe & "more".sh'
+holds 'files by paths from the root and with ./ in front give valid SARIF' lint "$work/train.py" './a folder/größe & "more".sh'
 refused 'SARIF of another version is refused' 's/"version": *"2.1.0"/"version": "2.0.0"/'
 refused 'a level that SARIF does not have is refused' 's/"level": *"warning"/"level": "fatal"/'
 refused 'a line 0 is refused' 's/"startLine": *[0-9]*/"startLine": 0/'
 refused 'a property that SARIF does not have is refused' 's/"runs":/"run":/'
+holds 'findings in graphs, with the operators that show them, give valid SARIF' ir examples/silu_mul.ir examples/silu_mul_fixed.ir
+refused 'a related place without the text of its message is refused' 's/"message": {"text": "the line of the program"}/"message": {}/g'
+holds 'graphs of every check give valid SARIF' ir data/ir_check/*.ir
+holds 'bottlenecks of a run, with evidence in files and of ranks, give valid SARIF' diagnose examples/run
+refused 'a place by name whose name is a number is refused' 's/"logicalLocations": \[{"name": "[^"]*"/"logicalLocations": [{"name": 1/'
 exit $bad

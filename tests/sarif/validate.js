@@ -21,10 +21,14 @@ function characters(line, kind) {
 
 function badRegion(run, location) {
     const physical = location.physicalLocation;
+    if (!physical)
+        return location.logicalLocations ? '' : 'a place is neither in a file nor has a name';
     const region = physical.region;
     const file = decodeURIComponent(physical.artifactLocation.uri.replace(/^file:\/\//, ''));
-    if (!region || !fs.existsSync(file))
-        return `${file} has no region or is not there`;
+    if (!fs.existsSync(file))
+        return `${file} is not there`;
+    if (!region)
+        return location.logicalLocations ? '' : `${file} has no region`;
     const line = fs.readFileSync(file, 'utf8').split('\n')[region.startLine - 1];
     if (line === undefined)
         return `line ${region.startLine} is not in ${file}`;
@@ -41,7 +45,7 @@ function badRun(run) {
     for (const result of run.results || []) {
         if (result.ruleIndex !== undefined && (rules[result.ruleIndex] || {}).id !== result.ruleId)
             return `ruleIndex ${result.ruleIndex} is not that of ${result.ruleId}`;
-        for (const location of result.locations || []) {
+        for (const location of [...(result.locations || []), ...(result.relatedLocations || [])]) {
             const bad = badRegion(run, location);
             if (bad)
                 return bad;

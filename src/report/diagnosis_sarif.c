@@ -1,0 +1,159 @@
+/* Bottlenecks as SARIF: a rule for each kind, a result for each bottleneck with its share, its change and its gain. Few
+ * lie in a line of a file, so places are files of the evidence and, by name, the ranks and steps that it is of. A
+ * bottleneck whose gain is not known is a note. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "evenkeel/compute.h"
+#include "evenkeel/diagnose.h"
+#include "report/sarif.h"
+#include "report/writers.h"
+
+enum { PLACE = 96 };
+
+/* docs/diagnose.md has the same; those of computing are in its own list. */
+static const ek__sarif_rule rules[] = {
+    {"slow-operators", "Executions of an operator take far longer than others of its kind.", NULL, NULL, "warning",
+     NULL},
+    {"optimizer", "The update of the optimizer's states is long.", NULL, NULL, "warning", NULL},
+    {"exposed-communication", "Communication has nothing computed beside it.",
+     "Gradients, weights, tensor and expert parallel collectives that no computing hides are time of the step.", NULL,
+     "warning", NULL},
+    {"redistribution", "Collectives are there because neighbours are cut differently.",
+     "The compiler puts them in where operators with different strategies follow each other.", NULL, "warning", NULL},
+    {"recompute", "Recomputation takes time that memory has room to do without.",
+     "Activations that fit into memory need not be calculated again; where nothing fits, a measure makes room.", NULL,
+     "warning", NULL},
+    {"memory", "A stage is over its memory limit or at it.", "The run cannot work, or is close to not working.", NULL,
+     "warning", NULL},
+    {"data-loading", "Steps begin late because data are not there.", NULL, NULL, "warning", NULL},
+    {"host", "The device is idle because launches came late.",
+     "Garbage collection, synchronisation, compilation or dispatch on the host take longer than what is launched.",
+     NULL, "warning", NULL},
+    {"host-on-path", "The host is on the critical path.", NULL, NULL, "warning", NULL},
+    {"slow-steps", "Some steps take far longer than the median.", NULL, NULL, "warning", NULL},
+    {"bubble", "There are too few micro-batches or chunks for the stages.",
+     "Stages are idle while a pipeline fills and drains.", NULL, "warning", NULL},
+    {"load-balance", "Layers or recomputation are spread unevenly over the stages.",
+     "All stages wait for the slowest one.", NULL, "warning", NULL},
+    {"slow-rank", "A rank computes longer than others with the same work.", NULL, NULL, "warning", NULL},
+    {"pipeline-wait", "Stages wait for each other.", NULL, NULL, "warning", NULL},
+    {"stage-imbalance", "Stages compute for different times.", NULL, NULL, "warning", NULL},
+    {"exposed-copies", "Copies have nothing computed beside them.", NULL, NULL, "warning", NULL},
+    {"slow-link", "A link is far slower than others of its kind.", NULL, NULL, "warning", NULL},
+    {"idle", "The device is idle.", NULL, NULL, "warning", NULL},
+    {"memory-held", "Memory is held after its last use.", NULL, NULL, "warning", NULL},
+    {"memory-growth", "Memory grows from step to step.", NULL, NULL, "warning", NULL},
+    {"memory-never-released", "Memory of a step is never released.", NULL, NULL, "warning", NULL},
+    {"memory-fragmentation", "Much of the reserved memory is fragments.", NULL, NULL, "warning", NULL},
+};
+enum { N_RULES = sizeof rules / sizeof *rules };
+
+static bool has_rule(const ek__sarif_rule *rule, int n, const char *id)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(rule[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+int ek__diagnosis_sarif_rules(ek__sarif_rule out[EK__MAX_SARIF_RULES])
+{
+    int n = N_RULES;
+    memcpy(out, rules, sizeof rules);
+    for (int i = 0; i < EK_N_COMPUTE_FAULTS; i++)
+        out[n++] =
+            (ek__sarif_rule){.id = ek_compute_fault_name[i], .title = ek_compute_fault_title[i], .level = "warning"};
+    return n;
+}
+
+/* Those that are known, and one for each bottleneck that is not among them. @return how many */
+static int gather_rules(const ek_diagnosis *d, ek__sarif_rule out[EK__MAX_SARIF_RULES])
+{
+    int n = ek__diagnosis_sarif_rules(out);
+    for (int i = 0; i < d->n_bottlenecks && n < EK__MAX_SARIF_RULES; i++)
+        if (!has_rule(out, n, d->bottleneck[i].id))
+            out[n++] = (ek__sarif_rule){.id = d->bottleneck[i].id, .title = d->bottleneck[i].title, .level = "warning"};
+    return n;
+}
+
+/* "rank 3, step 20", or the run. */
+static void name_place(const ek_evidence *e, char text[PLACE])
+{
+    int n = e->rank >= 0 ? snprintf(text, PLACE, "rank %d", e->rank) : 0;
+    if (e->step)
+        n += snprintf(text + n, PLACE - (size_t)n, "%sstep %.48s", n > 0 ? ", " : "", e->step);
+    if (n == 0)
+        snprintf(text, PLACE, "the run");
+}
+
+/* The title has the figure; what to change follows, as a sentence and as it is written in the run's files. */
+static char *make_message(const ek_bottleneck *b)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fputs(b->title, out);
+    if (b->change)
+        fprintf(out, " %s", b->change);
+    if (b->setting)
+        fprintf(out, "\n\n%s", b->setting);
+    if (b->rests_on)
+        fprintf(out, "\n\nThe gain: %s", b->rests_on);
+    if (b->caution)
+        fprintf(out, "\n\nCaution: %s", b->caution);
+    if (fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static ek_status add_bottleneck(ek__sarif *sarif, const ek_bottleneck *b, ek_error *err)
+{
+    char name[EK_MAX_EVIDENCE][PLACE];
+    ek__sarif_place related[EK_MAX_EVIDENCE], place = {.name = "the run", .kind = "resource"};
+    const ek__sarif_figure figure[] = {{"cost_seconds", b->cost_seconds},
+                                       {"share", b->share},
+                                       {"gain_seconds", b->gain_seconds},
+                                       {"gain_share", b->gain_share},
+                                       {"peak_mb", b->peak_mb > 0 ? b->peak_mb : (double)NAN}};
+    int n = b->n_evidence < EK_MAX_EVIDENCE ? b->n_evidence : EK_MAX_EVIDENCE;
+    char *message = make_message(b);
+    if (!message)
+        return ek__no_memory(err);
+    for (int i = 0; i < n; i++) {
+        const ek_evidence *e = &b->evidence[i];
+        name_place(e, name[i]);
+        related[i] = (ek__sarif_place){.path = e->file, .name = name[i], .kind = "resource", .said = e->text};
+        if (e->file && !place.path)
+            place = (ek__sarif_place){.path = e->file, .name = name[i], .kind = "resource"};
+    }
+    ek__sarif_add(sarif,
+                  &(ek__sarif_result){.rule = b->id,
+                                      .level = isnan(b->gain_seconds) && !isnan(b->cost_seconds) ? "note" : "warning",
+                                      .message = message,
+                                      .place = place,
+                                      .related = related,
+                                      .n_related = n,
+                                      .figure = figure,
+                                      .n_figures = sizeof figure / sizeof *figure});
+    free(message);
+    return EK_OK;
+}
+
+ek_status ek__diagnosis_write_sarif(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
+{
+    ek__sarif sarif;
+    ek__sarif_rule all[EK__MAX_SARIF_RULES];
+    int n = gather_rules(diagnosis, all);
+    ek_status status = EK_OK;
+    ek__sarif_begin(&sarif, "evenkeel diagnose", all, n, out);
+    for (int i = 0; i < diagnosis->n_bottlenecks && status == EK_OK; i++)
+        status = add_bottleneck(&sarif, &diagnosis->bottleneck[i], err);
+    return status ? status : ek__sarif_end(&sarif, err);
+}

@@ -1,0 +1,90 @@
+/* write/gate.h - what a gate is, between those that read expressions (gate_read.c, gate_path.c) and the one that holds
+ * results against them (gates.c). */
+#ifndef EK_WRITE_GATE_H
+#define EK_WRITE_GATE_H
+
+#include "evenkeel/write.h"
+#include "figures/figures.h"
+
+enum { EK__GATE_TEXT = 256, EK__MAX_GATES = 64, EK__MAX_SEGMENTS = 16 };
+
+/** What a gate is about. */
+typedef enum ek__gate_about {
+    EK__GATE_FIGURE,  /**< a figure of the JSON, or each of a list */
+    EK__GATE_FINDING, /**< findings of a name: a figure of each */
+    EK__GATE_COUNT,   /**< findings of a name: how many there are */
+    EK__GATE_LEVEL,   /**< findings of a level and above: how many there are */
+} ek__gate_about;
+
+typedef enum ek__gate_relation {
+    EK__GATE_ABOVE,
+    EK__GATE_NOT_BELOW,
+    EK__GATE_BELOW,
+    EK__GATE_NOT_ABOVE,
+    EK__GATE_IS,
+    EK__GATE_IS_NOT,
+} ek__gate_relation;
+
+/** A step of a path in a JSON document. */
+typedef struct ek__segment {
+    char key[64]; /**< of an object; "" in a list */
+    int index;    /**< of a list; -1: each entry */
+    bool in_list;
+} ek__segment;
+
+/** What kind of quantity a figure is. */
+typedef enum ek__quantity {
+    EK__QUANTITY_NONE,
+    EK__QUANTITY_TIME,  /**< seconds */
+    EK__QUANTITY_SIZE,  /**< MB of 2^20 bytes */
+    EK__QUANTITY_PART,  /**< of 1 */
+    EK__QUANTITY_SPEED, /**< GB/s */
+} ek__quantity;
+
+typedef struct ek__gate {
+    char text[EK__GATE_TEXT]; /**< as it was given */
+    char name[EK__GATE_TEXT]; /**< the path or the name in it */
+    ek__gate_about about;
+    ek__gate_relation relation;
+    ek__segment segment[EK__MAX_SEGMENTS];
+    int n_segments;
+    const char *key;          /**< FINDING: its figure's key in the JSON */
+    int level;                /**< LEVEL */
+    bool is_text, is_flag;    /**< the figure is a text; true or false */
+    char word[EK__GATE_TEXT]; /**< what a text or flag is compared with */
+    double limit;             /**< what a number is compared with, in the unit that was given */
+    double scale;             /**< from the number in the JSON to that unit */
+    char unit[16];            /**< as it was given, else that of the JSON; "" */
+} ek__gate;
+
+/** Findings of a result, as its JSON has them. */
+typedef struct ek__findings {
+    const char *list, *name, *level;     /**< keys: of the list, of a finding's name and level (NULL: it has none) */
+    const char *const *levels;           /**< [3], NULL without */
+    const char *share, *seconds, *bytes; /**< keys of its figures: of the step, in seconds, in bytes; NULL */
+    const char *file, *line, *title;     /**< keys of what tells where it is; NULL */
+} ek__findings;
+
+/** How findings of a kind are told; NULL: it has none. */
+const ek__findings *ek__findings_of(ek_output_kind kind);
+/** Names that findings of a kind may have. @return how many, at most `most` */
+int ek__finding_names(ek_output_kind kind, const char **out, int most);
+
+/** What a path in the JSON of a kind leads to. @return EK_OK with path, key, type and unit of the gate filled in;
+ *  EK_ERR_INPUT where there is no such figure, with those that there are */
+ek_status ek__gate_path(ek_output_kind kind, ek__gate *gate, ek__kind *figure, ek_error *err);
+
+/** Fail with what there is where a name is not known: "TEXT: WHAT 'NAME'; did you mean 'NEAR'? ..." */
+ek_status ek__gate_unknown(const ek__gate *gate, const char *what, const char *name, const char *const *known, int n,
+                           ek_error *err);
+
+/** The quantity of a kind of figure, and what one of its JSON is in the base unit of that. */
+ek__quantity ek__quantity_of(ek__kind kind, double *in_base);
+
+/** Read one expression. */
+ek_status ek__gate_read(ek_output_kind kind, const char *text, size_t size, ek__gate *out, ek_error *err);
+
+/** What a relation is called: "above". */
+extern const char *const ek__gate_word[];
+
+#endif
