@@ -2,94 +2,23 @@
  * bf16 with its distributed optimizer, spread as the overrides say. What a type of model has without a key of its own
  * (biases of Qwen2, norms of Qwen3's heads) follows the configuration classes of transformers 4.51. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "evenkeel/layers.h"
+#include "job/hugging_face.h"
 #include "job/megatron.h"
 
 enum { USUAL_LENGTH = 4096 };
-
-/* What a model type has where its file says nothing. `dropout` is that of PretrainedConfig's subclass, for both. */
-typedef struct kind {
-    const char *type;
-    bool qkv_bias, linear_bias, qk_norm, tied;
-    bool plain; /* two matrices around an activation, not three with a gate */
-    bool layer_norm, position_table;
-    double dropout;
-    bool one_kv_head;   /* unless num_kv_heads counts (new_decoder_architecture) */
-    bool shared_expert; /* as wide as intermediate_size */
-    bool no_attention;  /* state spaces or linear attention in place of it, in some layers or all */
-} kind;
-
-#define LIKE_GPT .plain = true, .layer_norm = true
-#define BIASES   .qkv_bias = true, .linear_bias = true
-
-static const kind kinds[] = {
-    {.type = "llama"},
-    {.type = "mistral"},
-    {.type = "mixtral"},
-    {.type = "qwen2", .qkv_bias = true},
-    {.type = "qwen2_moe", .qkv_bias = true},
-    {.type = "qwen3", .qk_norm = true},
-    {.type = "qwen3_moe", .qk_norm = true},
-    {.type = "qwen3_next", .qk_norm = true, .no_attention = true},
-    {.type = "deepseek_v2"},
-    {.type = "deepseek_v3"},
-    {.type = "glm4"},
-    {.type = "glm"},
-    {.type = "glm4_moe"},
-    {.type = "chatglm", .qkv_bias = true},
-    {.type = "internlm2"},
-    {.type = "baichuan"},
-    {.type = "phi3"},
-    {.type = "gemma", .tied = true},
-    {.type = "gemma2", .tied = true},
-    {.type = "gemma3_text", .qk_norm = true, .tied = true},
-    {.type = "cohere", .layer_norm = true, .tied = true},
-    {.type = "olmo", .layer_norm = true},
-    {.type = "olmo2", .qk_norm = true},
-    {.type = "granite"},
-    {.type = "stablelm", .layer_norm = true},
-    {.type = "gpt_oss", BIASES},
-    {.type = "llama4_text", .shared_expert = true},
-    {.type = "gpt2", LIKE_GPT, BIASES, .tied = true, .position_table = true, .dropout = 0.1},
-    {.type = "gpt_bigcode",
-     LIKE_GPT,
-     BIASES,
-     .tied = true,
-     .position_table = true,
-     .dropout = 0.1,
-     .one_kv_head = true},
-    {.type = "gpt_neox", LIKE_GPT, BIASES},
-    {.type = "gptj", LIKE_GPT},
-    {.type = "phi", LIKE_GPT, BIASES},
-    {.type = "opt", LIKE_GPT, BIASES, .tied = true, .position_table = true},
-    {.type = "bloom", LIKE_GPT, BIASES, .tied = true},
-    {.type = "falcon", LIKE_GPT, .tied = true, .one_kv_head = true},
-    {.type = "starcoder2", LIKE_GPT, BIASES, .tied = true},
-    {.type = "mamba", .no_attention = true},
-    {.type = "mamba2", .no_attention = true},
-    {.type = "falcon_mamba", .no_attention = true},
-    {.type = "jamba", .no_attention = true},
-    {.type = "zamba", .no_attention = true},
-    {.type = "zamba2", .no_attention = true},
-    {.type = "bamba", .no_attention = true},
-    {.type = "falcon_h1", .no_attention = true},
-    {.type = "nemotron_h", .no_attention = true},
-    {.type = "granitemoehybrid", .no_attention = true},
-    {.type = "minimax", .no_attention = true},
-    {.type = "recurrent_gemma", .no_attention = true},
-    {.type = "rwkv", .no_attention = true},
-};
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct reader {
     ek__in in;
     const ek_job_overrides *overrides;
     ek_job *job;
     const ek__node *map; /* the language model's keys */
-    kind kind;
+    ek__hf_kind kind;
     int vocab;
+    bool unknown; /* its type is */
 } reader;
 
 /* A number that goes by several names. */
@@ -132,20 +61,6 @@ static ek_origin place_of(const reader *r, const char *key)
 
 /* ---- the model ---- */
 
-/* A model without any attention is none that can be read as one; one with some is, which is told. */
-static ek_status read_mixture(const reader *r, const ek__node *type)
-{
-    if (!ek__get(r->map, "num_attention_heads"))
-        return ek__fail(r->in.err, EK_ERR_INPUT, ek__node_origin(r->in.doc, type),
-                        "model_type is '%s', whose layers have no attention; such models are not predicted",
-                        type->text);
-    ek__warn_at(&r->in, type,
-                "is '%s', in which layers have a state space or linear attention; all are predicted as attention with "
-                "a feed-forward part, so that memory and time are not those of the model",
-                type->text);
-    return EK_OK;
-}
-
 static ek_status read_kind(reader *r)
 {
     const ek__node *type = ek__get(r->map, "model_type");
@@ -155,16 +70,25 @@ static ek_status read_kind(reader *r)
         return EK_OK;
     }
     ek_status status = ek__string(&r->in, type, sizeof r->job->name, "name the type of the model", r->job->name);
-    for (int i = 0; i < N_KINDS && status == EK_OK; i++) {
-        if (strcmp(kinds[i].type, type->text) == 0) {
-            r->kind = kinds[i];
-            return r->kind.no_attention ? read_mixture(r, type) : EK_OK;
-        }
-    }
-    if (status == EK_OK)
+    if (status)
+        return status;
+    const ek__hf_kind *kind = ek__hf_find_kind(type->text);
+    if (!kind) {
+        r->unknown = true;
         ek__warn_at(&r->in, type,
                     "is '%s', which is not known here; what only the type would tell is taken as in llama", type->text);
-    return status;
+        return EK_OK;
+    }
+    r->kind = *kind;
+    if (kind->otherwise)
+        return ek__fail_at(&r->in, type, "is '%s', whose layers %s; such a model is not predicted", type->text,
+                           kind->otherwise);
+    if (kind->post_norms)
+        ek__warn_at(&r->in, type,
+                    "is '%s', which has norms behind the attention and behind the feed-forward part, too; neither what "
+                    "they keep nor their time is predicted",
+                    type->text);
+    return EK_OK;
 }
 
 /* Falcon's and StarCoder's one head of keys and values, unless multi_query is off or Falcon's new blocks count them. */
@@ -178,6 +102,39 @@ static ek_status read_one_head(const reader *r, bool *one)
         status = read_switch(r, "new_decoder_architecture", &counted);
     *one = *one && !counted;
     return status;
+}
+
+/* Sizes that a file leaves out since its type has them by default, as those of Gemma-3 do. */
+static void take_defaults(reader *r)
+{
+    ek_job_model *m = &r->job->model;
+    const ek__hf_sizes *d = r->kind.sizes;
+    char told[320] = "";
+    size_t n = 0;
+    if (!d)
+        return;
+    const struct {
+        const char *key;
+        int value, *out;
+    } sizes[] = {{"num_hidden_layers", d->n_layers, &m->n_layers},
+                 {"hidden_size", d->hidden, &m->hidden},
+                 {"num_attention_heads", d->n_heads, &m->n_heads},
+                 {"num_key_value_heads", d->n_kv_heads, &m->n_kv_heads},
+                 {"head_dim", d->head_dim, &m->head_dim},
+                 {"intermediate_size", d->intermediate, &m->intermediate},
+                 {"vocab_size", d->vocab, &r->vocab},
+                 {"max_position_embeddings", d->max_position, &m->max_position},
+                 {"num_local_experts", d->n_experts, &m->n_experts}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (*sizes[i].out > 0 || sizes[i].value == 0 || ek__get(r->map, sizes[i].key))
+            continue;
+        *sizes[i].out = sizes[i].value;
+        if (n < sizeof told)
+            n += (size_t)snprintf(told + n, sizeof told - n, "%s%s %d", n ? ", " : "", sizes[i].key, sizes[i].value);
+    }
+    if (n > 0)
+        ek__warn(r->in.listener, place_of(r, "model_type"), "the file leaves out what %s has by default: %s", d->source,
+                 told);
 }
 
 static ek_status read_shapes(reader *r)
@@ -200,14 +157,16 @@ static ek_status read_shapes(reader *r)
         return status;
     const struct {
         const char *key;
-        int value;
-    } needed[] = {{"num_hidden_layers", m->n_layers},
-                  {"hidden_size", m->hidden},
-                  {"num_attention_heads", m->n_heads},
-                  {"vocab_size", r->vocab}};
+        const int *value;
+    } needed[] = {{"num_hidden_layers", &m->n_layers},
+                  {"hidden_size", &m->hidden},
+                  {"num_attention_heads", &m->n_heads},
+                  {"vocab_size", &r->vocab}};
     const ek__node *unused;
+    m->max_position = length;
+    take_defaults(r);
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (needed[i].value == 0)
+        if (*needed[i].value == 0)
             return ek__require(&r->in, r->map, needed[i].key, "it is a size that every model has", &unused);
     bool one = r->kind.one_kv_head;
     status = read_one_head(r, &one);
@@ -220,7 +179,6 @@ static ek_status read_shapes(reader *r)
     m->value_dim = m->head_dim;
     if (m->intermediate == 0)
         m->intermediate = 4 * m->hidden;
-    m->max_position = length;
     return EK_OK;
 }
 
@@ -306,14 +264,22 @@ static ek_status read_experts(reader *r)
         {{"topk_group"}, 0, EK__JOB_MAX_EXPERTS, &m->router_top_groups},
         {{"n_shared_experts"}, 0, EK__JOB_MAX_EXPERTS, &m->n_shared_experts},
         {{"shared_expert_intermediate_size"}, 0, EK__JOB_MAX_WIDTH, &m->shared_intermediate},
-        {{"first_k_dense_replace"}, 0, EK_MAX_LAYERS, &m->n_dense_layers},
-        {{"decoder_sparse_step", "moe_layer_freq"}, 1, EK_MAX_LAYERS, &m->expert_period},
     };
     ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
-    if (status || m->n_experts == 0)
-        return status;
+    const ek__node *dense = ek__get(r->map, "intermediate_size_mlp");
+    if (status == EK_OK && m->n_experts == 0 && r->unknown)
+        status = ek__hf_check_experts(&r->in, r->map);
+    if (status == EK_OK && m->n_experts > 0)
+        status = ek__hf_read_expert_layers(&r->in, r->map, m);
     if (m->expert_intermediate == 0)
         m->expert_intermediate = m->intermediate;
+    if (r->kind.mlp_width) { /* layers without experts have a width of their own */
+        m->intermediate = r->kind.mlp_width;
+        if (status == EK_OK && dense)
+            status = ek__int(&r->in, dense, 1, EK__JOB_MAX_WIDTH, "it is a size of the model", &m->intermediate);
+    }
+    if (status || m->n_experts == 0)
+        return status;
     if (r->kind.shared_expert && m->n_shared_experts == 0)
         m->n_shared_experts = 1;
     int64_t shared = (int64_t)m->n_shared_experts * m->expert_intermediate;
@@ -322,59 +288,20 @@ static ek_status read_experts(reader *r)
     else if (m->n_shared_experts == 0)
         m->n_shared_experts = 1;
     m->grouped_matmul = true;
-    const ek__node *dense = ek__get(r->map, "mlp_only_layers");
-    if (dense && dense->kind == EK__LIST && dense->n > 0)
-        ek__warn_at(&r->in, dense, "names layers without experts, which is not modelled; they are taken to have some");
     return EK_OK;
 }
 
 /* ---- what is not modelled ---- */
 
-static bool is_nothing(const ek__node *node)
+static ek_status check_layers(reader *r)
 {
-    double value = 0;
-    if (node->kind != EK__SCALAR)
-        return node->n == 0;
-    return strcmp(node->text, "null") == 0 || (ek__text_is_number(node->text, &value) && value == 0);
-}
-
-/* The first of the kinds of layers that is neither attention to all tokens nor to a window or chunk of them. */
-static const ek__node *find_other_kind(const ek__node *types)
-{
-    static const char *const attention[] = {"full_attention", "sliding_attention", "chunked_attention"};
-    for (const ek__node *type = types->first; type; type = type->next) {
-        bool known = type->kind != EK__SCALAR;
-        for (int k = 0; k < 3 && !known; k++)
-            known = strcmp(type->text, attention[k]) == 0;
-        if (!known)
-            return type;
-    }
-    return NULL;
-}
-
-/* Keys that change layers in a way that is predicted otherwise are named, so that none passes for a Llama's. */
-static ek_status warn_other_layers(reader *r)
-{
-    static const struct {
-        const char *key, *what;
-    } keys[] = {
-        {"intermediate_size_mlp", "is the width of layers without experts; they are taken to have intermediate_size"},
-        {"num_kv_shared_layers", "counts layers that share keys and values; each is taken to have its own"},
-        {"cross_attention_layers", "names layers of cross-attention; they are taken as self-attention"},
-        {"attn_layer_period", "sets how often a layer has attention; all layers are taken to have it"},
-        {"hybrid_override_pattern",
-         "gives layers of several kinds; all are taken as attention with a feed-forward part"},
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const ek__node *node = ek__get(r->map, keys[i].key);
-        if (node && !is_nothing(node))
-            ek__warn_at(&r->in, node, "%s", keys[i].what);
-    }
-    const ek__node *types = ek__get(r->map, "layer_types");
-    const ek__node *other = types && types->kind == EK__LIST ? find_other_kind(types) : NULL;
-    if (other)
-        ek__warn_at(&r->in, types, "has layers of the kind '%.40s'; all are taken as layers of attention", other->text);
-    return EK_OK;
+    ek_status status = ek__hf_check_layers(&r->in, r->map);
+    const ek__node *width = ek__get(r->map, "intermediate_size_mlp");
+    if (status == EK_OK && width && !ek__node_is_null(width) && !r->kind.mlp_width)
+        return ek__fail_at(&r->in, width,
+                           "gives some layers a width of their own, which is known of llama4_text alone; leave it out, "
+                           "or name that model_type");
+    return status;
 }
 
 /* ---- the run ---- */
@@ -392,17 +319,28 @@ static void read_overlaps(ek_job *job)
                             .fused_optimizer = true};
 }
 
-/* Attention to the last tokens alone, in some layers or all. */
+/* Attention to the last tokens or to those of a chunk alone, in some layers or all. */
 static void warn_window(const reader *r)
 {
-    const ek__node *window = ek__get(r->map, "sliding_window"), *on = ek__get(r->map, "use_sliding_window");
+    static const char *const keys[] = {"sliding_window", "attention_chunk_size"};
+    const ek__node *on = ek__get(r->map, "use_sliding_window");
+    const int length = r->job->parallel.seq_length;
+    bool off = on && on->kind == EK__SCALAR && strcmp(on->text, "false") == 0, told = off;
     double tokens = 0;
-    bool off = on && on->kind == EK__SCALAR && strcmp(on->text, "false") == 0;
-    if (window && !off && window->kind == EK__SCALAR && ek__text_is_number(window->text, &tokens) &&
-        tokens < r->job->parallel.seq_length)
-        ek__warn_at(&r->in, window,
-                    "is %.40s, fewer than the %d tokens of a sequence; attention is predicted over all of them",
-                    window->text, r->job->parallel.seq_length);
+    for (int i = 0; i < 2; i++) {
+        const ek__node *window = ek__get(r->map, keys[i]);
+        told = told || window;
+        if (window && !(off && i == 0) && window->kind == EK__SCALAR && ek__text_is_number(window->text, &tokens) &&
+            tokens < length)
+            ek__warn_at(&r->in, window,
+                        "is %.40s, fewer than the %d tokens of a sequence; attention is predicted over all of them",
+                        window->text, length);
+    }
+    if (!told && r->kind.window > 0 && r->kind.window < length)
+        ek__warn(r->in.listener, place_of(r, "model_type"),
+                 "the type has attention to %d tokens in most layers, fewer than the %d of a sequence; it is predicted "
+                 "over all of them",
+                 r->kind.window, length);
 }
 
 static ek_status read_run(reader *r)
@@ -441,20 +379,52 @@ static ek_status read_run(reader *r)
 
 /* ---- all of it ---- */
 
+/* Has a map the sizes of a language model, or a type that has them by default? */
+static bool has_model(const ek__node *map)
+{
+    static const char *const layers[] = {"num_hidden_layers", "num_layers", "n_layer"};
+    if (!map || map->kind != EK__MAP)
+        return false;
+    const ek__node *type = ek__get(map, "model_type");
+    const ek__hf_kind *kind = type && type->kind == EK__SCALAR ? ek__hf_find_kind(type->text) : NULL;
+    if (kind && kind->sizes)
+        return true;
+    for (int i = 0; i < 3; i++)
+        if (ek__get(map, layers[i]) &&
+            (ek__get(map, "hidden_size") || ek__get(map, "n_embd") || ek__get(map, "n_embed")))
+            return true;
+    return false;
+}
+
 /* Where the language model's keys are; models for pictures too have them in a map of their own. */
 static const ek__node *find_map(const ek__job_source *source)
 {
-    static const char *const layers[] = {"num_hidden_layers", "num_layers", "n_layer"};
+    static const char *const inside[] = {"text_config", "llm_config", "language_config"};
     const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
     if (!root || root->kind != EK__MAP || ek__get(root, "parallel_config"))
         return NULL;
-    const ek__node *maps[] = {root, ek__get(root, "text_config"), ek__get(root, "llm_config")};
-    for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++)
-            if (maps[k] && maps[k]->kind == EK__MAP && ek__get(maps[k], layers[i]) &&
-                (ek__get(maps[k], "hidden_size") || ek__get(maps[k], "n_embd") || ek__get(maps[k], "n_embed")))
-                return maps[k];
+    if (has_model(root))
+        return root;
+    for (int i = 0; i < 3; i++)
+        if (has_model(ek__get(root, inside[i])))
+            return ek__get(root, inside[i]);
     return NULL;
+}
+
+/* Towers for pictures and sound beside the language model, each by its name. */
+static void warn_towers(const reader *r)
+{
+    bool told = false;
+    for (const ek__node *part = ek__config_root(r->in.doc)->first; part; part = part->next) {
+        size_t n = strlen(part->key);
+        if (part == r->map || part->kind != EK__MAP || n < 8 || strcmp(part->key + n - 7, "_config") != 0 ||
+            (!ek__get(part, "hidden_size") && !ek__get(part, "num_hidden_layers") && !ek__get(part, "model_type")))
+            continue;
+        ek__warn_at(&r->in, part, "is a part of the model beside its language model; it is not predicted");
+        told = true;
+    }
+    if (r->map->parent && !told)
+        ek__warn_at(&r->in, r->map, "is the language part of the model; the rest is not predicted");
 }
 
 static bool recognises(const ek__job_source *source)
@@ -464,8 +434,8 @@ static bool recognises(const ek__job_source *source)
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    static ek_status (*const steps[])(reader *) = {read_kind,    read_shapes,       read_layer, read_latent,
-                                                   read_experts, warn_other_layers, read_run};
+    static ek_status (*const steps[])(reader *) = {read_kind,    read_shapes,  read_layer, read_latent,
+                                                   read_experts, check_layers, read_run};
     reader r = {.in = {source->doc, source->listener, source->err},
                 .overrides = overrides,
                 .job = job,
@@ -474,8 +444,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
     ek__megatron_defaults(job, EK_MEGATRON);
     ek__job_name_after(source->path, job);
     job->no_layout = true;
-    if (r.map->parent)
-        ek__warn_at(&r.in, r.map, "is the language part of the model; the rest is not predicted");
+    warn_towers(&r);
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);

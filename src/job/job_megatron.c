@@ -258,20 +258,15 @@ static ek_status read_frequency(reader *r)
     bool *experts = ek__alloc((size_t)m->n_layers + 1, sizeof *experts);
     if (!experts)
         return ek__no_memory(r->a.source->err);
-    int n = expand_pattern(text, experts, m->n_layers + 1), dense = 0;
-    while (dense < n && !experts[dense])
-        dense++;
-    bool wrong = n != m->n_layers;
-    for (int i = dense; i < n; i++)
-        wrong = wrong || !experts[i];
+    int n = expand_pattern(text, experts, m->n_layers + 1);
+    bool modelled = n == m->n_layers && ek__megatron_expert_layers(experts, n, &m->n_dense_layers, &m->expert_period);
     free(experts);
-    if (wrong)
+    if (!modelled)
         return ek__fail(
             r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, "moe-layer-freq"),
             "--moe-layer-freq is '%.60s', expected a number, or a list like ([0]*3+[1]*%d) of %d layers with "
-            "those without experts first, which is what can be modelled",
+            "those without experts first and every so many with them behind, which is what can be modelled",
             text, m->n_layers > 3 ? m->n_layers - 3 : 1, m->n_layers);
-    m->n_dense_layers = dense;
     return EK_OK;
 }
 

@@ -229,9 +229,6 @@ static const struct {
     {"output-layer-slice-num", "the head's logits are predicted whole"},
     {"curriculum-learning-legacy", "sequences are predicted at their full length"},
     {"random-ltd", "all layers are predicted with all tokens"},
-    {"hybrid-override-pattern", "all layers are predicted as attention with a feed-forward part"},
-    {"hybrid-layer-pattern", "all layers are predicted as attention with a feed-forward part"},
-    {"heterogeneous-layers-config-path", "all layers are predicted as alike"},
     {"enable-recompute-layers-per-pp-rank", "--recompute-num-layers is taken as that of each chunk"},
     {"use-fused-moe-token-permute-and-unpermute", NULL},
     {"num-workers", NULL},
@@ -243,6 +240,19 @@ static const struct {
     {"num-floating-point-operations-file", NULL},
 };
 enum { N_NOT_MODELLED = sizeof not_modelled / sizeof *not_modelled };
+
+/* Arguments of models whose layers are not modelled: state spaces and linear attention between those of attention, or
+ * layers of sizes of their own. What is predicted without them would be another model. */
+static const char *const unlike_layers[] = {
+    "hybrid-override-pattern",
+    "hybrid-layer-pattern",
+    "hybrid-attention-ratio",
+    "is-hybrid-model",
+    "linear-attention-freq",
+    "linear-attention-type",
+    "heterogeneous-layers-config-path",
+    "heterogeneous-layers-config-encoded-json",
+};
 
 static int line_of(const char *name, size_t n)
 {
@@ -340,6 +350,12 @@ static ek_status parse(ek__arguments *a, int at)
     const char *name = word->text + 2;
     size_t n = strcspn(name, "=");
     int line = line_of(name, n);
+    for (size_t i = 0; i < sizeof unlike_layers / sizeof *unlike_layers && line < 0; i++)
+        if (strncmp(unlike_layers[i], name, n) == 0 && unlike_layers[i][n] == '\0')
+            return ek__fail(a->source->err, EK_ERR_INPUT, place(a, word),
+                            "--%s gives layers that differ from one another, which is not modelled; such a model is "
+                            "not predicted",
+                            unlike_layers[i]);
     if (line < 0) {
         warn_unknown(a, word, name, n < INT_MAX ? (int)n : 0);
         return EK_OK;
