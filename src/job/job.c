@@ -13,7 +13,8 @@
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
-    &ek__job_torchtitan, &ek__job_mindspeed, &ek__job_mindformers, &ek__job_hugging_face, &ek__job_megatron,
+    &ek__job_torchtitan, &ek__job_mindspeed,    &ek__job_mindformers,
+    &ek__job_nemo,       &ek__job_hugging_face, &ek__job_megatron,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -34,10 +35,10 @@ static const char *kin_of(const ek__job_source *source)
     if (ek__get(root, "zero_optimization") || ek__get(root, "train_micro_batch_size_per_gpu"))
         return "is a configuration of DeepSpeed, which does not say the model; give the launch script that names it "
                "with --deepspeed_config, or the model's config.json with degrees as options";
-    const ek__node *model = ek__get(root, "model");
-    if (model && model->kind == EK__MAP && ek__get(model, "tensor_model_parallel_size"))
-        return "is a configuration of NeMo, which is not read; give the model's config.json with degrees as options, "
-               "or the same settings as arguments of Megatron-LM";
+    const ek__node *trainer = ek__get(root, "trainer");
+    if (trainer && trainer->kind == EK__MAP && ek__get(trainer, "strategy"))
+        return "is a recipe of NeMo 2, which names the model by its class and does not say its sizes; give the model's "
+               "config.json with degrees as options, or the whole configuration that Megatron-Bridge writes";
     return NULL;
 }
 

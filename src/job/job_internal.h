@@ -35,10 +35,11 @@ typedef struct ek__job_format {
     /* Fill one part of *job, which is as for read(), and look at nothing else of the file. NULL: files of this kind are
      * read whole for that. */
     ek_status (*read_part)(const ek__job_source *source, ek_job_part part, ek_job *job);
+    const char *not_written; /* why a changed job cannot be written into such a file, a sentence; NULL: it can */
 } ek__job_format;
 
 extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face,
-    ek__job_torchtitan;
+    ek__job_torchtitan, ek__job_nemo;
 
 /* Note where the file says how long sequences are. */
 void ek__job_note_sequence(ek_origin at, ek_job *job);

@@ -415,6 +415,38 @@ ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out)
     return status;
 }
 
+ek_status ek__arguments_start(const ek__job_source *source, ek__arguments *out)
+{
+    ek__arguments a = {.source = source, .put = true, .words = {.pool = ek__pool_new()}};
+    if (!a.words.pool)
+        return ek__no_memory(source->err);
+    *out = a;
+    return EK_OK;
+}
+
+ek_status ek__arguments_put(ek__arguments *a, const char *name, const char *const *values, int n, const char *unknown,
+                            ek_origin at)
+{
+    ek__word *word = ek__pool_alloc(a->words.pool, (size_t)n + 1, sizeof *word);
+    int line = line_of(name, strlen(name));
+    assert(line >= 0 && n >= 0 && a->put);
+    if (!word)
+        return ek__no_memory(a->source->err);
+    for (int i = 0; i <= n; i++) {
+        const char *text = i == 0 ? name : values[i - 1];
+        word[i] = (ek__word){.text = ek__pool_text(a->words.pool, text, strlen(text)),
+                             .line = at.line,
+                             .column = at.column,
+                             .owner = -1};
+        if (i > 0 && unknown)
+            word[i].unknown = ek__pool_text(a->words.pool, unknown, strlen(unknown));
+        if (!word[i].text || (i > 0 && unknown && !word[i].unknown))
+            return ek__no_memory(a->source->err);
+    }
+    a->given[line] = (ek__argument){word, word + 1, n};
+    return EK_OK;
+}
+
 void ek__arguments_clear(ek__arguments *a)
 {
     ek__words_clear(&a->words);
@@ -471,11 +503,9 @@ static ek_status value_of(const ek__arguments *a, const char *name, const ek__wo
         return ek__fail(err, EK_ERR_INPUT, place(a, argument->name), "--%s has no value behind it; write one", name);
     const ek__word *value = argument->value;
     if (value->unknown)
-        return ek__fail(
-            err, EK_ERR_INPUT, place(a, value),
-            "--%s is given as %.60s, whose value only a run would tell; write the value there, or put a line "
-            "NAME=VALUE with a plain number above",
-            name, value->unknown);
+        return ek__fail(err, EK_ERR_INPUT, place(a, value),
+                        "--%s is given as %.60s, whose value only a run would tell; write the value there%s", name,
+                        value->unknown, a->put ? "" : ", or put a line NAME=VALUE with a plain number above");
     if (value->twice)
         ek__warn(a->source->listener, place(a, value), "--%s comes from %s, which has several values; '%.40s' is taken",
                  name, value->twice, value->text);
