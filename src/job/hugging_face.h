@@ -1,4 +1,4 @@
-/* job/hugging_face.h - what types of models have without a key of their own, and which layers a config.json gives
+/* job/hugging_face.h - the model of a config.json: what its type has without a key of its own, and which layers have
  * experts or something that is not modelled. */
 #ifndef EK_JOB_HUGGING_FACE_H
 #define EK_JOB_HUGGING_FACE_H
@@ -29,6 +29,26 @@ typedef struct ek__hf_kind {
 
 /* By model_type; NULL: not known. O(types). */
 const ek__hf_kind *ek__hf_find_kind(const char *type);
+
+/* A model that is read from the map of its keys. */
+typedef struct ek__hf_model {
+    ek__in in;
+    const ek__node *map; /* the language model's keys */
+    ek_job *job;         /* whose shapes, and name, are filled */
+    ek__hf_kind kind;
+    int vocab;    /* as the file has it: the framework pads it */
+    bool unknown; /* its type is */
+} ek__hf_model;
+
+/* Where a file has the language model's keys; models for pictures too have them in a map of their own. NULL: it has
+ * none. */
+const ek__node *ek__hf_find_model(const ek__config_tree *doc);
+/* Fill job->model but for the vocabulary; job->model.max_position is 0 where nothing says it. @return EK_ERR_INPUT with
+ * the key's place: a size that is missing or no size, layers that are not modelled; EK_OK with warnings of what is
+ * predicted otherwise. O(keys + layers) */
+ek_status ek__hf_read_model(ek__hf_model *r);
+/* Warn of attention to fewer tokens than job->parallel.seq_length. */
+void ek__hf_warn_window(const ek__hf_model *r);
 
 /* Which layers have experts, by whatever keys the file says it, as m->n_dense_layers and m->expert_period; m->n_layers
  * is known. @return EK_ERR_INPUT with the key where they are not dense ones first and every so many behind them */

@@ -479,70 +479,6 @@ static ek_status read_context(reader *r)
     return status;
 }
 
-/* A variable of the script that is a plain number, 0 without one. */
-static int64_t number_in_variable(const reader *r, const char *name, ek_origin *at)
-{
-    const ek__variable *variable = ek__words_variable(&r->a.words, name);
-    double value;
-    if (!variable || !variable->value || !ek__text_is_number(variable->value, &value) || value < 1 ||
-        value > EK_MAX_RANKS)
-        return 0;
-    *at = (ek_origin){r->a.source->path, variable->line, variable->column};
-    return (int64_t)value;
-}
-
-/* A launcher's argument that is a plain number, 0 when it is not or only a run would tell. */
-static int64_t number_in_launcher(const reader *r, const char *name, ek_origin *at)
-{
-    int value = 0;
-    ek__arguments quiet = r->a;
-    ek__job_source source = *r->a.source;
-    source.listener = NULL;
-    source.err = NULL;
-    quiet.source = &source;
-    if (!given(r, name) || ek__argument_int(&quiet, name, 1, EK_MAX_RANKS, &value))
-        return 0;
-    *at = ek__argument_at(&r->a, name);
-    return value;
-}
-
-/* Processes that Slurm starts, or else the devices that it gives, when the script says no more than that. */
-static int64_t world_of_slurm(reader *r)
-{
-    ek_origin at = {0};
-    int64_t nodes = number_in_variable(r, "SLURM_NNODES", &at);
-    int64_t tasks = number_in_variable(r, "SLURM_NTASKS_PER_NODE", &r->world_at);
-    if (tasks > 1)
-        return nodes * tasks;
-    tasks = number_in_variable(r, "SLURM_NTASKS", &r->world_at);
-    if (tasks > 1)
-        return tasks;
-    int64_t devices = number_in_variable(r, "SLURM_GPUS_PER_NODE", &r->world_at);
-    return nodes * (devices > 0 ? devices : number_in_variable(r, "SLURM_GPUS_ON_NODE", &r->world_at));
-}
-
-static void read_world(reader *r)
-{
-    static const char *const per_node_names[] = {"GPUS_PER_NODE", "NPUS_PER_NODE", "NPROC_PER_NODE"};
-    static const char *const node_names[] = {"NNODES", "NUM_NODES"}, *const all_names[] = {"WORLD_SIZE", "NUM_GPUS"};
-    ek_origin at = {0};
-    int64_t workers = number_in_launcher(r, "worker_num", &r->world_at);
-    int64_t per_node = number_in_launcher(r, "nproc_per_node", &r->world_at),
-            nodes = number_in_launcher(r, "nnodes", &at);
-    for (int i = 0; i < 3 && per_node == 0 && !given(r, "nproc_per_node"); i++)
-        per_node = number_in_variable(r, per_node_names[i], &r->world_at);
-    for (int i = 0; i < 2 && nodes == 0 && !given(r, "nnodes"); i++)
-        nodes = number_in_variable(r, node_names[i], &at);
-    /* A launcher without --nnodes starts one. */
-    if (nodes == 0 && given(r, "nproc_per_node") && !given(r, "nnodes"))
-        nodes = 1;
-    r->world = workers > 0 ? workers : per_node * nodes;
-    for (size_t i = 0; i < sizeof all_names / sizeof *all_names && r->world == 0; i++)
-        r->world = number_in_variable(r, all_names[i], &r->world_at);
-    if (r->world == 0 && !given(r, "nproc_per_node"))
-        r->world = world_of_slurm(r);
-}
-
 static ek_status read_degrees(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
@@ -572,7 +508,7 @@ static ek_status derive_data(reader *r)
     int64_t model = (int64_t)p->tensor * p->pipeline * p->context;
     if (p->data > 0)
         return EK_OK;
-    read_world(r);
+    r->world = ek__megatron_world(&r->a, &r->world_at);
     if (r->world == 0) {
         p->data = 1;
         ek__warn(source->listener, (ek_origin){source->path, 0, 0},

@@ -8,6 +8,9 @@
 /* A job from its arguments, all of it but what ek__job_override() does. *job has its path and is otherwise zero. */
 ek_status ek__megatron_read_job(const ek__arguments *a, const ek_job_overrides *overrides, ek_job *job);
 
+/* Ranks that a script starts, as plain numbers say it, and where; 0: nothing does. O(words) */
+int64_t ek__megatron_world(const ek__arguments *a, ek_origin *at);
+
 /* What a run of Megatron does without any argument. job->states and the degrees are known. */
 void ek__megatron_run_defaults(ek_job *job);
 /* Elements of a bucket where none are said: 40 million, or a million for each data-parallel rank where that is more

@@ -54,7 +54,7 @@ static ek_status parse(writing *w, ek_error *err)
     ek__job_step step;
     ek_job is;
     overrides.literal = w->was->literal;
-    ek_status status = ek__job_parse_file(w->name, w->text, w->size, &overrides, &is, &step, err);
+    ek_status status = ek__job_parse_file(w->name, w->text, w->size, &overrides, NULL, &is, &step, err);
     if (status)
         return status;
     ek_job_clear(&w->is);
