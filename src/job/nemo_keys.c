@@ -1,42 +1,39 @@
 /* The keys of NeMo 1 (model, trainer) and of Megatron-Bridge (model, train, ddp, optimizer, ...) and what they are
  * called as arguments of Megatron-LM. Sources: megatron_gpt_config.yaml and megatron_base_model.py of NeMo 1;
  * ConfigContainer, GPTModelProvider and TransformerConfig of Megatron-Bridge and Megatron Core. */
-#include <stdio.h>
-#include <string.h>
-
 #include "job/nemo.h"
 
 #define VALUE(path, argument)                                                                                          \
     {                                                                                                                  \
-        path, argument, EK__NEMO_VALUE, NULL                                                                           \
+        path, argument, EK__KEY_VALUE, NULL                                                                            \
     }
 #define SWITCH(path, argument)                                                                                         \
     {                                                                                                                  \
-        path, argument, EK__NEMO_SWITCH, NULL                                                                          \
+        path, argument, EK__KEY_SWITCH, NULL                                                                           \
     }
 #define ANY(path, argument)                                                                                            \
     {                                                                                                                  \
-        path, argument, EK__NEMO_ANY, NULL                                                                             \
+        path, argument, EK__KEY_ANY, NULL                                                                              \
     }
 #define WITHOUT(path, argument)                                                                                        \
     {                                                                                                                  \
-        path, argument, EK__NEMO_WITHOUT, NULL                                                                         \
+        path, argument, EK__KEY_WITHOUT, NULL                                                                          \
     }
 #define LIST(path, argument)                                                                                           \
     {                                                                                                                  \
-        path, argument, EK__NEMO_LIST, NULL                                                                            \
+        path, argument, EK__KEY_LIST, NULL                                                                             \
     }
 #define SPELLED(path, argument)                                                                                        \
     {                                                                                                                  \
-        path, argument, EK__NEMO_SPELLED, NULL                                                                         \
+        path, argument, EK__KEY_SPELLED, NULL                                                                          \
     }
 #define WITH(path, argument, by)                                                                                       \
     {                                                                                                                  \
-        path, argument, EK__NEMO_VALUE, by                                                                             \
+        path, argument, EK__KEY_VALUE, by                                                                              \
     }
 #define END                                                                                                            \
     {                                                                                                                  \
-        NULL, NULL, EK__NEMO_VALUE, NULL                                                                               \
+        NULL, NULL, EK__KEY_VALUE, NULL                                                                                \
     }
 
 /* Names that both forms have for the model and its cut. */
@@ -65,7 +62,7 @@
         VALUE("model.moe_router_dtype", "moe-router-dtype"), SPELLED("model.moe_layer_freq", "moe-layer-freq"),        \
         SPELLED("model.virtual_pipeline_model_parallel_size", "num-virtual-stages-per-pipeline-rank")
 
-static const ek__nemo_key keys_1[] = {
+static const ek__key_argument keys_1[] = {
     MODEL_KEYS,
     VALUE("model.encoder_seq_length", "seq-length"),
     VALUE("model.data.seq_length", "seq-length"),
@@ -96,7 +93,7 @@ static const ek__nemo_key keys_1[] = {
     END,
 };
 
-static const ek__nemo_key keys_bridge[] = {
+static const ek__key_argument keys_bridge[] = {
     MODEL_KEYS,
     VALUE("model.seq_length", "seq-length"),
     VALUE("dataset.seq_length", "seq-length"),
@@ -184,7 +181,7 @@ static const ek__nemo_key keys_bridge[] = {
 #define ADAPTERS    "is given: training of a few weights beside the model is not modelled; leave it out"
 #define WINDOW      "is given, which is not modelled; attention is predicted over the whole sequence"
 
-static const ek__nemo_trouble troubles_1[] = {
+static const ek__key_trouble troubles_1[] = {
     {"model.peft.peft_scheme", true, ADAPTERS},
     {"model.hybrid_override_pattern", true, STATE_SPACE},
     {"model.hybrid_attention_ratio", true, STATE_SPACE},
@@ -204,7 +201,7 @@ static const ek__nemo_trouble troubles_1[] = {
     {NULL, false, NULL},
 };
 
-static const ek__nemo_trouble troubles_bridge[] = {
+static const ek__key_trouble troubles_bridge[] = {
     {"peft", true, ADAPTERS},
     {"model.is_hybrid_model", true, STATE_SPACE},
     {"model.hybrid_override_pattern", true, STATE_SPACE},
@@ -231,59 +228,8 @@ static const ek__nemo_trouble troubles_bridge[] = {
     {NULL, false, NULL},
 };
 
-const ek__nemo_form ek__nemo_1 = {keys_1, troubles_1, "trainer.devices", "trainer.num_nodes"};
-const ek__nemo_form ek__nemo_bridge = {keys_bridge, troubles_bridge, NULL, NULL};
-
-/* ---- values ---- */
-
-static const ek__node *walk(const ek__node *from, const char *path)
-{
-    char part[80];
-    while (from && *path) {
-        size_t n = strcspn(path, ".");
-        if (n >= sizeof part || from->kind != EK__MAP)
-            return NULL;
-        snprintf(part, sizeof part, "%.*s", (int)n, path);
-        from = ek__get(from, part);
-        path += n + (path[n] == '.');
-    }
-    return from;
-}
-
-/* What ${a.b} stands for, from the root, or with dots in front from the map of the value, one dot, and those around it;
- * NULL: something that is worked out. */
-static const ek__node *referred(const ek__config_tree *doc, const ek__node *node)
-{
-    char path[160];
-    const char *text = node->text + 2;
-    size_t n = strcspn(text, "}");
-    if (n >= sizeof path || text[n] != '}' || text[n + 1] != '\0' || strcspn(text, ":${ ") < n)
-        return NULL;
-    snprintf(path, sizeof path, "%.*s", (int)n, text);
-    size_t dots = strspn(path, ".");
-    const ek__node *from = ek__config_root(doc);
-    if (dots > 0)
-        from = node->parent;
-    for (size_t i = 1; i < dots && from; i++)
-        from = from->parent;
-    return walk(from, path + dots);
-}
-
-bool ek__nemo_is_unknown(const ek__node *node)
-{
-    return node->kind == EK__SCALAR && strncmp(node->text, "${", 2) == 0;
-}
-
-const ek__node *ek__nemo_find(const ek__config_tree *doc, const char *path)
-{
-    enum { MAX_REFERENCES = 8 };
-    const ek__node *node = walk(ek__config_root(doc), path);
-    for (int i = 0; i < MAX_REFERENCES && node && ek__nemo_is_unknown(node); i++) {
-        const ek__node *next = referred(doc, node);
-        if (!next)
-            break;
-        node = next;
-    }
-    bool missing = !node || ek__node_is_null(node) || (node->kind == EK__SCALAR && strcmp(node->text, "???") == 0);
-    return missing ? NULL : node;
-}
+const ek__key_form ek__nemo_1 = {keys_1, troubles_1, "trainer.devices", "trainer.num_nodes",
+                                 "; add them, as the checkpoint or the command line of the run has them"};
+const ek__key_form ek__nemo_bridge = {keys_bridge, troubles_bridge, NULL, NULL,
+                                      ": it changes a recipe, which has them; give the whole configuration, which "
+                                      "Megatron-Bridge writes to logger.save_config_filepath"};
