@@ -13,7 +13,8 @@
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
-    &ek__job_torchtitan, &ek__job_mindspeed, &ek__job_mindformers, &ek__job_hugging_face, &ek__job_megatron,
+    &ek__job_torchtitan,    &ek__job_mindspeed,    &ek__job_mindformers, &ek__job_nemo,
+    &ek__job_llama_factory, &ek__job_hugging_face, &ek__job_trainer,     &ek__job_megatron,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -33,11 +34,12 @@ static const char *kin_of(const ek__job_source *source)
         return NULL;
     if (ek__get(root, "zero_optimization") || ek__get(root, "train_micro_batch_size_per_gpu"))
         return "is a configuration of DeepSpeed, which does not say the model; give the launch script that names it "
-               "with --deepspeed_config, or the model's config.json with degrees as options";
-    const ek__node *model = ek__get(root, "model");
-    if (model && model->kind == EK__MAP && ek__get(model, "tensor_model_parallel_size"))
-        return "is a configuration of NeMo, which is not read; give the model's config.json with degrees as options, "
-               "or the same settings as arguments of Megatron-LM";
+               "with --deepspeed or --deepspeed_config, the YAML of LLaMA-Factory, or the model's config.json with "
+               "degrees as options";
+    const ek__node *trainer = ek__get(root, "trainer");
+    if (trainer && trainer->kind == EK__MAP && ek__get(trainer, "strategy"))
+        return "is a recipe of NeMo 2, which names the model by its class and does not say its sizes; give the model's "
+               "config.json with degrees as options, or the whole configuration that Megatron-Bridge writes";
     return NULL;
 }
 
@@ -56,7 +58,7 @@ static ek_status fail_unrecognised(const ek__job_source *source, const ek_error 
             *source->err = *parse_error;
         return parse_error->status;
     }
-    char names[512];
+    char names[768];
     size_t length = 0;
     for (int i = 0; i < N_FORMATS && length < sizeof names; i++) {
         const char *between = i == 0 ? "" : i + 1 < N_FORMATS ? ", " : " or ";
@@ -250,10 +252,10 @@ static const char *folder_of(const char *path, char *out, size_t size)
 }
 
 ek_status ek__job_parse_file(const char *path, const char *text, size_t size, const ek_job_overrides *overrides,
-                             ek_job *out, ek__job_step *step, ek_error *err)
+                             const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err)
 {
     char folder[1024];
-    return parse_in(folder_of(path, folder, sizeof folder), path, text, size, overrides, NULL, out, step, err);
+    return parse_in(folder_of(path, folder, sizeof folder), path, text, size, overrides, listener, out, step, err);
 }
 
 /* By a reader of parts where the kind of file has one, else whole. */

@@ -35,10 +35,11 @@ typedef struct ek__job_format {
     /* Fill one part of *job, which is as for read(), and look at nothing else of the file. NULL: files of this kind are
      * read whole for that. */
     ek_status (*read_part)(const ek__job_source *source, ek_job_part part, ek_job *job);
+    const char *not_written; /* why a changed job cannot be written into such a file, a sentence; NULL: it can */
 } ek__job_format;
 
 extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face,
-    ek__job_torchtitan;
+    ek__job_torchtitan, ek__job_nemo, ek__job_llama_factory, ek__job_trainer;
 
 /* Note where the file says how long sequences are. */
 void ek__job_note_sequence(ek_origin at, ek_job *job);
@@ -56,7 +57,7 @@ ek_status ek__job_parse(const char *name, const char *text, size_t size, const e
 
 /* The same for what the file `path` holds, or is to hold: other files that it names are read from its folder. */
 ek_status ek__job_parse_file(const char *path, const char *text, size_t size, const ek_job_overrides *overrides,
-                             ek_job *out, ek__job_step *step, ek_error *err);
+                             const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err);
 /* Which kind of file a text is, NULL: none that is known. */
 const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size);
 /* ek_job_read_part() of what the file `path` holds. */

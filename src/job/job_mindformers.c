@@ -410,4 +410,4 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     return status ? status : ek__mf_read_run(source, &file, job);
 }
 
-const ek__job_format ek__job_mindformers = {"a training YAML of MindFormers", recognises, read, ek__mf_read_part};
+const ek__job_format ek__job_mindformers = {"a training YAML of MindFormers", recognises, read, ek__mf_read_part, NULL};

@@ -41,6 +41,10 @@ typedef struct ek__megatron_cut {
  * model. */
 ek_status ek__megatron_layers(const ek__megatron_cut *cut, ek_job *job, ek_error *err);
 
+/* Which of n layers have experts, as ones without first and then every so many, the first of them with. O(n)
+ * @return false where they are otherwise, and nothing is set */
+bool ek__megatron_expert_layers(const bool *experts, int n, int *n_dense, int *period);
+
 /* One rule of recomputation for all chunks. */
 typedef enum ek__megatron_granularity {
     EK__KEEP_ALL,

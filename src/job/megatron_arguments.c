@@ -229,9 +229,6 @@ static const struct {
     {"output-layer-slice-num", "the head's logits are predicted whole"},
     {"curriculum-learning-legacy", "sequences are predicted at their full length"},
     {"random-ltd", "all layers are predicted with all tokens"},
-    {"hybrid-override-pattern", "all layers are predicted as attention with a feed-forward part"},
-    {"hybrid-layer-pattern", "all layers are predicted as attention with a feed-forward part"},
-    {"heterogeneous-layers-config-path", "all layers are predicted as alike"},
     {"enable-recompute-layers-per-pp-rank", "--recompute-num-layers is taken as that of each chunk"},
     {"use-fused-moe-token-permute-and-unpermute", NULL},
     {"num-workers", NULL},
@@ -243,6 +240,19 @@ static const struct {
     {"num-floating-point-operations-file", NULL},
 };
 enum { N_NOT_MODELLED = sizeof not_modelled / sizeof *not_modelled };
+
+/* Arguments of models whose layers are not modelled: state spaces and linear attention between those of attention, or
+ * layers of sizes of their own. What is predicted without them would be another model. */
+static const char *const unlike_layers[] = {
+    "hybrid-override-pattern",
+    "hybrid-layer-pattern",
+    "hybrid-attention-ratio",
+    "is-hybrid-model",
+    "linear-attention-freq",
+    "linear-attention-type",
+    "heterogeneous-layers-config-path",
+    "heterogeneous-layers-config-encoded-json",
+};
 
 static int line_of(const char *name, size_t n)
 {
@@ -340,6 +350,12 @@ static ek_status parse(ek__arguments *a, int at)
     const char *name = word->text + 2;
     size_t n = strcspn(name, "=");
     int line = line_of(name, n);
+    for (size_t i = 0; i < sizeof unlike_layers / sizeof *unlike_layers && line < 0; i++)
+        if (strncmp(unlike_layers[i], name, n) == 0 && unlike_layers[i][n] == '\0')
+            return ek__fail(a->source->err, EK_ERR_INPUT, place(a, word),
+                            "--%s gives layers that differ from one another, which is not modelled; such a model is "
+                            "not predicted",
+                            unlike_layers[i]);
     if (line < 0) {
         warn_unknown(a, word, name, n < INT_MAX ? (int)n : 0);
         return EK_OK;
@@ -399,6 +415,38 @@ ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out)
     return status;
 }
 
+ek_status ek__arguments_start(const ek__job_source *source, ek__arguments *out)
+{
+    ek__arguments a = {.source = source, .put = true, .words = {.pool = ek__pool_new()}};
+    if (!a.words.pool)
+        return ek__no_memory(source->err);
+    *out = a;
+    return EK_OK;
+}
+
+ek_status ek__arguments_put(ek__arguments *a, const char *name, const char *const *values, int n, const char *unknown,
+                            ek_origin at)
+{
+    ek__word *word = ek__pool_alloc(a->words.pool, (size_t)n + 1, sizeof *word);
+    int line = line_of(name, strlen(name));
+    assert(line >= 0 && n >= 0 && a->put);
+    if (!word)
+        return ek__no_memory(a->source->err);
+    for (int i = 0; i <= n; i++) {
+        const char *text = i == 0 ? name : values[i - 1];
+        word[i] = (ek__word){.text = ek__pool_text(a->words.pool, text, strlen(text)),
+                             .line = at.line,
+                             .column = at.column,
+                             .owner = -1};
+        if (i > 0 && unknown)
+            word[i].unknown = ek__pool_text(a->words.pool, unknown, strlen(unknown));
+        if (!word[i].text || (i > 0 && unknown && !word[i].unknown))
+            return ek__no_memory(a->source->err);
+    }
+    a->given[line] = (ek__argument){word, word + 1, n};
+    return EK_OK;
+}
+
 void ek__arguments_clear(ek__arguments *a)
 {
     ek__words_clear(&a->words);
@@ -455,11 +503,9 @@ static ek_status value_of(const ek__arguments *a, const char *name, const ek__wo
         return ek__fail(err, EK_ERR_INPUT, place(a, argument->name), "--%s has no value behind it; write one", name);
     const ek__word *value = argument->value;
     if (value->unknown)
-        return ek__fail(
-            err, EK_ERR_INPUT, place(a, value),
-            "--%s is given as %.60s, whose value only a run would tell; write the value there, or put a line "
-            "NAME=VALUE with a plain number above",
-            name, value->unknown);
+        return ek__fail(err, EK_ERR_INPUT, place(a, value),
+                        "--%s is given as %.60s, whose value only a run would tell; write the value there%s", name,
+                        value->unknown, a->put ? "" : ", or put a line NAME=VALUE with a plain number above");
     if (value->twice)
         ek__warn(a->source->listener, place(a, value), "--%s comes from %s, which has several values; '%.40s' is taken",
                  name, value->twice, value->text);

@@ -19,6 +19,7 @@ typedef struct ek__arguments {
     ek__words words;
     ek__argument given[EK__MAX_ARGUMENTS]; /* by the table's lines */
     bool any_referred;                     /* arguments are in variables that are referred to: only those count */
+    bool put;                              /* by ek__arguments_put(), from a file of another form */
 } ek__arguments;
 
 /* Does a text give any? */
@@ -27,6 +28,12 @@ bool ek__arguments_are_in(const char *text);
  * given twice, of mistyped ones and of settings whose memory is not modelled. @return as ek__words_read() */
 ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out);
 void ek__arguments_clear(ek__arguments *a);
+/* None, to which those that a file of another form says are put. @return EK_OK or EK_ERR_MEMORY */
+ek_status ek__arguments_start(const ek__job_source *source, ek__arguments *out);
+/* One more, with `n` values, which are copied; `name` without the dashes, in the table. `unknown`: what a run alone
+ * would tell in place of the value, NULL: nothing. @return EK_OK or EK_ERR_MEMORY */
+ek_status ek__arguments_put(ek__arguments *a, const char *name, const char *const *values, int n, const char *unknown,
+                            ek_origin at);
 
 /* The value at `index` of an argument that takes several; NULL behind the last, or where only a run would tell. */
 const ek__word *ek__argument_value(const ek__arguments *a, const char *name, int index);

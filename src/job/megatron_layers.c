@@ -247,3 +247,19 @@ ek_status ek__megatron_layers(const ek__megatron_cut *cut, ek_job *job, ek_error
         return cut_by_layout(cut, job, err);
     return cut->list ? cut_by_list(cut, job, err) : cut_evenly(cut, job, err);
 }
+
+bool ek__megatron_expert_layers(const bool *experts, int n, int *n_dense, int *period)
+{
+    int first = 0, second;
+    while (first < n && !experts[first])
+        first++;
+    for (second = first + 1; second < n && !experts[second];)
+        second++;
+    int every = first < n ? second - first : 1;
+    for (int i = first; i < n; i++)
+        if (experts[i] != ((i - first) % every == 0))
+            return false;
+    *n_dense = first;
+    *period = every;
+    return true;
+}

@@ -1,9 +1,15 @@
-/* job/megatron_run.h - how a step of a job with Megatron's rules runs: what overlaps, buckets, 8-bit products,
- * launches. */
+/* job/megatron_run.h - a job from arguments of Megatron, and how a step of it runs: what overlaps, buckets, 8-bit
+ * products, launches. */
 #ifndef EK_JOB_MEGATRON_RUN_H
 #define EK_JOB_MEGATRON_RUN_H
 
 #include "job/megatron_arguments.h"
+
+/* A job from its arguments, all of it but what ek__job_override() does. *job has its path and is otherwise zero. */
+ek_status ek__megatron_read_job(const ek__arguments *a, const ek_job_overrides *overrides, ek_job *job);
+
+/* Ranks that a script starts, as plain numbers say it, and where; 0: nothing does. O(words) */
+int64_t ek__megatron_world(const ek__arguments *a, ek_origin *at);
 
 /* What a run of Megatron does without any argument. job->states and the degrees are known. */
 void ek__megatron_run_defaults(ek_job *job);

@@ -61,3 +61,18 @@ void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job)
     run->bucket_bytes = ek__job_layer_elements(job) * run->reduce_bytes;
     run->sums_every_micro_batch = !fsdp->sums_whole;
 }
+
+void ek__job_share(ek__sharding level, ek_job *job)
+{
+    ek_job_states *states = &job->states;
+    states->shard_optimizer = level >= EK__SHARE_OPTIMIZER;
+    states->shard_gradient = level >= EK__SHARE_GRADIENTS;
+    states->shard_weight = level >= EK__SHARE_WEIGHTS;
+    job->run.sums_every_micro_batch = states->shard_gradient;
+    if (!states->shard_weight)
+        return;
+    states->gathered = states->weight;
+    states->gathered_ahead = 1;
+    job->rules.weight_gather = EK_GATHER_LAYER;
+    job->run.overlap_weights = true;
+}

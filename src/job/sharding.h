@@ -33,4 +33,7 @@ double ek__job_layer_elements(const ek_job *job);
  * of one rank shares nothing, and only the types matter. */
 void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job);
 
+/* Put a level of Megatron-FSDP or ZeRO into job->states, ->rules and ->run. */
+void ek__job_share(ek__sharding level, ek_job *job);
+
 #endif

@@ -54,7 +54,7 @@ static ek_status parse(writing *w, ek_error *err)
     ek__job_step step;
     ek_job is;
     overrides.literal = w->was->literal;
-    ek_status status = ek__job_parse_file(w->name, w->text, w->size, &overrides, &is, &step, err);
+    ek_status status = ek__job_parse_file(w->name, w->text, w->size, &overrides, NULL, &is, &step, err);
     if (status)
         return status;
     ek_job_clear(&w->is);
@@ -170,7 +170,10 @@ static ek_status one_round(writing *w, const char *why)
 static ek_status change(writing *w)
 {
     char why[512];
+    const ek__job_format *format = ek__job_format_of(w->name, w->text, w->size);
     ek_status status = EK_OK;
+    if (format && format->not_written && ek__job_differs(&w->is, w->now, why, sizeof why))
+        return refuse(w, format->not_written);
     for (int i = 0; status == EK_OK && ek__job_differs(&w->is, w->now, why, sizeof why); i++)
         status = i < MAX_ROUNDS ? one_round(w, why) : refuse(w, why);
     if (status == EK_OK)

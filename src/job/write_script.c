@@ -57,6 +57,15 @@ static void write_attention(ek__text *out, const ek_job_model *m)
     write_number(out, "kv-channels", m->head_dim);
 }
 
+/* Layers without experts, and behind them every so many with some, one by one. */
+static void write_layer_list(ek__text *out, const ek_job_model *m)
+{
+    print(out, "    --moe-layer-freq \"([");
+    for (int i = 0; i < m->n_layers; i++)
+        print(out, "%s%d", i ? "," : "", i >= m->n_dense_layers && (i - m->n_dense_layers) % m->expert_period == 0);
+    print(out, "])\"\n");
+}
+
 static void write_experts(ek__text *out, const ek_job_model *m)
 {
     if (m->n_experts == 0)
@@ -66,7 +75,9 @@ static void write_experts(ek__text *out, const ek_job_model *m)
     write_number(out, "moe-ffn-hidden-size", m->expert_intermediate);
     if (m->shared_intermediate > 0)
         write_number(out, "moe-shared-expert-intermediate-size", m->shared_intermediate);
-    if (m->n_dense_layers > 0)
+    if (m->n_dense_layers > 0 && m->expert_period > 1)
+        write_layer_list(out, m);
+    else if (m->n_dense_layers > 0)
         print(out, "    --moe-layer-freq \"([0]*%d+[1]*%d)\"\n", m->n_dense_layers, m->n_layers - m->n_dense_layers);
     else if (m->expert_period > 1)
         write_number(out, "moe-layer-freq", m->expert_period);
@@ -112,8 +123,6 @@ static const char *refusal(const ek_job_model *m)
 {
     if (m->linear_bias && !m->qkv_bias)
         return "linear layers would have a bias, and queries, keys and values none";
-    if (m->n_experts > 0 && m->n_dense_layers > 0 && m->expert_period > 1)
-        return "experts would be in every few layers behind some without";
     return NULL;
 }
 

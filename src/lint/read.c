@@ -82,7 +82,7 @@ static ek_status parse_job(ek__lint_file *file, const ek_job_overrides *override
     ek__job_step step = EK__JOB_RECOGNISING;
     r->n = 0;
     ek_status status =
-        ek__job_parse(file->path, file->text, file->size, overrides, &listener, job, &step, &file->reason);
+        ek__job_parse_file(file->path, file->text, file->size, overrides, &listener, job, &step, &file->reason);
     file->refusal = status != EK_ERR_INPUT || step == EK__JOB_RECOGNISING ? EK__LINT_NO_REFUSAL
                     : step == EK__JOB_READING                             ? EK__LINT_UNREAD
                                                                           : EK__LINT_REFUSED;

@@ -19,7 +19,8 @@ static void check_text(const char *path, const char *text, size_t size, const ek
     overrides.literal = now->literal;
     bool script = strstr(text, "#!/bin/bash") == text; /* of a config.json */
     assert(text[size] == '\0');
-    ek_status status = ek__job_parse_file(script ? "written.sh" : path, text, size, &overrides, &read, &step, &err);
+    ek_status status =
+        ek__job_parse_file(script ? "written.sh" : path, text, size, &overrides, NULL, &read, &step, &err);
     assert(status == EK_OK && read.parallel.data == now->parallel.data && read.parallel.tensor == now->parallel.tensor);
     assert(read.parallel.batch == now->parallel.batch && read.parallel.pipeline == now->parallel.pipeline);
     assert(read.parallel.n_micro_batches == now->parallel.n_micro_batches);

@@ -413,6 +413,9 @@ static const expectation arguments[] = {
     {MODEL RUN REST "--num-experts 8 --moe-layer-freq 2", period, 2, 0},
     {MODEL RUN REST "--num-experts 8 --moe-layer-freq '([0]*3+[1]*5)'", dense, 3, 0},
     {MODEL RUN REST "--num-experts 8 --moe-layer-freq [0,0,1,1,1,1,1,1]", dense, 2, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-layer-freq [0,1]*4", dense, 1, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-layer-freq [0,1]*4", period, 2, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-layer-freq [1,0]*4", period, 2, 0},
     {MODEL RUN REST "--num-experts 8 --first-k-dense-replace 1", dense, 1, 0},
     /* latent attention */
     {MODEL RUN REST "--multi-latent-attention", head_dim, 192, 0},
@@ -812,7 +815,10 @@ static const refusal refusals[] = {
      "--moe-router-group-topk is 5, expected at most the 4 groups"},
     {"run " MODEL RUN REST "--num-experts 8 --moe-router-topk 3 --moe-router-num-groups 8 --moe-router-group-topk 2",
      "2 groups have 2 experts, fewer than the 3"},
-    {"run " MODEL RUN REST "--num-experts 8 --moe-layer-freq '[1,0]*4'", "--moe-layer-freq is '[1,0]*4', expected"},
+    {"run " MODEL RUN REST "--num-experts 8 --moe-layer-freq '[1,1,0,1]*2'",
+     "--moe-layer-freq is '[1,1,0,1]*2', expected"},
+    {"run " MODEL RUN REST "--hybrid-override-pattern 'M-M*M-M*'",
+     "--hybrid-override-pattern gives layers that differ from one another, which is not modelled"},
     {"run " MODEL RUN REST "--num-experts 8 --moe-layer-freq 0",
      "--moe-layer-freq is '0', expected a whole number from 1 to 4096"},
     {"run " MODEL RUN REST "--transformer-impl slow",
@@ -1247,7 +1253,7 @@ static const struct {
     {"{\"model_type\": \"gemma2\", \"hidden_size\": 3584, \"intermediate_size\": 14336, \"num_attention_heads\": 16, "
      "\"num_hidden_layers\": 42, \"vocab_size\": 256000, \"max_position_embeddings\": 8192, \"num_key_value_heads\": "
      "8, \"head_dim\": 256}",
-     9241705984, 2},
+     9241705984, 3},
     {"{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"intermediate_size\": 8192, \"num_attention_heads\": 32, "
      "\"num_hidden_layers\": 32, \"vocab_size\": 32064, \"max_position_embeddings\": 4096, \"sliding_window\": 2047, "
      "\"tie_word_embeddings\": false}",
@@ -1260,6 +1266,39 @@ static const struct {
      "40, \"num_hidden_layers\": 48, \"vocab_size\": 202048, \"max_position_embeddings\": 10485760, "
      "\"num_key_value_heads\": 8, \"head_dim\": 128, \"num_local_experts\": 16, \"num_experts_per_tok\": 1}",
      107770839040, 2},
+    /* Llama 4 Maverick, 400 B in all of which the vision encoder has 0.9 (ai.meta.com, The Llama 4 herd) */
+    {"{\"model_type\": \"llama4_text\", \"num_local_experts\": 128, \"interleave_moe_layer_step\": 2, "
+     "\"attention_chunk_size\": 8192}",
+     400.7e9, 3},
+    /* Gemma 3 without its vision encoder: embedding and the rest of table 1, arXiv 2503.19786 */
+    {"{\"model_type\": \"gemma3_text\", \"hidden_size\": 1152, \"intermediate_size\": 6912, "
+     "\"num_attention_heads\": 4, \"num_key_value_heads\": 1, \"num_hidden_layers\": 26, \"vocab_size\": 262144, "
+     "\"sliding_window\": 512}",
+     302e6 + 698e6, 5},
+    {"{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", \"hidden_size\": 2560, "
+     "\"intermediate_size\": 10240, \"num_hidden_layers\": 34, \"sliding_window\": 1024}}",
+     675e6 + 3209e6, 6},
+    {"{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", \"hidden_size\": 3840, "
+     "\"intermediate_size\": 15360, \"num_hidden_layers\": 48, \"num_attention_heads\": 16, "
+     "\"num_key_value_heads\": 8, \"sliding_window\": 1024}}",
+     1012e6 + 10759e6, 6},
+    {"{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", \"hidden_size\": 5376, "
+     "\"intermediate_size\": 21504, \"num_hidden_layers\": 62, \"num_attention_heads\": 32, \"head_dim\": 128, "
+     "\"num_key_value_heads\": 16, \"sliding_window\": 1024}}",
+     1416e6 + 25600e6, 6},
+    /* Qwen3's technical report, arXiv 2505.09388, and model cards */
+    {"{\"model_type\": \"qwen3\", \"hidden_size\": 4096, \"intermediate_size\": 12288, \"num_attention_heads\": 32, "
+     "\"num_hidden_layers\": 36, \"vocab_size\": 151936, \"num_key_value_heads\": 8, \"head_dim\": 128}",
+     8.19e9, 2},
+    {"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 2048, \"intermediate_size\": 6144, \"num_attention_heads\": "
+     "32, \"num_hidden_layers\": 48, \"vocab_size\": 151936, \"num_key_value_heads\": 4, \"head_dim\": 128, "
+     "\"num_experts\": 128, \"num_experts_per_tok\": 8, \"moe_intermediate_size\": 768, \"decoder_sparse_step\": 1, "
+     "\"mlp_only_layers\": []}",
+     30.53e9, 2},
+    {"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 4096, \"intermediate_size\": 12288, \"num_attention_heads\": "
+     "64, \"num_hidden_layers\": 94, \"vocab_size\": 151936, \"num_key_value_heads\": 4, \"head_dim\": 128, "
+     "\"num_experts\": 128, \"num_experts_per_tok\": 8, \"moe_intermediate_size\": 1536}",
+     235.1e9, 2},
     {"{\"model_type\": \"qwen2_moe\", \"hidden_size\": 2048, \"intermediate_size\": 5632, \"num_attention_heads\": 16, "
      "\"num_hidden_layers\": 24, \"vocab_size\": 151936, \"max_position_embeddings\": 8192, \"num_experts\": 60, "
      "\"num_experts_per_tok\": 4, \"moe_intermediate_size\": 1408, \"shared_expert_intermediate_size\": 5632, "
@@ -1289,40 +1328,165 @@ static void published_models_have_their_parameters(void **state)
     }
 }
 
-/* Each of these has layers that are predicted otherwise; the key is named with its line. The last has none. */
+/* A model of which `line` is the third line. */
+static ek_status read_config(const char *line, said *s, ek_job *job)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"hidden_size\": 1024, \"num_attention_heads\": 16,\n"
+             "\"num_hidden_layers\": 4, \"vocab_size\": 32000, \"max_position_embeddings\": 2048,\n%s}",
+             line);
+    return read_text(text, strlen(text), NULL, s, job);
+}
+
+#define LLAMA "\"model_type\": \"llama\", "
+/* Layers of kinds that are not modelled: the key is named with its place and the model refused. */
+static const struct {
+    const char *line, *message;
+} unlike_layers[] = {
+    {"\"model_type\": \"jamba\"", "3:15: model_type is 'jamba', whose layers have a state space"},
+    {"\"model_type\": \"nemotron_h\"", "3:15: model_type is 'nemotron_h', whose layers have a state space"},
+    {"\"model_type\": \"falcon_h1\"", "whose layers have a state space"},
+    {"\"model_type\": \"granitemoehybrid\"", "whose layers have a state space"},
+    {"\"model_type\": \"mamba2\"", "whose layers have a state space"},
+    {"\"model_type\": \"rwkv\"", "3:15: model_type is 'rwkv', whose layers have linear attention or a recurrence"},
+    {"\"model_type\": \"qwen3_next\"", "whose layers have linear attention"},
+    {"\"model_type\": \"lfm2\"", "whose layers have a convolution"},
+    {"\"model_type\": \"bert\"", "whose layers are those of an encoder"},
+    {"\"model_type\": \"gemma3n_text\"", "whose layers have embeddings of their own"},
+    {LLAMA "\"attn_layer_period\": 8", "3:45: attn_layer_period is of a model that has layers without attention"},
+    {LLAMA "\"hybrid_override_pattern\": \"M-M*\"",
+     "hybrid_override_pattern is of a model that has layers with a state space"},
+    {LLAMA "\"mamba_d_state\": 128", "mamba_d_state is of a model that has layers with a state space"},
+    {LLAMA "\"linear_num_value_heads\": 32", "linear_num_value_heads is of a model that has layers with linear"},
+    {LLAMA "\"conv_L_cache\": 3", "conv_L_cache is of a model that has layers with a convolution"},
+    {LLAMA "\"block_configs\": [{\"a\": 1}]", "block_configs is of a model that has layers whose parts differ"},
+    {LLAMA "\"is_encoder_decoder\": true", "is_encoder_decoder is on: a model with an encoder and a decoder"},
+    {LLAMA "\"type_vocab_size\": 2", "type_vocab_size is of a model that has layers of an encoder"},
+    {LLAMA "\"layer_types\": [\"full_attention\", \"linear_attention\"]",
+     "3:39: layer_types has layers of the kind 'linear_attention', which are not modelled"},
+    {LLAMA "\"layer_types\": [\"full_attention\", [1]]", "layer_types has layers of the kind '?'"},
+    {LLAMA "\"layers_block_type\": [\"attention\", \"mamba\"]",
+     "layers_block_type has layers of the kind 'mamba', which are not modelled"},
+    {LLAMA "\"layer_types\": \"mamba\"", "3:39: layer_types is"},
+    {LLAMA "\"attn_type_list\": [1, 0, 1, 1]", "attn_type_list has layers with linear attention"},
+    {LLAMA "\"intermediate_size_mlp\": 16384", "3:49: intermediate_size_mlp gives some layers a width of their own"},
+    {"\"model_type\": \"unheard_of\", \"moe_num_experts\": 64",
+     "3:48: moe_num_experts is of a mixture of experts, but no key that is read here says how many"},
+    {"\"model_type\": \"unheard_of\", \"ffn_config\": {\"moe_num_experts\": 16}",
+     "ffn_config.moe_num_experts is of a mixture of experts"},
+    {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"mlp_only_layers\": [2]",
+     "3:65: mlp_only_layers leaves experts in layers that are not every so many behind some without"},
+    {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"mlp_only_layers\": [4]",
+     "3:66: mlp_only_layers[0] is 4, expected a whole number from 0 to 3"},
+    {"\"model_type\": \"some_moe\", \"num_experts\": 8, \"moe_layer_freq\": [0, 1, 1]",
+     "moe_layer_freq has 3 entries, expected one for each of the 4 layers"},
+};
+
+static void layers_of_other_kinds_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unlike_layers / sizeof *unlike_layers; i++) {
+        said s;
+        ek_job job;
+        if (read_config(unlike_layers[i].line, &s, &job) != EK_ERR_INPUT || !strstr(s.text, unlike_layers[i].message))
+            fail_msg("layers %zu: %s", i, s.text);
+    }
+}
+
+/* Parts of layers that are predicted otherwise: the key is named with its line. The last three have none. */
 static const struct {
     const char *line, *message;
     int n_warnings; /* with two for the length and the micro-batches */
 } other_layers[] = {
-    {"\"intermediate_size_mlp\": 16384", "3:26: warning: intermediate_size_mlp is the width of layers without experts",
-     3},
-    {"\"num_kv_shared_layers\": 2", "num_kv_shared_layers counts layers that share keys and values", 3},
-    {"\"cross_attention_layers\": [3]", "cross_attention_layers names layers of cross-attention", 3},
-    {"\"attn_layer_period\": 8", "attn_layer_period sets how often a layer has attention", 3},
-    {"\"hybrid_override_pattern\": \"M-M*\"", "hybrid_override_pattern gives layers of several kinds", 3},
-    {"\"layer_types\": [\"full_attention\", \"linear_attention\"]",
-     "layer_types has layers of the kind 'linear_attention'", 3},
-    {"\"layer_types\": [\"full_attention\", \"sliding_attention\", \"chunked_attention\"], "
-     "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
+    {LLAMA "\"num_kv_shared_layers\": 2", "3:48: warning: num_kv_shared_layers counts layers that share keys", 3},
+    {LLAMA "\"cross_attention_layers\": [3]", "cross_attention_layers names layers of cross-attention", 3},
+    {LLAMA "\"sliding_window\": 512", "3:42: warning: sliding_window is 512, fewer than the 2048 tokens", 3},
+    {LLAMA "\"attention_chunk_size\": 1024", "attention_chunk_size is 1024, fewer than the 2048 tokens", 3},
+    {"\"model_type\": \"gpt_oss\"", "3:15: warning: the type has attention to 128 tokens in most layers", 3},
+    {"\"model_type\": \"glm4\"", "3:15: warning: model_type is 'glm4', which has norms behind the attention", 3},
+    {LLAMA "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"chunked_attention\"], "
+           "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
      "", 2},
+    {LLAMA "\"layer_types\": null, \"attn_type_list\": [1, 1, 1, 1], \"attn_layer_period\": 1", "", 2},
+    {"\"model_type\": \"unheard_of\", \"num_experts\": 1, \"num_experts_per_tok\": 1", "", 3},
 };
 
 static void layers_not_modelled_are_named(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof other_layers / sizeof *other_layers; i++) {
-        char text[1024];
         said s;
         ek_job job;
-        snprintf(text, sizeof text,
-                 "{\"model_type\": \"llama\", \"hidden_size\": 1024, \"num_attention_heads\": 16,\n"
-                 "\"num_hidden_layers\": 4, \"vocab_size\": 32000, \"max_position_embeddings\": 2048,\n%s}",
-                 other_layers[i].line);
-        read_good(text, NULL, &s, &job);
-        if (!strstr(s.text, other_layers[i].message) || s.n_warnings != other_layers[i].n_warnings)
+        if (read_config(other_layers[i].line, &s, &job) != EK_OK || !strstr(s.text, other_layers[i].message) ||
+            s.n_warnings != other_layers[i].n_warnings)
             fail_msg("layers %zu: %d warnings: %s", i, s.n_warnings, s.text);
         ek_job_clear(&job);
     }
+}
+
+/* Which of six layers have experts, by the keys of each family; 2 is one behind the last. */
+static const struct {
+    const char *keys;
+    int n_dense, period;
+} expert_layers[] = {
+    {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8", 0, 1},
+    {"\"model_type\": \"qwen2_moe\", \"num_experts\": 8, \"decoder_sparse_step\": 2", 1, 2},
+    {"\"model_type\": \"qwen2_moe\", \"num_experts\": 8, \"decoder_sparse_step\": 2, \"mlp_only_layers\": [1]", 3, 2},
+    {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"mlp_only_layers\": [0, 1]", 2, 1},
+    {"\"model_type\": \"deepseek_v3\", \"n_routed_experts\": 8, \"first_k_dense_replace\": 3", 3, 1},
+    {"\"model_type\": \"deepseek_v2\", \"n_routed_experts\": 8, \"first_k_dense_replace\": 1, \"moe_layer_freq\": 2", 2,
+     2},
+    {"\"model_type\": \"mimo\", \"n_routed_experts\": 8, \"moe_layer_freq\": [0, 1, 1, 1, 1, 1]", 1, 1},
+    {"\"model_type\": \"llama4_text\", \"num_local_experts\": 8, \"interleave_moe_layer_step\": 2", 1, 2},
+    {"\"model_type\": \"llama4_text\", \"num_local_experts\": 8, \"interleave_moe_layer_step\": 1", 0, 1},
+    {"\"model_type\": \"llama4_text\", \"num_local_experts\": 8, \"moe_layers\": [2, 5]", 2, 3},
+    {"\"model_type\": \"llama4_text\", \"num_local_experts\": 8, \"moe_layers\": [4]", 4, 2},
+};
+
+static void layers_with_experts_are_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof expert_layers / sizeof *expert_layers; i++) {
+        char text[1024];
+        said s;
+        ek_job job;
+        snprintf(
+            text, sizeof text,
+            "{\"hidden_size\": 1024, \"num_attention_heads\": 16, \"num_hidden_layers\": 6, \"vocab_size\": 32000, "
+            "%s}",
+            expert_layers[i].keys);
+        read_good(text, NULL, &s, &job);
+        if (job.model.n_dense_layers != expert_layers[i].n_dense || job.model.expert_period != expert_layers[i].period)
+            fail_msg("case %zu: %d dense ones, then every %d", i, job.model.n_dense_layers, job.model.expert_period);
+        ek_job_clear(&job);
+    }
+}
+
+/* A type that leaves sizes out has its class's, and says so; without a type they are asked for. */
+static void gemmas_defaults_are_taken_and_told(void **state)
+{
+    (void)state;
+    said s;
+    ek_job job;
+    read_good("{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\",\n\"hidden_size\": 2560, "
+              "\"intermediate_size\": 10240, \"num_hidden_layers\": 34, \"sliding_window\": 1024},\n\"vision_config\": "
+              "{\"hidden_size\": 1152, \"model_type\": \"siglip_vision_model\"}}",
+              NULL, &s, &job);
+    assert_int_equal(job.model.n_heads, 8);
+    assert_int_equal(job.model.n_kv_heads, 4);
+    assert_int_equal(job.model.head_dim, 256);
+    assert_int_equal(job.model.vocab_told, 262208);
+    assert_int_equal(job.model.max_position, 131072);
+    assert_non_null(strstr(s.text, "1:56: warning: the file leaves out what Gemma3TextConfig has by default: "
+                                   "num_attention_heads 8, num_key_value_heads 4, head_dim 256, vocab_size 262208, "
+                                   "max_position_embeddings 131072"));
+    assert_non_null(strstr(s.text, "3:18: warning: vision_config is a part of the model beside its language model"));
+    assert_non_null(strstr(s.text, "sliding_window is 1024, fewer than the 4096 tokens"));
+    ek_job_clear(&job);
+    const char *none_given = "{\"text_config\": {\"hidden_size\": 2560, \"num_hidden_layers\": 34}}";
+    assert_int_equal(read_text(none_given, strlen(none_given), NULL, &s, &job), EK_ERR_INPUT);
+    assert_non_null(strstr(s.text, "num_attention_heads is missing"));
 }
 
 /* ---- overrides ---- */
@@ -1568,6 +1732,9 @@ int main(void)
         cmocka_unit_test(configs_of_hugging_face_are_read),
         cmocka_unit_test(published_models_have_their_parameters),
         cmocka_unit_test(layers_not_modelled_are_named),
+        cmocka_unit_test(layers_of_other_kinds_are_refused),
+        cmocka_unit_test(layers_with_experts_are_found),
+        cmocka_unit_test(gemmas_defaults_are_taken_and_told),
         cmocka_unit_test(overrides_change_what_follows_from_degrees),
         cmocka_unit_test(megatron_settings_are_read_back),
         cmocka_unit_test(mindspeed_settings_are_read_back),

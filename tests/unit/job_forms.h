@@ -1,0 +1,82 @@
+/* job_forms.h - what the tests of readers of jobs share whose files say the same as arguments of Megatron-LM. */
+#ifndef TESTS_UNIT_JOB_FORMS_H
+#define TESTS_UNIT_JOB_FORMS_H
+
+#include "input.h"
+
+#include <unistd.h>
+
+#include "evenkeel/job.h"
+#include "evenkeel/memory.h"
+#include "job/write.h"
+
+static inline ek_status read_with(const char *text, size_t size, const ek_job_overrides *overrides, said *s,
+                                  ek_job *job)
+{
+    char path[] = "/tmp/ek_job_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, size), size);
+    close(fd);
+    ek_error err = {0};
+    *s = (said){0};
+    const ek_listener listener = {say_warning, s};
+    ek_status status = ek_job_read(path, overrides, &listener, job, &err);
+    if (status)
+        say(s, "", &err);
+    unlink(path);
+    return status;
+}
+
+/* The same run in two forms is the same job with the same memory. */
+static inline void assert_same(const char *name, const char *text, const char *arguments,
+                               const ek_job_overrides *overrides)
+{
+    said s;
+    ek_job job, other;
+    char why[512] = "";
+    ek_memory memory, others;
+    if (read_with(text, strlen(text), overrides, &s, &job) != EK_OK)
+        fail_msg("%s is refused: %s", name, s.text);
+    if (read_with(arguments, strlen(arguments), overrides, &s, &other) != EK_OK)
+        fail_msg("the arguments of %s are refused: %s", name, s.text);
+    if (ek__job_differs(&job, &other, why, sizeof why))
+        fail_msg("%s differs: %s", name, why);
+    ek_memory_options options = {0};
+    assert_int_equal(ek_memory_predict(&job, &options, &memory, NULL), EK_OK);
+    assert_int_equal(ek_memory_predict(&other, &options, &others, NULL), EK_OK);
+    assert_int_equal(memory.n_stages, others.n_stages);
+    for (int i = 0; i < memory.n_stages; i++)
+        if (memory.stage[i].actual_peak != others.stage[i].actual_peak || memory.stage[i].actual_peak <= 0)
+            fail_msg("%s: stage %d holds other bytes", name, i);
+    ek_memory_clear(&memory);
+    ek_memory_clear(&others);
+    ek_job_clear(&job);
+    ek_job_clear(&other);
+}
+
+static inline char *data(const char *name)
+{
+    char path[64];
+    size_t size;
+    snprintf(path, sizeof path, "tests/data/job/%s", name);
+    char *text = slurp(source_path(path), &size);
+    assert_non_null(text);
+    return text;
+}
+
+/* The text with one of its lines, the one that begins like `line` up to the colon, replaced, or taken away (NULL). */
+static inline char *with_line(const char *text, const char *begin, const char *line)
+{
+    char *out = malloc(strlen(text) + 400);
+    const char *at = strstr(text, begin);
+    assert_non_null(at);
+    assert_non_null(out);
+    while (at > text && at[-1] != '\n')
+        at--;
+    const char *end = strchr(at, '\n');
+    sprintf(out, "%.*s%s%s", (int)(at - text), text, line ? line : "", line ? end : end + 1);
+    return out;
+}
+
+#endif

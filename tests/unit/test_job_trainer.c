@@ -1,0 +1,253 @@
+/* The readers of LLaMA-Factory's YAML and of scripts for transformers' Trainer: a run and the same one written as
+ * arguments of Megatron-DeepSpeed are the same job with the same memory; what is missing or not modelled is told with
+ * its place. */
+#include "base/random.h"
+#include "evenkeel/job_write.h"
+#include "job_forms.h"
+#include "no_memory.h"
+
+FAILING_ALLOC
+FAILING_POOL_ALLOC
+FAILING_POOL_TEXT
+
+/* The text with each @ as the folder of the fixtures. */
+static char *at_home(const char *text)
+{
+    char folder[4200];
+    snprintf(folder, sizeof folder, "%s", source_path("tests/data/job"));
+    char *out = calloc(1, strlen(text) + 8 * sizeof folder), *to = out;
+    assert_non_null(out);
+    for (; *text; text++) {
+        if (*text == '@')
+            to += sprintf(to, "%s", folder);
+        else
+            *to++ = *text;
+    }
+    return out;
+}
+
+#define MODEL                                                                                                          \
+    "--num-layers 8 --hidden-size 1024 --ffn-hidden-size 2816 --num-attention-heads 16 --group-query-attention "       \
+    "--num-query-groups 4 --padded-vocab-size 32000 --max-position-embeddings 8192 --swiglu --normalization RMSNorm "  \
+    "--use-rotary-position-embeddings --disable-bias-linear --untie-embeddings-and-output-weights "                    \
+    "--attention-dropout 0 --hidden-dropout 0 --transformer-impl local "
+#define RUN    "deepspeed --num_gpus 8 pretrain_gpt.py --deepspeed "
+#define YAML   "model_name_or_path: '@/tiny_llama'\nfinetuning_type: full\nstage: sft\n"
+#define SCRIPT "deepspeed --num_gpus 8 main.py --model_name_or_path @/tiny_llama "
+
+static const struct {
+    const char *text, *arguments;
+} pairs[] = {
+    {YAML "deepspeed: '@/ds_z3.json'\ncutoff_len: 2048\nper_device_train_batch_size: 2\ngradient_accumulation_steps: "
+          "4\nbf16: true\n",
+     RUN MODEL "--zero-stage 3 --deepspeed_config @/ds_z3_numbers.json --seq-length 2048 --micro-batch-size 2 "
+               "--global-batch-size 64 --bf16 --use-flash-attn --checkpoint-activations --no-bias-swiglu-fusion\n"},
+    {YAML "deepspeed: {zero_optimization: {stage: 2, overlap_comm: true}, fp16: {enabled: auto}, "
+          "gradient_accumulation_steps: 2}\ncutoff_len: 1024\nper_device_train_batch_size: 4\nfp16: true\n"
+          "disable_gradient_checkpointing: true\nenable_liger_kernel: true\n",
+     RUN MODEL "--zero-stage 3 --deepspeed_config @/ds_z2.json --seq-length 1024 --micro-batch-size 4 "
+               "--global-batch-size 64 --fp16 --use-flash-attn\n"},
+    {YAML "deepspeed: {zero_optimization: {stage: 1}, bf16: {enabled: true}, data_types: {grad_accum_dtype: fp32}}\n"
+          "cutoff_len: 512\nper_device_train_batch_size: 1\nbf16: true\nflash_attn: disabled\n",
+     RUN MODEL "--zero-stage 1 --seq-length 512 --micro-batch-size 1 --global-batch-size 8 --bf16 "
+               "--checkpoint-activations --no-bias-swiglu-fusion\n"},
+    {YAML "deepspeed: {bf16: {enabled: true}}\ncutoff_len: 512\nper_device_train_batch_size: 1\nbf16: true\n",
+     RUN MODEL "--zero-stage 0 --seq-length 512 --micro-batch-size 1 --global-batch-size 8 --bf16 --use-flash-attn "
+               "--checkpoint-activations --no-bias-swiglu-fusion\n"},
+    {SCRIPT "--deepspeed @/ds_z3.json --model_max_length 2048 --per_device_train_batch_size 2 "
+            "--gradient_accumulation_steps=4 --bf16 True --gradient_checkpointing True\n",
+     RUN MODEL "--zero-stage 3 --deepspeed_config @/ds_z3_numbers.json --seq-length 2048 --micro-batch-size 2 "
+               "--global-batch-size 64 --bf16 --use-flash-attn --checkpoint-activations --no-bias-swiglu-fusion\n"},
+    {"ZERO=2\nBATCH=4\n" SCRIPT "--per_device_train_batch_size $BATCH --max_seq_len 512 --zero_stage $ZERO --deepspeed "
+     "--dtype bf16\n",
+     RUN MODEL "--zero-stage 2 --seq-length 512 --micro-batch-size 4 --global-batch-size 32 --bf16 --use-flash-attn "
+               "--no-bias-swiglu-fusion\n"},
+};
+
+static void both_forms_are_the_same_job(void **state)
+{
+    (void)state;
+    ek_job_overrides o = ek_job_overrides_none();
+    o.data = 8;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char name[24], *text = at_home(pairs[i].text), *arguments = at_home(pairs[i].arguments);
+        snprintf(name, sizeof name, "pair %zu", i);
+        assert_same(name, text, arguments, &o);
+        free(text);
+        free(arguments);
+    }
+}
+
+/* Weights and states in bf16 without DeepSpeed: 2 bytes of weight and gradient, two moments of 2. */
+static void pure_bf16_has_no_copies(void **state)
+{
+    (void)state;
+    char *text = at_home(YAML "pure_bf16: true\ncutoff_len: 512\nper_device_train_batch_size: 1\n");
+    said s;
+    ek_job job;
+    assert_int_equal(read_with(text, strlen(text), NULL, &s, &job), EK_OK);
+    assert_int_equal(job.states.weight, 2);
+    assert_int_equal(job.states.gradient, 2);
+    assert_int_equal(job.states.optimizer, 4);
+    assert_false(job.states.shard_optimizer);
+    assert_non_null(strstr(s.text, "does not say how many devices there are; data parallel is taken as 1"));
+    ek_job_clear(&job);
+    free(text);
+}
+
+#define GOOD  YAML "deepspeed: '@/ds_z3.json'\ncutoff_len: 2048\nper_device_train_batch_size: 2\nbf16: true\n"
+#define AFTER "deepspeed: '@/ds_z3.json'\ncutoff_len: 2048\nbf16: true\n"
+
+static const struct {
+    const char *text, *message;
+    bool read;
+} cases[] = {
+    {GOOD, "data parallel is taken as 1", true},
+    {GOOD "quantization_bit: 4\n", "8:19: quantization_bit is given: quantized weights are not modelled", false},
+    {GOOD "quantization_bit: null\nuse_galore: false\nfsdp: ''\n", "", true},
+    {GOOD "use_galore: true\n", "8:13: use_galore is given: its states are not modelled", false},
+    {GOOD "fsdp: full_shard\n", "fsdp is given: PyTorch's FSDP under this trainer", false},
+    {GOOD "optim: adafactor\n", "8:8: optim is 'adafactor', whose states are not known here", false},
+    {GOOD "gradient_accumulation_steps: 0\n",
+     "8:30: gradient_accumulation_steps is '0', expected a whole number from 1", false},
+    {GOOD "gradient_accumulation_steps: few\n", "gradient_accumulation_steps is 'few', expected a whole number", false},
+    {GOOD "gradient_accumulation_steps: [1]\n", "gradient_accumulation_steps has several values, expected one", false},
+    {GOOD "disable_gradient_checkpointing: maybe\n", "8:33: disable_gradient_checkpointing is 'maybe', expected true",
+     false},
+    {GOOD "enable_liger_kernel: true\n", "warning: enable_liger_kernel is on: the loss is predicted", true},
+    {GOOD "sequence_parallel_size: 2\n", "sequence_parallel_size is 2, which is not modelled", false},
+    {GOOD "fp16: true\n", "8:7: fp16 and bf16 are both on; give one", false},
+    {"model_name_or_path: '@/tiny_llama'\nstage: sft\n" AFTER, "finetuning_type is not given, which means lora", false},
+    {"model_name_or_path: '@/tiny_llama'\nfinetuning_type: lora\nstage: sft\n" AFTER,
+     "2:18: finetuning_type is 'lora': training of a part of the weights is not modelled; full is", false},
+    {"model_name_or_path: '@/tiny_llama'\nfinetuning_type: full\nstage: dpo\n" AFTER,
+     "3:8: stage is 'dpo', which holds more than the model and its loss", false},
+    {"model_name_or_path: meta-llama/Llama-3.2-1B\nfinetuning_type: full\nstage: sft\n" AFTER,
+     "1:21: model_name_or_path is meta-llama/Llama-3.2-1B, whose sizes are missing: there is no "
+     "meta-llama/Llama-3.2-1B/config.json from the folder of this file",
+     false},
+    {"model_name_or_path: '@/ds_z3.json'\nfinetuning_type: full\nstage: sft\n" AFTER,
+     "which does not say the sizes of a model", false},
+    {YAML AFTER, "per_device_train_batch_size is not given; 8 is taken, the trainer's default", true},
+    {YAML "deepspeed: '@/ds_z3.json'\nbf16: true\n", "cutoff_len is not given; 2048 tokens are taken", true},
+    {YAML "deepspeed: examples/ds_z9.json\nbf16: true\n",
+     "4:12: deepspeed is examples/ds_z9.json, which is not at hand beside this file, and says the stage of ZeRO",
+     false},
+    {YAML "bf16: true\ncutoff_len: 512\n", "4:7: bf16 is on without deepspeed: weights stay in float32", false},
+    {YAML "cutoff_len: 512\n", "", true},
+    {YAML "deepspeed: {zero_optimization: {stage: 2}, bf16: {enabled: false}}\nbf16: true\n",
+     "4:12: deepspeed computes in float32, but the trainer in bf16", false},
+    {YAML "deepspeed: {zero_optimization: {stage: 7}, bf16: {enabled: auto}}\nbf16: true\n",
+     "deepspeed.zero_optimization.stage is 7, expected a whole number from 0 to 3", false},
+    {YAML "deepspeed: {zero_optimization: {stage: 2}, bf16: {enabled: auto}, train_micro_batch_size_per_gpu: 4}\nbf16: "
+          "true\nper_device_train_batch_size: 2\n",
+     "train_micro_batch_size_per_gpu is 4, but per_device_train_batch_size is 2; the trainer refuses that", false},
+    {YAML "deepspeed: {zero_optimization: {stage: 2}, bf16: {enabled: auto}, tensor_parallel: {autotp_size: 2}}\nbf16: "
+          "true\n",
+     "deepspeed.tensor_parallel is DeepSpeed's tensor parallelism, which is not modelled", false},
+    {YAML
+     "deepspeed: {zero_optimization: {stage: 2, offload_param: {device: cpu}}, bf16: {enabled: auto}}\nbf16: true\n",
+     "keeps weights on the host, which is not modelled", true},
+    {YAML "deepspeed: {optimizer: {type: Lamb}, bf16: {enabled: auto}}\nbf16: true\n",
+     "deepspeed.optimizer.type is an optimizer whose states are not known here", false},
+    {SCRIPT "--deepspeed @/ds_z3.json --bf16 True\n", "0:0: nothing says how long sequences are (--max_seq_len", false},
+    {SCRIPT "--deepspeed @/ds_z3.json --max_seq_len $LENGTH --bf16 True\n",
+     "--max_seq_len is given as $LENGTH, whose value only a run would tell", false},
+    {SCRIPT "--deepspeed --max_seq_len 512\n", "--deepspeed names no file, and nothing says the stage of ZeRO", false},
+    {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 128\n",
+     "--lora_dim is given: training of a few weights beside the model", false},
+    {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 0\n",
+     "--zero_stage stands for a configuration of DeepSpeed that the program makes", true},
+    {SCRIPT "--deepspeed --zero_stage 5 --max_seq_len 512\n",
+     "--zero_stage is '5', expected a whole number from 0 to 3", false},
+};
+
+static void what_is_missing_or_not_modelled_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = at_home(cases[i].text);
+        said s;
+        ek_job job;
+        ek_status status = read_with(text, strlen(text), NULL, &s, &job);
+        if (status != (cases[i].read ? EK_OK : EK_ERR_INPUT) || !strstr(s.text, cases[i].message))
+            fail_msg("case %zu: status %d: %s", i, status, s.text);
+        if (status == EK_OK)
+            ek_job_clear(&job);
+        free(text);
+    }
+}
+
+static void degrees_are_refused(void **state)
+{
+    (void)state;
+    char *text = at_home(GOOD);
+    said s;
+    ek_job job;
+    ek_job_overrides o = ek_job_overrides_none();
+    o.tensor = 2;
+    assert_int_equal(read_with(text, strlen(text), &o, &s, &job), EK_ERR_INPUT);
+    assert_non_null(strstr(s.text, "is a run of transformers' Trainer, which has no tensor parallelism"));
+    free(text);
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {GOOD, SCRIPT "--deepspeed @/ds_z3.json --max_seq_len=64 --bf16 True\n"};
+    for (int i = 0; i < 2; i++) {
+        char *text = at_home(texts[i]);
+        said s;
+        ek_job job;
+        int n = 0;
+        for (ek_status status = EK_ERR_MEMORY; status == EK_ERR_MEMORY; n++) {
+            allocations_left = n + 1;
+            status = read_with(text, strlen(text), NULL, &s, &job);
+            allocations_left = -1;
+            if (status != EK_OK && status != EK_ERR_MEMORY)
+                fail_msg("text %d, allocation %d: %d %s", i, n, status, s.text);
+        }
+        assert_true(n > 10);
+        ek_job_clear(&job);
+        free(text);
+    }
+}
+
+static void damaged_files_are_read_or_refused(void **state)
+{
+    (void)state;
+    ek__random random = ek__random_seed(20261128);
+    static const char *const texts[] = {GOOD "gradient_accumulation_steps: 4\n",
+                                        SCRIPT "--deepspeed @/ds_z3.json --max_seq_len=64 --bf16 True\n"};
+    int n_read = 0, n_refused = 0;
+    for (int i = 0; i < 1000; i++) {
+        char *text = at_home(texts[i % 2]);
+        size_t size = strlen(text);
+        for (int k = 1 + ek__random_below(&random, 2); k > 0; k--)
+            text[ek__random_below(&random, (int)size)] = ":[]{}0179-.\n'x$\""[ek__random_below(&random, 16)];
+        said s;
+        ek_job job;
+        ek_status status = read_with(text, size, NULL, &s, &job);
+        assert_true(status == EK_OK || status == EK_ERR_INPUT);
+        if (status == EK_OK)
+            ek_job_clear(&job);
+        n_read += status == EK_OK;
+        n_refused += status != EK_OK;
+        free(text);
+    }
+    print_message("# %d read, %d refused\n", n_read, n_refused);
+    assert_true(n_read > 50 && n_refused > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_forms_are_the_same_job),
+        cmocka_unit_test(pure_bf16_has_no_copies),
+        cmocka_unit_test(what_is_missing_or_not_modelled_is_told),
+        cmocka_unit_test(degrees_are_refused),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+        cmocka_unit_test(damaged_files_are_read_or_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
