@@ -32,7 +32,7 @@ def check(what, fine, more=""):
 def command(*arguments):
     """Its exit status, JSON (or None) and messages."""
     ran = subprocess.run([COMMAND, *arguments, "--format", "json"], capture_output=True, text=True, check=False)
-    return ran.returncode, json.loads(ran.stdout) if ran.stdout.startswith("{") else None, ran.stderr
+    return ran.returncode, json.loads(ran.stdout) if ran.stdout.startswith(("{", "[")) else None, ran.stderr
 
 
 def without_clock(value):
@@ -97,6 +97,51 @@ def balance_of_examples(evenkeel):
             check(f"balance: {path} {' '.join(more)} as the command", without_clock(got) == without_clock(wanted), said)
 
 
+INIT = "examples/llama175b_init.yaml"
+
+
+def simulate_of_examples(evenkeel):
+    with tempfile.TemporaryDirectory() as folder:
+        plan = os.path.join(folder, "plan.yaml")
+        both = os.path.join(folder, "two.yaml")
+        with open(plan, "w", encoding="utf-8") as out:
+            subprocess.run([COMMAND, "balance", INIT, "-s", "8", "-mb", "16", "-t", "2", "--format", "yaml"], stdout=out,
+                           stderr=subprocess.DEVNULL, check=False)
+        with open(plan, encoding="utf-8") as one, open("examples/llama175b_manual.yaml", encoding="utf-8") as other, \
+                open(both, "w", encoding="utf-8") as out:
+            out.write(one.read() + other.read())
+        cases = [("examples/llama175b_manual.yaml", (), {}),
+                 ("examples/llama175b_train.yaml", ("-mb", "32"), {"n_micro_batches": 32}),
+                 (both, ("-mem", "56000"), {"memory_limit_mb": 56000}),
+                 (plan, ("--schedule", "zb-h1", "--p2p-time", "0.2"), {"schedule": "zb-h1", "p2p_time": 0.2}),
+                 (plan, ("--p2p-time", "0.2", "--p2p-blocking"), {"p2p_time": 0.2, "p2p_blocking": True}),
+                 (plan, ("--stage-speed", "1x7,0.5"), {"stage_speed": [1] * 7 + [0.5]}),
+                 (plan, ("--stage-memory", "50000x4,60000x4"), {"stage_memory_mb": [50000] * 4 + [60000] * 4}),
+                 (plan, ("--p2p-edges", "0.1x7,3"), {"p2p_edges": [0.1] * 7 + [3]}),
+                 (plan, ("--micro-batch-cost", "1x15,2"), {"micro_batch_cost": [1] * 15 + [2]}),
+                 (plan, ("--schedule", "zb-1p", "--activation-limit", "12"), {"schedule": "zb-1p",
+                                                                              "activation_limit": 12})]
+        for path, more, options in cases:
+            _, wanted, said = command("simulate", path, "--init", INIT, *more)
+            got = evenkeel.simulate(path, INIT, **options)
+            check(f"simulate: {os.path.basename(path)} {' '.join(more)} as the command", wanted is not None and
+                  got.json() == wanted, said)
+        check("simulate: of two plans both", len(got := evenkeel.simulate(both, INIT)) == 2 and
+              [case.name for case in got] == ["result", "sapp"] and len(got.json()) == 2)
+        own = got.cases[1]
+        wanted = got.json()[1]
+        fine = (abs(own.step_time - wanted["step_time"]) < 1e-5 and own.plan.layers[0][0] == wanted["plan"]["layers"][0][0] and
+                all(abs(own.busy[s] - stage["busy"]) < 1e-12 and abs(own.peak_mb[s] - stage["peak_memory_mb"]) < 1e-5
+                    for s, stage in enumerate(wanted["stages"])))
+        check("simulate: arrays are the JSON's figures", fine)
+        try:
+            evenkeel.simulate(plan, INIT, stage_speed=[1, 2])
+        except evenkeel.InputError as error:
+            check("simulate: a list of the wrong length is refused", "2 values" in str(error) and "8 stages" in str(error))
+        else:
+            check("simulate: a list of the wrong length is refused", False)
+
+
 def traces(evenkeel):
     for path in ("examples/trace", "examples/run"):
         status, wanted, said = command("trace", path)
@@ -135,16 +180,33 @@ def errors(evenkeel):
         check("a file that is not there is a SystemFailure", False, repr(error))
 
 
+def public(evenkeel):
+    """What callers see, by name: functions, and the methods and properties of classes."""
+    for name in evenkeel.__all__:
+        value = getattr(evenkeel, name)
+        yield name, value
+        if isinstance(value, type) and not issubclass(value, (BaseException, tuple)):
+            for member, own in vars(value).items():
+                if not member.startswith("_"):
+                    yield f"{name}.{member}", own
+
+
 def doctests(evenkeel):
-    examples = doctest.DocTestFinder(exclude_empty=False).find(evenkeel, "evenkeel")
-    by_name = {test.name: test for test in examples}
-    functions = [name for name in evenkeel.__all__ if not isinstance(getattr(evenkeel, name), type)]
-    lacking = [name for name in functions if not by_name[f"evenkeel.{name}"].examples]
-    check("every public function has an example", functions and not lacking, lacking)
-    runner, said = doctest.DocTestRunner(), []
-    for test in examples:
-        runner.run(test, out=said.append)
-    check("examples give what they say", runner.failures == 0, "".join(said))
+    finder, runner, said, tested = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner(), [], set()
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("evenkeel._") and
+               hasattr(module, "__file__") and module.__file__.endswith(".py")]
+    for module in modules:
+        for test in finder.find(module, "", globs=vars(evenkeel).copy()):
+            if test.examples:
+                tested.add(test.name.lstrip("."))
+                runner.run(test, out=said.append)
+    check("examples give what they say", runner.tries >= 30 and runner.failures == 0, "".join(said))
+    names = dict(public(evenkeel))
+    lacking = [name for name, value in names.items() if callable(value) and not isinstance(value, type) and
+               name not in tested]
+    check("every public function and method has an example", len(names) > 50 and not lacking, lacking)
+    silent = [name for name, value in names.items() if not (getattr(value, "__doc__", "") or "").strip()]
+    check("everything public says what it is", not silent, silent)
 
 
 def speed(evenkeel):
@@ -214,8 +276,11 @@ def main():
         sys.path.insert(0, folder)
         warnings.simplefilter("ignore")
         import evenkeel
-        for part in (memory_of_examples, estimate_of_examples, balance_of_examples, traces, errors, doctests, speed, leaks):
+        for part in (memory_of_examples, estimate_of_examples, balance_of_examples, simulate_of_examples, traces, errors,
+                     doctests, speed, leaks):
+            begun = time.perf_counter()
             part(evenkeel)
+            print(f"# {part.__name__}: {time.perf_counter() - begun:.1f} s")
     print(f"1..{number}")
     return failed > 0
 
