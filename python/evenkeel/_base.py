@@ -4,9 +4,11 @@ from __future__ import annotations
 import base64 as _base64
 import csv as _csv
 import html as _html
+import importlib as _importlib
 import io as _io
 import json as _json
 import os as _os
+import sys as _sys
 import threading as _threading
 import warnings as _warnings
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
@@ -80,7 +82,7 @@ def owned(kind: str, clear: Callable[[Any], None]) -> Any:
     return _ffi.gc(_ffi.new(kind), clear)
 
 
-def taken_text(call: Callable[[Any, Any, Any], int]) -> str:
+def taken_text(call: Callable[[Any, Any, Any], Any]) -> str:
     """The text that call(text, size, err) allocates."""
     text, size, err = _ffi.new("char **"), _ffi.new("size_t *"), new_error()
     check(call(text, size, err), err)
@@ -96,11 +98,19 @@ def find_schedule(name: Optional[str]) -> Any:
         return _ffi.NULL
     found = _lib.ek_schedule_find(name.encode())
     if found == _ffi.NULL:
-        names = []
+        names: "list[str]" = []
         while _lib.ek_schedules[len(names)] != _ffi.NULL:
             names.append(text_of(_lib.ek_schedules[len(names)].name))
         raise InputError(f"no schedule is called '{name}'; there are {', '.join(names)}")
     return found
+
+
+def warn(text: str) -> None:
+    """A warning at the line that called the package."""
+    level, frame = 1, _sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "evenkeel":
+        level, frame = level + 1, frame.f_back
+    _warnings.warn(text, EvenkeelWarning, stacklevel=level)
 
 
 class Heard:
@@ -111,11 +121,11 @@ class Heard:
         self.listener = _ffi.new("ek_listener *")
         _lib.ekpy_listen(self.listener, self.c)
 
-    def say(self, level: int = 3) -> None:
+    def say(self) -> None:
         if self.c.lost:
             raise MemoryError("out of memory")
         for i in range(self.c.n):
-            _warnings.warn(str(Error(*place_of(self.c.at[i]))), EvenkeelWarning, stacklevel=level)
+            warn(str(Error(*place_of(self.c.at[i]))))
 
 
 def all_heard(*heard: Heard) -> Any:
@@ -128,10 +138,9 @@ def all_heard(*heard: Heard) -> Any:
 
 def _numpy() -> Any:
     try:
-        import numpy
+        return _importlib.import_module("numpy")
     except ImportError:
         return None
-    return numpy
 
 
 def _dtype(numpy: Any, kind: Any) -> Any:
@@ -212,10 +221,9 @@ def grid(values: Any, what: str) -> "list[list[int]]":
 
 def pandas() -> Any:
     try:
-        import pandas
+        return _importlib.import_module("pandas")
     except ImportError as error:
         raise ImportError("frames need pandas; install it, or take text('csv') or json()") from error
-    return pandas
 
 
 # ---- calls that take long ----
@@ -274,6 +282,7 @@ class Watch:
             return call()
         answer: "list[Any]" = []
         failure: "list[BaseException]" = []
+        running = _threading.Lock()  # Thread.join() takes a thread for ended where an exception comes into it
 
         def work() -> None:
             _lib.ekpy_watch_begin(self.c)
@@ -283,18 +292,18 @@ class Watch:
                 failure.append(error)
             finally:
                 _lib.ekpy_watch_end()
+                running.release()
 
-        thread = _threading.Thread(target=work, name="evenkeel", daemon=True)
+        running.acquire()
         try:
-            thread.start()
-            while thread.is_alive():
-                thread.join(_POLL)
+            _threading.Thread(target=work, name="evenkeel", daemon=True).start()
+            while not running.acquire(timeout=_POLL):
                 self._tell()
         except BaseException:
             _lib.ekpy_watch_stop(self.c)
-            if thread.ident is not None:
-                thread.join(_PATIENCE)  # what cannot be stopped ends by itself and is dropped
+            running.acquire(timeout=_PATIENCE)  # what cannot be stopped ends by itself and is dropped
             raise
+        self._tell()
         if failure:
             raise failure[0]
         return answer[0]

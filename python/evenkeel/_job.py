@@ -67,7 +67,7 @@ def read_job(path: Path, *, rules: Sequence[str] = (), literal: bool = False, **
     return Job(c, heard, other)
 
 
-def job_of(job: Union[Job, Path], overrides: "dict[str, float]") -> Job:
+def job_of(job: Union[Job, Path], overrides: "dict[str, Any]") -> Job:
     """The job that a caller gives, or the one in the file that it names."""
     if not isinstance(job, Job):
         return read_job(job, **overrides)
@@ -85,7 +85,7 @@ class Device:
         check(_lib.ek_device_open(path_of(device), self.heard.listener, self.c, owns, err), err)
         if owns[0]:
             self.c = _ffi.gc(self.c, _lib.ek_device_clear)
-        self.heard.say(5)
+        self.heard.say()
 
 
 class Memory(Result):

@@ -196,7 +196,7 @@ def make_layers(forward_time: Numbers, *, activation_mb: Any, backward_time: Any
             rows.append(row)
     body = _ffi.new("ek_layer[]", len(rows))
     for layer, (count, title, *figures) in zip(body, rows):
-        _write_layer(layer, title, count, *figures, True)
+        _write_layer(layer, title, count, figures[0], figures[1], figures[2], figures[3], figures[4], True)
     encoded = name.encode()
     if len(encoded) > _MOST_NAME:
         raise InputError(f"the name of a model has at most {_MOST_NAME} bytes")

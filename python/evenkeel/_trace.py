@@ -26,7 +26,7 @@ class Trace(Result):
             check(_lib.ek_compute_make(self._c, _ffi.NULL, err), err)
 
         watch.run(read)
-        heard.say(4)
+        heard.say()
         self._view = _ffi.new("ek_trace_view *", {"rank": _lib.EK_TRACE_NO_RANK})
         self._report = _ffi.new("ek_trace_report *", {"run": self._c, "view": self._view})
         self._table = 0
