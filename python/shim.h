@@ -1,5 +1,5 @@
-/* shim.h - what the extension module of Python has besides the public headers: calls of the library whose callbacks stay
- * in C, so that they need no interpreter. cffi reads this as it stands. */
+/* shim.h - what the extension module of Python has besides the public headers: calls of the library whose callbacks
+ * stay in C, so that they need no interpreter. cffi reads this as it stands. */
 
 /* Warnings of a reader. */
 typedef struct ekpy_warnings {

@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
-Path = Union[str, bytes, "_os.PathLike[str]", "_os.PathLike[bytes]"]
+Path = Union[str, bytes, _os.PathLike[str], _os.PathLike[bytes]]
 Array = Any  # numpy.ndarray; without NumPy a memoryview
 Numbers = Any  # a sequence of numbers: a list, a NumPy array
 
@@ -143,12 +143,16 @@ def _numpy() -> Any:
         return None
 
 
+_SIZES = ("size_t", "unsigned long")  # of C; signed here, since NumPy makes a float of an unsigned one plus 1
+
+
 def _dtype(numpy: Any, kind: Any) -> Any:
     """The NumPy type of a C type, with the offsets that C has."""
     if kind.kind == "primitive":
         codes = {"float": "f", "double": "f", "_Bool": "b", "char": "S"}
         size = _ffi.sizeof(kind)
-        code = codes.get(kind.cname, "u" if kind.cname.startswith(("u", "unsigned")) or kind.cname == "size_t" else "i")
+        unsigned = kind.cname.startswith(("u", "unsigned")) and kind.cname not in _SIZES
+        code = codes.get(kind.cname, "u" if unsigned else "i")
         return numpy.dtype("?" if code == "b" else f"{code}{size}")
     if kind.kind == "enum":
         return numpy.dtype(f"i{_ffi.sizeof(kind)}")
@@ -187,7 +191,7 @@ def view(pointer: Any, shape: Sequence[int], owner: object) -> Array:
         return numpy.frombuffer(memory, dtype, count).reshape(shape) if count else numpy.empty(shape, dtype)
     if kind.kind != "primitive":
         raise ImportError("arrays of structs need NumPy; install it, or take json()")
-    codes = {"double": "d", "int": "i", "size_t": "L", "unsigned long": "L"}
+    codes = {"double": "d", "int": "i", "size_t": "l", "unsigned long": "l"}
     return memory.cast(codes[kind.cname], list(shape)) if count else memory.cast(codes[kind.cname])
 
 
@@ -199,7 +203,7 @@ def doubles(values: Numbers, what: str) -> "list[float]":
         values = [values]
     try:
         return [float(value) for value in values]
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be numbers in one list or array ({error})") from error
 
 
@@ -212,7 +216,7 @@ def grid(values: Any, what: str) -> "list[list[int]]":
         rows = [rows]
     try:
         whole = [[int(value) for value in row] for row in rows]
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be whole numbers as [stage] or [chunk][stage] ({error})") from error
     if not whole or any(len(row) != len(whole[0]) for row in whole) or whole != [list(row) for row in rows]:
         raise InputError(f"{what} must be whole numbers as [stage] or [chunk][stage], as many for each chunk")
@@ -384,7 +388,7 @@ class Result:
         picture = self._repr_svg_()
         if picture:  # an image of its own, so that its names are not those of another one
             data = _base64.b64encode(picture.encode()).decode()
-            parts.append(f'<p><img alt="picture" style="max-width:100%" src="data:image/svg+xml;base64,{data}"></p>')
+            parts.append(f'<p><img alt="picture" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/></p>')
         if rows:
             body = "".join(line(row, "td") for row in rows[1:_MOST_ROWS + 1])
             parts.append(f"<table><thead>{line(rows[0], 'th')}</thead><tbody>{body}</tbody></table>")

@@ -119,7 +119,7 @@ def _spread(values: Sequence[Any], n: int, what: str) -> "list[Any]":
 
 
 def _write_layer(layer: Any, name: str, count: int, forward: float, backward: "dict[str, float]",
-                 weight: Optional[float], parameter: float, activation: "dict[str, float]", body: bool) -> None:
+                 weight: Optional[float], parameter: float, activation: "dict[str, float]") -> None:
     encoded = name.encode()
     if not 0 < len(encoded) <= _MOST_NAME:
         raise InputError(f"the name of a layer must have 1 to {_MOST_NAME} bytes ('{name}')")
@@ -128,7 +128,7 @@ def _write_layer(layer: Any, name: str, count: int, forward: float, backward: "d
     for k, kind in enumerate(KINDS):
         layer.backward_time[k] = backward.get(kind, plain * (1 + _lib.ek_recompute_coefficient[k]))
         layer.activation_mb[k] = activation.get(kind, 0.0)
-        layer.modelled[k] = kind in activation or not body
+        layer.modelled[k] = kind in activation
     layer.weight_time = _WEIGHT_TIME_SHARE * plain if weight is None else weight
 
 
@@ -142,7 +142,7 @@ def _write_end(layer: Any, end: Optional[Mapping[str, Any]], name: str) -> bool:
         raise InputError(f"{name} has no '{unknown[0]}'; there are {', '.join(_END_KEYS)}")
     backward = {} if end.get("backward_time") is None else {"none": float(end["backward_time"])}
     _write_layer(layer, end.get("name", name), 1, float(end.get("forward_time", 0)), backward, end.get("weight_time"),
-                 float(end.get("parameter_mb", 0)), {"none": float(end.get("activation_mb", 0))}, False)
+                 float(end.get("parameter_mb", 0)), {"none": float(end.get("activation_mb", 0))})
     return end.get("weight_time") is not None or layer.backward_time[0] == 0
 
 
@@ -196,7 +196,7 @@ def make_layers(forward_time: Numbers, *, activation_mb: Any, backward_time: Any
             rows.append(row)
     body = _ffi.new("ek_layer[]", len(rows))
     for layer, (count, title, *figures) in zip(body, rows):
-        _write_layer(layer, title, count, figures[0], figures[1], figures[2], figures[3], figures[4], True)
+        _write_layer(layer, title, count, figures[0], figures[1], figures[2], figures[3], figures[4])
     encoded = name.encode()
     if len(encoded) > _MOST_NAME:
         raise InputError(f"the name of a model has at most {_MOST_NAME} bytes")

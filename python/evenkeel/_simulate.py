@@ -127,7 +127,7 @@ class Case(Result):
 
     @property
     def first(self) -> Array:
-        """[n_stages + 1] blocks of stage s are blocks[first[s]:first[s + 1]], not copied."""
+        """[n_stages + 1] blocks of stage s are blocks[first[s]:first[s + 1]], int64, not copied."""
         return self._view(self._timeline.first, self._timeline.shape.n_stages + 1)
 
     @property
