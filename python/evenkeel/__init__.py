@@ -20,3 +20,6 @@ __all__ = ["Balance", "Calibration", "Case", "Error", "Estimate", "EvenkeelWarni
            "read_trace", "schedules", "simulate"]
 
 __version__ = text_of(_lib.ek_version())
+
+for _name in __all__:  # what help() and a traceback call them
+    globals()[_name].__module__ = __name__

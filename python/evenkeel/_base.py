@@ -33,6 +33,9 @@ class Error(Exception):
         super().__init__(place + message)
         self.message, self.file, self.line, self.column, self.rule = message, file, line, column, rule
 
+    def __reduce__(self) -> Any:  # for other processes
+        return type(self), (self.message, self.file, self.line, self.column, self.rule)
+
 
 class InputError(Error, ValueError):
     """The input is wrong; the message names the remedy."""

@@ -4,6 +4,7 @@ What Python answers is held against what the command prints, byte for byte or as
 """
 import glob
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,20 @@ def balance_of_examples(evenkeel):
         got = evenkeel.balance(path, stages, 8, **options).json()
         check(f"balance: {path} {' '.join(more)} as the command", wanted is not None and
               without_clock(got) == without_clock(wanted), said)
+    with tempfile.TemporaryDirectory() as folder, open(INIT, encoding="utf-8") as source:
+        path = os.path.join(folder, "init.yaml")
+        with open(path, "w", encoding="utf-8") as out:  # that says what to balance for
+            out.write(source.read().replace("  pipeline_num: 16\n", "  pipeline_num: 16\n  micro_batch_num: 24\n"
+                                            "  memory_limit: 60000\n  sim_comm_time: 0.25\n  constant_memory: 100\n"))
+        _, wanted, said = command("balance", path)
+        got = evenkeel.balance(path)
+        check("balance: of an init file with the pipeline as the command", wanted is not None and got.plan.n_stages == 16
+              and without_clock(got.json()) == without_clock(wanted), said)
+        plan = os.path.join(folder, "plan.json")
+        got.write("json", plan)
+        _, wanted, said = command("simulate", plan, "--init", path)
+        check("simulate: of an init file with the pipeline as the command", evenkeel.simulate(plan, path).json() == wanted,
+              said)
     refused("balance: a stage that is not there is refused", evenkeel.InputError,
             lambda: evenkeel.balance(LAYERS, 4, 8, fixed_layers={4: 1}), "stages 0 to 3")
 
@@ -210,7 +225,8 @@ def calibrations(evenkeel):
     tests = "examples/calibrate/all_reduce_perf.log", "examples/calibrate/all_gather_perf.log"
     for sources, options, more in ((("examples/calibrate/runs.csv",), {"holdout": 0.25, "name": "ours"},
                                     ("--holdout", "0.25", "--name", "ours")),
-                                   (tests, {"start": "A800"}, ("--start", "A800"))):
+                                   (tests, {"start": "A800"}, ("--start", "A800")),
+                                   (("examples/run",), {"start": "910B"}, ("--start", "910B"))):
         with tempfile.TemporaryDirectory() as folder:
             device = os.path.join(folder, "device.yaml")
             _, wanted, said = command("calibrate", *sources, *more, "-o", device)
@@ -251,6 +267,9 @@ def errors(evenkeel):
         except evenkeel.InputError as error:
             check("an error has file, line and column", error.file == path and error.line == 2 and error.column > 0,
                   (error.file, error.line, error.column))
+            again = pickle.loads(pickle.dumps(error))
+            check("an error comes whole from another process", type(again) is evenkeel.InputError and
+                  vars(again) == vars(error) and str(again) == str(error))
         else:
             check("a broken file is refused", False)
     try:

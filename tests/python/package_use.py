@@ -352,12 +352,10 @@ def public(evenkeel):
 
 def examples(evenkeel):
     finder, runner, said, tested = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner(), [], set()
-    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("evenkeel._") and
-               hasattr(module, "__file__") and module.__file__.endswith(".py")]
-    for module in modules:
-        for test in finder.find(module, "", globs=vars(evenkeel).copy()):
+    for name in evenkeel.__all__:
+        for test in finder.find(getattr(evenkeel, name), name, module=False, globs=vars(evenkeel).copy()):
             if test.examples:
-                tested.add(test.name.lstrip("."))
+                tested.add(test.name)
                 runner.run(test, out=said.append)
     check("examples give what they say", runner.tries >= 30 and runner.failures == 0, "".join(said))
     names = dict(public(evenkeel))
