@@ -171,7 +171,7 @@ static ek_status fill(const void *user, const ek_shape *shape, ek_balance_option
     if (is_wrong("stage_memory_mb", v->n_memory, shape->n_stages, "stages", err) ||
         is_wrong("stage_speed", v->n_slowdown, shape->n_stages, "stages", err) ||
         is_wrong("p2p_edges", v->n_edges, shape->n_stages, "stages", err) ||
-        is_wrong("micro_batch_cost", v->n_scale, shape->n_micro_batches / pieces, "micro-batches", err))
+        is_wrong("micro_batch_cost", v->n_scale / pieces, shape->n_micro_batches / pieces, "micro-batches", err))
         return EK_ERR_INPUT;
     options->activation_limit = v->activation_limit;
     options->stage_memory_mb = v->n_memory ? v->stage_memory_mb : NULL;

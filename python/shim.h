@@ -36,7 +36,7 @@ void ekpy_watch_trace(ekpy_watch *watch, ek_trace_options *options);
 
 /* What depends on the shape of a pipeline, for ek_balance_lists. Borrowed. */
 typedef struct ekpy_lists {
-    int n_memory, n_slowdown, n_edges, n_scale; /* values of each list; 0: none */
+    int n_memory, n_slowdown, n_edges, n_scale; /* values of each list, of each piece of a micro-batch; 0: none */
     const double *stage_memory_mb, *slowdown, *edge_time, *micro_batch_scale;
     double activation_limit; /* 0: the schedule's own */
 } ekpy_lists;

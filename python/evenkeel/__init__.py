@@ -10,14 +10,14 @@ from evenkeel._evenkeel import lib as _lib
 from evenkeel._job import Estimate, Job, Memory, estimate, memory, read_job
 from evenkeel._layers import Layers, make_layers, read_layers
 from evenkeel._layout import Layout, Layouts, plan
-from evenkeel._plan import Plan, frameworks, schedules
+from evenkeel._plan import Plan, frameworks, read_plans, schedules
 from evenkeel._simulate import Case, Simulation, simulate
 from evenkeel._trace import Trace, read_trace
 
 __all__ = ["Balance", "Calibration", "Case", "Error", "Estimate", "EvenkeelWarning", "InputError", "Job", "Layers",
            "Layout", "Layouts", "Memory", "Plan", "Progress", "Result", "Simulation", "Stopped", "SystemFailure", "Trace",
            "balance", "calibrate", "estimate", "frameworks", "make_layers", "memory", "plan", "read_job", "read_layers",
-           "read_trace", "schedules", "simulate"]
+           "read_plans", "read_trace", "schedules", "simulate"]
 
 __version__ = text_of(_lib.ek_version())
 

@@ -25,9 +25,9 @@ class Balance(Result):
         self._cases = owned("ek_cases *", _lib.ek_cases_clear)
         self._order: Any = None
         asked = _ffi.new("ek_case_options *", {
-            "n_stages": shape.n_stages, "n_chunks": shape.n_chunks, "n_micro_batches": shape.n_micro_batches,
-            "n_pieces": 1, "less_memory": -1, "schedule": schedule, "comm": lists.comm[0], "lists": lists.lists,
-            "memory_limit_mb": self._limit})
+            "n_stages": shape.n_stages, "n_chunks": shape.n_chunks, "n_pieces": layers.n_pieces,
+            "n_micro_batches": shape.n_micro_batches // layers.n_pieces, "less_memory": -1, "schedule": schedule,
+            "comm": lists.comm[0], "lists": lists.lists, "memory_limit_mb": self._limit})
 
         def run() -> None:
             check(_lib.ek_balance_arranged(layers._c, schedule, shape, options, order, self._search, err), err)
@@ -160,8 +160,9 @@ def balance(layers: Union[Layers, Path], n_stages: Optional[int] = None, n_micro
         options.memory_limit_mb = run.memory_mb
     if p2p_time is None:
         p2p_time = model._run.p2p_time if model._run is not None else 0.0
-    lists = Lists(p2p_time, p2p_blocking, p2p_edges, stage_memory_mb, stage_speed, micro_batch_cost, activation_limit)
-    shape = _ffi.new("ek_shape *", (n_stages, n_chunks, n_micro_batches, 1))
+    lists = Lists(p2p_time, p2p_blocking, p2p_edges, stage_memory_mb, stage_speed, micro_batch_cost, activation_limit,
+                   model)
+    shape = _ffi.new("ek_shape *", (n_stages, n_chunks, n_micro_batches * model.n_pieces, model.n_pieces))
     options.n_threads, options.seed, options.min_layers, options.comm = n_threads, seed, min_layers, lists.comm[0]
     if time_limit is not None:
         options.time_limit = time_limit
@@ -184,7 +185,7 @@ def balance(layers: Union[Layers, Path], n_stages: Optional[int] = None, n_micro
         options.forbidden[KINDS.index(kind)] = True
     if forbidden:
         report["forbidden"] = _ffi.new("bool[]", [kind in forbidden for kind in KINDS])
-    asked = _ffi.new("ek_case_options *", {"n_chunks": n_chunks, "n_pieces": 1, "schedule": found})
+    asked = _ffi.new("ek_case_options *", {"n_chunks": n_chunks, "n_pieces": model.n_pieces, "schedule": found})
     watch = Watch(progress)
     _lib.ekpy_watch_balance(watch.c, options)
     return Balance(model, shape, _lib.ek_case_schedule(asked, n_chunks, less(less_memory)), options, lists, report,

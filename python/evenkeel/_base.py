@@ -63,6 +63,11 @@ def path_of(path: Path) -> bytes:
     return _os.fsencode(path)
 
 
+def paths_of(paths: Union[Path, Sequence[Path]]) -> "list[Path]":
+    """One path, or several."""
+    return [paths] if isinstance(paths, (str, bytes, _os.PathLike)) else list(paths)
+
+
 def place_of(err: Any) -> Any:
     return text_of(err.message), text_of(err.file) or None, err.line, err.column, text_of(err.rule)
 

@@ -5,7 +5,7 @@ import os as _os
 from typing import Any, Optional, Sequence, Union
 
 from evenkeel._base import Array, Heard, InputError, Path, ProgressFunction, Result, Watch, check, new_error, owned
-from evenkeel._base import path_of, taken_text, text_of, view
+from evenkeel._base import path_of, paths_of, taken_text, text_of, view
 from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 from evenkeel._job import Device
 
@@ -120,5 +120,4 @@ def calibrate(sources: Union[Path, Sequence[Path]], *, start: Optional[Path] = N
     >>> calibrate("examples/calibrate/runs.csv", holdout=0.25).json()["start"]
     'A100-80'
     """
-    given = [sources] if isinstance(sources, (str, bytes, _os.PathLike)) else list(sources)
-    return Calibration(given, start, holdout, name, progress)
+    return Calibration(paths_of(sources), start, holdout, name, progress)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from evenkeel._base import Array, Heard, InputError, Numbers, Path, check, doubles, new_error, path_of, taken_text
-from evenkeel._base import text_of, view
+from evenkeel._base import Array, Heard, InputError, Numbers, Path, check, doubles, new_error, owned, path_of
+from evenkeel._base import taken_text, text_of, view
 from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
 KINDS = ("none", "select", "comm", "both", "full")  # of recomputation, as ek_recompute
@@ -16,8 +16,8 @@ _MOST_NAME = 63
 class Layers:
     """What the layers of a model take, read by read_layers() or made by make_layers()."""
 
-    def __init__(self, c: Any, owner: Any, run: Any) -> None:
-        self._c, self._owner, self._run = c, owner, run
+    def __init__(self, c: Any, owner: Any, run: Any, pieces: int = 1, train: Any = None) -> None:
+        self._c, self._owner, self._run, self._pieces, self._train = c, owner, run, pieces, train
 
     @property
     def n_layers(self) -> int:
@@ -28,6 +28,11 @@ class Layers:
     def name(self) -> str:
         """The model's name."""
         return text_of(self._c.name)
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces of a micro-batch along the sequence that the figures are of; 1: whole ones."""
+        return self._pieces
 
     @property
     def kinds(self) -> "list[str]":
@@ -64,13 +69,15 @@ class Layers:
 
 def read_layers(path: Path, *, name: str = "model_name", head_time: Optional[float] = None,
                 body_time: Optional[float] = None, tail_time: Optional[float] = None, constant_mb: float = 0.0,
-                recompute_transient: bool = False, sapp_compatible: bool = False) -> Layers:
+                recompute_transient: bool = False, sapp_compatible: bool = False, n_pieces: int = 1,
+                train: Optional[Path] = None) -> Layers:
     """Read a layer file (JSON; its name ends with .json) or an init file (YAML).
 
     name: of the model of an init file. head_time, body_time, tail_time: forward times of the embedding, one body layer,
     and head with loss, instead of the file's, in any unit. constant_mb: MB that every stage holds besides.
     recompute_transient: peaks count what recomputing a layer brings back. sapp_compatible: an init file's memory and
-    times as the original tool takes them.
+    times as the original tool takes them. n_pieces: sequence pieces of a micro-batch, for the schedule "sequence"; train
+    is then the training file with the model's shapes.
 
     >>> read_layers("examples/moe_mtp_layers.json").n_layers
     32
@@ -88,11 +95,32 @@ def read_layers(path: Path, *, name: str = "model_name", head_time: Optional[flo
     read = _ffi.gc(_ffi.new("ek_file_model *"), lambda model: _lib.ek_layers_clear(_ffi.addressof(model.layers)))
     check(_lib.ek_model_files_read(files, heard.listener, notes.listener, read, err), err)
     heard.say()
-    layers = _ffi.addressof(read.layers)
+    layers, owner = _ffi.addressof(read.layers), read
     _lib.ek_layers_add_constant(layers, constant_mb, read.run.constant_mb, notes.listener)
+    kept_train = None
+    if n_pieces > 1:
+        if train is None:
+            raise InputError(f"{n_pieces} pieces need the model's shapes; give its training file as train")
+        kept_train = _ffi.new("char[]", path_of(train))
+        layers, n_pieces = _cut(layers, kept_train, n_pieces)
+        owner = layers
     layers.recompute_transient = recompute_transient
     check(_lib.ek_layers_check(layers, err), err)
-    return Layers(layers, read, read.run)
+    return Layers(layers, (read, owner), read.run, n_pieces, kept_train)
+
+
+def _cut(layers: Any, train: Any, n_pieces: int) -> Any:
+    """The layers as a sequence piece sees them, and how many pieces there are."""
+    job, cut = owned("ek_job *", _lib.ek_job_clear), owned("ek_layers *", _lib.ek_layers_clear)
+    err, heard = new_error(), Heard()
+    check(_lib.ek_job_read_part(train, _lib.EK_JOB_SHAPES, heard.listener, job, err), err)
+    if job.no_layout:
+        raise InputError("a config.json does not say the sequences of a micro-batch and the tensor parallel ranks; give the "
+                         "launch script or the training YAML of the run", text_of(job.path))
+    n_pieces = _lib.ek_sequence_pieces(job, n_pieces, heard.listener)
+    check(_lib.ek_layers_split_sequence(layers, job, n_pieces, heard.listener, cut, err), err)
+    heard.say()
+    return cut, n_pieces
 
 
 def layers_of(layers: Union[Layers, Path]) -> Layers:

@@ -57,6 +57,26 @@ def applied(path: Path, plan: Any, n_layers: int, n_micro_batches: int, n_pieces
     return text
 
 
+def read_plans(path: Path, n_layers: int = 0) -> "dict[str, Plan]":
+    """The plans of a file by their names: a plan file, what `balance` wrote or printed, or a training file.
+
+    n_layers: of the model; 0: as the first list of layers in the file says.
+
+    >>> read_plans("examples/llama175b_manual.yaml", 96)
+    {'sapp': <Plan: 96 layers on 16 stages of 3>}
+    """
+    c, err, heard = owned("ek_strategies *", _lib.ek_strategies_clear), new_error(), Heard()
+    body = _ffi.new("ek_layer *")
+    layers = _ffi.new("ek_layers *", _lib.ek_layers_bare(n_layers, body)) if n_layers else _ffi.NULL
+    check(_lib.ek_strategies_read(path_of(path), layers, 0, heard.listener, c, err), err)
+    heard.say()
+    plans: "dict[str, Plan]" = {}
+    for i in range(c.n):
+        plan = Plan._of(_ffi.addressof(c.strategy[i], "plan"), c)
+        plans[text_of(c.strategy[i].name)] = plan
+    return plans
+
+
 class Plan:
     """Layers of each chunk of each stage, and how many of the first ones recompute what.
 

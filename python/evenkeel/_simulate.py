@@ -17,7 +17,7 @@ class Lists:
 
     def __init__(self, p2p_time: float, p2p_blocking: bool, p2p_edges: Optional[Numbers],
                  stage_memory_mb: Optional[Numbers], stage_speed: Optional[Numbers],
-                 micro_batch_cost: Optional[Numbers], activation_limit: float) -> None:
+                 micro_batch_cost: Optional[Numbers], activation_limit: float, layers: Layers) -> None:
         self.values = _ffi.new("ekpy_lists *", {"activation_limit": activation_limit})
         self.memory, n = self._take(stage_memory_mb, "stage_memory_mb", 1, 1e9)
         self.values.stage_memory_mb, self.values.n_memory = self.memory, n
@@ -27,7 +27,10 @@ class Lists:
         self.edges, n = self._take(p2p_edges, "p2p_edges", 0, 1e12)
         self.values.edge_time, self.values.n_edges = self.edges, n
         self.costs, n = self._take(micro_batch_cost, "micro_batch_cost", 1e-3, 1e3)
-        self.values.micro_batch_scale, self.values.n_scale = self.costs, n
+        pieces = layers.n_pieces
+        self.scale = _ffi.new("double[]", [cost for cost in self.costs for _ in range(pieces)]) if n else _ffi.NULL
+        self.values.micro_batch_scale, self.values.n_scale = self.scale, n * pieces
+        self.train = layers._train if pieces > 1 else _ffi.NULL
         self.lists = _ffi.new("ek_balance_lists *")
         _lib.ekpy_lists_of(self.lists, self.values)
         self.comm = _ffi.new("ek_comm *", {"p2p_time": p2p_time, "blocking": p2p_blocking})
@@ -47,7 +50,8 @@ class Lists:
         return float(max(self.memory)) if self.values.n_memory else limit
 
     def report(self) -> "dict[str, Any]":
-        return {"stage_memory_mb": self.memory, "stage_speed": self.speed, "micro_batch_cost": self.costs}
+        return {"stage_memory_mb": self.memory, "stage_speed": self.speed, "micro_batch_cost": self.costs,
+                "train_file": self.train}
 
 
 class Case(Result):
@@ -206,8 +210,8 @@ class Case(Result):
         return emitted(framework, _ffi.new("ek_emission *", {
             "name": self._cases.cases[self._index].name, "plan": _ffi.addressof(self._cases.plans, self._index),
             "n_layers": self._layers._c.n_layers, "schedule": self._timeline.schedule,
-            "n_micro_batches": self.n_micro_batches, "n_pieces": 1, "layers": self._layers._c, "order": order,
-            "comm": _ffi.addressof(self._timeline.comm), "memory_limit_mb": self._lists.limit(self._limit),
+            "n_micro_batches": self.n_micro_batches, "n_pieces": self._layers.n_pieces, "layers": self._layers._c,
+            "order": order, "comm": _ffi.addressof(self._timeline.comm), "memory_limit_mb": self._lists.limit(self._limit),
             "stage_memory_mb": self._lists.memory}))
 
     def apply(self, path: Path) -> str:
@@ -218,7 +222,7 @@ class Case(Result):
         True
         """
         return applied(path, _ffi.addressof(self._cases.plans, self._index), self._layers._c.n_layers,
-                       self.n_micro_batches, 1, self._timeline.schedule)
+                       self.n_micro_batches, self._layers.n_pieces, self._timeline.schedule)
 
 
 def stage_rows(answer: Any) -> "list[list[str]]":
@@ -337,10 +341,12 @@ def simulate(plan: Union[Plan, Path, "dict[str, Plan]"], layers: Union[Layers, P
     model = layers_of(layers)
     if p2p_time is None:
         p2p_time = model._run.p2p_time if model._run is not None else 0.0
-    lists = Lists(p2p_time, p2p_blocking, p2p_edges, stage_memory_mb, stage_speed, micro_batch_cost, activation_limit)
+    lists = Lists(p2p_time, p2p_blocking, p2p_edges, stage_memory_mb, stage_speed, micro_batch_cost, activation_limit,
+                  model)
     limit = 0.0 if memory_limit_mb is None else memory_limit_mb
     asked = _ffi.new("ek_case_options *", {
-        "n_stages": n_stages, "n_chunks": n_chunks, "n_micro_batches": n_micro_batches or 0, "n_pieces": 1,
+        "n_stages": n_stages, "n_chunks": n_chunks, "n_micro_batches": n_micro_batches or 0,
+        "n_pieces": model.n_pieces,
         "less_memory": less(less_memory), "same_chunks": True, "schedule": find_schedule(schedule),
         "comm": lists.comm[0], "memory_limit_mb": limit, "lists": lists.lists})
     plans: "list[tuple[str, Plan]]" = []

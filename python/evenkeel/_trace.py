@@ -2,27 +2,26 @@
 from __future__ import annotations
 
 import io as _io
-from typing import Any
+from typing import Any, Sequence, Union
 
 from evenkeel._base import Heard, InputError, Path, ProgressFunction, Result, Watch, check, new_error, owned, pandas
-from evenkeel._base import path_of, text_of
+from evenkeel._base import path_of, paths_of, text_of
 from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
 
 class Trace(Result):
     """A profiled run, read by read_trace()."""
 
-    def __init__(self, path: Path, progress: ProgressFunction) -> None:
+    def __init__(self, paths: "list[Path]", progress: ProgressFunction) -> None:
         err, heard, watch = new_error(), Heard(), Watch(progress)
-        self._path = path
         self._c = owned("ek_trace_run *", _lib.ek_trace_run_clear)
-        name = _ffi.new("char[]", path_of(path))
-        names = _ffi.new("char *[]", [name])
+        texts = [_ffi.new("char[]", path_of(path)) for path in paths]
+        names = _ffi.new("char *[]", texts)
         options = _ffi.new("ek_trace_options *", {"measure": True})
         _lib.ekpy_watch_trace(watch.c, options)
 
         def read() -> None:
-            check(_lib.ek_trace_run_read(names, 1, options, heard.listener, self._c, err), err)
+            check(_lib.ek_trace_run_read(names, len(texts), options, heard.listener, self._c, err), err)
             check(_lib.ek_compute_make(self._c, _ffi.NULL, err), err)
 
         watch.run(read)
@@ -89,10 +88,13 @@ class Trace(Result):
         return self.frame("layers")
 
 
-def read_trace(path: Path, *, progress: ProgressFunction = None) -> Trace:
-    """Read a profile: a folder or a file. progress: is told a Progress a few times a second.
+def read_trace(path: Union[Path, Sequence[Path]], *, progress: ProgressFunction = None) -> Trace:
+    """Read a profile: a folder or a file, or several of one run. progress: is told a Progress a few times a second.
 
     >>> len(read_trace("examples/trace").json()["ranks"]) > 0
     True
     """
-    return Trace(path, progress)
+    paths = paths_of(path)
+    if not paths:
+        raise InputError("no profile: give a folder or a file")
+    return Trace(paths, progress)

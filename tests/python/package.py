@@ -90,6 +90,24 @@ def balance_of_examples(evenkeel):
         _, wanted, said = command("simulate", plan, "--init", path)
         check("simulate: of an init file with the pipeline as the command", evenkeel.simulate(plan, path).json() == wanted,
               said)
+    train = "examples/llama175b_train.yaml"
+    pieces = evenkeel.read_layers(INIT, n_pieces=2, train=train)
+    for more, options in (((), {}), (("--micro-batch-cost", "1x7,2"), {"micro_batch_cost": [1] * 7 + [2]})):
+        asked = (INIT, "-s", "16", "-mb", "8", "-seq", "2", "-train", train, *more)
+        _, wanted, said = command("balance", *asked)
+        got = evenkeel.balance(pieces, 16, 8, **options)
+        check(f"balance: of sequence pieces {' '.join(more)} as the command", wanted is not None and wanted["seq"] == 2 and
+              without_clock(got.json()) == without_clock(wanted), said)
+        check(f"settings: of sequence pieces {' '.join(more)} as the command",
+              got.to("mindformers") == ran("balance", *asked, "--emit", "mindformers")[0])
+        check("balance: of sequence pieces names the training file", train in got.text())
+        with tempfile.TemporaryDirectory() as folder:
+            plan = os.path.join(folder, "plan.json")
+            got.write("json", plan)
+            _, wanted, said = command("simulate", plan, "--init", *asked[:1], *asked[5:])
+            check(f"simulate: of sequence pieces {' '.join(more)} as the command",
+                  evenkeel.simulate(plan, pieces, **options).json() == wanted, said)
+    refused("balance: pieces need the shapes", evenkeel.InputError, lambda: evenkeel.read_layers(INIT, n_pieces=2), "train")
     refused("balance: a stage that is not there is refused", evenkeel.InputError,
             lambda: evenkeel.balance(LAYERS, 4, 8, fixed_layers={4: 1}), "stages 0 to 3")
 
@@ -257,6 +275,25 @@ def traces(evenkeel):
                       trace.csv(name).splitlines()[0].split(","))
 
 
+def of_several_files(evenkeel):
+    ranks = "examples/trace/rank_0", "examples/trace/rank_1"
+    status, wanted, said = command("trace", *ranks)
+    check("trace: of two files as the command", status == 0 and evenkeel.read_trace(ranks).json() == wanted, said)
+    check("trace: of one of them another one", evenkeel.read_trace(ranks[0]).json() != wanted)
+    found = evenkeel.balance(LAYERS, 4, 8)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plan.yaml")
+        found.write("yaml", path)
+        plans = evenkeel.read_plans(path, 32)
+        own = found.plan
+        check("plans: of a file are those that were written", list(plans) == ["result"] and all(
+            getattr(plans["result"], name).tolist() == getattr(own, name).tolist()
+            for name in ("layers", "full", "select", "comm")))
+        both = evenkeel.simulate({"a": plans["result"], "b": evenkeel.Plan([8] * 4, full=[8] * 4)}, LAYERS, n_micro_batches=8)
+        check("plans: by name are simulated together", [case.name for case in both] == ["a", "b"] and
+              abs(both[0].step_time - found.step_time) < 1e-9 * found.step_time)
+
+
 def errors(evenkeel):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "layers.json")
@@ -282,4 +319,5 @@ def errors(evenkeel):
 
 if __name__ == "__main__":
     sys.exit(main(memory_of_examples, estimate_of_examples, balance_of_examples, simulate_of_examples, settings, layouts,
-                  calibrations, traces, errors))
+                  calibrations, traces, of_several_files,
+                  errors))

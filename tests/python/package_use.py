@@ -371,6 +371,14 @@ def documented(evenkeel):
         text = file.read()
     missing = [name for name in evenkeel.__all__ if not re.search(rf"`{name}\b", text)]
     check("docs/python.md names everything public", not missing, missing)
+    names, blocks = {}, re.findall(r"```python\n(.*?)```", text, re.S)
+    try:
+        for block in blocks:
+            exec(compile(block, "docs/python.md", "exec"), names)
+    except Exception as error:
+        check("docs/python.md: its programs run", False, f"{error!r} in\n{block}")
+    else:
+        check("docs/python.md: its programs run", len(blocks) >= 2)
 
 
 def speed(evenkeel):
