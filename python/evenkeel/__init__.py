@@ -13,11 +13,12 @@ from evenkeel._layout import Layout, Layouts, plan
 from evenkeel._plan import Plan, frameworks, read_plans, schedules
 from evenkeel._simulate import Case, Simulation, simulate
 from evenkeel._trace import Trace, read_trace
+from evenkeel._uniform import Uniform, simulate_uniform
 
 __all__ = ["Balance", "Calibration", "Case", "Error", "Estimate", "EvenkeelWarning", "InputError", "Job", "Layers",
-           "Layout", "Layouts", "Memory", "Plan", "Progress", "Result", "Simulation", "Stopped", "SystemFailure", "Trace",
-           "balance", "calibrate", "estimate", "frameworks", "make_layers", "memory", "plan", "read_job", "read_layers",
-           "read_plans", "read_trace", "schedules", "simulate"]
+           "Layout", "Layouts", "Memory", "Plan", "Progress", "Result", "Simulation", "Stopped", "SystemFailure",
+           "Trace", "Uniform", "balance", "calibrate", "estimate", "frameworks", "make_layers", "memory", "plan",
+           "read_job", "read_layers", "read_plans", "read_trace", "schedules", "simulate", "simulate_uniform"]
 
 __version__ = text_of(_lib.ek_version())
 

@@ -216,10 +216,16 @@ class Layouts(Result):
     def _output(self, format: str) -> Any:
         return _lib.ek_output_of_layout(self._report)
 
+    def _rows(self) -> "list[list[str]]":
+        """Without the columns of axes that no layout uses."""
+        rows = super()._rows()
+        kept = [i for i in range(len(rows[0])) if i == 0 or any(row[i] not in ("", "1") for row in rows[1:])]
+        return [[row[i] for i in kept] for row in rows]
+
     def _title(self) -> str:
         if not len(self):
             return "No layout fits"
-        return f"Best of {self._c.counts.all} layouts: {self[0].words}, {self[0].step_seconds:.4g} s a step"
+        return f"Best of {self._c.counts.legal} layouts: {self[0].words}, {self[0].step_seconds:.4g} s a step"
 
     @property
     def feasible(self) -> bool:

@@ -92,10 +92,10 @@ def balance_of_examples(evenkeel):
               said)
     train = "examples/llama175b_train.yaml"
     pieces = evenkeel.read_layers(INIT, n_pieces=2, train=train)
-    for more, options in (((), {}), (("--micro-batch-cost", "1x7,2"), {"micro_batch_cost": [1] * 7 + [2]})):
-        asked = (INIT, "-s", "16", "-mb", "8", "-seq", "2", "-train", train, *more)
+    for more, options in (((), {}), (("--micro-batch-cost", "1x3,2"), {"micro_batch_cost": [1] * 3 + [2]})):
+        asked = (INIT, "-s", "16", "-mb", "4", "-seq", "2", "-train", train, *more)
         _, wanted, said = command("balance", *asked)
-        got = evenkeel.balance(pieces, 16, 8, **options)
+        got = evenkeel.balance(pieces, 16, 4, **options)
         check(f"balance: of sequence pieces {' '.join(more)} as the command", wanted is not None and wanted["seq"] == 2 and
               without_clock(got.json()) == without_clock(wanted), said)
         check(f"settings: of sequence pieces {' '.join(more)} as the command",
@@ -152,6 +152,32 @@ def simulate_of_examples(evenkeel):
                 lambda: evenkeel.simulate(plan, INIT, schedule="2f2b"), "2f2b", "1f1b")
         refused("simulate: a plan of other layers is refused", evenkeel.InputError,
                 lambda: evenkeel.simulate(evenkeel.Plan([6] * 4), INIT), "96")
+
+
+def schedules(evenkeel):
+    """Every schedule by itself, and the best of several for a model."""
+    for name in evenkeel.schedules():
+        for more, options in (((), {"forward": 2, "backward": 4.5}),
+                              (("--p2p-time", "0.3", "--p2p-blocking"), {
+                                  "forward": 2, "backward_input": 2, "backward_weight": 2.5, "weight_activation": 0.4,
+                                  "p2p_time": 0.3, "p2p_blocking": True})):
+            times = ",".join(f"{key}={value}" for key, value in options.items() if not key.startswith("p2p"))
+            _, wanted, said = command("simulate", "--schedule", name, "-s", "4", "-mb", "8", "--uniform", times, *more)
+            check(f"uniform: {name} {times} as the command", wanted is not None and
+                  evenkeel.simulate_uniform(name, 4, 8, **options).json() == wanted, said)
+    refused("uniform: a backward pass in two ways is refused", evenkeel.InputError,
+            lambda: evenkeel.simulate_uniform("1f1b", forward=1, backward=2, backward_input=1), "backward_weight")
+    for more, options in ((("--schedule", "1f1b,zb-h1,gpipe"), {"schedule": ["1f1b", "zb-h1", "gpipe"]}),
+                          (("--schedule", "1f1b,zb-h1", "--stage-speed", "1x3,0.9", "--fix", "0:5"), {
+                              "schedule": ["1f1b", "zb-h1"], "stage_speed": [1, 1, 1, 0.9], "fixed_layers": {0: 5}}),
+                          (("--schedule", "1f1b,zb-h1", "-mem", "20000"), {
+                              "schedule": ["1f1b", "zb-h1"], "memory_limit_mb": 20000})):
+        _, wanted, said = command("balance", LAYERS, "-s", "4", "-mb", "8", *more)
+        got = evenkeel.balance(LAYERS, 4, 8, **options)
+        check(f"balance: the best of {' '.join(more)} as the command", wanted is not None and
+              without_clock(got.json()) == without_clock(wanted) and len(got.ranking) >= 2, said)
+    refused("balance: where nothing can be tried it says why", evenkeel.InputError,
+            lambda: evenkeel.balance(LAYERS, 4, 8, schedule=["dualpipe-v"], n_chunks=[1]), "dualpipe-v")
 
 
 def settings(evenkeel):
@@ -233,6 +259,19 @@ def layouts(evenkeel):
         check(f"plan: memory and step of the best of {name} come again",
               evenkeel.estimate(best.job, device).step_seconds == best.step_seconds and
               max(evenkeel.memory(best.job).peak_mb) == max(wanted["plans"][0]["stage_peak_mb"]))
+    small = {"vpp": 1, "fine": 1, "copies": 1, "batch": 1}  # spaces that are searched to the end within a second
+    for path in ("examples/megatron_13b.sh", "examples/gallery/llama3_8b.toml", "examples/gallery/mixtral_8x7b.sh",
+                 "examples/gallery/pangu_38b.yaml"):
+        asked = (path, "--device", "H100", "--fix", ",".join(f"{key}={value}" for key, value in small.items()), "--range",
+                 "pp=1:2", "--top", "1")
+        found = evenkeel.plan(path, "H100", fix=small, ranges={"pp": (1, 2)}, top=1)
+        with tempfile.TemporaryDirectory() as folder:
+            _, wanted, said = command("plan", *asked, "--write", folder)
+            wanted["plans"][0]["file"] = None
+            check(f"plan: {path} as the command", wanted["proved"] and
+                  without_clock(found.json()) == without_clock(wanted), said)
+            with open(glob.glob(os.path.join(folder, "plan_1.*"))[0], encoding="utf-8") as written:
+                check(f"plan: the file of {path} as the command writes it", found[0].file() == written.read())
     refused("plan: an axis that is not known is refused", evenkeel.InputError,
             lambda: evenkeel.plan("examples/llama2_13b_2_pp2.yaml", "910B", 16, fix={"xp": 1}), "xp", "vpp")
     refused("plan: a job of one device needs a number", evenkeel.InputError,
@@ -318,6 +357,6 @@ def errors(evenkeel):
 
 
 if __name__ == "__main__":
-    sys.exit(main(memory_of_examples, estimate_of_examples, balance_of_examples, simulate_of_examples, settings, layouts,
+    sys.exit(main(memory_of_examples, estimate_of_examples, balance_of_examples, simulate_of_examples, schedules, settings, layouts,
                   calibrations, traces, of_several_files,
                   errors))
