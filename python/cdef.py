@@ -26,50 +26,13 @@ LIBC = {
 }
 
 # What the module adds to the headers.
-SHIM_DECLARATIONS = """
-void free(void *);
-typedef struct ekpy_warnings { ek_error *at; int n, room; bool lost; } ekpy_warnings;
-void ekpy_listen(ek_listener *listener, ekpy_warnings *warnings);
-void ekpy_warnings_clear(ekpy_warnings *warnings);
-"""
-SHIM = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <evenkeel/evenkeel.h>
+HERE = os.path.dirname(os.path.abspath(__file__))
 
-/* Warnings of a reader, kept in C so that the call needs no interpreter. */
-typedef struct ekpy_warnings { ek_error *at; int n, room; bool lost; } ekpy_warnings;
 
-static void ekpy_take(void *user, const ek_error *warning)
-{
-    ekpy_warnings *warnings = user;
-    if (warnings->n == warnings->room) {
-        int room = warnings->room ? 2 * warnings->room : 8;
-        ek_error *at = realloc(warnings->at, (size_t)room * sizeof *at);
-        if (!at) {
-            warnings->lost = true;
-            return;
-        }
-        warnings->at = at;
-        warnings->room = room;
-    }
-    warnings->at[warnings->n++] = *warning;
-}
+def shim(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as source:
+        return source.read()
 
-static void ekpy_listen(ek_listener *listener, ekpy_warnings *warnings)
-{
-    *listener = (ek_listener){.warn = ekpy_take, .user = warnings};
-}
-
-static void ekpy_warnings_clear(ekpy_warnings *warnings)
-{
-    free(warnings->at);
-    memset(warnings, 0, sizeof *warnings);
-}
-
-/* ek_write() into memory; free() frees the text. */
-"""
 
 OPERATIONS = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a // b,
               "<<": lambda a, b: a << b, "|": lambda a, b: a | b}
@@ -143,8 +106,9 @@ def declarations(compiler, include, target, depfile):
 def main():
     *compiler, include, target, depfile = sys.argv[1:]
     ffi = cffi.FFI()
-    ffi.cdef(declarations(compiler, include, target, depfile) + SHIM_DECLARATIONS)
-    ffi.set_source("evenkeel._evenkeel", SHIM)
+    own = shim("shim.h")
+    ffi.cdef(declarations(compiler, include, target, depfile) + "void free(void *);\n" + own)
+    ffi.set_source("evenkeel._evenkeel", f"#include <evenkeel/evenkeel.h>\n{own}\n{shim('shim.c')}")
     ffi.emit_c_code(target)
 
 

@@ -22,9 +22,23 @@
 #include "report/writers.h"
 #include "view/view.h"
 
+/* Of a balance that found nothing there is no case. */
+static ek_status fail_case(const ek_report *of, int index, ek_error *err)
+{
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no case %d to draw; the report has %d", index,
+                    of->n_cases);
+}
+
 static ek_status draw_balance(const ek_report *of, int index, FILE *out, ek_error *err)
 {
-    return index < 0 ? ek__svg_compare_write(of, out, err) : ek__svg_write(of, index, out, err);
+    if (index < 0)
+        return ek__svg_compare_write(of, out, err);
+    return index < of->n_cases ? ek__svg_write(of, index, out, err) : fail_case(of, index, err);
+}
+
+static ek_status trace_balance(const ek_report *of, int index, FILE *out, ek_error *err)
+{
+    return index >= 0 && index < of->n_cases ? ek__chrome_trace_write(of, index, out, err) : fail_case(of, index, err);
 }
 
 static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
@@ -43,7 +57,7 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(BALANCE, ek_report, yaml, ek__balance_write_yaml(of, out, err))                                                  \
     X(BALANCE, ek_report, json, ek__balance_write_json(of, out, err))                                                  \
     X(BALANCE, ek_report, svg, draw_balance(of, o->index, out, err))                                                   \
-    X(BALANCE, ek_report, chrome, ek__chrome_trace_write(of, o->index, out, err))                                      \
+    X(BALANCE, ek_report, chrome, trace_balance(of, o->index, out, err))                                               \
     X(SCHEDULES, void, text, ((void)of, ek__schedules_write_text(out, err)))                                           \
     X(SCHEDULES, void, json, ((void)of, ek__schedules_write_json(out, err)))                                           \
     X(SWEEP, ek_sweep, text, ek__sweep_write_text(of, out, err))                                                       \

@@ -12,6 +12,7 @@
 #include "evenkeel/job.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"
+#include "evenkeel/report.h"
 #include "evenkeel/version.h"
 #include "evenkeel/view.h"
 #include "evenkeel/write.h"
@@ -108,6 +109,23 @@ static void a_format_that_is_not_there_leaves_the_text(void **state)
     assert_int_equal(t.calls, 0);
 }
 
+static void a_case_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"svg", "chrome"};
+    const ek_report report = {.memory_limit_mb = 1};
+    for (int index = -1; index < 2; index++)
+        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+            ek_error err;
+            char *text = NULL;
+            ek_output output = ek_output_of_balance(&report);
+            output.index = index;
+            assert_int_equal(ek_write_text(output, formats[i], &text, NULL, &err), EK_ERR_INPUT);
+            assert_non_null(strstr(err.message, "there is no case"));
+            assert_null(text);
+        }
+}
+
 static void versions_agree(void **state)
 {
     (void)state;
@@ -123,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_of_writing_give_the_same_bytes),
         cmocka_unit_test(a_format_that_is_not_there_leaves_the_text),
+        cmocka_unit_test(a_case_that_is_not_there_is_refused),
         cmocka_unit_test(versions_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
