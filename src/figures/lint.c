@@ -38,7 +38,7 @@ GETTER(of_level, number, count_level(it, of->number));
 static const ek__member lint[] = {
     {"version", GET(COUNT, version), "of this contract, 1; fields may be added without a new number"},
     {"n_files", COUNT(n_files), "files that were read"},
-    {"counts", GET_BY_WORD(COUNT, of_level, ek_lint_level_name, 3), "findings of each level"},
+    {"counts", GET_BY_WORD(COUNT, of_level, ek__lint_level_name, 3), "findings of each level"},
     {"findings", SHORT_LIST(n_findings, finding, findings), "by file in the order given, line, column and rule"},
     {"suppressed", SHORT_LIST(n_suppressed, suppressed, findings), "those that comments take away"},
 };

@@ -13,7 +13,7 @@
 
 enum { MAX_FILES = 100000 };
 
-static const char *const ek__lint_level_name[3] = {"note", "warning", "error"};
+const char *const ek__lint_level_name[3] = {"note", "warning", "error"};
 const char *const *const ek_lint_level_name = ek__lint_level_name;
 static const char *const ek__lint_kind_name[EK_N_LINT_KINDS] = {"yaml", "shell", "python", "toml"};
 const char *const *const ek_lint_kind_name = ek__lint_kind_name;

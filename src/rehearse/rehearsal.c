@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "evenkeel/rehearse.h"
 
-static const char *const ek__rehearse_send_name[EK_N_REHEARSE_SENDS] = {"nonblocking", "rendezvous"};
+const char *const ek__rehearse_send_name[EK_N_REHEARSE_SENDS] = {"nonblocking", "rendezvous"};
 const char *const *const ek_rehearse_send_name = ek__rehearse_send_name;
-static const char *const ek__rehearse_compute_name[EK_N_REHEARSE_COMPUTES] = {"sleep", "spin", "gemm"};
+const char *const ek__rehearse_compute_name[EK_N_REHEARSE_COMPUTES] = {"sleep", "spin", "gemm"};
 const char *const *const ek_rehearse_compute_name = ek__rehearse_compute_name;
 
 void ek_rehearsal_clear(ek_rehearsal *rehearsal)

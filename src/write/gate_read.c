@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "evenkeel/ir_check.h"
 #include "evenkeel/lint.h"
+#include "figures/names.h"
 #include "figures/schema.h"
 #include "report/sarif.h"
 #include "write/gate.h"
@@ -19,9 +20,9 @@ enum { MAX_NAMES = EK_MAX_LINT_RULES + EK__MAX_SARIF_RULES };
 
 const ek__findings *ek__findings_of(ek_output_kind kind)
 {
-    static const ek__findings lint = {"findings", "rule", "level", ek_lint_level_name, NULL, NULL,
-                                      NULL,       "path", "line",  "message"},
-                              ir = {"findings", "check", "severity", ek_ir_severity_name, NULL, NULL, "bytes",
+    static const ek__findings lint = {"findings", "rule", "level",  ek__lint_level_name, NULL, NULL, NULL,
+                                      "path",     "line", "message"},
+                              ir = {"findings", "check", "severity", ek__ir_severity_name, NULL, NULL, "bytes",
                                     "file",     "line",  "text"},
                               diagnosis = {"bottlenecks",  "id", NULL, NULL, "share",
                                            "cost_seconds", NULL, NULL, NULL, "title"};
