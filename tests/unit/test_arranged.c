@@ -181,7 +181,7 @@ static void an_interrupt_ends_the_search_for_the_order(void **state)
     o.time_limit = 1000;
     o.interrupt = &interrupt;
     ek_status status = ek_balance_arranged(&layers, ek_schedule_find("v-min"), &shape, &o, &order, &result, &err);
-    assert_true(processor_seconds() - begin < 1);
+    assert_true(processor_seconds() - begin < slower());
     assert_true(status == EK_OK || status == EK_ERR_STOPPED); /* what has to be whole may have been in time */
     if (status == EK_OK) {
         check_answer(&layers, order, &o, &result);
@@ -205,7 +205,7 @@ static void an_order_of_many_chunks_is_made_at_once(void **state)
     assert_int_equal(ek_order_new(ek_schedule_find("interleaved"), &shape, &order, &err), EK_OK);
     double spent = processor_seconds() - begin;
     print_message("# %.2f s\n", spent);
-    assert_true(spent < 3);
+    assert_true(spent < 3 * slower());
     assert_int_equal(ek_order_live_vectors(order, 0, &vectors), 498); /* as comparing each with all found */
     assert_int_equal(ek_order_live_vectors(order, 8, &vectors), 512);
     ek_order_free(order);

@@ -64,7 +64,8 @@ static ek_status predict_runs(void *user, const ek_device *device, const bool *w
 
 static double normal(ek__random *r)
 {
-    return sqrt(-2 * log(1 - ek__random_unit(r))) * cos(6.283185307179586 * ek__random_unit(r));
+    double radius = sqrt(-2 * log(1 - ek__random_unit(r)));
+    return radius * cos(6.283185307179586 * ek__random_unit(r)); /* drawn in this order, whatever the compiler */
 }
 
 static double between(ek__random *r, double least, double most)

@@ -77,8 +77,11 @@ static char *graph_text(int n_nodes, int n_layers)
         fprintf(out, "  %%%d(CNode_%d) = PrimFunc_%s(", i, i, op);
         if (i == 0)
             fputs("%para1_x", out);
-        else
-            fprintf(out, "%%%u, %%%u", random_below((unsigned)i), random_below((unsigned)i));
+        else {
+            unsigned second = random_below((unsigned)i),
+                     first = random_below((unsigned)i); /* in this order everywhere */
+            fprintf(out, "%%%u, %%%u", first, second);
+        }
         fprintf(out, ") {instance name: %s} cnode_primal_attrs: {unique_id: \"%d\", micro: I64(%u)}\n", op, i,
                 random_below(2));
         fprintf(out,
