@@ -79,8 +79,8 @@ def balance_of_examples(evenkeel):
     with tempfile.TemporaryDirectory() as folder, open(INIT, encoding="utf-8") as source:
         path = os.path.join(folder, "init.yaml")
         with open(path, "w", encoding="utf-8") as out:  # that says what to balance for
-            out.write(source.read().replace("  pipeline_num: 16\n", "  pipeline_num: 16\n  micro_batch_num: 24\n"
-                                            "  memory_limit: 60000\n  sim_comm_time: 0.25\n  constant_memory: 100\n"))
+            out.write(source.read().replace("  pipeline_num: 16\n", "  pipeline_num: 16\n  micro_batch_num: 6\n"
+                                            "  memory_limit: 100000\n  sim_comm_time: 0.25\n  constant_memory: 100\n"))
         _, wanted, said = command("balance", path)
         got = evenkeel.balance(path)
         check("balance: of an init file with the pipeline as the command", wanted is not None and got.plan.n_stages == 16
