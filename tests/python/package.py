@@ -142,7 +142,7 @@ def simulate_of_examples(evenkeel):
               [case.name for case in got] == ["result", "sapp"] and len(got.json()) == 2)
         own = got.cases[1]
         wanted = got.json()[1]
-        fine = (abs(own.step_time - wanted["step_time"]) < 1e-5 and own.plan.layers[0][0] == wanted["plan"]["layers"][0][0] and
+        fine = (abs(own.step_time - wanted["step_time"]) < 1e-5 and own.plan.layers.tolist()[0][0] == wanted["plan"]["layers"][0][0] and
                 all(abs(own.busy[s] - stage["busy"]) < 1e-12 and abs(own.peak_mb[s] - stage["peak_memory_mb"]) < 1e-5
                     for s, stage in enumerate(wanted["stages"])))
         check("simulate: arrays are the JSON's figures", fine)
