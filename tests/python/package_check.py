@@ -84,8 +84,8 @@ def main(*parts):
     with package() as (folder, evenkeel):
         warnings.simplefilter("ignore")
         for part in parts:
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), sum(os.times()[:4])
             part(evenkeel, folder) if part.__code__.co_argcount == 2 else part(evenkeel)
-            print(f"# {part.__name__}: {time.perf_counter() - begun:.1f} s", flush=True)
+            print(f"# {part.__name__}: {time.perf_counter() - begun:.1f} s, {sum(os.times()[:4]) - used:.1f} s of a core", flush=True)
     print(f"1..{number}")
     return failed > 0
