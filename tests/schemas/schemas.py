@@ -290,5 +290,19 @@ for case, kind in CASES.items():
             problems += [f"{case}: {line}" for line in say(validators[kind], document)]
 report("what command-line cases print is accepted", problems if n >= len(CASES) else [f"only {n} documents"])
 
+# Whatever a case prints that is JSON and nothing else is of a kind that has a schema, known by name or not.
+problems, n = [], 0
+for path in sorted(glob.glob(os.path.join(root, "tests/cli/cases/*/stdout"))):
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        document = json.loads(text) if text.lstrip()[:1] in (b"{", b"[") else None
+    except ValueError:
+        continue
+    if document is not None:
+        n += 1
+        problems += [] if any(v.is_valid(document) for v in validators.values()) else [f"{path}: no schema takes it"]
+report("whatever a case prints as JSON is of a kind that has a schema", problems if n >= 8 else [f"only {n} documents"])
+
 print(f"1..{count}")
 sys.exit(bad > 0)
