@@ -202,6 +202,12 @@ def check_schema(name, schema):
         yield f"{name}: the definition {used} is not there, or not used"
 
 
+def may_be_null(schema):
+    """Of objects by words each value may be."""
+    return "null" in schema.get("type", []) or any(map(may_be_null, schema.get("anyOf", []))) or (
+        "properties" in schema and all(map(may_be_null, schema["properties"].values())))
+
+
 def check_closed(name, schema, path=""):
     """Every value has a type, every object says which keys there are and which always."""
     if isinstance(schema.get("properties"), dict):
@@ -216,6 +222,8 @@ def check_closed(name, schema, path=""):
     for key, one in inner.items():
         if not {"type", "const", "enum", "$ref", "anyOf", "oneOf"} & set(one):
             yield f"{name}{path}/{key} has no type"
+        if not key.startswith("$defs/") and re.search(r"\bnull\b", one.get("description", "").lower()) and not may_be_null(one):
+            yield f"{name}{path}/{key} is never null, but its description says when it is"
         yield from check_closed(name, one, f"{path}/{key}")
 
 
