@@ -174,21 +174,24 @@ static bool has_errors(const ek_ir_reports *all)
     return false;
 }
 
-/* Errors make the exit status 1, whatever is shown, unless gates say what does: of the operators that are chosen. */
-static int judge(const command *c, const ek_ir_reports *all)
-{
-    ek_ir_view view = c->view;
-    const ek_ir_reports chosen = {all->report, all->n, &view};
-    view.least = EK_IR_NOTE;
-    if (c->gates)
-        return cli_gates_check(c->gates, ek_output_of_ir(&chosen), EXIT_DONE);
-    return has_errors(all) ? EXIT_NO : EXIT_DONE;
-}
-
 /* Of two exit codes the one that matters more. */
 static int worse(int a, int b)
 {
     return a > b ? a : b;
+}
+
+/* Errors make the exit status 1, whatever is shown, unless gates say what does: of the operators that are chosen, each
+ * file by itself, since text has a file at a time. */
+static int judge(const command *c, const ek_ir_reports *all)
+{
+    ek_ir_view view = c->view;
+    int code = !c->gates && has_errors(all) ? EXIT_NO : EXIT_DONE;
+    view.least = EK_IR_NOTE;
+    for (int i = 0; c->gates && i < all->n; i++) {
+        const ek_ir_reports one = {all->report + i, 1, &view};
+        code = worse(code, cli_gates_check(c->gates, ek_output_of_ir(&one), EXIT_DONE));
+    }
+    return code;
 }
 
 static bool draw(const command *c, const cli_ir *graph)

@@ -126,6 +126,7 @@ static const cli_option options[] = {
      CLI_DOUBLE(command, wanted_seconds, 1e-6, 1e6)},
     {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output",
      CLI_WORD(command, format)},
+    CLI_GATES_ROW(command, fail_on, NULL, "gap>2%,plans[0].step_time_s>95s"),
     {"write", "DIR", "files of the plans in the job's own words: plan_1.yaml and so on; with --trials trial_1.yaml",
      NULL, CLI_OUTPUT_FOLDER(command, write),
      .manual = "[files](plan.md#files-of-the-plans) of the plans in the job's own words: `plan_1.yaml` and so on; "
@@ -157,7 +158,7 @@ static const cli_spec spec = {
         "be\n"
         "among the best. JOB is any file that `evenkeel memory` reads; - is standard input. Options take one dash or "
         "two.\n\n"
-        "Exit status: 0 plans, 1 nothing fits, 2 wrong usage or input.",
+        "Exit status: 0 plans, 1 nothing fits (or a condition of --fail-on holds), 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel plan train.yaml --devices 64 --device 910B\n"
                 "  evenkeel plan config.json --devices 256 --cluster ours.yaml --global-batch 512 --seq-length 8192\n"
@@ -310,12 +311,14 @@ static bool run_best(const found *f, const ek_plot *plot, ek_step_run *run)
     return status == EK_OK;
 }
 
-static bool print(const command *c, const found *f)
+/* @return exit code of the command */
+static int print(const command *c, const found *f)
 {
+    int code = f->result.n_plans > 0 ? EXIT_DONE : EXIT_NO;
     ek_step_run run = {.repeats = 0};
     const ek_plot plot = cli_plot_of(&c->plot, c->format, c->quiet);
     if (!run_best(f, &plot, &run))
-        return false;
+        return EXIT_WRONG;
     const ek_layout_report report = {.result = &f->result,
                                      .fits = f->result.n_plans == 0 ? &f->fits : NULL,
                                      .file = c->write && f->trials.n == 0 ? (const char *const *)f->file : NULL,
@@ -331,9 +334,11 @@ static bool print(const command *c, const found *f)
                                      .color = cli_color(STDOUT_FILENO),
                                      .plot = plot,
                                      .run = run.repeats > 0 ? &run : NULL};
-    bool fine = cli_answer(ek_output_of_layout(&report), c->format);
+    if (!cli_answer(ek_output_of_layout(&report), c->format))
+        code = EXIT_WRONG;
+    code = cli_gates_check(c->gates, ek_output_of_layout(&report), code);
     ek_step_run_clear(&run);
-    return fine;
+    return code;
 }
 
 static bool offer_sets(command *c, found *f)
@@ -362,9 +367,8 @@ static int run_found(command *c, found *f)
     if (!cli_plan_advise(c, f))
         return EXIT_WRONG;
     bool written = cli_plan_pictures(c, f) && cli_plan_write(c, f);
-    if (!print(c, f) || !written)
-        return EXIT_WRONG;
-    return f->result.n_plans > 0 ? EXIT_DONE : EXIT_NO;
+    int code = print(c, f);
+    return written ? code : EXIT_WRONG;
 }
 
 static int run(int argc, char **argv)
@@ -380,17 +384,20 @@ static int run(int argc, char **argv)
     c.source = operand[0];
     if (c.layout.n_best == 0) /* trials are among more plans than people look at */
         c.layout.n_best = c.n_trials > 0 ? PLANS_TO_TRY : PLANS;
-    if (!check_options(&c))
+    if (!check_options(&c) ||
+        !cli_gates_open(&c.fail_on, c.values.n > 0 ? EK_OUTPUT_LAYOUT_SWEEP : EK_OUTPUT_LAYOUT, &c.gates))
         return EXIT_WRONG;
     found *f = calloc(1, sizeof *f);
     if (!f) {
         cli_error(NULL, "out of memory");
+        ek_gates_free(c.gates);
         return EXIT_WRONG;
     }
     f->warnings = (cli_warnings){.spool = &f->spool, .quiet = c.quiet};
     int code = run_found(&c, f);
     clear_found(f);
     free(f);
+    ek_gates_free(c.gates);
     return code;
 }
 

@@ -6,6 +6,7 @@
 #include "evenkeel/layout_advice.h"
 #include "evenkeel/layout_fit.h"
 
+#include "gates.h"
 #include "job_options.h"
 #include "model.h"
 #include "options.h"
@@ -37,6 +38,8 @@ typedef struct cli_plan_command {
     int global_batch;
     cli_plot plot;
     bool quiet;
+    cli_texts fail_on;
+    ek_gates *gates;
 } cli_plan_command;
 
 typedef struct cli_plan {

@@ -110,14 +110,20 @@ static void show(void *user, int which, const ek_layout_sweep_point *point)
     cli_progress_show(s->progress, (which + 1.0) / s->sweep->n, text);
 }
 
-static bool print(const cli_plan_command *c, const cli_plan *f, const ek_layout_sweep *found)
+/* @return exit code of the command */
+static int print(const cli_plan_command *c, const cli_plan *f, const ek_layout_sweep *found)
 {
+    int code = EXIT_NO;
+    for (int i = 0; i < found->n; i++)
+        code = found->point[i].found ? EXIT_DONE : code;
     const ek_layout_sweep_report report = {.sweep = found,
                                            .job = &f->job,
                                            .device = &f->device,
                                            .wanted_seconds = c->wanted_seconds,
                                            .color = cli_color(STDOUT_FILENO)};
-    return cli_print(ek_output_of_layout_sweep(&report), c->format);
+    if (!cli_print(ek_output_of_layout_sweep(&report), c->format))
+        code = EXIT_WRONG;
+    return cli_gates_check(c->gates, ek_output_of_layout_sweep(&report), code);
 }
 
 int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
@@ -143,10 +149,7 @@ int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
     cli_progress_end(&f->progress);
     if (!cli_said(&f->spool, status, &err))
         return EXIT_WRONG;
-    bool some = !answers;
-    for (int i = 0; i < found.n; i++)
-        some = some || found.point[i].found;
-    bool printed = !answers || print(c, f, &found);
+    int code = answers ? print(c, f, &found) : EXIT_DONE;
     ek_layout_sweep_clear(&found);
-    return !printed ? EXIT_WRONG : some ? EXIT_DONE : EXIT_NO;
+    return code;
 }

@@ -34,8 +34,8 @@ ln -s "$evenkeel" action/build/evenkeel
 awk 'found { sub(/^        /, ""); print } /^      run: \|/ { found = 1 }' "$root/action.yml" >step.sh
 [ -s step.sh ]
 ok $? 'the action has a step of several lines'
-step() { # PATHS LEVEL SARIF
-    GITHUB_ACTION_PATH=$work/action EK_PATHS=$1 EK_LEVEL=$2 EK_SARIF=$3 sh -e step.sh >said 2>&1
+step() { # PATHS LEVEL SARIF [CONDITIONS]
+    GITHUB_ACTION_PATH=$work/action EK_PATHS=$1 EK_LEVEL=$2 EK_SARIF=$3 EK_FAIL_ON=${4:-} sh -e step.sh >said 2>&1
 }
 mkdir files
 cp "$root/examples/llama175b_train.yaml" files/train.yaml
@@ -44,6 +44,11 @@ step files/train.yaml warning lint.sarif
 ok $? 'it fails for a warning, and writes SARIF before'
 step 'files/train.yaml files' error ''
 ok $? 'it passes where errors alone count, for several paths'
+step files/train.yaml warning '' error && step files/train.yaml error lint.sarif 'error,full-batch>9'
+ok $? 'conditions decide in place of the level'
+step files/train.yaml error lint.sarif pipeline-bubble
+[ $? = 1 ] && grep -q 'gate failed: there is 1 finding of pipeline-bubble' said
+ok $? 'a condition that holds fails it, and says which'
 step files/no.yaml warning lint.sarif
 [ $? = 2 ]
 ok $? 'it fails with the exit status of wrong input for a file that is not there'

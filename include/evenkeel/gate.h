@@ -5,9 +5,9 @@
  *     relation   = > >= < <= = !=
  *     value      = number [unit] | word
  *
- * A path is that of a figure in the result's JSON: `mfu`, `predicted.step_seconds`, `stages[].margin_mb` (each of a list,
- * of which one is enough), `stages[3].margin_mb`. Units: us ms s min h, B KB MB GB TB (of 2^10 each), %, GB/s; without
- * one the number is in the unit of the JSON. Texts and flags take = and != with a word.
+ * A path is that of a figure in the result's JSON: `mfu`, `predicted.step_seconds`, `stages[].margin_mb` (each of a
+ * list, of which one is enough), `stages[3].margin_mb`. Units: us ms s min h, B KB MB GB TB (of 2^10 each), %, GB/s;
+ * without one the number is in the unit of the JSON. Texts and flags take = and != with a word.
  *
  * A name is that of a finding (a rule of the linter, a check of a graph, a bottleneck) or of a level (`note`,
  * `warning`, `error`: those of it and above). Alone it fails where there is such a finding; with a number, where there

@@ -1,6 +1,7 @@
 /* The metrics of a run in the text format of OpenMetrics 1.0, which Prometheus and its exporters read: a family of
  * samples for each figure that is known, in base units, which names end in. Figures of the run and of the predicted
- * step are samples of one family, told apart by the label `of`. */
+ * step are samples of one family, told apart by the label `of`. There are gauges and counters alone, so that readers of
+ * Prometheus' older text format, to whom units and the end are comments, take it as well: they know no type `info`. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 /* ---- samples ---- */
 
-typedef enum sample_type { GAUGE, COUNTER, INFO } sample_type;
+typedef enum sample_type { GAUGE, COUNTER } sample_type;
 
 typedef struct family {
     const char *name, *unit; /* without evenkeel_ and without the unit; "": no unit */
@@ -53,7 +54,7 @@ static void print_name(const family *f, FILE *out)
 
 static void print_head(const family *f, FILE *out)
 {
-    static const char *const word[] = {[GAUGE] = "gauge", [COUNTER] = "counter", [INFO] = "info"};
+    static const char *const word[] = {[GAUGE] = "gauge", [COUNTER] = "counter"};
     fputs("# HELP ", out);
     print_name(f, out);
     fputc(' ', out);
@@ -71,7 +72,7 @@ static void print_head(const family *f, FILE *out)
 /* A sample, unless its value is not known. Those of a family follow one another. */
 static void print_sample(stream *s, const family *f, double value, const label *labels, int n)
 {
-    static const char *const suffix[] = {[GAUGE] = "", [COUNTER] = "_total", [INFO] = "_info"};
+    static const char *const suffix[] = {[GAUGE] = "", [COUNTER] = "_total"};
     const char *between = "{";
     if (!isfinite(value))
         return;
@@ -163,7 +164,8 @@ static void print_figures(stream *s, const ek_metrics_report *r)
 /* What each figure of the run rests on. */
 static void print_bases(stream *s, const ek_metrics_report *r)
 {
-    static const family basis = {"figure", "", "What a figure of the run rests on, by its key in the JSON.", INFO};
+    static const family basis = {"figure_info", "", "What a figure of the run rests on, by its key in the JSON.",
+                                 GAUGE};
     ek__metrics_line line[EK__N_METRICS_LINES];
     ek__metrics_lines(r, line);
     for (int i = 0; i < EK__N_METRICS_LINES; i++)
@@ -190,7 +192,7 @@ static void print_prediction(stream *s, const ek_metrics_prediction *p)
 
 static void print_run(stream *s, const ek_metrics_report *r)
 {
-    static const family run = {"run", "", "What the figures are of.", INFO};
+    static const family run = {"run_info", "", "What the figures are of.", GAUGE};
     const ek_metrics_input *in = r->input;
     SAMPLE(s, &run, 1, {"evenkeel", EK_VERSION}, {"source", r->source},
            {"log", r->log ? ek_train_log_kind_name[r->log->kind] : NULL},

@@ -84,7 +84,7 @@ ek__quantity ek__quantity_of(ek__kind kind, double *in_base);
 /** Read one expression. */
 ek_status ek__gate_read(ek_output_kind kind, const char *text, size_t size, ek__gate *out, ek_error *err);
 
-/** What a relation is called: "above". */
+/** What a relation is called: "above"; "" of EK__GATE_IS. */
 extern const char *const ek__gate_word[];
 
 #endif

@@ -183,8 +183,9 @@ static ek_status read_of_finding(const ek__findings *findings, ek__gate *gate, c
 /* ---- expressions ---- */
 
 const char *const ek__gate_word[] = {
-    [EK__GATE_ABOVE] = "above",         [EK__GATE_NOT_BELOW] = "not below", [EK__GATE_BELOW] = "below",
-    [EK__GATE_NOT_ABOVE] = "not above", [EK__GATE_IS] = "which is",         [EK__GATE_IS_NOT] = "which is not",
+    [EK__GATE_ABOVE] = "above", [EK__GATE_NOT_BELOW] = "not below",
+    [EK__GATE_BELOW] = "below", [EK__GATE_NOT_ABOVE] = "not above",
+    [EK__GATE_IS] = "",         [EK__GATE_IS_NOT] = "not",
 };
 
 /* Cut blanks at both ends. */

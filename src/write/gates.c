@@ -213,6 +213,16 @@ static void print_value(double value, const char *unit, char text[96])
     snprintf(text, 96, "%s%s%s", ek__short(value).text, *unit ? " " : "", unit);
 }
 
+/* ", above 10 %": how the value and the gate's are to each other, where that is not said by one of them. */
+static void print_relation(const ek__gate *gate, const char *unit, char text[128])
+{
+    char limit[96];
+    print_value(gate->limit, unit, limit);
+    snprintf(text, 128, ", %s %s", ek__gate_word[gate->relation], limit);
+    if (gate->relation == EK__GATE_IS)
+        *text = '\0';
+}
+
 static void tell_unknown(const ek__gate *gate, char text[SENTENCE])
 {
     snprintf(text, SENTENCE, "%s is not known, and a gate does not pass for want of it (%s)", gate->name, gate->text);
@@ -220,7 +230,7 @@ static void tell_unknown(const ek__gate *gate, char text[SENTENCE])
 
 static void tell_figure(const ek__gate *gate, const judged *j, char text[SENTENCE])
 {
-    char value[96], limit[96], more[48] = "";
+    char value[96], relation[128], more[48] = "";
     if (j->n_failed > 1)
         snprintf(more, sizeof more, ", and %d more", j->n_failed - 1);
     if (gate->is_text || gate->is_flag) {
@@ -228,29 +238,27 @@ static void tell_figure(const ek__gate *gate, const judged *j, char text[SENTENC
         return;
     }
     print_value(j->worst, gate->unit, value);
-    print_value(gate->limit, gate->unit, limit);
-    snprintf(text, SENTENCE, "%s is %s, %s %s%s (%s)", j->where, value, ek__gate_word[gate->relation], limit, more,
-             gate->text);
+    print_relation(gate, gate->unit, relation);
+    snprintf(text, SENTENCE, "%s is %s%s%s (%s)", j->where, value, relation, more, gate->text);
 }
 
 static void tell_finding(const ek__gate *gate, const judged *j, char text[SENTENCE])
 {
-    char value[96], limit[96];
+    char value[96], relation[128];
     print_value(j->worst, gate->unit, value);
-    print_value(gate->limit, gate->unit, limit);
-    snprintf(text, SENTENCE, "%s has %s, %s %s: %s (%s)", gate->name, value, ek__gate_word[gate->relation], limit,
-             j->where, gate->text);
+    print_relation(gate, gate->unit, relation);
+    snprintf(text, SENTENCE, "%s has %s%s: %s (%s)", gate->name, value, relation, j->where, gate->text);
 }
 
 static void tell_count(const ek__gate *gate, const judged *j, char text[SENTENCE])
 {
-    char limit[96], first[PLACE + 16] = "", of[EK__GATE_TEXT + 32];
-    print_value(gate->limit, "", limit);
+    char relation[128], first[PLACE + 16] = "", of[EK__GATE_TEXT + 32];
+    print_relation(gate, "", relation);
     if (j->n > 0)
         snprintf(first, sizeof first, "%s%s", j->n > 1 ? ", the first: " : ": ", j->where);
     snprintf(of, sizeof of, gate->about == EK__GATE_LEVEL ? "of level %s or above" : "of %s", gate->name);
-    snprintf(text, SENTENCE, "there %s %d finding%s %s, %s %s%s (%s)", j->n == 1 ? "is" : "are", j->n,
-             j->n == 1 ? "" : "s", of, ek__gate_word[gate->relation], limit, first, gate->text);
+    snprintf(text, SENTENCE, "there %s %d finding%s %s%s%s (%s)", j->n == 1 ? "is" : "are", j->n, j->n == 1 ? "" : "s",
+             of, relation, first, gate->text);
 }
 
 /* ---- checking ---- */

@@ -80,6 +80,9 @@ try ir diff examples/silu_mul.ir examples/silu_mul_fixed.ir --format json
 try lint examples/llama2_13b_1_dp8.yaml examples/megatron_13b.sh --format json
 try lint examples/llama_1024.yaml --format sarif
 try metrics examples/moe_16b_config.json -dp 8 -tp 2 -mb 32 --step-seconds 11.5 --device H100 --format json
+try metrics examples/moe_16b_config.json -dp 8 -tp 2 -mb 32 --step-seconds 11.5 --format openmetrics --fail-on 'mfu<99%,step_seconds>1ms'
+try ir examples/silu_mul.ir --format sarif --fail-on 'warning,recompute-blocked-by-reshape>1MB'
+try diagnose examples/run --threads 1 --format sarif
 try convert data/small_manual.yaml --layers data/small_layers.json --to megatron
 try guide --stages 16 --layers 96 --select --both --comm --format json
 try dryrun-script --ranks 64 --stages 4 run

@@ -22,7 +22,7 @@ export LOCPATH="$work"
 
 # They reach most calls of base/c_locale.h that any case reaches, chosen by coverage and run time.
 figures='calibrate-kernels calibrate-profile calibrate-profile-ascend collect-allow-missing collect-missing
-    convert-apply convert-plan diagnose-page diagnose-tracker html-balance html-estimate html-sweep ir-damaged
+    convert-apply convert-plan diagnose-page diagnose-tracker fail-on-metrics html-balance html-estimate html-sweep ir-damaged
     lint lint-sarif memory-layers metrics-log metrics-numbers one-step profiling-traces quick-pictures'
 words='lint metrics-log trace-files'
 # shellcheck disable=SC2086 # words

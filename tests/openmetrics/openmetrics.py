@@ -32,7 +32,8 @@ def report(claim, problems):
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"'
 SAMPLE = re.compile(rf"({NAME})(?:{{((?:{LABEL},?)*)}})? (\S+)")
-SUFFIX = {"gauge": [""], "counter": ["_total", "_created"], "info": ["_info"]}
+# Types that the older text format of Prometheus has too.
+SUFFIX = {"gauge": [""], "counter": ["_total", "_created"]}
 BASE_UNITS = ("seconds", "bytes", "ratio")
 
 
@@ -89,8 +90,8 @@ def check_family(name, family):
         raise Wrong(f"{name} ends in a unit that it does not say")
     if family["TYPE"] == "counter" and (name.endswith("_total") or min(family["samples"].values()) < 0):
         raise Wrong(f"{name}: a counter's family ends in _total, or counts down")
-    if family["TYPE"] == "info" and (unit or set(family["samples"].values()) != {1.0}):
-        raise Wrong(f"{name}: an info has a unit, or is not 1")
+    if name.endswith("_info") and (unit or set(family["samples"].values()) != {1.0}):
+        raise Wrong(f"{name}: what says something in its labels has a unit, or is not 1")
 
 
 def outcome(data):
@@ -182,13 +183,16 @@ def run(words, folder, form):
     return got.stdout
 
 
-def their_parser(data):
+def their_parsers(data):
+    """Samples by prometheus_client: of OpenMetrics, and of the older text format. None: it is not there."""
     try:
-        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+        from prometheus_client.openmetrics import parser as new
+        from prometheus_client import parser as old
     except ImportError:
         return None
     try:
-        return list(text_string_to_metric_families(data.decode("utf-8")))
+        return [sum(len(family.samples) for family in one.text_string_to_metric_families(data.decode("utf-8")))
+                for one in (new, old)]
     except Exception as error:  # whichever it raises
         return error
 
@@ -228,11 +232,9 @@ with tempfile.TemporaryDirectory() as folder:
             answers[claim] = data
             families = parse(data)
             problems = list(differences(document, families))
-            theirs = their_parser(data)
-            if isinstance(theirs, Exception):
-                problems.append(f"prometheus_client: {theirs}")
-            elif theirs is not None and len(theirs) != len(families):
-                problems.append(f"prometheus_client finds {len(theirs)} families, not {len(families)}")
+            theirs, n = their_parsers(data), sum(len(family["samples"]) for family in families.values())
+            if theirs is not None and theirs != [n, n]:
+                problems.append(f"prometheus_client: {theirs}, not {n} samples by either of its parsers")
             source = [dict(labels)["source"] for family in families.values() for name, labels in family["samples"]
                       if name == "evenkeel_run_info"]
             if len(source) != 1 or source[0] != document["source"]:
@@ -262,7 +264,7 @@ with tempfile.TemporaryDirectory() as folder:
     report("the list of devices has no such format, and says so", [] if without.returncode == 2 and without.stderr ==
            "evenkeel: error: --devices-list has no format 'openmetrics'; take text or json\n" else [without.stderr])
 
-if their_parser(b"# EOF\n") is None:
+if their_parsers(b"# EOF\n") is None:
     count += 1
     print(f"ok {count} - the parser of Prometheus reads it too # SKIP no Python module prometheus_client "
           "(Debian: python3-prometheus-client)")

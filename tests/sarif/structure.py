@@ -178,6 +178,15 @@ with tempfile.TemporaryDirectory() as folder:
     ids = set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.M)))) | set(re.findall(r"`(memory-[a-z-]+)`", table))
     report("every bottleneck has a rule", ids - rules_of(run(folder, "diagnose", "sarif", ["examples/run"])))
 
+    computing = {"ai-cpu", "layout-transforms", "slow-type", "slow-shape"}  # and unfused-*: results have what to do
+    thin = []
+    for command, words in (("lint", ["loop.py"]), ("ir", ["examples/silu_mul.ir"]), ("diagnose", ["examples/run"])):
+        for rule in run(folder, command, "sarif", words)["runs"][0]["tool"]["driver"]["rules"]:
+            if rule["id"] not in computing and not rule["id"].startswith("unfused-") and (
+                    rule["help"]["text"] == rule["shortDescription"]["text"] or len(rule["help"]["text"]) < 40):
+                thin.append(f"{command}: {rule['id']}")
+    report("the help of a rule says more than its title", thin)
+
     breaks = {
         "another version": lambda log: log.update(version="2.0.0"),
         "a result without a message": lambda log: log["runs"][0]["results"][0].pop("message"),

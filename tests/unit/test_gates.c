@@ -127,10 +127,10 @@ static const gate_case cases[] = {
     {EK_OUTPUT_METRICS, "n_devices<129", 1, "n_devices is 128, below 129 (n_devices<129)"},
     {EK_OUTPUT_METRICS, "n_devices<=128", 1, "n_devices is 128, not above 128 (n_devices<=128)"},
     {EK_OUTPUT_METRICS, "n_devices<=127", 0, NULL},
-    {EK_OUTPUT_METRICS, "n_devices=128", 1, "n_devices is 128, which is 128 (n_devices=128)"},
+    {EK_OUTPUT_METRICS, "n_devices=128", 1, "n_devices is 128 (n_devices=128)"},
     {EK_OUTPUT_METRICS, "n_devices==127", 0, NULL},
     {EK_OUTPUT_METRICS, "n_devices!=128", 0, NULL},
-    {EK_OUTPUT_METRICS, "n_devices!=127", 1, "n_devices is 128, which is not 127 (n_devices!=127)"},
+    {EK_OUTPUT_METRICS, "n_devices!=127", 1, "n_devices is 128, not 127 (n_devices!=127)"},
     /* units */
     {EK_OUTPUT_METRICS, " mfu < 50 % ", 1, "mfu is 45.1154 %, below 50 % (mfu < 50 %)"},
     {EK_OUTPUT_METRICS, "mfu<0.5", 1, "mfu is 0.451154, below 0.5 (mfu<0.5)"},
