@@ -113,7 +113,7 @@ except ImportError:
 PLACES = {"{bindir}": "usr/bin", "{datadir}": "usr/share", "{mandir}": "usr/share/man", "{includedir}": "usr/include",
           "{libdir}": "usr/lib/x", "{libdir_shared}": "usr/lib/x", "{py_platlib}": "usr/lib/python3/dist-packages",
           "{py_purelib}": "usr/lib/python3/dist-packages"}
-plan = json.loads(subprocess.run(["meson", "introspect", "--install-plan", BUILD], check=True, capture_output=True).stdout)
+plan = json.loads((pathlib.Path(BUILD) / "meson-info" / "intro-install_plan.json").read_text(encoding="utf-8"))
 installed = set()
 for group in plan.values():
     for file in group.values():
