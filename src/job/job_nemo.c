@@ -416,8 +416,9 @@ static ek_status read_bridge(ek__key_reader *r)
 
 /* ---- all of it ---- */
 
-static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides)
+static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides, void *user)
 {
+    (void)user;
     ek_status status = ek__key_check(r);
     if (status == EK_OK)
         status = check_target(r);
@@ -432,7 +433,7 @@ static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides)
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    return ek__key_read(form_of(source), fill, source, overrides, job);
+    return ek__key_read(form_of(source), fill, NULL, source, overrides, job);
 }
 
 const ek__job_format ek__job_nemo = {
