@@ -378,12 +378,9 @@ static ek_status put_formats(ek__key_reader *r, bool *sum_fp32)
         if (status == EK_OK && gather)
             status = ek__key_put(r, "fp8-param-gather", NULL, ek__node_origin(r->in.doc, find(r, path)));
     }
-    return status
-               ? status
-               : ek__key_switch(r,
-                                find(r, "mixed_precision.grad_reduce_in_fp32") ? "mixed_precision.grad_reduce_in_fp32"
-                                                                               : "ddp.grad_reduce_in_fp32",
-                                sum_fp32);
+    /* MixedPrecisionConfig puts its own setting over that of ddp. */
+    const char *path = find(r, "mixed_precision") ? "mixed_precision.grad_reduce_in_fp32" : "ddp.grad_reduce_in_fp32";
+    return status ? status : ek__key_switch(r, path, sum_fp32);
 }
 
 static ek_status put_numbers(ek__key_reader *r)
