@@ -422,10 +422,12 @@ static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides, void
     if (status == EK_OK)
         status = ek__key_put_all(r);
     if (status == EK_OK)
+        status = ek__key_check_missing(r, overrides);
+    if (status == EK_OK)
         status = r->form == &ek__nemo_1 ? read_nemo(r) : read_bridge(r);
     if (status == EK_OK)
         status = put_layers(r);
-    return status ? status : ek__key_check_missing(r, overrides);
+    return status;
 }
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)

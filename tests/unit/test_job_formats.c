@@ -1414,6 +1414,29 @@ static const struct {
     {"\"model_type\": \"unheard_of\", \"num_experts\": 1, \"num_experts_per_tok\": 1", "", 3},
 };
 
+/* Models that no reader recognises, since they lack even the sizes that every decoder has. */
+static void other_configs_are_refused_by_what_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"{\"model_type\": \"t5\", \"d_model\": 512, \"num_layers\": 6}",
+         "is the configuration of a model whose layers"},
+        {"{\"d_model\": 2560, \"n_layer\": 64, \"ssm_cfg\": {}}", "is the configuration of a model whose layers"},
+        {"{\"model_type\": \"some\", \"architectures\": [\"X\"]}", "does not say num_hidden_layers and hidden_size"},
+        {"{\"zero_optimization\": {\"stage\": 2}}", "is a configuration of DeepSpeed, which does not say the model"},
+        {"model: {config: {}}\ntrainer: {strategy: {tensor_model_parallel_size: 2}}", "is a recipe of NeMo 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said s;
+        ek_job job;
+        if (read_text(cases[i].text, strlen(cases[i].text), NULL, &s, &job) != EK_ERR_INPUT ||
+            !strstr(s.text, cases[i].message))
+            fail_msg("case %zu: %s", i, s.text);
+    }
+}
+
 static void layers_not_modelled_are_named(void **state)
 {
     (void)state;
@@ -1758,6 +1781,7 @@ int main(void)
         cmocka_unit_test(layers_not_modelled_are_named),
         cmocka_unit_test(layers_of_other_kinds_are_refused),
         cmocka_unit_test(layers_with_experts_are_found),
+        cmocka_unit_test(other_configs_are_refused_by_what_they_are),
         cmocka_unit_test(a_token_has_its_experts),
         cmocka_unit_test(gemmas_defaults_are_taken_and_told),
         cmocka_unit_test(overrides_change_what_follows_from_degrees),
