@@ -136,8 +136,10 @@ static const cli_spec spec = {
     .usage = "evenkeel memory [OPTIONS] FILE",
     .summary =
         "Predicts what every pipeline stage of a training job holds at its peak, in milliseconds and without the\n"
-        "framework: a dry run without a dry run. FILE is a training YAML of MindFormers or MindSpeed, arguments of\n"
-        "Megatron, a TOML of torchtitan, or a Hugging Face config.json; - is standard input. Options take one dash or "
+        "framework: a dry run without a dry run. FILE is a training YAML of MindFormers, MindSpeed, NeMo,\n"
+        "Megatron-Bridge or LLaMA-Factory, arguments of Megatron or of transformers' Trainer, a configuration of\n"
+        "InternEvo, a TOML of torchtitan, or a Hugging Face config.json; - is standard input. Options take one dash "
+        "or\n"
         "two.\n\n"
         "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input. A verdict that\n"
         "hangs on an assumed rule says so and with which value it is the other one; the status is that of the rules "

@@ -22,6 +22,7 @@ typedef struct ek__hf_kind {
     bool shared_expert;    /* as wide as intermediate_size */
     bool post_norms;       /* also behind the attention and the feed-forward part, which is not modelled */
     int window;            /* tokens that layers attend to, where no key says it; 0: all */
+    int top_k;             /* experts of a token, where no key says it; 0: not known */
     int mlp_width;         /* of layers without experts, which intermediate_size_mlp says; 0: intermediate_size */
     const char *otherwise; /* what its layers are, where they are not modelled: "have a state space in place of ..." */
     const ek__hf_sizes *sizes;

@@ -243,9 +243,10 @@ static ek_status read_latent(reader *r)
 static ek_status read_experts(reader *r)
 {
     ek_job_model *m = &r->job->model;
+    int top = 0;
     const number numbers[] = {
         {{"n_routed_experts", "num_experts", "num_local_experts"}, 0, EK__JOB_MAX_EXPERTS, &m->n_experts},
-        {{"num_experts_per_tok"}, 1, EK__JOB_MAX_EXPERTS, &m->top_k},
+        {{"num_experts_per_tok", "experts_per_token", "moe_topk", "moe_k", "moe_top_k"}, 1, EK__JOB_MAX_EXPERTS, &top},
         {{"moe_intermediate_size"}, 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate},
         {{"n_group"}, 0, EK__JOB_MAX_EXPERTS, &m->router_groups},
         {{"topk_group"}, 0, EK__JOB_MAX_EXPERTS, &m->router_top_groups},
@@ -267,6 +268,11 @@ static ek_status read_experts(reader *r)
     }
     if (status || m->n_experts == 0)
         return status;
+    if (top == 0 && r->kind.top_k == 0)
+        ek__warn(r->in.listener, place_of(r, "num_experts"),
+                 "nothing says how many of the %d experts a token goes to (num_experts_per_tok); %d are taken",
+                 m->n_experts, m->top_k);
+    m->top_k = top > 0 ? top : r->kind.top_k > 0 ? r->kind.top_k : m->top_k;
     if (r->kind.shared_expert && m->n_shared_experts == 0)
         m->n_shared_experts = 1;
     int64_t shared = (int64_t)m->n_shared_experts * m->expert_intermediate;

@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config_tree_python.h"
 #include "base/config_tree_toml.h"
+#include "job/hugging_face.h"
 #include "job/job_internal.h"
 #include "job/megatron_arguments.h"
 #include "job/mindformers_pipeline.h"
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
-    &ek__job_torchtitan,    &ek__job_mindspeed,    &ek__job_mindformers, &ek__job_nemo,
-    &ek__job_llama_factory, &ek__job_hugging_face, &ek__job_trainer,     &ek__job_megatron,
+    &ek__job_torchtitan,   &ek__job_mindspeed, &ek__job_mindformers, &ek__job_nemo,     &ek__job_llama_factory,
+    &ek__job_hugging_face, &ek__job_trainer,   &ek__job_internevo,   &ek__job_megatron,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -36,6 +38,13 @@ static const char *kin_of(const ek__job_source *source)
         return "is a configuration of DeepSpeed, which does not say the model; give the launch script that names it "
                "with --deepspeed or --deepspeed_config, the YAML of LLaMA-Factory, or the model's config.json with "
                "degrees as options";
+    const ek__node *type = ek__get(root, "model_type"), *states = ek__get(root, "ssm_cfg");
+    const ek__hf_kind *kind = type && type->kind == EK__SCALAR ? ek__hf_find_kind(type->text) : NULL;
+    if (states || (kind && kind->otherwise))
+        return "is the configuration of a model whose layers are not modelled (an encoder, state spaces, linear "
+               "attention); such a model is not predicted";
+    if (type && ek__get(root, "architectures"))
+        return "is a config.json of Hugging Face that does not say num_hidden_layers and hidden_size; add them";
     const ek__node *trainer = ek__get(root, "trainer");
     if (trainer && trainer->kind == EK__MAP && ek__get(trainer, "strategy"))
         return "is a recipe of NeMo 2, which names the model by its class and does not say its sizes; give the model's "
@@ -43,12 +52,19 @@ static const char *kin_of(const ek__job_source *source)
     return NULL;
 }
 
+/* Settings of InternEvo as Python, in a file without a name that says so. */
+static bool has_python_maps(const char *text)
+{
+    return strstr(text, "\nmodel = dict(") && strstr(text, "\nparallel = dict(");
+}
+
 /* Was the text meant to be YAML or JSON, so that what is wrong with it as such is what to tell? */
 static bool is_meant_as_document(const ek__job_source *source)
 {
     size_t i = strspn(source->text, " \t\r\n");
     return ends_with(source->path, ".yaml") || ends_with(source->path, ".yml") || ends_with(source->path, ".json") ||
-           ends_with(source->path, ".toml") || source->toml || source->text[i] == '{' || i == source->size;
+           ends_with(source->path, ".toml") || ends_with(source->path, ".py") || source->toml ||
+           source->text[i] == '{' || has_python_maps(source->text) || i == source->size;
 }
 
 static ek_status fail_unrecognised(const ek__job_source *source, const ek_error *parse_error)
@@ -109,13 +125,15 @@ static bool has_toml_header(const char *text)
     return false;
 }
 
-/* As TOML by its name, or where it is no YAML but has a header; as YAML or JSON else. */
+/* As TOML or Python by its name, or where it is no YAML but looks like one of these; as YAML or JSON else. */
 static ek_status parse_text(const char *name, const char *text, size_t size, ek__config_tree **out, bool *toml,
                             ek_error *err)
 {
     *toml = ends_with(name, ".toml");
     if (*toml)
         return ek__config_parse_toml(name, text, size, out, err);
+    if (ends_with(name, ".py") || has_python_maps(text))
+        return ek__config_parse_python(name, text, size, out, err);
     ek_status status = ek__config_parse_buffer_with_aliases(name, text, size, out, err);
     bool other = ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json");
     if (status != EK_ERR_INPUT || other || !has_toml_header(text))

@@ -39,7 +39,7 @@ typedef struct ek__job_format {
 } ek__job_format;
 
 extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face,
-    ek__job_torchtitan, ek__job_nemo, ek__job_llama_factory, ek__job_trainer;
+    ek__job_torchtitan, ek__job_nemo, ek__job_llama_factory, ek__job_trainer, ek__job_internevo;
 
 /* Note where the file says how long sequences are. */
 void ek__job_note_sequence(ek_origin at, ek_job *job);

@@ -378,12 +378,9 @@ static ek_status put_formats(ek__key_reader *r, bool *sum_fp32)
         if (status == EK_OK && gather)
             status = ek__key_put(r, "fp8-param-gather", NULL, ek__node_origin(r->in.doc, find(r, path)));
     }
-    return status
-               ? status
-               : ek__key_switch(r,
-                                find(r, "mixed_precision.grad_reduce_in_fp32") ? "mixed_precision.grad_reduce_in_fp32"
-                                                                               : "ddp.grad_reduce_in_fp32",
-                                sum_fp32);
+    /* MixedPrecisionConfig puts its own setting over that of ddp. */
+    const char *path = find(r, "mixed_precision") ? "mixed_precision.grad_reduce_in_fp32" : "ddp.grad_reduce_in_fp32";
+    return status ? status : ek__key_switch(r, path, sum_fp32);
 }
 
 static ek_status put_numbers(ek__key_reader *r)
@@ -416,23 +413,26 @@ static ek_status read_bridge(ek__key_reader *r)
 
 /* ---- all of it ---- */
 
-static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides)
+static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides, void *user)
 {
+    (void)user;
     ek_status status = ek__key_check(r);
     if (status == EK_OK)
         status = check_target(r);
     if (status == EK_OK)
         status = ek__key_put_all(r);
     if (status == EK_OK)
+        status = ek__key_check_missing(r, overrides);
+    if (status == EK_OK)
         status = r->form == &ek__nemo_1 ? read_nemo(r) : read_bridge(r);
     if (status == EK_OK)
         status = put_layers(r);
-    return status ? status : ek__key_check_missing(r, overrides);
+    return status;
 }
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    return ek__key_read(form_of(source), fill, source, overrides, job);
+    return ek__key_read(form_of(source), fill, NULL, source, overrides, job);
 }
 
 const ek__job_format ek__job_nemo = {

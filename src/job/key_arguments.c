@@ -237,7 +237,7 @@ bool ek__key_is_off(const ek__node *node)
     if (node->kind != EK__SCALAR)
         return node->n == 0;
     return (ek__node_is_bool(node, &on) && !on) || (ek__text_is_number(node->text, &value) && value == 0) ||
-           strcmp(node->text, "none") == 0;
+           strcmp(node->text, "none") == 0 || node->text[0] == '\0';
 }
 
 ek_status ek__key_check(ek__key_reader *r)
@@ -280,7 +280,7 @@ ek_status ek__key_check_missing(ek__key_reader *r, const ek_job_overrides *overr
 
 /* ---- a whole file ---- */
 
-ek_status ek__key_read(const ek__key_form *form, ek__key_fill *fill, const ek__job_source *source,
+ek_status ek__key_read(const ek__key_form *form, ek__key_fill *fill, void *user, const ek__job_source *source,
                        const ek_job_overrides *overrides, ek_job *job)
 {
     assert(form);
@@ -293,7 +293,7 @@ ek_status ek__key_read(const ek__key_form *form, ek__key_fill *fill, const ek__j
     ek__key_reader r = {.in = {source->doc, &listener, &why}, .form = form};
     ek_status status = ek__arguments_start(&own, &r.a);
     if (status == EK_OK)
-        status = fill(&r, overrides);
+        status = fill(&r, overrides, user);
     if (status == EK_OK)
         status = ek__megatron_read_job(&r.a, overrides, job);
     ek__arguments_clear(&r.a);

@@ -67,10 +67,10 @@ ek_status ek__key_check(ek__key_reader *r);
 /* Refuse a file without the sizes that every job needs, all of them in one message. */
 ek_status ek__key_check_missing(ek__key_reader *r, const ek_job_overrides *overrides);
 
-/* Puts the arguments of a file. */
-typedef ek_status ek__key_fill(ek__key_reader *r, const ek_job_overrides *overrides);
+/* Puts the arguments of a file; `user` is its own. */
+typedef ek_status ek__key_fill(ek__key_reader *r, const ek_job_overrides *overrides, void *user);
 /* Read a job from the arguments that `fill` puts. */
-ek_status ek__key_read(const ek__key_form *form, ek__key_fill *fill, const ek__job_source *source,
+ek_status ek__key_read(const ek__key_form *form, ek__key_fill *fill, void *user, const ek__job_source *source,
                        const ek_job_overrides *overrides, ek_job *job);
 
 #endif

@@ -532,7 +532,10 @@ ek_status ek__python_read(const char *name, const char *text, size_t size, ek__p
         return ek__no_memory(err);
     *p = (ek__python){.pool = pool, .name = name, .text = text};
     reader r = {.out = p, .annotation = -1, .decorators = -1, .header = -1, .colon = -1, .err = err};
-    ek_status status = ek__python_tokens(p, size, err);
+    ek__python_text tokens = {.pool = pool, .name = name, .text = text};
+    ek_status status = ek__python_tokens(&tokens, size, err);
+    p->token = tokens.token;
+    p->n_tokens = tokens.n_tokens;
     if (status == EK_OK)
         status = number_names(p, err);
     if (status == EK_OK) {

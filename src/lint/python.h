@@ -8,36 +8,12 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/python_tokens.h"
 #include "lint/setting.h"
 
 enum {
-    EK__PYTHON_MAX_BYTES = 2 << 20, /* of a program */
-    EK__PYTHON_MAX_BRACKETS = 200,  /* inside each other, f-strings counted; as in CPython */
-    EK__PYTHON_MAX_INDENTS = 100,   /* as in CPython */
-    EK__PYTHON_MAX_NAME = 256,      /* bytes of a dotted name with its NUL; calls of longer ones have no callee */
+    EK__PYTHON_MAX_NAME = 256, /* bytes of a dotted name with its NUL; calls of longer ones have no callee */
 };
-
-typedef enum ek__python_kind {
-    EK__PYTHON_NAME,
-    EK__PYTHON_NUMBER,
-    EK__PYTHON_STRING,
-    EK__PYTHON_OPERATOR,
-    EK__PYTHON_FSTRING_START, /* the prefix and quote; what is in braces follows as tokens of its own */
-    EK__PYTHON_FSTRING_END,
-    EK__PYTHON_NEWLINE, /* of a logical line */
-    EK__PYTHON_INDENT,
-    EK__PYTHON_DEDENT,
-    EK__PYTHON_END,
-} ek__python_kind;
-
-typedef struct ek__python_token {
-    ek__python_kind kind;
-    int at, size;     /* bytes of the text */
-    int line, column; /* from 1, in characters */
-    int partner;      /* of a bracket or f-string: the token at its other end; else -1 */
-    int symbol;       /* of a name: the same number wherever it is the same name; else -1 */
-    int primary;      /* first token of the expression x.y(z)[w] that ends here; -1: none does */
-} ek__python_token;
 
 typedef enum ek__python_block_kind {
     EK__PYTHON_MODULE,
@@ -115,8 +91,6 @@ typedef struct ek__python ek__python;
 ek_status ek__python_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__python **out,
                           ek_error *err);
 
-/* The tokens alone: token and n_tokens, partners included. */
-ek_status ek__python_tokens(ek__python *python, size_t size, ek_error *err);
 /* Which loops train, from calls. */
 void ek__python_find_training(ek__python *python);
 /* Settings of the environment, from calls and assignments. */

@@ -100,3 +100,23 @@ const ek__python_argument *ek__python_argument_of(const ek__python *python, cons
     }
     return NULL;
 }
+
+bool ek__python_is(const ek__python *python, int token, const char *text)
+{
+    if (token < 0 || token >= python->n_tokens)
+        return false;
+    const ek__python_token *t = &python->token[token];
+    return (size_t)t->size == strlen(text) && memcmp(python->text + t->at, text, (size_t)t->size) == 0;
+}
+
+int ek__python_end_column(const ek__python *python, int token)
+{
+    const ek__python_token *t = &python->token[token];
+    int column = t->column;
+    for (int i = t->at; i < t->at + t->size; i++) {
+        if (python->text[i] == '\n')
+            return 0;
+        column += ((unsigned char)python->text[i] & 0xC0) != 0x80;
+    }
+    return column;
+}

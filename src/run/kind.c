@@ -120,6 +120,13 @@ static bool is_plan(const char *text, size_t size)
            (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
+/* Settings whose words logs print, too: keys of a file that is nothing but keys. */
+static bool is_settings(const char *text, size_t size)
+{
+    return is_structured(text, size) &&
+           (has_key(text, size, "tensor_model_parallel_size") || has_key(text, size, "model_name_or_path"));
+}
+
 /* What lines of steps have. */
 static const char *const steps_of_logs[] = {"per_step_time:", "elapsed time per iteration", "tps: ", NULL};
 
@@ -127,13 +134,9 @@ static ek_run_kind kind_of_text(const char *text, size_t size)
 {
     static const char *const graph[] = {"# IR entry", "#IR entry", "subgraph attr:", "PrimFunc_", NULL};
     static const char *const peaks[] = {"peak memory usage", NULL};
-    static const char *const settings[] = {"parallel_config:",
-                                           "model_config:",
-                                           "--num-layers",
-                                           "--hidden-size",
-                                           "model_parallel:",
-                                           "\n[parallelism]",
-                                           NULL};
+    static const char *const settings[] = {"parallel_config:",     "model_config:",      "--num-layers",
+                                           "--hidden-size",        "model_parallel:",    "\n[parallelism]",
+                                           "--model_name_or_path", "\nparallel = dict(", NULL};
     if (has_any(text, size, graph))
         return EK_RUN_IR;
     if (has_any(text, size, steps_of_logs))
@@ -143,7 +146,7 @@ static ek_run_kind kind_of_text(const char *text, size_t size)
         return model;
     if (has_any(text, size, peaks))
         return EK_RUN_DRY_RUN;
-    if (has_any(text, size, settings))
+    if (has_any(text, size, settings) || is_settings(text, size))
         return EK_RUN_CONFIG;
     return is_plan(text, size) ? EK_RUN_PLAN : EK_RUN_UNKNOWN;
 }

@@ -1409,8 +1409,33 @@ static const struct {
            "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
      "", 2},
     {LLAMA "\"layer_types\": null, \"attn_type_list\": [1, 1, 1, 1], \"attn_layer_period\": 1", "", 2},
+    {"\"model_type\": \"unheard_of\", \"num_experts\": 8",
+     "3:44: warning: nothing says how many of the 8 experts a token goes to (num_experts_per_tok); 2 are taken", 4},
     {"\"model_type\": \"unheard_of\", \"num_experts\": 1, \"num_experts_per_tok\": 1", "", 3},
 };
+
+/* Models that no reader recognises, since they lack even the sizes that every decoder has. */
+static void other_configs_are_refused_by_what_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"{\"model_type\": \"t5\", \"d_model\": 512, \"num_layers\": 6}",
+         "is the configuration of a model whose layers"},
+        {"{\"d_model\": 2560, \"n_layer\": 64, \"ssm_cfg\": {}}", "is the configuration of a model whose layers"},
+        {"{\"model_type\": \"some\", \"architectures\": [\"X\"]}", "does not say num_hidden_layers and hidden_size"},
+        {"{\"zero_optimization\": {\"stage\": 2}}", "is a configuration of DeepSpeed, which does not say the model"},
+        {"model: {config: {}}\ntrainer: {strategy: {tensor_model_parallel_size: 2}}", "is a recipe of NeMo 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said s;
+        ek_job job;
+        if (read_text(cases[i].text, strlen(cases[i].text), NULL, &s, &job) != EK_ERR_INPUT ||
+            !strstr(s.text, cases[i].message))
+            fail_msg("case %zu: %s", i, s.text);
+    }
+}
 
 static void layers_not_modelled_are_named(void **state)
 {
@@ -1443,6 +1468,28 @@ static const struct {
     {"\"model_type\": \"llama4_text\", \"num_local_experts\": 8, \"moe_layers\": [2, 5]", 2, 3},
     {"\"model_type\": \"llama4_text\", \"num_local_experts\": 8, \"moe_layers\": [4]", 4, 2},
 };
+
+/* Experts of a token: the key's, or the type's. */
+static void a_token_has_its_experts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        int top_k;
+    } cases[] = {{"\"model_type\": \"mixtral\", \"num_local_experts\": 16", 2},
+                 {"\"model_type\": \"qwen3_moe\", \"num_experts\": 16", 8},
+                 {"\"model_type\": \"qwen3_moe\", \"num_experts\": 16, \"num_experts_per_tok\": 3", 3},
+                 {"\"model_type\": \"llama4_text\"", 1},
+                 {"\"model_type\": \"some_moe\", \"num_experts\": 16, \"moe_topk\": 5", 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said s;
+        ek_job job;
+        if (read_config(cases[i].keys, &s, &job) != EK_OK)
+            fail_msg("%s", s.text);
+        assert_int_equal(job.model.top_k, cases[i].top_k);
+        ek_job_clear(&job);
+    }
+}
 
 static void layers_with_experts_are_found(void **state)
 {
@@ -1734,6 +1781,8 @@ int main(void)
         cmocka_unit_test(layers_not_modelled_are_named),
         cmocka_unit_test(layers_of_other_kinds_are_refused),
         cmocka_unit_test(layers_with_experts_are_found),
+        cmocka_unit_test(other_configs_are_refused_by_what_they_are),
+        cmocka_unit_test(a_token_has_its_experts),
         cmocka_unit_test(gemmas_defaults_are_taken_and_told),
         cmocka_unit_test(overrides_change_what_follows_from_degrees),
         cmocka_unit_test(megatron_settings_are_read_back),

@@ -176,6 +176,37 @@ static void named_precisions_are_read(void **state)
     }
 }
 
+/* Gradients are summed in float32 where mixed_precision does not say otherwise, whatever ddp says, and in the weights'
+ * type without it unless ddp does. */
+static void gradients_have_a_type(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head;
+        int bytes;
+    } heads[] = {{"mixed_precision: {bf16: true}", 4},
+                 {"mixed_precision: {bf16: true, grad_reduce_in_fp32: false}", 2},
+                 {"mixed_precision: {bf16: true}\nddp: {grad_reduce_in_fp32: false}", 4},
+                 {"mixed_precision: bf16_mixed", 4},
+                 {"ddp: {grad_reduce_in_fp32: true}", 4},
+                 {"ddp: {grad_reduce_in_fp32: false}", 2},
+                 {"ddp: {overlap_grad_reduce: true}", 2}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        char text[600];
+        said s;
+        ek_job job;
+        snprintf(
+            text, sizeof text,
+            "%s\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 512, vocab_size: 32000, "
+            "bf16: true}\ntrain: {micro_batch_size: 2, global_batch_size: 8}\n",
+            heads[i].head);
+        assert_int_equal(read_with(text, strlen(text), NULL, &s, &job), EK_OK);
+        if (job.states.gradient != heads[i].bytes)
+            fail_msg("%s: %d bytes a gradient", heads[i].head, job.states.gradient);
+        ek_job_clear(&job);
+    }
+}
+
 static void a_changed_job_is_not_written(void **state)
 {
     (void)state;
@@ -253,9 +284,10 @@ static void damaged_files_are_read_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_forms_are_the_same_job),  cmocka_unit_test(changed_lines_are_told),
-        cmocka_unit_test(named_precisions_are_read),    cmocka_unit_test(a_changed_job_is_not_written),
-        cmocka_unit_test(memory_that_runs_out_is_told), cmocka_unit_test(damaged_files_are_read_or_refused),
+        cmocka_unit_test(both_forms_are_the_same_job),       cmocka_unit_test(changed_lines_are_told),
+        cmocka_unit_test(named_precisions_are_read),         cmocka_unit_test(gradients_have_a_type),
+        cmocka_unit_test(a_changed_job_is_not_written),      cmocka_unit_test(memory_that_runs_out_is_told),
+        cmocka_unit_test(damaged_files_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

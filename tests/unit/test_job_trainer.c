@@ -2,7 +2,7 @@
  * arguments of Megatron-DeepSpeed are the same job with the same memory; what is missing or not modelled is told with
  * its place. */
 #include "base/random.h"
-#include "evenkeel/job_write.h"
+#include "evenkeel/metrics.h"
 #include "job_forms.h"
 #include "no_memory.h"
 
@@ -178,6 +178,76 @@ static void what_is_missing_or_not_modelled_is_told(void **state)
     }
 }
 
+/* Names of the hub: those that are a known shape, and others that only look like one. */
+static void public_models_are_known_by_their_very_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int layers; /* 0: not known */
+    } names[] = {{"meta-llama/Meta-Llama-3-8B-Instruct", 32},
+                 {"meta-llama/Llama-3.1-70B", 80},
+                 {"meta-llama/Llama-2-7b-chat-hf", 32},
+                 {"01-ai/Yi-34B-Chat", 60},
+                 {"codellama/CodeLlama-34b-Instruct-hf", 48},
+                 {"Llama3-8B", 32},
+                 {"deepseek-ai/DeepSeek-R1-Distill-Llama-8B", 0},
+                 {"deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 0},
+                 {"meta-llama/Llama-3.2-1B", 0},
+                 {"nvidia/Llama-3.1-Nemotron-70B-Instruct", 0},
+                 {"01-ai/Yi-6B-200K", 0},
+                 {"Qwen/Qwen-7B", 0},
+                 {"codellama/CodeLlama-34b-Python-hf", 0},
+                 {"Qwen/Qwen2-0.5B", 0},
+                 {"x", 0}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[400];
+        said s;
+        ek_job job;
+        snprintf(
+            text, sizeof text,
+            "model_name_or_path: %s\nfinetuning_type: full\ndeepspeed: {zero_optimization: {stage: 2}, bf16: {enabled: "
+            "auto}}\nbf16: true\ncutoff_len: 1024\nper_device_train_batch_size: 1\n",
+            names[i].name);
+        ek_status status = read_with(text, strlen(text), NULL, &s, &job);
+        if (status != (names[i].layers ? EK_OK : EK_ERR_INPUT))
+            fail_msg("%s: %s", names[i].name, s.text);
+        if (status == EK_OK) {
+            assert_int_equal(job.model.n_layers, names[i].layers);
+            assert_non_null(strstr(s.text, "1:21: warning: model_name_or_path is "));
+            ek_job_clear(&job);
+        }
+    }
+}
+
+/* Meta-Llama-3-8B by its name is what Megatron-DeepSpeed's arguments say of it, with the parameters that are published.
+ */
+static void a_public_model_is_the_job_of_its_arguments(void **state)
+{
+    (void)state;
+    static const char text[] = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\ndeepspeed: "
+                               "{zero_optimization: {stage: 2}, bf16: {enabled: auto}}\nbf16: true\ncutoff_len: "
+                               "1024\nper_device_train_batch_size: 1\n";
+    static const char same[] =
+        RUN "--zero-stage 2 --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 "
+            "--group-query-attention --num-query-groups 8 --padded-vocab-size 128256 --max-position-embeddings 8192 "
+            "--swiglu --normalization RMSNorm --use-rotary-position-embeddings --disable-bias-linear "
+            "--untie-embeddings-and-output-weights --attention-dropout 0 --hidden-dropout 0 --transformer-impl local "
+            "--seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --bf16 --use-flash-attn "
+            "--checkpoint-activations --no-bias-swiglu-fusion\n";
+    ek_job_overrides o = ek_job_overrides_none();
+    o.data = 8;
+    assert_same("Llama 3", text, same, &o);
+    said s;
+    ek_job job;
+    double all = 0, active = 0;
+    assert_int_equal(read_with(text, strlen(text), NULL, &s, &job), EK_OK);
+    assert_int_equal(ek_job_count_parameters(&job, &all, &active, NULL), EK_OK);
+    assert_int_equal(all,
+                     8030261248); /* model.safetensors.index.json of meta-llama/Meta-Llama-3-8B: 16 060 522 496 bytes */
+    ek_job_clear(&job);
+}
+
 static void degrees_are_refused(void **state)
 {
     (void)state;
@@ -246,6 +316,8 @@ int main(void)
         cmocka_unit_test(pure_bf16_has_no_copies),
         cmocka_unit_test(what_is_missing_or_not_modelled_is_told),
         cmocka_unit_test(degrees_are_refused),
+        cmocka_unit_test(public_models_are_known_by_their_very_names),
+        cmocka_unit_test(a_public_model_is_the_job_of_its_arguments),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(damaged_files_are_read_or_refused),
     };

@@ -150,6 +150,11 @@ static void a_file_is_what_it_holds_whatever_its_name(void **state)
         {"step_trace_time.csv", "x\n", EK_RUN_TRACE},
         {"l", "\xef\xbb\xbf{\"hidden_size\": 4096}", EK_RUN_CONFIG},
         {"m", "", EK_RUN_UNKNOWN},
+        {"n", "# a run\nmodel:\n  tensor_model_parallel_size: 2\n", EK_RUN_CONFIG},
+        {"o", "tensor_model_parallel_size ...... 2\n", EK_RUN_UNKNOWN},
+        {"p", "### model\nmodel_name_or_path: x\n", EK_RUN_CONFIG},
+        {"q", "torchrun a.py --model_name_or_path x\n", EK_RUN_CONFIG},
+        {"r", "SEQ = 1\nparallel = dict(zero1=1)\n", EK_RUN_CONFIG},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_text(cases[i].name, cases[i].text);

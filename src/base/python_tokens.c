@@ -3,9 +3,10 @@
  * that a call there is found like any other. Not handled: tabs and blanks that Python would refuse as mixed, and
  * letters: every byte above 127 is one. */
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "lint/python.h"
+#include "base/python_tokens.h"
 
 /* Something open: a bracket, or an f-string. */
 typedef struct opened {
@@ -18,7 +19,7 @@ typedef struct opened {
 } opened;
 
 typedef struct scanner {
-    ek__python *out;
+    ek__python_text *out;
     const char *text;
     size_t size, at, line_start;
     size_t counted; /* bytes up to here are in `inner` */
@@ -71,7 +72,7 @@ static bool is_line_end(char c)
 
 static ek_status add(scanner *s, ek__python_kind kind, size_t size)
 {
-    ek__python *p = s->out;
+    ek__python_text *p = s->out;
     ek__python_token *all = ek__pool_push(p->pool, p->token, p->n_tokens, sizeof *all);
     if (!all)
         return ek__no_memory(s->err);
@@ -472,7 +473,7 @@ static ek_status read_one(scanner *s)
 /* Is nothing of a logical line read yet? */
 static bool at_start(const scanner *s)
 {
-    const ek__python *p = s->out;
+    const ek__python_text *p = s->out;
     if (p->n_tokens == 0)
         return true;
     ek__python_kind last = p->token[p->n_tokens - 1].kind;
@@ -496,7 +497,7 @@ static ek_status refuse_nul(scanner *s, const char *nul)
     return fail_here(s, "is a NUL byte, which no Python program has; is this a text file?");
 }
 
-ek_status ek__python_tokens(ek__python *python, size_t size, ek_error *err)
+ek_status ek__python_tokens(ek__python_text *python, size_t size, ek_error *err)
 {
     scanner s = {.out = python, .text = python->text, .size = size, .line = 1, .err = err};
     if (size > EK__PYTHON_MAX_BYTES)
@@ -521,22 +522,10 @@ ek_status ek__python_tokens(ek__python *python, size_t size, ek_error *err)
     return status ? status : finish(&s);
 }
 
-bool ek__python_is(const ek__python *python, int token, const char *text)
+bool ek__python_text_is(const ek__python_text *python, int token, const char *text)
 {
     if (token < 0 || token >= python->n_tokens)
         return false;
     const ek__python_token *t = &python->token[token];
     return (size_t)t->size == strlen(text) && memcmp(python->text + t->at, text, (size_t)t->size) == 0;
-}
-
-int ek__python_end_column(const ek__python *python, int token)
-{
-    const ek__python_token *t = &python->token[token];
-    int column = t->column;
-    for (int i = t->at; i < t->at + t->size; i++) {
-        if (python->text[i] == '\n')
-            return 0;
-        column += ((unsigned char)python->text[i] & 0xC0) != 0x80;
-    }
-    return column;
 }
