@@ -124,6 +124,14 @@ check 'LAPACK gets its work space from the caller, so that it has nothing to pri
 check 'work is ended by an ek_interrupt alone' \
     "$(grep -nE '\*(interrupt|interrupted|stop)\b' include/evenkeel/*.h | grep -v 'ek_interrupt \*')"
 
+# A long double has other digits on each processor; vector code has a way without it, which tests hold it against.
+check 'no number is a long double, and loops with vector code have a table of ways' \
+    "$(grep -rnwE 'long double|strtold' src include cli --include='*.[ch]'
+    grep -rlE '<([a-z0-9]+intrin|arm_neon)\.h>|__x86_64__|__aarch64__|target_clones' src include cli --include='*.[ch]' |
+        grep -vx src/base/vectors.h | while read -r file; do
+        grep -q EK__VECTORS_NONE "$file" || echo "$file has no way with EK__VECTORS_NONE"
+    done)"
+
 # Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
 asserting='balance simulate memory model index'
 least_asserts=15

@@ -5,17 +5,19 @@ bool ek__vectors_here(ek__vectors vectors)
 {
     switch (vectors) {
     case EK__VECTORS_NONE:
-        return true;
 #if defined(__x86_64__)
     case EK__VECTORS_SSE2:
+#endif
+#if EK__HAVE_NEON
+    case EK__VECTORS_NEON:
+#endif
         return true;
+#if defined(__x86_64__)
     case EK__VECTORS_AVX:
         return __builtin_cpu_supports("avx");
     case EK__VECTORS_AVX2:
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul");
 #endif
-    case EK__VECTORS_NEON:
-        return EK__HAVE_NEON;
     default:
         return false;
     }
