@@ -59,7 +59,7 @@ static inline char *data(const char *name)
 {
     char path[64];
     size_t size;
-    snprintf(path, sizeof path, "tests/data/job/%s", name);
+    snprintf(path, sizeof path, "tests/data/job_forms/%s", name);
     char *text = slurp(source_path(path), &size);
     assert_non_null(text);
     return text;

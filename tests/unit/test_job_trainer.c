@@ -14,7 +14,7 @@ FAILING_POOL_TEXT
 static char *at_home(const char *text)
 {
     char folder[4200];
-    snprintf(folder, sizeof folder, "%s", source_path("tests/data/job"));
+    snprintf(folder, sizeof folder, "%s", source_path("tests/data/job_forms"));
     char *out = calloc(1, strlen(text) + 8 * sizeof folder), *to = out;
     assert_non_null(out);
     for (; *text; text++) {
