@@ -7,6 +7,7 @@
 #ifndef EVENKEEL_DEVICE_H
 #define EVENKEEL_DEVICE_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "evenkeel/decls.h"
@@ -210,6 +211,11 @@ const ek_device *ek_device_find(const char *name);
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
+/** The same from memory. @param name  stands for the file in messages; a table that the device names is looked for
+ * beside it. @return as ek_device_read() but for
+ *  EK_ERR_SYSTEM. O(size). */
+ek_status ek_device_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_device *out,
+                          ek_error *err);
 /**
  * A shipped device by name, or one of a file where no device is called so.
  *

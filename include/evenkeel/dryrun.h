@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "evenkeel/decls.h"
@@ -65,6 +66,10 @@ typedef struct ek_dryrun {
  *         O(file size).
  */
 ek_status ek_dryrun_read(const char *path, const ek_listener *listener, ek_dryrun *out, ek_error *err);
+/** The same from memory. @param name  stands for the file in messages; folders that it names are looked for beside it.
+ *  @return as ek_dryrun_read(). O(size). */
+ek_status ek_dryrun_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_dryrun *out,
+                          ek_error *err);
 
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_dryrun_clear(ek_dryrun *init);

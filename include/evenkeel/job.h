@@ -370,6 +370,10 @@ ek_job_overrides ek_job_overrides_none(void);
  */
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                       ek_error *err);
+/** The same from memory. @param name  stands for the file in messages, and its end for the kind of file; files that the
+ *  job names are looked for beside it. @return as ek_job_read(). O(size + stages x chunks). */
+ek_status ek_job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
+                       const ek_listener *listener, ek_job *out, ek_error *err);
 
 /** What of a job is asked of a file that need not be a whole one. */
 typedef enum ek_job_part {

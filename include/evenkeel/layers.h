@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "evenkeel/decls.h"
@@ -118,6 +119,9 @@ ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
  */
 ek_status ek_layers_read(const char *path, const ek_times *times, const ek_listener *listener, ek_layers *out,
                          ek_error *err);
+/** The same from memory. @param name  stands for the file in messages. @return as ek_layers_read(). O(size). */
+ek_status ek_layers_parse(const char *name, const char *text, size_t size, const ek_times *times,
+                          const ek_listener *listener, ek_layers *out, ek_error *err);
 
 /**
  * Write a layer file that ek_layers_read() reads back to the same figures.

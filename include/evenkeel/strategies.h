@@ -5,6 +5,8 @@
 #ifndef EVENKEEL_STRATEGIES_H
 #define EVENKEEL_STRATEGIES_H
 
+#include <stddef.h>
+
 #include "evenkeel/decls.h"
 #include "evenkeel/plan.h"
 
@@ -40,6 +42,10 @@ typedef struct ek_strategies {
  */
 ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
                              ek_strategies *out, ek_error *err);
+/** The same from memory. @param name  stands for the file in messages. @return as ek_strategies_read().
+ *  O(size + plans x stages x chunks). */
+ek_status ek_strategies_parse(const char *name, const char *text, size_t size, const ek_layers *layers, int n_stages,
+                              const ek_listener *listener, ek_strategies *out, ek_error *err);
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_strategies_clear(ek_strategies *strategies);
 

@@ -126,5 +126,7 @@ bool ek__text_is_number(const char *text, double *value);
 bool ek__text_is_printable(const char *text);
 /** A copy of `text` from ek__alloc(), or NULL when memory is out. */
 char *ek__strdup(const char *text);
+/** `size` bytes with a NUL behind them. @return free() it; NULL when memory is out */
+char *ek__text_copy(const char *text, size_t size);
 
 #endif

@@ -420,11 +420,15 @@ void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *co
     }
 }
 
-char *ek__strdup(const char *text)
+char *ek__text_copy(const char *text, size_t size)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = ek__alloc(size, 1);
-    if (copy)
+    char *copy = ek__alloc(size + 1, 1);
+    if (copy && size > 0)
         memcpy(copy, text, size);
     return copy;
+}
+
+char *ek__strdup(const char *text)
+{
+    return ek__text_copy(text, strlen(text));
 }

@@ -10,7 +10,5 @@ void ek__device_default(ek_device *device);
 void ek__tier_default(ek_tier *tier);
 /* Two tiers, nodes of devices_per_node and the rest, with default shares and latencies. */
 void ek__device_links(ek_device *device, double intra_gbs, double inter_gbs);
-/* ek_device_read() of a text; `name` stands for the file in messages. */
-ek_status ek__device_read_text(const char *name, const char *text, size_t size, ek_device *out, ek_error *err);
 
 #endif

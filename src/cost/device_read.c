@@ -274,13 +274,14 @@ ek_status ek_device_read(const char *path, const ek_listener *listener, ek_devic
     return status;
 }
 
-ek_status ek__device_read_text(const char *name, const char *text, size_t size, ek_device *out, ek_error *err)
+ek_status ek_device_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_device *out,
+                          ek_error *err)
 {
     ek__config_tree *doc = NULL;
     ek_status status = ek__config_parse_buffer(name, text, size, &doc, err);
     if (status)
         return status;
-    status = read_doc(doc, name, NULL, out, err);
+    status = read_doc(doc, name, listener, out, err);
     ek__config_free(doc);
     return status;
 }

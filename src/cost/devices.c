@@ -37,7 +37,7 @@ static int read_all(void)
     int n = n_devices;
     for (; n < ek__n_device_files; n++) {
         const ek__device_file *file = &ek__device_files[n];
-        ek_status status = ek__device_read_text("a shipped device", file->text, file->size, &devices[n], NULL);
+        ek_status status = ek_device_parse("a shipped device", file->text, file->size, NULL, &devices[n], NULL);
         assert(status == EK_OK || status == EK_ERR_MEMORY);
         if (status)
             break;

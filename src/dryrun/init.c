@@ -428,6 +428,22 @@ ek_status ek_dryrun_read(const char *path, const ek_listener *listener, ek_dryru
     return status;
 }
 
+ek_status ek_dryrun_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_dryrun *out,
+                          ek_error *err)
+{
+    ek__config_tree *doc;
+    char *copy = ek__text_copy(text, size);
+    if (!copy)
+        return ek__no_memory(err);
+    ek_status status = ek__dryrun_doc_parse(name, copy, size, &doc, err);
+    free(copy);
+    if (status)
+        return status;
+    status = ek__dryrun_from_config(doc, listener, out, err);
+    ek__config_free(doc);
+    return status;
+}
+
 ek_status ek_dryrun_read_run(const char *path, const ek_listener *listener, ek_dryrun_run *out, ek_error *err)
 {
     ek__config_tree *doc;

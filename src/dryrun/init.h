@@ -14,6 +14,8 @@ ek_status ek__dryrun_shape_from_config(const ek__config_tree *doc, int *n_stages
 
 /** Read a file that should be an init file; a training file, which may have aliases, is told for what it is. */
 ek_status ek__dryrun_doc_read(const char *path, ek__config_tree **out, ek_error *err);
+/** The same from memory, with a NUL behind it; `name` stands for the file in messages. */
+ek_status ek__dryrun_doc_parse(const char *name, const char *text, size_t size, ek__config_tree **out, ek_error *err);
 
 /** EK_ERR_INPUT, with the commands that take it, when the document is a training file. */
 ek_status ek__dryrun_refuse_training_file(const ek__config_tree *doc, ek_error *err);

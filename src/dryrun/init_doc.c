@@ -33,22 +33,27 @@ static ek_status refuse_other_job(const ek__config_tree *doc, const char *text, 
 }
 
 /* A training file may have aliases, which an init file has not. */
-ek_status ek__dryrun_doc_read(const char *path, ek__config_tree **out, ek_error *err)
+ek_status ek__dryrun_doc_parse(const char *name, const char *text, size_t size, ek__config_tree **out, ek_error *err)
 {
-    char *text;
-    size_t size;
-    const char *name = ek__path_name(path);
-    ek_status status = ek__config_read_text(path, &text, &size, err);
-    if (status)
-        return status;
     ek__config_tree *lenient;
-    status = ek__config_parse_buffer(name, text, size, out, err);
+    ek_status status = ek__config_parse_buffer(name, text, size, out, err);
     if (status == EK_ERR_INPUT && ek__config_parse_buffer_with_aliases(name, text, size, &lenient, NULL) == EK_OK) {
         ek__dryrun_refuse_training_file(lenient, err);
         ek__config_free(lenient);
     }
     if (status == EK_OK && (status = refuse_other_job(*out, text, size, err)) != EK_OK)
         ek__config_free(*out);
+    return status;
+}
+
+ek_status ek__dryrun_doc_read(const char *path, ek__config_tree **out, ek_error *err)
+{
+    char *text;
+    size_t size;
+    ek_status status = ek__config_read_text(path, &text, &size, err);
+    if (status)
+        return status;
+    status = ek__dryrun_doc_parse(ek__path_name(path), text, size, out, err);
     free(text);
     return status;
 }

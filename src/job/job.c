@@ -345,3 +345,19 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
     free(text);
     return status;
 }
+
+ek_status ek_job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
+                       const ek_listener *listener, ek_job *out, ek_error *err)
+{
+    char folder[1024];
+    ek__job_step step;
+    ek_status status = overrides ? ek__job_check_overrides(overrides, err) : EK_OK;
+    if (status)
+        return status;
+    char *copy = ek__text_copy(text, size);
+    if (!copy)
+        return ek__no_memory(err);
+    status = parse_in(folder_of(name, folder, sizeof folder), name, copy, size, overrides, listener, out, &step, err);
+    free(copy);
+    return status;
+}

@@ -413,3 +413,15 @@ ek_status ek_layers_read(const char *path, const ek_times *times, const ek_liste
     ek__config_free(doc);
     return status;
 }
+
+ek_status ek_layers_parse(const char *name, const char *text, size_t size, const ek_times *times,
+                          const ek_listener *listener, ek_layers *out, ek_error *err)
+{
+    ek__config_tree *doc;
+    ek_status status = ek__config_parse_buffer(name, text, size, &doc, err);
+    if (status)
+        return status;
+    status = ek__layers_from_config(doc, times, listener, out, err);
+    ek__config_free(doc);
+    return status;
+}

@@ -582,3 +582,14 @@ ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_st
     free(text);
     return status;
 }
+
+ek_status ek_strategies_parse(const char *name, const char *text, size_t size, const ek_layers *layers, int n_stages,
+                              const ek_listener *listener, ek_strategies *out, ek_error *err)
+{
+    char *copy = ek__text_copy(text, size); /* lists of a log are cut out in place */
+    if (!copy)
+        return ek__no_memory(err);
+    ek_status status = read_text(name, copy, size, layers, n_stages, listener, out, err);
+    free(copy);
+    return status;
+}
