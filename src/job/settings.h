@@ -114,5 +114,6 @@ bool ek__settings_all(const ek_plan *plan, const int *list);
 void ek__settings_mindformers(ek__settings *s);
 void ek__settings_megatron(ek__settings *s); /* and MindSpeed-Core-MS */
 void ek__settings_torchtitan(ek__settings *s);
+void ek__settings_trainer(ek__settings *s);
 
 #endif

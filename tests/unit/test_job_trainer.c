@@ -5,6 +5,7 @@
 #include "evenkeel/cost.h"
 #include "evenkeel/layout.h"
 #include "evenkeel/metrics.h"
+#include "job/settings.h"
 #include "job_forms.h"
 #include "no_memory.h"
 
@@ -250,6 +251,39 @@ static void a_public_model_is_the_job_of_its_arguments(void **state)
     ek_job_clear(&job);
 }
 
+/* Advice names the trainer's own settings. */
+static void settings_are_the_trainers(void **state)
+{
+    (void)state;
+    static const struct {
+        int batch, n_micro_batches, full; /* 0, 0, -1: as they are */
+        const char *settings, *why;
+    } changes[] = {
+        {1, 8, -1, "--per_device_train_batch_size 1 --gradient_accumulation_steps 8", NULL},
+        {0, 0, 0, "--gradient_checkpointing false (LLaMA-Factory: disable_gradient_checkpointing: true)", NULL},
+        {0, 0, 3, "", "transformers' Trainer recomputes every layer whole, or none"},
+        {0, 0, -1, "", "transformers' Trainer has no setting for it"}};
+    char *text = at_home(GOOD);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        said s;
+        ek_job was, now;
+        char settings[400];
+        const char *why = NULL;
+        assert_int_equal(read_with(text, strlen(text), NULL, &s, &was), EK_OK);
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        now.parallel.batch = changes[i].batch ? changes[i].batch : now.parallel.batch;
+        now.parallel.n_micro_batches =
+            changes[i].n_micro_batches ? changes[i].n_micro_batches : now.parallel.n_micro_batches;
+        now.plan.full[0] = changes[i].full >= 0 ? changes[i].full : now.plan.full[0];
+        assert_int_equal(ek__job_settings(&was, &now, settings, sizeof settings, &why, NULL), EK_OK);
+        assert_string_equal(settings, changes[i].settings);
+        assert_true(why ? changes[i].why && strcmp(why, changes[i].why) == 0 : !changes[i].why);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+    free(text);
+}
+
 static void degrees_are_refused(void **state)
 {
     (void)state;
@@ -354,6 +388,7 @@ int main(void)
         cmocka_unit_test(pure_bf16_has_no_copies),
         cmocka_unit_test(what_is_missing_or_not_modelled_is_told),
         cmocka_unit_test(degrees_are_refused),
+        cmocka_unit_test(settings_are_the_trainers),
         cmocka_unit_test(a_search_cuts_no_layers),
         cmocka_unit_test(public_models_are_known_by_their_very_names),
         cmocka_unit_test(a_public_model_is_the_job_of_its_arguments),
