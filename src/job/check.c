@@ -608,6 +608,26 @@ static ek_status check_plan(const checker *c)
     return EK_OK;
 }
 
+/* ---- who runs it ---- */
+
+/* transformers' Trainer shares states and cuts neither layers nor tokens nor experts. */
+static ek_status check_trainer(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    const struct {
+        setting which;
+        int value;
+    } cuts[] = {{TENSOR, p->tensor}, {STAGES, p->pipeline}, {CONTEXT, p->context}, {EXPERT, p->expert}};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts && ek__job_has(c->job, "transformers-trainer"); i++)
+        if (cuts[i].value > 1)
+            return ek__fail(
+                c->err, EK_ERR_INPUT, origin_of(c, cuts[i].which),
+                "%s is %d, but transformers' Trainer, which runs this job, has data parallelism alone; give "
+                "the model's config.json to have it predicted with other degrees",
+                name_of(c, cuts[i].which), cuts[i].value);
+    return EK_OK;
+}
+
 /* ---- sizes ---- */
 
 /* Bytes of all that a stage could hold, generously: every tensor of every layer in fp32, four times, for every
@@ -651,19 +671,10 @@ static ek_status check_sizes(const checker *c)
 
 ek_status ek__job_check(const ek_job *job, const ek__config_tree *doc, ek_error *err)
 {
-    static ek_status (*const checks[])(const checker *) = {check_parallel_ranges,
-                                                           check_model_ranges,
-                                                           check_expert_ranges,
-                                                           check_ranks,
-                                                           check_experts,
-                                                           check_instances,
-                                                           check_divisions,
-                                                           check_sequence_parallel,
-                                                           check_micro_batches,
-                                                           check_interleave,
-                                                           check_pipeline,
-                                                           check_plan,
-                                                           check_sizes};
+    static ek_status (*const checks[])(const checker *) = {
+        check_parallel_ranges, check_model_ranges, check_expert_ranges,     check_ranks,         check_experts,
+        check_instances,       check_divisions,    check_sequence_parallel, check_micro_batches, check_interleave,
+        check_pipeline,        check_plan,         check_trainer,           check_sizes};
     const checker c = {job, doc, err};
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && status == EK_OK; i++)

@@ -363,6 +363,16 @@ void ek__hf_warn_window(const ek__hf_model *r)
                         "is %.40s, fewer than the %d tokens of a sequence; attention is predicted over all of them",
                         window->text, length);
     }
+    const ek__node *types = ek__get(r->map, "layer_types"), *part = NULL;
+    for (const ek__node *type = types && types->kind == EK__LIST ? types->first : NULL; type && !part;
+         type = type->next)
+        if (type->kind == EK__SCALAR &&
+            (strcmp(type->text, "sliding_attention") == 0 || strcmp(type->text, "chunked_attention") == 0))
+            part = type;
+    if (!told && part && r->kind.window == 0)
+        ek__warn_at(&r->in, types,
+                    "has layers of %s, but nothing says to how many tokens; it is predicted over all of them",
+                    part->text);
     if (!told && r->kind.window > 0 && r->kind.window < length)
         ek__warn(r->in.listener, place_of(r, "model_type"),
                  "the type has attention to %d tokens in most layers, fewer than the %d of a sequence; it is predicted "

@@ -48,6 +48,7 @@ const char *const ek__job_noted[] = {
     "no-async-tensor-model-parallel-allreduce",
     "optimizer-cpu-offload",
     "deepspeed",
+    "transformers-trainer",
     /* MindFormers */
     "lists",
     "shares",

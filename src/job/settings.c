@@ -127,7 +127,10 @@ ek_status ek__settings_find(const ek_job *was, ek_job *now, ek__settings *out, e
         break;
     case EK_MEGATRON:
     case EK_MINDSPEED:
-        ek__settings_megatron(out);
+        if (ek__job_has(was, "transformers-trainer"))
+            ek__settings_trainer(out);
+        else
+            ek__settings_megatron(out);
         break;
     case EK_TORCHTITAN:
         ek__settings_torchtitan(out);

@@ -10,7 +10,8 @@
 
 /* Names that readers look for, NULL at the end: Megatron's as its arguments are, without the dashes in front. Some are
  * no setting but what one says: "world", the ranks in all; "uniform", that every layer is recomputed whole however
- * many there are; "lists", that layers to recompute are counted chunk by chunk; "shares" and
+ * many there are; "lists", that layers to recompute are counted chunk by chunk; "transformers-trainer", that
+ * no rank has a part of a layer or of the layers; "shares" and
  * "shares-gradients", that states and gradients are as soon as there is anybody to share with. */
 extern const char *const ek__job_noted[];
 /* The name stands in the file; it is one of the list. */
@@ -113,5 +114,6 @@ bool ek__settings_all(const ek_plan *plan, const int *list);
 void ek__settings_mindformers(ek__settings *s);
 void ek__settings_megatron(ek__settings *s); /* and MindSpeed-Core-MS */
 void ek__settings_torchtitan(ek__settings *s);
+void ek__settings_trainer(ek__settings *s);
 
 #endif

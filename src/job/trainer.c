@@ -14,6 +14,7 @@
 #include "evenkeel/layers.h"
 #include "job/megatron.h"
 #include "job/megatron_run.h"
+#include "job/settings.h"
 
 enum { USUAL_BATCH = 8, FACTORY_LENGTH = 2048 };
 
@@ -301,27 +302,6 @@ static ek_status read_sizes(run *r)
     return EK_OK;
 }
 
-/* The trainer shares states and cuts neither layers nor tokens. */
-static ek_status check_overrides(run *r)
-{
-    const ek_job_overrides *o = r->t->overrides;
-    const struct {
-        const char *what;
-        int value;
-    } cuts[] = {{"tensor parallelism", o->tensor},
-                {"pipeline stages", o->pipeline},
-                {"context parallelism", o->context},
-                {"expert parallelism", o->expert}};
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
-        if (cuts[i].value > 1)
-            return ek__fail(
-                r->t->source->err, EK_ERR_INPUT, ((ek_origin){r->t->source->path, 0, 0}),
-                "is a run of transformers' Trainer, which has no %s; give the model's config.json instead to "
-                "have it predicted with degrees",
-                cuts[i].what);
-    return EK_OK;
-}
-
 /* ---- states and the step ---- */
 
 /* DeepSpeed sums gradients in the weights' type under ZeRO, and in float32 in bf16 without it, unless data_types says
@@ -435,10 +415,11 @@ static ek_status finish(run *r)
 
 ek_status ek__trainer_read(ek__trainer *t)
 {
-    static ek_status (*const steps[])(run *) = {check_method,   check_stage,  check_optimizer, check_overrides,
+    static ek_status (*const steps[])(run *) = {check_method,   check_stage,  check_optimizer,
                                                 open_deepspeed, read_formats, read_sizes};
     run r = {.t = t};
     ek__megatron_defaults(t->job, EK_MEGATRON);
+    ek__job_note(t->job, "transformers-trainer");
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);

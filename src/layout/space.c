@@ -34,6 +34,9 @@ static ek_layout_range range_of(const ek__space *space, ek_layout_axis axis, int
 static bool in_range(const lister *l, ek_layout_axis axis, int value)
 {
     const ek_layout_range range = range_of(l->space, axis, INT32_MAX);
+    bool cut = axis == EK_AXIS_TENSOR || axis == EK_AXIS_PIPELINE || axis == EK_AXIS_CONTEXT || axis == EK_AXIS_EXPERT;
+    if (cut && value > 1 && ek__job_has(l->space->job, "transformers-trainer")) /* as ek_job_check() has it */
+        return false;
     return value >= range.least && value <= range.most;
 }
 

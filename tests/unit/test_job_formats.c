@@ -1394,7 +1394,7 @@ static void layers_of_other_kinds_are_refused(void **state)
     }
 }
 
-/* Parts of layers that are predicted otherwise: the key is named with its line. The last three have none. */
+/* Parts of layers that are predicted otherwise: the key is named with its line. The last has none. */
 static const struct {
     const char *line, *message;
     int n_warnings; /* with two for the length and the micro-batches */
@@ -1407,7 +1407,7 @@ static const struct {
     {"\"model_type\": \"glm4\"", "3:15: warning: model_type is 'glm4', which has norms behind the attention", 3},
     {LLAMA "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"chunked_attention\"], "
            "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
-     "", 2},
+     "3:39: warning: layer_types has layers of sliding_attention, but nothing says to how many tokens", 3},
     {LLAMA "\"layer_types\": null, \"attn_type_list\": [1, 1, 1, 1], \"attn_layer_period\": 1", "", 2},
     {"\"model_type\": \"unheard_of\", \"num_experts\": 8",
      "3:44: warning: nothing says how many of the 8 experts a token goes to (num_experts_per_tok); 2 are taken", 4},

@@ -2,7 +2,10 @@
  * arguments of Megatron-DeepSpeed are the same job with the same memory; what is missing or not modelled is told with
  * its place. */
 #include "base/random.h"
+#include "evenkeel/cost.h"
+#include "evenkeel/layout.h"
 #include "evenkeel/metrics.h"
+#include "job/settings.h"
 #include "job_forms.h"
 #include "no_memory.h"
 
@@ -248,16 +251,85 @@ static void a_public_model_is_the_job_of_its_arguments(void **state)
     ek_job_clear(&job);
 }
 
+/* Advice names the trainer's own settings. */
+static void settings_are_the_trainers(void **state)
+{
+    (void)state;
+    static const struct {
+        int batch, n_micro_batches, full; /* 0, 0, -1: as they are */
+        const char *settings, *why;
+    } changes[] = {
+        {1, 8, -1, "--per_device_train_batch_size 1 --gradient_accumulation_steps 8", NULL},
+        {0, 0, 0, "--gradient_checkpointing false (LLaMA-Factory: disable_gradient_checkpointing: true)", NULL},
+        {0, 0, 3, "", "transformers' Trainer recomputes every layer whole, or none"},
+        {0, 0, -1, "", "transformers' Trainer has no setting for it"}};
+    char *text = at_home(GOOD);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        said s;
+        ek_job was, now;
+        char settings[400];
+        const char *why = NULL;
+        assert_int_equal(read_with(text, strlen(text), NULL, &s, &was), EK_OK);
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        now.parallel.batch = changes[i].batch ? changes[i].batch : now.parallel.batch;
+        now.parallel.n_micro_batches =
+            changes[i].n_micro_batches ? changes[i].n_micro_batches : now.parallel.n_micro_batches;
+        now.plan.full[0] = changes[i].full >= 0 ? changes[i].full : now.plan.full[0];
+        assert_int_equal(ek__job_settings(&was, &now, settings, sizeof settings, &why, NULL), EK_OK);
+        assert_string_equal(settings, changes[i].settings);
+        assert_true(why ? changes[i].why && strcmp(why, changes[i].why) == 0 : !changes[i].why);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+    free(text);
+}
+
 static void degrees_are_refused(void **state)
 {
     (void)state;
     char *text = at_home(GOOD);
     said s;
     ek_job job;
-    ek_job_overrides o = ek_job_overrides_none();
-    o.tensor = 2;
-    assert_int_equal(read_with(text, strlen(text), &o, &s, &job), EK_ERR_INPUT);
-    assert_non_null(strstr(s.text, "is a run of transformers' Trainer, which has no tensor parallelism"));
+    for (int k = 0; k < 4; k++) {
+        ek_job_overrides o = ek_job_overrides_none();
+        int *const degrees[] = {&o.tensor, &o.pipeline, &o.context, &o.expert};
+        o.data = 4;
+        *degrees[k] = 2;
+        assert_int_equal(read_with(text, strlen(text), &o, &s, &job), EK_ERR_INPUT);
+        if (k < 3) /* without experts another rule comes first */
+            assert_non_null(
+                strstr(s.text, "is 2, but transformers' Trainer, which runs this job, has data parallelism"));
+    }
+    free(text);
+}
+
+/* A search offers nothing that the trainer could not run. */
+static void a_search_cuts_no_layers(void **state)
+{
+    (void)state;
+    char *text = at_home("model_name_or_path: meta-llama/Llama-3.1-70B\nfinetuning_type: full\ndeepspeed: "
+                         "{zero_optimization: {stage: 3}, bf16: {enabled: auto}}\nbf16: true\ncutoff_len: "
+                         "1024\nper_device_train_batch_size: 1\n");
+    said s;
+    ek_job job;
+    ek_error err = {0};
+    ek_layout_result found;
+    ek_layout_options options;
+    assert_int_equal(read_with(text, strlen(text), NULL, &s, &job), EK_OK);
+    ek_layout_options_init(&options);
+    options.n_devices = 64;
+    options.n_threads = 1;
+    options.time_limit = 5;
+    options.global_batch = 64;
+    assert_int_equal(ek_layout_search(&job, ek_device_find("H100"), &options, &found, &err), EK_OK);
+    assert_true(found.n_plans > 0);
+    for (int i = 0; i < found.n_plans; i++) {
+        const ek_job_parallel *p = &found.plan[i].job.parallel;
+        if (p->tensor * p->pipeline * p->context * p->expert != 1)
+            fail_msg("plan %d: tensor %d, pipeline %d, context %d", i, p->tensor, p->pipeline, p->context);
+    }
+    ek_layout_result_clear(&found);
+    ek_job_clear(&job);
     free(text);
 }
 
@@ -316,6 +388,8 @@ int main(void)
         cmocka_unit_test(pure_bf16_has_no_copies),
         cmocka_unit_test(what_is_missing_or_not_modelled_is_told),
         cmocka_unit_test(degrees_are_refused),
+        cmocka_unit_test(settings_are_the_trainers),
+        cmocka_unit_test(a_search_cuts_no_layers),
         cmocka_unit_test(public_models_are_known_by_their_very_names),
         cmocka_unit_test(a_public_model_is_the_job_of_its_arguments),
         cmocka_unit_test(memory_that_runs_out_is_told),
