@@ -39,7 +39,7 @@ static bool list_chunks(const char *text, int chunks[EK_MAX_CHUNKS], int *n)
 {
     bool given[EK_MAX_CHUNKS + 1] = {false};
     if (strcmp(text, "auto") == 0) {
-        memcpy(chunks, ek_usual_chunks, sizeof ek_usual_chunks);
+        memcpy(chunks, ek_usual_chunks, EK_N_USUAL_CHUNKS * sizeof *ek_usual_chunks);
         *n = EK_N_USUAL_CHUNKS;
         return true;
     }

@@ -120,10 +120,11 @@ static bool is_plan(const char *text, size_t size)
            (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
-/* Settings whose words logs print, too: keys of a file that is nothing but keys. */
+/* Settings whose words logs print, too: keys of a file that is nothing but keys. Profilers note a job's degrees beside
+ * their traces, as distributed_args. */
 static bool is_settings(const char *text, size_t size)
 {
-    return is_structured(text, size) &&
+    return is_structured(text, size) && !has_key(text, size, "distributed_args") &&
            (has_key(text, size, "tensor_model_parallel_size") || has_key(text, size, "model_name_or_path"));
 }
 

@@ -152,6 +152,7 @@ static void a_file_is_what_it_holds_whatever_its_name(void **state)
         {"m", "", EK_RUN_UNKNOWN},
         {"n", "# a run\nmodel:\n  tensor_model_parallel_size: 2\n", EK_RUN_CONFIG},
         {"o", "tensor_model_parallel_size ...... 2\n", EK_RUN_UNKNOWN},
+        {"s", "{\"distributed_args\": {\"tensor_model_parallel_size\": 1, \"world_size\": 2}}", EK_RUN_UNKNOWN},
         {"p", "### model\nmodel_name_or_path: x\n", EK_RUN_CONFIG},
         {"q", "torchrun a.py --model_name_or_path x\n", EK_RUN_CONFIG},
         {"r", "SEQ = 1\nparallel = dict(zero1=1)\n", EK_RUN_CONFIG},
