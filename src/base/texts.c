@@ -4,24 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "base/error.h"
 #include "base/texts.h"
 
 enum { FIRST_SLOTS = 256 };
 
+/* The same on every processor: what is chosen by it must be. */
 uint64_t ek__texts_hash(const char *text, size_t size)
 {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hash = (uint64_t)size * odd, word;
     for (; size >= 8; size -= 8, text += 8) {
         memcpy(&word, text, 8);
-        hash = (hash ^ word) * odd;
+        hash = (hash ^ ek__lowest_first_64(word)) * odd;
         hash ^= hash >> 29;
     }
     if (size > 0) {
         word = 0;
         memcpy(&word, text, size);
-        hash = (hash ^ word) * odd;
+        hash = (hash ^ ek__lowest_first_64(word)) * odd;
         hash ^= hash >> 29;
     }
     hash *= odd;

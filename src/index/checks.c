@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/byte_order.h"
+
 enum { WORDS = EK__CHECK_BYTES / 4 };
 
 static uint32_t factor[WORDS];
@@ -29,10 +31,7 @@ static uint64_t sum_words(const uint32_t *by, const unsigned char *byte, size_t 
     for (size_t i = 0; i < n; i++) {
         uint32_t word;
         memcpy(&word, byte + 4 * i, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        word = __builtin_bswap32(word);
-#endif
-        sum += (uint64_t)word * by[i];
+        sum += (uint64_t)ek__lowest_first_32(word) * by[i];
     }
     return sum;
 }

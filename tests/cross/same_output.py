@@ -41,6 +41,7 @@ EXACT = [
 # Those with a fit.
 FITTED = [
     "calibrate examples/calibrate/runs.csv -o fitted.yaml --format json",
+    "calibrate examples/calibrate/runs.csv --holdout 0.25 -o fitted.yaml --format json",
     "calibrate examples/llama2_13b_runs.csv -o fitted.yaml --format json",
     "calibrate examples/calibrate/profile.json --start A100-80 -o fitted.yaml --format json",
 ]

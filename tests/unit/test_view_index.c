@@ -106,8 +106,9 @@ static double real_at(const unsigned char *column, size_t n, size_t i)
 
 static uint32_t number_at(const unsigned char *column, size_t i)
 {
-    uint32_t value;
-    memcpy(&value, column + 4 * i, sizeof value);
+    uint32_t value = 0;
+    for (size_t b = 0; b < 4; b++)
+        value |= (uint32_t)column[4 * i + b] << (8 * b);
     return value;
 }
 

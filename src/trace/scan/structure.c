@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/byte_order.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -147,10 +149,7 @@ static inline uint64_t load_eight(const char *at)
 {
     uint64_t eight;
     memcpy(&eight, at, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    eight = __builtin_bswap64(eight);
-#endif
-    return eight;
+    return ek__lowest_first_64(eight);
 }
 
 static void index_words_plain(ek__block *block, size_t n_words)

@@ -3,6 +3,7 @@
  * after the point; the rest only decides how to round, half to even. Hexadecimal, infinity and NaN are refused. */
 #include <string.h>
 
+#include "base/byte_order.h"
 #include "trace/trace.h"
 
 /* Digits of an answer from the left, and what follows them. */
@@ -92,10 +93,7 @@ static bool eight_digits(const char *text, int64_t *value)
 {
     uint64_t eight;
     memcpy(&eight, text, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    eight = __builtin_bswap64(eight);
-#endif
-    eight ^= UINT64_C(0x3030303030303030); /* digits become 0..9 */
+    eight = ek__lowest_first_64(eight) ^ UINT64_C(0x3030303030303030); /* digits become 0..9 */
     if (((eight + UINT64_C(0x7676767676767676)) | eight) & UINT64_C(0x8080808080808080))
         return false;
     eight = eight * 10 + (eight >> 8);

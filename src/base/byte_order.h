@@ -1,0 +1,27 @@
+/* base/byte_order.h - bytes read from memory as a number with the first byte lowest, on every processor. */
+#ifndef EK_BASE_BYTE_ORDER_H
+#define EK_BASE_BYTE_ORDER_H
+
+#include <stdint.h>
+
+/** The number that 8 bytes are, first byte lowest, from the one that memcpy() made of them. */
+static inline uint64_t ek__lowest_first_64(uint64_t as_in_memory)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return __builtin_bswap64(as_in_memory);
+#else
+    return as_in_memory;
+#endif
+}
+
+/** Likewise of 4 bytes. */
+static inline uint32_t ek__lowest_first_32(uint32_t as_in_memory)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return __builtin_bswap32(as_in_memory);
+#else
+    return as_in_memory;
+#endif
+}
+
+#endif
