@@ -81,6 +81,20 @@ unset FAILED
 # shellcheck disable=SC2016 # of sed
 changed meson.build '$s/$/\nerror(1)/' 'no archive .* that builds; output/release/.*/dist.log' 'an archive that does not build is refused'
 
+mkdir -p src tests/abi
+echo "  version: meson.project_version(), soversion: '0', install: true)" >src/meson.build
+printf '%s\n' 'echo "$1 $2" >>../asked' 'echo "not ok 1 - it runs"' 'echo 1..1' >tests/abi/before.sh
+commit 'a version before'
+git tag v0.0.1
+refused 'programs built against v0.0.1 do not run .*before.log' && grep -qx 'v0.0.1 build-release/src/libevenkeel.so.0' ../asked
+ok $? 'programs of the version before that do not run are refused'
+echo true >tests/abi/before.sh
+commit 'nothing said'
+refused 'programs built against v0.0.1 do not run'
+ok $? 'and a check that says nothing'
+printf '%s\n' 'echo "ok 1 - it runs"' 'echo 1..1' >tests/abi/before.sh
+commit 'they run'
+
 sh tools/release.sh "$version" >"$work/said" 2>&1 && grep -q "git tag -s v$version" "$work/said" &&
     (cd "output/release/$version" && sha256sum -c SHA256SUMS && tar -tf "evenkeel-$version.tar.xz") >"$work/files" 2>&1 &&
     grep -qx "evenkeel-$version/packaging/evenkeel.spec" "$work/files" && [ -z "$(git status --porcelain)" ]

@@ -79,6 +79,18 @@ mv "build-release/meson-dist/$archive" "$out/"
 (cd "$out" && sha256sum "$archive" >SHA256SUMS)
 sum=$(cut -d ' ' -f 1 "$out/SHA256SUMS")
 
+# As long as the soname is the same, what was built against the version before must run.
+soname() { sed -n "s/.*soversion: '\([0-9]*\)'.*/\1/p" | sed 1q; }
+before=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || :)
+if [ -n "$before" ] && [ "$(git show "$before:src/meson.build" | soname)" = "$(soname <src/meson.build)" ]; then
+    echo "release: running programs that are built against $before"
+    sh tests/abi/before.sh "$before" build-release/src/libevenkeel.so.0 >"$out/before.log" 2>&1 || :
+    if ! grep -q '^1\.\.[1-9]' "$out/before.log" || grep -q '^not ok' "$out/before.log"; then
+        rm -f "$out/$archive" "$out/SHA256SUMS"
+        refuse "programs built against $before do not run as they did; $out/before.log has which"
+    fi
+fi
+
 cat <<TEXT
 release: $out/$archive
          sha256 $sum

@@ -294,10 +294,9 @@ static ek_status read_sizes(run *r)
     if (t->ranks > 0)
         p->data = (int)t->ranks;
     else if (o->data == 0)
-        ek__warn(
-            t->source->listener, (ek_origin){t->source->path, 0, 0},
-            "the file does not say how many devices there are; data parallel is taken as 1 (give it with the option "
-            "-dp N)");
+        ek__warn(t->source->listener, (ek_origin){t->source->path, 0, 0},
+                 "the file does not say how many devices there are; data parallel is taken as 1 (give it with -dp N; "
+                 "`plan` takes the batch with --global-batch N)");
     p->n_micro_batches = r->accumulation;
     return EK_OK;
 }
