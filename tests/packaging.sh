@@ -85,4 +85,14 @@ bare conda && grep -q ' run: conda install -c conda-forge c-compiler cxx-compile
 ok $? 'those of conda, without root, and nothing that comes with others'
 bare '' && grep -q 'these Debian packages, or what they bring: gcc ' said
 ok $? 'and those of Debian where it knows no packager'
+# The reference of the library: nothing that Doxygen warns of, and a page with the words of the header.
+if command -v doxygen >/dev/null; then
+    (cd "$root" && { cat docs/Doxyfile && echo "OUTPUT_DIRECTORY = $work/reference"; } | doxygen -) >said 2>&1
+    [ ! -s said ] && grep -q 'what every pipeline stage holds at its peak' reference/html/memory_8h.html &&
+        grep -q 'ek_memory_predict' reference/html/memory_8h.html
+    ok $? "Doxygen makes a reference without a warning$(head -n 1 said)"
+else
+    n=$((n + 1))
+    echo "ok $n - Doxygen makes a reference without a warning # SKIP no doxygen here"
+fi
 echo "1..$n"

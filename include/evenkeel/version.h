@@ -11,7 +11,7 @@ EK_BEGIN_DECLS
 #define EK_VERSION_MAJOR 0
 #define EK_VERSION_MINOR 1
 #define EK_VERSION_PATCH 0
-/** As one number that grows with the version, for #if. */
+/** As one number that grows with the version, for conditions of the preprocessor. */
 #define EK_VERSION_NUMBER (EK_VERSION_MAJOR * 1000000 + EK_VERSION_MINOR * 1000 + EK_VERSION_PATCH)
 
 /** Version of the library that runs, as EK_VERSION of its headers: "0.1.0". Static. O(1); any thread. */
