@@ -72,7 +72,8 @@ def job_of(job: Union[Job, Path], overrides: "dict[str, Any]") -> Job:
     if not isinstance(job, Job):
         return read_job(job, **overrides)
     if overrides:
-        raise TypeError("overrides belong to read_job() where the job is read already")
+        raise TypeError(f"a job that is read already takes no overrides (got {', '.join(sorted(overrides))}); "
+                        "give them to read_job()")
     return job
 
 

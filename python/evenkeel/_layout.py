@@ -290,6 +290,8 @@ def plan(job: Union[Job, Path], device: Path, n_devices: Optional[int] = None, *
     devices, batch = int(_lib.ek_job_devices(read._c)), int(_lib.ek_job_sequences(read._c))
     if n_devices is None and devices == 1:
         raise InputError("no number of devices: the job is for one; give n_devices")
+    if n_devices is not None and not hasattr(n_devices, "__index__"):
+        raise TypeError(f"n_devices must be a whole number (got {n_devices!r}); plan() takes the device before it")
     options.n_devices = n_devices or devices
     if global_batch is None and batch == 1 and options.n_devices > 1:
         raise InputError("no global batch: a step of the job has one sequence; give global_batch")

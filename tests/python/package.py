@@ -275,6 +275,10 @@ def layouts(evenkeel):
                 check(f"plan: the file of {path} as the command writes it", found[0].file() == written.read())
     refused("plan: an axis that is not known is refused", evenkeel.InputError,
             lambda: evenkeel.plan("examples/llama2_13b_2_pp2.yaml", "910B", 16, fix={"xp": 1}), "xp", "vpp")
+    refused("plan: a job that is read takes no overrides", TypeError,
+            lambda: evenkeel.plan(evenkeel.read_job("examples/llama_1024.yaml"), "910B", tensor=2), "got tensor", "read_job()")
+    refused("plan: a device in the place of the number of devices is refused", TypeError,
+            lambda: evenkeel.plan("examples/llama_1024.yaml", 16, "910B"), "n_devices must be a whole number", "'910B'")
     refused("plan: a job of one device needs a number", evenkeel.InputError,
             lambda: evenkeel.plan("examples/moe_16b_config.json", "H100"), "n_devices")
 
