@@ -513,7 +513,7 @@ static ek_status derive_data(reader *r)
         p->data = 1;
         ek__warn(source->listener, (ek_origin){source->path, 0, 0},
                  "nothing says how many ranks there are; data parallel is taken as 1 (%s)",
-                 r->a.put ? "give it with -dp N; `plan` takes the batch with --global-batch N"
+                 r->a.put ? "give it with the option -dp N"
                           : "--data-parallel-size N, or the launcher's --nproc_per_node and --nnodes as plain numbers");
         return EK_OK;
     }

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "base/random.h"
 #include "evenkeel/job.h"
 #include "evenkeel/memory.h"
 #include "job/write.h"
@@ -77,6 +78,34 @@ static inline char *with_line(const char *text, const char *begin, const char *l
     const char *end = strchr(at, '\n');
     sprintf(out, "%.*s%s%s", (int)(at - text), text, line ? line : "", line ? end : end + 1);
     return out;
+}
+
+/* Copies of texts by turns, with 1 to `most` bytes of each replaced by one of `letters`: each is read or refused, and
+ * both happen. */
+static inline void assert_damaged_are_told(char *const *texts, int n_texts, int times, int most, const char *letters,
+                                           const ek_job_overrides *overrides)
+{
+    ek__random random = ek__random_seed(20261128);
+    int n_read = 0, n_refused = 0;
+    for (int i = 0; i < times; i++) {
+        size_t size = strlen(texts[i % n_texts]);
+        char *text = malloc(size);
+        assert_non_null(text);
+        memcpy(text, texts[i % n_texts], size);
+        for (int k = 1 + ek__random_below(&random, most); k > 0; k--)
+            text[ek__random_below(&random, (int)size)] = letters[ek__random_below(&random, (int)strlen(letters))];
+        said s;
+        ek_job job;
+        ek_status status = read_with(text, size, overrides, &s, &job);
+        assert_true(status == EK_OK || status == EK_ERR_INPUT);
+        if (status == EK_OK)
+            ek_job_clear(&job);
+        n_read += status == EK_OK;
+        n_refused += status != EK_OK;
+        free(text);
+    }
+    print_message("# %d read, %d refused\n", n_read, n_refused);
+    assert_true(n_read > 50 && n_refused > 50);
 }
 
 #endif

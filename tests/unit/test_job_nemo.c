@@ -1,6 +1,5 @@
 /* The reader of YAML of NeMo and Megatron-Bridge: a file and the same run written as arguments of Megatron-LM are the
  * same job with the same memory; what is missing, of another type or not modelled is told with its key and place. */
-#include "base/random.h"
 #include "evenkeel/job_write.h"
 #include "job_forms.h"
 #include "no_memory.h"
@@ -257,28 +256,12 @@ static void memory_that_runs_out_is_told(void **state)
 static void damaged_files_are_read_or_refused(void **state)
 {
     (void)state;
-    ek__random random = ek__random_seed(20261128);
-    static const char *const names[] = {"nemo.yaml", "bridge.yaml"};
-    int n_read = 0, n_refused = 0;
+    char *texts[] = {data("nemo.yaml"), data("bridge.yaml")};
     ek_job_overrides o = ek_job_overrides_none();
     o.data = 4;
-    for (int i = 0; i < 800; i++) {
-        char *text = data(names[i % 2]);
-        size_t size = strlen(text);
-        for (int k = 1 + ek__random_below(&random, 3); k > 0; k--)
-            text[ek__random_below(&random, (int)size)] = ":[]{}0179-.\n'x$"[ek__random_below(&random, 15)];
-        said s;
-        ek_job job;
-        ek_status status = read_with(text, size, &o, &s, &job);
-        assert_true(status == EK_OK || status == EK_ERR_INPUT);
-        if (status == EK_OK)
-            ek_job_clear(&job);
-        n_read += status == EK_OK;
-        n_refused += status != EK_OK;
-        free(text);
-    }
-    print_message("# %d read, %d refused\n", n_read, n_refused);
-    assert_true(n_read > 50 && n_refused > 50);
+    assert_damaged_are_told(texts, 2, 800, 3, ":[]{}0179-.\n'x$", &o);
+    free(texts[0]);
+    free(texts[1]);
 }
 
 int main(void)
