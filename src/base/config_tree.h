@@ -120,6 +120,9 @@ void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *co
 
 /** Levenshtein distance of two words of at most 48 bytes; 48 when one is longer. */
 size_t ek__edit_distance(const char *a, const char *b);
+/** The name that a word may have been meant for: at most a third of its letters are wrong. NULL: none. @param n  names;
+ *  -1: up to NULL. O(names x letters^2) */
+const char *ek__nearest_word(const char *word, const char *const *names, int n);
 /** Is it a finite decimal number? Then *value is set. Needs LC_NUMERIC as in the C locale. */
 bool ek__text_is_number(const char *text, double *value);
 /** Is it free of control characters? */

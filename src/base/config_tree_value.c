@@ -370,6 +370,20 @@ size_t ek__edit_distance(const char *a, const char *b)
     return row[m];
 }
 
+const char *ek__nearest_word(const char *word, const char *const *names, int n)
+{
+    const char *best = NULL;
+    size_t least = strlen(word) / 3 + 2; /* a third of the letters may be wrong */
+    for (int i = 0; n < 0 ? names[i] != NULL : i < n; i++) {
+        size_t distance = ek__edit_distance(word, names[i]);
+        if (distance < least) {
+            least = distance;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
 static const char *nearest(const char *key, const char *const *known)
 {
     const char *best = NULL;

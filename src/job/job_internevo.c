@@ -9,16 +9,7 @@
 
 #include "evenkeel/layers.h"
 #include "evenkeel/schedule.h"
-#include "job/key_arguments.h"
-
-#define VALUE(path, argument)                                                                                          \
-    {                                                                                                                  \
-        path, argument, EK__KEY_VALUE, NULL                                                                            \
-    }
-#define SPELLED(path, argument)                                                                                        \
-    {                                                                                                                  \
-        path, argument, EK__KEY_SPELLED, NULL                                                                          \
-    }
+#include "job/key_rows.h"
 
 static const ek__key_argument keys[] = {
     VALUE("model.num_layers", "num-layers"),
@@ -43,7 +34,7 @@ static const ek__key_argument keys[] = {
     SPELLED("parallel.tensor.mode", "sequence-parallel"),
     SPELLED("model.num_layers", "num-layer-list"),
     SPELLED("-dp", "data-parallel-size"),
-    {NULL, NULL, EK__KEY_VALUE, NULL},
+    END,
 };
 
 static const ek__key_trouble troubles[] = {

@@ -1,40 +1,8 @@
 /* The keys of NeMo 1 (model, trainer) and of Megatron-Bridge (model, train, ddp, optimizer, ...) and what they are
  * called as arguments of Megatron-LM. Sources: megatron_gpt_config.yaml and megatron_base_model.py of NeMo 1;
  * ConfigContainer, GPTModelProvider and TransformerConfig of Megatron-Bridge and Megatron Core. */
+#include "job/key_rows.h"
 #include "job/nemo.h"
-
-#define VALUE(path, argument)                                                                                          \
-    {                                                                                                                  \
-        path, argument, EK__KEY_VALUE, NULL                                                                            \
-    }
-#define SWITCH(path, argument)                                                                                         \
-    {                                                                                                                  \
-        path, argument, EK__KEY_SWITCH, NULL                                                                           \
-    }
-#define ANY(path, argument)                                                                                            \
-    {                                                                                                                  \
-        path, argument, EK__KEY_ANY, NULL                                                                              \
-    }
-#define WITHOUT(path, argument)                                                                                        \
-    {                                                                                                                  \
-        path, argument, EK__KEY_WITHOUT, NULL                                                                          \
-    }
-#define LIST(path, argument)                                                                                           \
-    {                                                                                                                  \
-        path, argument, EK__KEY_LIST, NULL                                                                             \
-    }
-#define SPELLED(path, argument)                                                                                        \
-    {                                                                                                                  \
-        path, argument, EK__KEY_SPELLED, NULL                                                                          \
-    }
-#define WITH(path, argument, by)                                                                                       \
-    {                                                                                                                  \
-        path, argument, EK__KEY_VALUE, by                                                                              \
-    }
-#define END                                                                                                            \
-    {                                                                                                                  \
-        NULL, NULL, EK__KEY_VALUE, NULL                                                                                \
-    }
 
 /* Names that both forms have for the model and its cut. */
 #define MODEL_KEYS                                                                                                     \

@@ -222,16 +222,7 @@ static const char *nearest_key(const item *i, size_t n)
         return NULL;
     memcpy(word, i->text, n);
     word[n] = '\0';
-    const char *best = NULL;
-    size_t least = n / 3 + 2;
-    for (int k = 0; keys[k]; k++) {
-        size_t distance = ek__edit_distance(word, keys[k]);
-        if (distance < least) {
-            least = distance;
-            best = keys[k];
-        }
-    }
-    return best;
+    return ek__nearest_word(word, keys, -1);
 }
 
 static ek_status report_item(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,

@@ -61,20 +61,6 @@ static void gather(const ek__fields *fields, keys *all)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-static const char *nearest(const char *word, const char *const *name, int n)
-{
-    const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
-    for (int i = 0; i < n; i++) {
-        int distance = (int)ek__edit_distance(word, name[i]);
-        if (distance < least) {
-            least = distance;
-            best = name[i];
-        }
-    }
-    return best;
-}
-
 /* "a, b, c", as many as there is room for. */
 static void list_names(const char *const *name, int n, char *text, size_t room)
 {
@@ -94,7 +80,7 @@ ek_status ek__gate_unknown(const ek__gate *gate, const char *what, const char *n
                            ek_error *err)
 {
     char list[MAX_LIST];
-    const char *near = nearest(name, known, n);
+    const char *near = ek__nearest_word(name, known, n);
     list_names(known, n, list, sizeof list);
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: %s '%s'; %s%s%s are %s", gate->text, what, name,
                     near ? "did you mean '" : "", near ? near : "", near ? "'? Known" : "known", list);

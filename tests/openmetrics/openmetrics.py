@@ -12,19 +12,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap_report import end, report, skip  # noqa: E402
+
 evenkeel, root = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
-count = bad = 0
-
-
-def report(claim, problems):
-    global count, bad
-    count += 1
-    problems = list(problems)
-    print(("not " if problems else "") + f"ok {count} - {claim}")
-    for line in problems[:8]:
-        print(f"# {line}"[:400])
-    bad += bool(problems)
-    sys.stdout.flush()
 
 
 # ---- the parser ----
@@ -265,8 +257,5 @@ with tempfile.TemporaryDirectory() as folder:
            "evenkeel: error: --devices-list has no format 'openmetrics'; take text or json\n" else [without.stderr])
 
 if their_parsers(b"# EOF\n") is None:
-    count += 1
-    print(f"ok {count} - the parser of Prometheus reads it too # SKIP no Python module prometheus_client "
-          "(Debian: python3-prometheus-client)")
-print(f"1..{count}")
-sys.exit(bad > 0)
+    skip("the parser of Prometheus reads it too", "no Python module prometheus_client (Debian: python3-prometheus-client)")
+end()

@@ -13,8 +13,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap_report import end, report  # noqa: E402
+
 evenkeel, root = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
-count = bad = 0
 
 # Of each object: what the standard requires of it, what else is written here. (OASIS, sections 3.13 to 3.55.)
 KNOWN = {
@@ -49,17 +52,6 @@ INNER = {
     "artifactChange": {"artifactLocation": "artifactLocation", "replacements": ["replacement"]},
     "replacement": {"deletedRegion": "region", "insertedContent": "message"},
 }
-
-
-def report(claim, problems):
-    global count, bad
-    count += 1
-    problems = list(problems)
-    print(("not " if problems else "") + f"ok {count} - {claim}")
-    for line in problems[:8]:
-        print(f"# {line}"[:400])
-    bad += bool(problems)
-    sys.stdout.flush()
 
 
 def check(value, kind, path=""):
@@ -205,5 +197,4 @@ with tempfile.TemporaryDirectory() as folder:
         missed += [] if outcome(broken) else [f"{what} is accepted"]
     report("what is no SARIF is refused", missed)
 
-print(f"1..{count}")
-sys.exit(bad > 0)
+end()

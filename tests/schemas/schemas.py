@@ -15,6 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap_report import end, report  # noqa: E402
+
 try:
     from jsonschema import Draft202012Validator
 except ImportError:
@@ -79,18 +83,6 @@ CASES = {"estimate-json": "estimate", "ir-diff-json": "ir_difference", "ir-json"
          "lint-json": "lint", "memory-json": "memory", "memory-worth-json": "memory", "metrics-json": "metrics",
          "quick-json": "quick", "uniform-json": "uniform", "strategies": "balance", "collect-json": "collected"}
 
-count = bad = 0
-
-
-def report(claim, problems):
-    global count, bad
-    count += 1
-    problems = list(problems)
-    print(("not " if problems else "") + f"ok {count} - {claim}")
-    for line in problems[:8]:
-        print(f"# {line}"[:400])
-    bad += bool(problems)
-    sys.stdout.flush()
 
 
 def documents_in(text):
@@ -322,5 +314,4 @@ for path in sorted(glob.glob(os.path.join(root, "tests/cli/cases/*/stdout"))):
         problems += [] if any(v.is_valid(document) for v in validators.values()) else [f"{path}: no schema takes it"]
 report("whatever a case prints as JSON is of a kind that has a schema", problems if n >= 8 else [f"only {n} documents"])
 
-print(f"1..{count}")
-sys.exit(bad > 0)
+end()

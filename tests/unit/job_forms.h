@@ -2,32 +2,12 @@
 #ifndef TESTS_UNIT_JOB_FORMS_H
 #define TESTS_UNIT_JOB_FORMS_H
 
-#include "input.h"
-
-#include <unistd.h>
+#include "job_text.h"
 
 #include "base/random.h"
 #include "evenkeel/job.h"
 #include "evenkeel/memory.h"
 #include "job/write.h"
-
-static inline ek_status read_with(const char *text, size_t size, const ek_job_overrides *overrides, said *s,
-                                  ek_job *job)
-{
-    char path[] = "/tmp/ek_job_XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, size), size);
-    close(fd);
-    ek_error err = {0};
-    *s = (said){0};
-    const ek_listener listener = {say_warning, s};
-    ek_status status = ek_job_read(path, overrides, &listener, job, &err);
-    if (status)
-        say(s, "", &err);
-    unlink(path);
-    return status;
-}
 
 /* The same run in two forms is the same job with the same memory. */
 static inline void assert_same(const char *name, const char *text, const char *arguments,

@@ -1,11 +1,10 @@
 /* Readers of jobs with Megatron's rules: arguments of scripts, MindSpeed-Core-MS, Hugging Face. What is expected of a
  * file is written beside it; what the project's own emitters print is read back to the plan it was made from, whatever
  * that is; and damaged files are read or refused, never more. */
-#include "input.h"
+#include "job_text.h"
 
 #include <limits.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -26,28 +25,9 @@ FAILING_POOL_PUSH
 
 static ek_job_overrides none;
 
-static ek_status read_text(const char *text, size_t size, const ek_job_overrides *overrides, said *s, ek_job *job)
-{
-    char path[] = "/tmp/ek_job_XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, size), size);
-    close(fd);
-    ek_error err = {0};
-    *s = (said){0};
-    const ek_listener listener = {say_warning, s};
-    ek_status status = ek_job_read(path, overrides, &listener, job, &err);
-    if (status)
-        say(s, "", &err);
-    if (status == EK_ERR_INPUT && err.file[0])
-        assert_string_equal(err.file, path);
-    unlink(path);
-    return status;
-}
-
 static void read_good(const char *text, const ek_job_overrides *overrides, said *s, ek_job *job)
 {
-    if (read_text(text, strlen(text), overrides, s, job) != EK_OK)
+    if (read_with(text, strlen(text), overrides, s, job) != EK_OK)
         fail_msg("refused: %s", s->text);
 }
 
@@ -530,7 +510,7 @@ static void layouts_are_read_letter_by_letter(void **state)
                  "run " MODEL RUN REST "%s --pipeline-model-parallel-size %d "
                  "--pipeline-model-parallel-layout \"%s\"\n",
                  cases[i].more, cases[i].n_stages, cases[i].layout);
-        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        ek_status status = read_with(text, strlen(text), NULL, &s, &job);
         if (cases[i].wrong ? status != EK_ERR_INPUT || !strstr(s.text, cases[i].wrong) : status != EK_OK)
             fail_msg("%s: '%s' (%d), expected '%s'", cases[i].layout, s.text, status,
                      cases[i].wrong ? cases[i].wrong : "nothing");
@@ -567,7 +547,7 @@ static void what_mindspeed_needs_is_asked_for(void **state)
         for (int i = 0; i < N - (without != N - 1); i++)
             if (without == N - 1 ? i != N - 2 : i != without)
                 snprintf(text + strlen(text), sizeof text - strlen(text), "  %s: %s\n", needed[i].key, needed[i].value);
-        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        ek_status status = read_with(text, strlen(text), NULL, &s, &job);
         if (!needed[without].what) {
             assert_int_equal(status, EK_OK);
             assert_int_equal(job.model.vocab, 33000);
@@ -628,7 +608,7 @@ static void hugging_faces_numbers_have_a_range(void **state)
             snprintf(says, sizeof says, "1:%d: %s is %s, expected a whole number from %lld to %lld",
                      (int)strlen(cases[i].key) + 6, cases[i].key, value, (long long)cases[i].least,
                      (long long)cases[i].most);
-            ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+            ek_status status = read_with(text, strlen(text), NULL, &s, &job);
             if (status != EK_ERR_INPUT || !strstr(s.text, says))
                 fail_msg("%s is '%s' (%d), expected '%s'", text, s.text, status, says);
         }
@@ -749,7 +729,7 @@ static void defaults_inside_each_other_end(void **state)
         for (int i = 0; i < n; i++)
             *at++ = '}';
         memcpy(at, rest, sizeof rest);
-        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        ek_status status = read_with(text, strlen(text), NULL, &s, &job);
         assert_int_equal(status, n == 30 ? EK_OK : EK_ERR_INPUT);
         if (status == EK_OK) {
             assert_int_equal(tensor(&job), 2);
@@ -872,7 +852,7 @@ static void wrong_files_are_refused_with_a_place(void **state)
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         said s;
         ek_job job;
-        ek_status status = read_text(refusals[i].text, strlen(refusals[i].text), NULL, &s, &job);
+        ek_status status = read_with(refusals[i].text, strlen(refusals[i].text), NULL, &s, &job);
         if (status != EK_ERR_INPUT || !strstr(s.text, refusals[i].message))
             fail_msg("refusal %zu is '%s' (%d), expected '%s'", i, s.text, status, refusals[i].message);
     }
@@ -942,7 +922,7 @@ static void numbers_outside_their_range_are_refused(void **state)
                      value);
             snprintf(message, sizeof message, "--%s is '%s', expected a whole number from %lld to %lld",
                      numbers[i].argument, value, (long long)numbers[i].least, (long long)numbers[i].most);
-            ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+            ek_status status = read_with(text, strlen(text), NULL, &s, &job);
             if (status != EK_ERR_INPUT || !strstr(s.text, message))
                 fail_msg("--%s %s is '%s' (%d), expected '%s'", numbers[i].argument, value, s.text, status, message);
         }
@@ -1133,7 +1113,7 @@ static void mindspeed_sections_and_lists(void **state)
         said s;
         ek_job job;
         snprintf(text, sizeof text, "%s%s", cases[i].head, cases[i].tail);
-        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        ek_status status = read_with(text, strlen(text), NULL, &s, &job);
         if (cases[i].refused ? status != EK_ERR_INPUT || !strstr(s.text, cases[i].refused) : status != EK_OK)
             fail_msg("case %zu: %s", i, s.text);
         if (status == EK_OK) {
@@ -1336,7 +1316,7 @@ static ek_status read_config(const char *line, said *s, ek_job *job)
              "{\"hidden_size\": 1024, \"num_attention_heads\": 16,\n"
              "\"num_hidden_layers\": 4, \"vocab_size\": 32000, \"max_position_embeddings\": 2048,\n%s}",
              line);
-    return read_text(text, strlen(text), NULL, s, job);
+    return read_with(text, strlen(text), NULL, s, job);
 }
 
 #define LLAMA "\"model_type\": \"llama\", "
@@ -1431,7 +1411,7 @@ static void other_configs_are_refused_by_what_they_are(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said s;
         ek_job job;
-        if (read_text(cases[i].text, strlen(cases[i].text), NULL, &s, &job) != EK_ERR_INPUT ||
+        if (read_with(cases[i].text, strlen(cases[i].text), NULL, &s, &job) != EK_ERR_INPUT ||
             !strstr(s.text, cases[i].message))
             fail_msg("case %zu: %s", i, s.text);
     }
@@ -1532,7 +1512,7 @@ static void gemmas_defaults_are_taken_and_told(void **state)
     assert_non_null(strstr(s.text, "sliding_window is 1024, fewer than the 4096 tokens"));
     ek_job_clear(&job);
     const char *none_given = "{\"text_config\": {\"hidden_size\": 2560, \"num_hidden_layers\": 34}}";
-    assert_int_equal(read_text(none_given, strlen(none_given), NULL, &s, &job), EK_ERR_INPUT);
+    assert_int_equal(read_with(none_given, strlen(none_given), NULL, &s, &job), EK_ERR_INPUT);
     assert_non_null(strstr(s.text, "num_attention_heads is missing"));
 }
 
@@ -1744,7 +1724,7 @@ static void damaged_files_are_read_or_refused(void **state)
         said s;
         ek_job job;
         ek_error err = {0};
-        ek_status status = read_text(text, size, NULL, &s, &job);
+        ek_status status = read_with(text, size, NULL, &s, &job);
         if (status == EK_OK) {
             assert_int_equal(ek_job_check(&job, &err), EK_OK);
             ek_job_clear(&job);
