@@ -90,10 +90,10 @@ static ek_status check_stage(run *r)
     if (!type)
         return ek__fail(t->source->err, EK_ERR_INPUT, ((ek_origin){t->source->path, 0, 0}),
                         "finetuning_type is not given, which means lora: training of a few weights beside the model is "
-                        "not modelled; full is");
+                        "not modelled; only full is");
     ek_status status = ek__trainer_text(t, type, &text);
     if (status == EK_OK && strcmp(text, "full") != 0)
-        return ek__trainer_fail(t, type, "is '%.40s': training of a part of the weights is not modelled; full is",
+        return ek__trainer_fail(t, type, "is '%.40s': training of a part of the weights is not modelled; only full is",
                                 text);
     if (status == EK_OK && stage)
         status = ek__trainer_text(t, stage, &which);

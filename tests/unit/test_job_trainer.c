@@ -121,7 +121,7 @@ static const struct {
     {GOOD "fp16: true\n", "8:7: fp16 and bf16 are both on; give one", false},
     {"model_name_or_path: '@/tiny_llama'\nstage: sft\n" AFTER, "finetuning_type is not given, which means lora", false},
     {"model_name_or_path: '@/tiny_llama'\nfinetuning_type: lora\nstage: sft\n" AFTER,
-     "2:18: finetuning_type is 'lora': training of a part of the weights is not modelled; full is", false},
+     "2:18: finetuning_type is 'lora': training of a part of the weights is not modelled; only full is", false},
     {"model_name_or_path: '@/tiny_llama'\nfinetuning_type: full\nstage: dpo\n" AFTER,
      "3:8: stage is 'dpo', which holds more than the model and its loss", false},
     {"model_name_or_path: meta-llama/Llama-3.2-1B\nfinetuning_type: full\nstage: sft\n" AFTER,
