@@ -211,7 +211,7 @@ FINDER(chain_nodes, it->chain);
 COUNTER(n_chain, it->n_chain);
 CONDITION(finding_is_shown, ek__ir_shows_finding(ek__ir_file_of(of)->view, &ek__ir_file_of(of)->sums.choice, it));
 static const ek__member finding[] = {
-    {"check", TEXT(check), "which check it is of ([ir.md](ir.md#findings))"},
+    {"check", TEXT(check), "which check it is of ([ir-checks.md](ir-checks.md#checks))"},
     {"severity", WORD(severity, ek__ir_severity_name), "`note`, `warning`, `error`"},
     {"file", GET(TEXT, path), "as given"},
     {"line", GET(COUNT, finding_line),
