@@ -198,6 +198,18 @@ int ek_layout_sweep_values(double least, double most, double step, int max, doub
  */
 ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const ek_layout_sweep_input *input,
                               ek_layout_sweep *out, ek_error *err);
+/**
+ * Why the throughput of a device at value i differs from that at the first value with a plan: the difference of the
+ * device time of a token, by part of the step.
+ *     x_i = step seconds x devices / tokens of a step;   share = x_i / x_first - 1 = 1 / linearity - 1
+ *     part[k] = (x_i of part k - x_first of part k) / x_first;   they add up to share
+ *     seconds = share x the first value's step
+ *
+ * @param i    0 <= i < sweep->n
+ * @param out  untouched where the result is false
+ * @return whether value i and one before it have a plan. O(values + parts).
+ */
+bool ek_layout_sweep_difference(const ek_layout_sweep *sweep, int i, ek_layout_difference *out);
 /** Free what it holds and zero it. Accepts a zeroed struct. */
 void ek_layout_sweep_clear(ek_layout_sweep *sweep);
 

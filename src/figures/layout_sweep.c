@@ -15,6 +15,14 @@ GETTER(gap, real, found(it, it->gap));
 GETTER(seconds, real, found(it, it->step_seconds));
 GETTER(tokens, real, found(it, it->tokens_per_second_per_device));
 GETTER(least_mb, real, it->found ? (double)NAN : it->least_mb);
+/* The share that a part of the step adds to the device time of a token. */
+static double lost(const ek_layout_sweep_point *p, const ek__owner *of)
+{
+    const ek_layout_sweep *sweep = of->parent;
+    ek_layout_difference d;
+    return ek_layout_sweep_difference(sweep, (int)(p - sweep->point), &d) ? d.part[of->number] : (double)NAN;
+}
+GETTER(lost_to, real, lost(it, of));
 GETTER(peak, number, it->found ? ek__layout_peak(&it->plan) : INT64_MIN);
 static const ek__member point[] = {
     {"value", REAL(value), "devices, MB or sequences", CSV(1)},
@@ -28,6 +36,9 @@ static const ek__member point[] = {
      CSV(5, .decimals = 3)},
     {"linearity", SHARE(linearity), "of that to the first value's with a plan; null without a plan",
      CSV(6, .decimals = 6)},
+    {"lost_to", GET_BY_WORD(SHARE, lost_to, ek__step_part_name, EK_N_STEP_PARTS),
+     "by part of the step, the change of the device time of a token against that value, as a share of all of it there; "
+     "they add up to 1 / linearity - 1; null for the first and without a plan"},
     {"least_peak_mb", GET(MB, least_mb), "where nothing fits: what the layout that needs least needs; else null",
      DECIMALS(3), .positive = true},
     {"plan", FOUND(plan_of, ek__layout_plan_fields), "the best; null where nothing fits"},

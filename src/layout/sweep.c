@@ -1,5 +1,6 @@
 /* The best plan over devices, memory or global batch. Each value is a search of its own; what differs between them is
  * compared as throughput of a device, since steps of other batches are not alike. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +245,29 @@ static void conclude(const sweeper *s)
         if (quick && (out->cheapest < 0 || p->n_devices < out->point[out->cheapest].n_devices))
             out->cheapest = i;
     }
+}
+
+/* Seconds of one device for one token of the step. */
+static double of_token(const ek_layout_sweep_point *p, double seconds)
+{
+    return seconds * p->n_devices / p->plan.estimate.tokens_per_step;
+}
+
+bool ek_layout_sweep_difference(const ek_layout_sweep *sweep, int i, ek_layout_difference *out)
+{
+    assert(i >= 0 && i < sweep->n);
+    const ek_layout_sweep_point *first = first_found(sweep), *p = &sweep->point[i];
+    if (!p->found || first == p)
+        return false;
+    const ek_step *a = &p->plan.estimate.step, *b = &first->plan.estimate.step;
+    double whole_step = of_token(first, b->seconds);
+    out->share = of_token(p, a->seconds) / whole_step - 1;
+    out->seconds = out->share * b->seconds;
+    for (int k = 0; k < EK_N_STEP_PARTS; k++)
+        out->part[k] =
+            (of_token(p, a->stage[a->slowest].seconds[k]) - of_token(first, b->stage[b->slowest].seconds[k])) /
+            whole_step;
+    return true;
 }
 
 static int64_t batch_of(const ek_job *job, int64_t told)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/page.h"
+#include "evenkeel/layout_advice.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/train_log.h"
 #include "figures/metrics_figures.h"
@@ -216,7 +217,9 @@ static void print_notes(const ek_metrics_report *r, FILE *out)
         fputs("6 P counts no attention scores, and every parameter as if it were used by every token.\n", out);
     if (!isnan(m->linearity)) {
         fprintf(out, "Linearity is against %s samples/s", ek__short(in->baseline).text);
-        fprintf(out, " of %d device%s.\n", in->baseline_devices, in->baseline_devices == 1 ? "" : "s");
+        fprintf(out, " of %d device%s;", in->baseline_devices, in->baseline_devices == 1 ? "" : "s");
+        fprintf(out, " %s %s, the mark of good scaling.\n", m->linearity < EK_LINEARITY_MARK ? "below" : "at least",
+                ek__fixed(EK_LINEARITY_MARK, 1).text);
     }
     if (!isnan(m->bubble_share) && m->n_stages > 1)
         fprintf(out, "Bubbles are of %d equal stages, %d chunk%s each, %d micro-batches, without communication.\n",

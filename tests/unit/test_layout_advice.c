@@ -474,7 +474,7 @@ static void a_sweep_is_a_search_at_each_value(void **state)
         in.wanted_seconds = 1e9;
         run_sweep(&in, &sweep);
         assert_int_equal(sweep.cheapest, 0);
-        double first = 0;
+        double first = 0, first_part[EK_N_STEP_PARTS];
         for (int i = 0; i < 4; i++) {
             const ek_layout_sweep_point *p = &sweep.point[i];
             ek_layout_options with = options;
@@ -493,6 +493,24 @@ static void a_sweep_is_a_search_at_each_value(void **state)
             assert_true(fabs(p->linearity - rate / first) < 1e-9);
             print_message("# %g devices: %.3f s, %.0f tokens/s/device, linearity %.3f\n", devices[i], seconds, rate,
                           p->linearity);
+            /* Its losses by part, from steps and tokens of the two searches, add up to 1 / linearity - 1. */
+            ek_layout_difference lost;
+            assert_int_equal(ek_layout_sweep_difference(&sweep, i, &lost), i > 0);
+            if (i > 0) {
+                const ek_step *step = &result.plan[0].estimate.step;
+                double all = 0, tokens = (double)with.global_batch * 4096 / devices[i];
+                for (int k = 0; k < EK_N_STEP_PARTS; k++) {
+                    double mine = step->stage[step->slowest].seconds[k] / tokens * first;
+                    assert_true(fabs(lost.part[k] - (mine - first_part[k])) < 1e-9);
+                    all += lost.part[k];
+                }
+                assert_true(fabs(all - (first / rate - 1)) < 1e-9);
+                assert_true(fabs(lost.share - (1 / p->linearity - 1)) < 1e-9);
+            } else {
+                for (int k = 0; k < EK_N_STEP_PARTS; k++)
+                    first_part[k] =
+                        result.plan[0].estimate.step.stage[result.plan[0].estimate.step.slowest].seconds[k] / seconds;
+            }
             ek_layout_result_clear(&result);
         }
         int last = -1;

@@ -353,10 +353,13 @@ static void a_sweep_has_a_row_for_each_value(void **state)
          .proved = true,
          .step_seconds = 2.125,
          .tokens_per_second_per_device = 7710,
-         .linearity = 0.875},
+         .linearity = 7710 / 8192.0},
         {.value = 24, .n_devices = 24, .global_batch = 96, .linearity = NAN},
         {.value = 32, .n_devices = 32, .global_batch = 128, .least_mb = 20000, .linearity = NAN},
     };
+    for (int i = 1; i <= 2; i++)
+        point[i].plan.estimate.tokens_per_step =
+            point[i].tokens_per_second_per_device * point[i].step_seconds * point[i].n_devices;
     ek_layout_sweep sweep = {EK_SWEEP_DEVICES, 5, point, 2, 1};
     const ek_layout_sweep_report report = {&sweep, &m.job, &m.device, 2.25, false};
     for (int i = 0; i < 3; i++) {
