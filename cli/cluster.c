@@ -233,8 +233,7 @@ const cli_option cli_cluster_rows[] = {
     [SPEED] = {"stage-speed", "LIST", "speed of each stage, as 1x8,0.8x8; 1 is that of the layer times", NULL,
      CLI_CALL(cli_cluster, speed, read_values), CLI_RANGE(1e-3, 1e3),
      .otherwise = "1 everywhere",
-     .manual = "speed of each stage, as `1x8,0.8x8`: at 0.8 a block takes 1 / 0.8 of the time the input says. "
-               "Transfers and memory stay as they are"},
+     .manual = "speed of each stage, as `1x8,0.8x8`: at 0.8 a block takes 1 / 0.8 of the given time. Transfers and memory do not change"},
     [EDGES] = {"p2p-edges", "LIST", "time of one send from each stage to the next, the last one to stage 0; wins over --p2p-time", NULL,
      CLI_CALL(cli_cluster, edges, read_values), CLI_RANGE(0, 1e12),
      .otherwise = "`--p2p-time` everywhere",
@@ -253,21 +252,16 @@ const cli_option cli_cluster_rows[] = {
                "between values; one named like a list is given as `./NAME`"},
     [TRANSIENT] = {"recompute-transient", NULL, "count the activations that recomputing a layer brings back while its backward "
      "runs; balance keeps the most of any layer free on every stage", NULL, CLI_FLAG(cli_cluster, recompute_transient),
-     .manual = "count what recomputing a layer brings back while its backward runs "
-               "([models.md](models.md#memory-of-a-stage-over-time)). Off, as in the original. The search of "
-               "`balance` keeps the most that any layer can bring back free on every stage: safe, but it can miss "
-               "plans that need less, so nothing is reported as proved"},
+     .manual = "count the activations that recomputation restores while the backward pass of the layer runs ([models.md](models.md#memory-of-a-stage-over-time)). Off, as in the original. The search of `balance` reserves the largest such amount of any layer on every stage. This is safe but can miss plans that need less, so nothing is reported as proved"},
     [TRANSIENT + 1] = CLI_END,
 };
 const cli_option cli_choice_rows[] = {
-    {"fix", "STAGE:LAYERS,...", "stages (from 0) that hold this many layers, over all their chunks; may be repeated", NULL,
+    {"fix", "STAGE:LAYERS,...", "stages (from 0) with this number of layers, over all their chunks; may be repeated", NULL,
      CLI_CALL_ALL(read_fix),
-     .manual = "stages (from 0) that hold just so many body layers, over all their chunks; may be repeated. Where "
-               "micro-batches run both ways, a stage's mirror is fixed with it"},
+     .manual = "stages (from 0) with exactly this number of body layers, over all their chunks; may be repeated. With bidirectional micro-batches the mirror of the stage is fixed, too"},
     {"forbid", "KIND,...", "recomputation that a plan may not use: none, select, comm, both, full", NULL,
      CLI_CALL_ALL(read_forbidden),
-     .manual = "recomputation that the plan may not use: `none`, `select`, `comm`, `both`, `full`; may be "
-               "repeated. At least one kind whose memory is known must be left"},
+     .manual = "recomputation that is excluded: `none`, `select`, `comm`, `both`, `full`; may be repeated. At least one kind with known memory must remain"},
     CLI_END,
 };
 /* clang-format on */

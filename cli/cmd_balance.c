@@ -72,7 +72,7 @@ static bool read_memory_from_logs(const cli_option *option, const char *text, vo
     if (!cli_switch(option, text, on))
         return false;
     if (*on)
-        cli_error(NULL, "-cm 1 (memory from logs) is a command of its own; run `evenkeel collect DIR --init FILE`, and "
+        cli_error(NULL, "-cm 1 (memory from logs) is a separate command; run `evenkeel collect DIR --init FILE`, and "
                         "give the file with --init");
     return !*on;
 }
@@ -101,25 +101,20 @@ static const cli_option options[] = {
                " the search, else at the time limit"},
     {"solver", "staged|anneal|branch|milp|exhaustive", "way of searching ({}); see docs/balance.md", "search",
      CLI_CALL(command, search.options.solver, read_solver), .otherwise = "staged",
-     .manual = "way of searching: `staged`, `anneal` (annealing alone), `branch` (to a proof or the time limit), "
-               "`milp` (the original's linear method) or `exhaustive` (every plan; tiny cases only)"},
+     .manual = "way of searching: `staged`, `anneal` (only annealing), `branch` (to a proof or the time limit), `milp` (the original's linear method) or `exhaustive` (every plan; tiny cases only)"},
     {"threads", "N", "threads of the search ({}); the answer does not depend on it", NULL,
      CLI_INT(command, search.options.n_threads, 1, 256), .otherwise = "all cores"},
     CLI_PATIENCE_ROW(command, search.patience),
     {"seed", "N", "seed of the search ({})", NULL,
      CLI_CALL(command, search.options.seed, read_seed), CLI_RANGE(0, 2147483647), .otherwise = "1"},
-    {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "
-     "mem=48000,52000; keys mem, i, mb, s and seq", "what if",
+    {"sweep", "KEY=VALUES", "balance for several values of an option: mem=48000:62000:2000 (from:to:step) or mem=48000,52000; keys mem, i, mb, s and seq", "what if",
      CLI_TEXT(command, sweep),
      .manual = "balance for each value instead, in parallel, and print a table and a picture of step time against "
                "it, see [sweeps](balance.md#sweeps). `KEY` is `mem`, `i`, `mb`, `s` or `seq`; `VALUES` are "
                "from:to:step or a list with commas, at most 200"},
-    {"quick", NULL, "a rule of thumb instead, explained step by step: full recomputation alone, 2 to 8 stages, one chunk "
-     "each; also what it costs against the search", NULL,
+    {"quick", NULL, "a rule of thumb instead of the search, explained step by step: only full recomputation, 2 to 8 stages, one chunk each; with its cost compared with the search", NULL,
      CLI_FLAG(command, quick),
-     .manual = "tune by a rule of thumb instead, explained step by step, see [quick "
-               "tuning](balance.md#quick-tuning): 2 to 8 stages, one chunk each, full recomputation alone. Ends "
-               "with the lists to paste and with what the rule costs against the search"},
+     .manual = "use a rule of thumb instead of the search, explained step by step, see [quick tuning](balance.md#quick-tuning): 2 to 8 stages, one chunk each, only full recomputation. Ends with the lists to paste and the cost of the rule compared with the search"},
     {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare",
      CLI_SWITCH(command, naive),
      .otherwise = "0",
@@ -129,12 +124,9 @@ static const cli_option options[] = {
      CLI_TEXT(command, manual),
      .manual = "compare with the plans of a file ([formats.md](formats.md#plan-file)), which may be a log with "
                "printed lists; at most 64 plans together with the answer"},
-    {"from", "FILE", "start from what a training file runs today, a YAML, launch script or TOML: -s, -i, -mb and the schedule come from it where they "
-     "are not given, and its plan is compared with", NULL,
+    {"from", "FILE", "start from the current plan of a training file (YAML, launch script or TOML): defaults of -s, -i, -mb and the schedule come from it, and its plan is compared with the answer", NULL,
      CLI_TEXT(command, from),
-     .manual = "start from what a [training file](formats.md#training-file) runs today, a YAML, launch script or TOML: `-s`, `-i`, `-mb` and the schedule come from it where "
-               "they are not given, its plan `today` is compared with the answer, and a note says what the answer "
-               "gains"},
+     .manual = "start from the current plan of a [training file](formats.md#training-file), a YAML, launch script or TOML: defaults of `-s`, `-i`, `-mb` and the schedule come from it, its plan `today` is compared with the answer, and a note reports the gain"},
     {"emit", "mindformers|mindspeed|megatron|torchtitan", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
      "torchtitan; see evenkeel convert", "settings",
      CLI_CALL(command, emitter, cli_take_emitter),
@@ -166,11 +158,12 @@ extern const ek_cmd cmd_guide;
 static const cli_spec spec = {
     .usage = "evenkeel balance [OPTIONS] FILE\n       evenkeel balance [OPTIONS] --init FILE\n       evenkeel balance",
     .summary =
-        "Chooses for every pipeline stage (and every virtual chunk) how many layers it holds and how many of them\n"
-        "recompute what, so that the simulated step is as short as possible and no stage exceeds its memory.\n"
+        "Chooses the layers and the recomputation of every pipeline stage (and every virtual chunk) such that the\n"
+        "simulated step is as short as possible and no stage exceeds its memory.\n"
         "FILE is an init file (YAML) or a layer file (JSON). Options take one dash or two.\n"
-        "Run bare on a terminal it asks for everything.\n"
-        "--schedule and -i also take `auto` or several values with commas: each is tried, and all are ranked.\n\n"
+        "Without arguments on a terminal it prompts for all input.\n"
+        "--schedule and -i also take `auto` or several values with commas: each is tried, and all are ranked.\n"
+        "\n"
         "Exit status: 0 done, 1 nothing fits, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 -mem 56000 -lm 1\n"
@@ -230,8 +223,8 @@ static bool read_today(command *c)
     if (job.no_layout) {
         err = (ek_error){.file = ""};
         snprintf(err.file, sizeof err.file, "%s", job.path);
-        cli_error(&err, "a config.json says no layout, so there is no plan to start from; leave --from out, and give "
-                        "the stages and micro-batches with -s N and -mb N");
+        cli_error(&err, "a config.json has no layout, so there is no plan to start from; remove --from, and give the "
+                        "stages and micro-batches with -s N and -mb N");
         ek_job_clear(&job);
         return false;
     }
@@ -256,10 +249,9 @@ static void note_gain(const command *c, const ek_cases *cases, double limit)
     if (!c->from)
         return;
     if (limit > 0 && peak > limit)
-        cli_note(
-            "today's plan takes %.6g and holds %.0f MB on stage %d, more than the %.0f MB of the limit; this one fits "
-            "and takes %.6g (%+.2f %%)",
-            now->step_time, peak, stage, limit, best->step_time, 100 * (best->step_time / now->step_time - 1));
+        cli_note("the current plan takes %.6g and needs %.0f MB on stage %d, above the limit of %.0f MB; this one fits "
+                 "and takes %.6g (%+.2f %%)",
+                 now->step_time, peak, stage, limit, best->step_time, 100 * (best->step_time / now->step_time - 1));
     else
         cli_note("today's plan takes %.6g, this one %.6g: %.2f %% %s", now->step_time, best->step_time,
                  100 * (1 - best->step_time / now->step_time) * (best->step_time > now->step_time ? -1 : 1),

@@ -36,16 +36,16 @@ static const cli_option options[] = {
     {"start", "NAME|FILE", "device to start from (the shipped one that the runs name)", NULL, CLI_TEXT(command, start),
      .otherwise = "by the runs",
      .manual = "device to start from: a shipped one or a file; else the shipped one that the runs name"},
-    {"name", "NAME", "what the device is called in the file ({})", NULL, CLI_TEXT(command, name),
+    {"name", "NAME", "name of the device in the file ({})", NULL, CLI_TEXT(command, name),
      .otherwise = "that of the start"},
     {"holdout", "SHARE", "share of the groups of runs, 0 to 0.9, to keep back and judge by ({})", NULL,
      CLI_DOUBLE(command, holdout, 0, 0.9),
      .manual = "share of the groups of runs, 0 to 0.9, to keep back and judge by; at least one group then"},
     {"format", "text|json|csv", "of the report: for people, docs/calibrate.md, or a row for every run", "output",
      CLI_WORD(command, format), .otherwise = "text"},
-    {"svg", "FILE", "picture: predicted beside measured steps, and the constants", NULL, CLI_OUTPUT(command, svg),
-     .manual = "picture: predicted steps beside measured ones, how far off each is, what became of the constants; "
-               "`-` is standard output, instead of the report"},
+    {"svg", "FILE", "picture: predicted and measured steps, and the constants", NULL, CLI_OUTPUT(command, svg),
+     .manual = "picture: predicted and measured steps, the error of each, and the fitted constants; `-` is standard "
+               "output, instead of the report"},
     {"html", "FILE", "page for a browser, with every run and constant", NULL, CLI_OUTPUT(command, html),
      .manual = "[page for a browser](view.md) with the same and all runs and constants as tables; `-` likewise"},
     CLI_LANG_ROW(command, lang),
@@ -56,13 +56,15 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel calibrate [OPTIONS] SOURCE... -o FILE",
     .summary =
-        "Fits a device or cluster to what was measured on it, for every command's --device. SOURCEs, in any mixture\n"
-        "and order, each told by its content: tables of measured runs (CSV), tables of measured kernels and of rates,\n"
-        "logs of nccl-tests and hccl_test, profiles (all that `evenkeel trace` reads: their operators, collectives "
-        "and\n"
-        "launches), a training log or a profile beside its job file, or a folder that holds them. The report\n"
-        "says how far off the fit is on runs that it has not seen, which constants the runs determine and which not,\n"
-        "and which runs to measure next. Options take one dash or two.\n\n"
+        "Fits a device or cluster to measurements, for --device of all commands. SOURCEs, in any mixture and order,\n"
+        "are recognised by their content: tables of measured runs (CSV), tables of measured kernels and of rates, "
+        "logs\n"
+        "of nccl-tests and hccl_test, profiles (all that `evenkeel trace` reads: their operators, collectives and\n"
+        "launches), a training log or a profile with its job file, or a folder of these. The report contains the "
+        "error\n"
+        "of the fit on runs that were left out, the constants that the runs determine and those that they do not, and\n"
+        "the runs to measure next. Options take one dash or two.\n"
+        "\n"
         "Exit status: 0 done, 2 wrong usage or input; then nothing is written.",
     .examples = "examples:\n"
                 "  evenkeel calibrate runs.csv -o cluster.yaml --holdout 0.25\n"
@@ -78,7 +80,7 @@ static const cli_spec spec = {
 static bool check(const command *c)
 {
     if (!c->operand[0])
-        cli_error(NULL, "no source: give what was measured, for example `evenkeel calibrate runs.csv -o cluster.yaml`");
+        cli_error(NULL, "no source: give measurements, for example `evenkeel calibrate runs.csv -o cluster.yaml`");
     else if (!c->output)
         cli_error(NULL, "no output: give the device file to write with -o FILE");
     else if (c->name && (strlen(c->name) >= EK_NAME_SIZE || c->name[0] == '\0'))

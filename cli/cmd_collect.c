@@ -30,10 +30,10 @@ static bool read_which(const cli_option *option, const char *text, void *place)
 
 static const cli_option options[] = {
     {"which", "used|actual",
-     "which peak counts: actual (the default), with fragments, what the device must hold; or used", "logs",
+     "which peak counts: actual (the default), with fragments, the memory that the device must have; or used", "logs",
      CLI_CALL(command, which, read_which), .must = "used or actual", .otherwise = "actual",
-     .manual = "which peak counts: `actual`, with fragments, what the device must hold; or `used`. Published init "
-               "files hold the actual ones; a stage fits its device when the actual peak does"},
+     .manual = "which peak counts: `actual`, with fragments, the memory that the device must have; or `used`. "
+               "Published init files have actual peaks; a stage fits its device if its actual peak does"},
     {"s|stages|stage", "N", "stages of the dry run (those of --init, else one more than the highest that has a log)",
      NULL, CLI_INT(command, n_stages, 1, EK_MAX_STAGES),
      .otherwise = "`pipeline_num` of `--init`, else up to the highest stage with a log",
@@ -44,12 +44,12 @@ static const cli_option options[] = {
      "output", CLI_EDITED(command, init),
      .manual = "put the peaks into this init file as its `memory_usage`. The file before is kept as `FILE.bak` "
                "(`FILE.bak2` and so on when there is one)"},
-    {"o|output", "NEW", "with --init: write NEW instead, - is standard output, and leave FILE as it is", NULL,
+    {"o|output", "NEW", "with --init: write NEW instead (- is standard output) and do not change FILE", NULL,
      CLI_OUTPUT(command, output)},
-    {"format", "text|yaml|json", "without --init: text, yaml (memory_usage alone) or json (docs/collect.md)", NULL,
+    {"format", "text|yaml|json", "without --init: text, yaml (only memory_usage) or json (docs/collect.md)", NULL,
      CLI_WORD(command, format), CLI_GIVEN(command, format_given), .must = "text, yaml or json", .otherwise = "text",
-     .manual = "without `--init`: a table with the block `memory_usage` below it, that block alone, or "
-               "[JSON](collect.md#json)"},
+     .manual =
+         "without `--init`: a table followed by the block `memory_usage`, only that block, or [JSON](collect.md#json)"},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -218,7 +218,7 @@ static int answer_no(const command *c, const ek_collection *logs, int gaps)
     int n = logs->n_rounds * logs->n_stages, other_gaps = ek_collection_count_gaps(logs, other);
     note_gaps(logs, c->which);
     if (other_gaps == 0)
-        cli_error(NULL, "%d of %d peaks are missing: there are lines '%s' alone; --which %s takes those", gaps, n,
+        cli_error(NULL, "%d of %d peaks are missing: there are only lines '%s'; --which %s reads those", gaps, n,
                   peak_line(other), other == EK_PEAK_USED ? "used" : "actual");
     else
         cli_error(NULL, "%d of %d peaks are missing; run those stages again, or take the rest with --allow-missing",

@@ -27,14 +27,12 @@ static const cli_option options[] = {
     {"apply", "FILE", "put the plan into this training YAML of MindFormers: only the values of the pipeline change. The old "
      "file is kept as FILE.bak, or with -o the new one is written there instead", NULL,
      CLI_EDITED(command, apply),
-     .manual = "training YAML of MindFormers to change, see [in place](convert.md#in-place): only the values of "
-               "the pipeline change; says how many layers there are. With `-o` it stays and the new one is written"
-               " there (`-`: standard output), else it is kept as `FILE.bak`"},
-    {"list", NULL, "name the frameworks, with a line each on what they can be told, and end", NULL,
+     .manual = "training YAML of MindFormers to change, see [in place](convert.md#in-place): only the values of the pipeline change; also sets the number of layers. With `-o` the new file is written there (`-`: standard output), otherwise the old one is kept as `FILE.bak`"},
+    {"list", NULL, "list the frameworks with the settings that each has, and exit", NULL,
      CLI_FLAG(command, list)},
     {"plan", "NAME", "which plan of the file ({})", NULL,
      CLI_TEXT(command, plan), .otherwise = "the first"},
-    {"num-layers", "N", "layers of the model, when the plan file does not say and no model is given", NULL,
+    {"num-layers", "N", "layers of the model, if the plan file does not contain them and no model is given", NULL,
      CLI_INT(command, n_layers, 1, EK_MAX_LAYERS),
      .otherwise = "the file's",
      .manual = "layers of the model, when no model is given and no plan of the file has a list `layers` (the JSON "
@@ -58,13 +56,16 @@ static const cli_spec spec = {
     .usage = "evenkeel convert [OPTIONS] PLAN --to NAME\n       evenkeel convert [OPTIONS] PLAN --apply TRAIN.yaml\n"
              "       evenkeel convert --list",
     .summary =
-        "Writes a plan as the settings of a training framework, to paste into its configuration. PLAN is what\n"
-        "`balance --format yaml` (or json) wrote, or a file of named strategies. Comments say what the settings rest\n"
-        "on. Where a framework cannot be told the plan's recomputation, they are those of the nearest plan that it\n"
-        "can be told, with what that costs; this takes the model and -mb, and the options that `balance` had.\n"
-        "Options take one dash or two.\n\n"
-        "Exit status: 0 done, 1 the settings place the layers, but no recomputation could be told, 2 wrong usage or\n"
-        "input, or a plan whose layers the framework cannot be told.",
+        "Writes a plan as the settings of a training framework, to paste into its configuration. PLAN is\n"
+        "an output of `balance --format yaml` (or json), or a file of named strategies. Comments name the basis of "
+        "the\n"
+        "settings. If a framework cannot express the recomputation of the plan, the settings are those of the nearest\n"
+        "plan that it can express, with its cost; this needs the model, -mb, and the options that `balance` had.\n"
+        "Options take one dash or two.\n"
+        "\n"
+        "Exit status: 0 done, 1 the settings place the layers without recomputation, 2 wrong usage or input, or a "
+        "plan\n"
+        "with layers that the framework cannot express.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -mb 16 --format json > plan.json\n"
                 "  evenkeel convert plan.json --to mindformers\n"
@@ -148,8 +149,8 @@ static bool complete_options(const command *c, const ek_strategy *s, cli_model *
         model->less_memory = s->less_memory;
     if (s->n_pieces > 1 && model->n_pieces == 1 && has_model(model)) {
         cli_error(NULL,
-                  "plan '%s' is for %d sequence pieces, whose cost needs the model's shapes: add -seq %d and "
-                  "-train FILE, or leave the model out",
+                  "plan '%s' is for %d sequence pieces; their cost needs the shapes of the model: add -seq %d and "
+                  "-train FILE, or remove the model",
                   s->name, s->n_pieces, s->n_pieces);
         return false;
     }
@@ -205,7 +206,7 @@ static int apply(const command *c, const ek_emission *emission)
     bool fine = cli_replace_file(c->apply, c->model.output, text, size, &how);
     free(text);
     if (fine && !how.changed)
-        cli_note("%s says this already; nothing was written", c->apply);
+        cli_note("%s has these settings already; nothing was written", c->apply);
     else if (fine && how.backup[0])
         cli_note("changed %s; the old one is %s", c->apply, how.backup);
     else if (fine && strcmp(c->model.output, "-") != 0)

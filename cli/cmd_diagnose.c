@@ -53,7 +53,7 @@ static bool read_file(const cli_option *option, const char *text, void *place)
 
 static const cli_option options[] = {
     {"trace", "DIR|FILE", "this is a profile, whatever is in it; may be repeated",
-     "what the run left, when it is not to be told by content", CLI_CALL(command, files, read_file)},
+     "files of the run that are not recognised by content", CLI_CALL(command, files, read_file)},
     {"config", "FILE", "settings of the job: a training YAML, a Megatron script or arguments, a config.json", NULL,
      CLI_CALL(command, files, read_file),
      .manual = "settings of the job: a training YAML, a script or arguments of Megatron, a TOML of torchtitan, a "
@@ -65,9 +65,8 @@ static const cli_option options[] = {
     {"log", "FILE", "the training log", NULL, CLI_CALL(command, files, read_file)},
     CLI_JOB_OPTIONS(command, job),
     {"device", "NAME|FILE", "the device, for its memory and modelled times", "limits", CLI_TEXT(command, device),
-     .manual = "the device: its memory, the limit where nothing else tells one, and the step that is predicted on "
-               "it"},
-    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+     .manual = "the device: its memory is the default limit, and the step is predicted on it"},
+    {"limit|mem|max-memory", "MB", "memory of a device that the framework may use: MB, or with a unit as 58GB", NULL,
      CLI_CALL(command, limit_mb, cli_take_memory), .otherwise = "the file's"},
     {"s|stages|stage", "N", "pipeline stages of the trace: ranks are split in order (those of the job)", NULL,
      CLI_INT(command, stages, 1, EK_MAX_STAGES), .otherwise = "the job's, when all stages are there",
@@ -83,16 +82,15 @@ static const cli_option options[] = {
      CLI_WORD(command, format),
      .manual = "for people, for scripts (docs/diagnose.md), one page for a browser, or [SARIF](interfaces.md#sarif)"},
     {"html", "FILE",
-     "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
-     "output, instead of the report",
+     "also a page: findings, timeline and figures of the trace, memory; - for standard output, instead of the report",
      NULL, CLI_OUTPUT(command, html)},
     CLI_LANG_ROW(command, lang),
     {"o|output", "FILE", "write there instead of standard output", NULL, CLI_OUTPUT(command, output),
      .otherwise = "standard output"},
-    {"top", "N", "show the first N bottlenecks alone", NULL, CLI_INT(command, top, 1, 1000), .otherwise = "all"},
-    {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL,
+    {"top", "N", "show only the first N bottlenecks", NULL, CLI_INT(command, top, 1, 1000), .otherwise = "all"},
+    {"q|quiet", NULL, "one line: the first bottleneck, without remarks on the files found", NULL,
      CLI_FLAG(command, quiet),
-     .manual = "one line: the first bottleneck, or that there is none, and no remarks on what was found"},
+     .manual = "one line: the first bottleneck, or that there is none, without remarks on the files found"},
     CLI_GATES_ROW(command, fail_on, NULL, "bubble>10%,data-loading>50ms,memory"),
     CLI_HELP_ROW,
     CLI_END,
@@ -101,10 +99,11 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel diagnose [OPTIONS] RUN...",
     .summary =
-        "Says what holds a training run back, ranked by what a change would bring: slow operators, communication that\n"
-        "is not hidden, redistribution, recomputation and memory, data loading, the host, bubbles, load balance. Each\n"
-        "RUN is a folder or file of the run: its profile, settings, dry-run logs, graph (.ir), training log. What is\n"
-        "missing is listed with how to get it. Options take one dash or two.\n\n"
+        "Finds out what slows a training run down, ranked by the gain of a change: slow operators, exposed\n"
+        "communication, redistribution, recomputation and memory, data loading, the host, bubbles, load balance. Each\n"
+        "RUN is a folder or file of the run: its profile, settings, dry-run logs, graph (.ir), training log. Missing\n"
+        "files are listed with the way to get them. Options take one dash or two.\n"
+        "\n"
         "Exit status: 0 done, 1 nothing of a run was found, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel diagnose run\n"
@@ -178,7 +177,7 @@ static bool open_timeline(const command *c, const ek_run_evidence *f, more *m)
         if (c->files.file[i].kind == EK_RUN_TRACE)
             path[n++] = c->files.file[i].path;
     if (bytes > EK_VIEW_MAX_TRACE_BYTES) {
-        cli_note("the page has no timeline: the traces have %lld MB of events, and a page holds up to %d MB; "
+        cli_note("the page has no timeline: the traces have %lld MB of events, and the limit of a page is %d MB; "
                  "`evenkeel view --serve` shows them",
                  (long long)(bytes >> 20), EK_VIEW_MAX_TRACE_BYTES >> 20);
         return true;

@@ -80,27 +80,20 @@ static const cli_option options[] = {
      CLI_INT(command, script.n_stages, 1, EK_MAX_STAGES),
      .otherwise = "from `--train`",
      .manual = "pipeline stages"},
-    {"train", "FILE", "training file, YAML or launch script: stages and ranks are those of its job; also what {config} stands "
-     "for without --yaml", NULL,
+    {"train", "FILE", "training file, YAML or launch script: stages and ranks are those of its job; also the value of {config} without --yaml", NULL,
      CLI_TEXT(command, train),
-     .manual = "training YAML of MindFormers: stages are `parallel_config.pipeline_stage`, ranks the product of "
-               "`data_parallel`, `model_parallel`, `context_parallel` (1 where missing) and the stages. A YAML of "
-               "MindSpeed-Core-MS that says no data-parallel ranks has 1, and a warning says so. Arguments of Megatron "
-               "are taken as well; a note says that only MindSpore's runs of them are dry ones. `--ranks` and "
-               "`--stages` win. Also what `{config}` stands for without `--yaml`"},
-    {"only", "STAGES", "run these stages alone, as 0,3,7-9", NULL,
+     .manual = "training YAML of MindFormers: stages are `parallel_config.pipeline_stage`, ranks the product of `data_parallel`, `model_parallel`, `context_parallel` (1 where missing) and the stages. A YAML of MindSpeed-Core-MS without data-parallel ranks has 1, with a warning. Arguments of Megatron are accepted, too, with a note that only runs on MindSpore are dry runs. `--ranks` and `--stages` override the file. Also the value of `{config}` without `--yaml`"},
+    {"only", "STAGES", "run only these stages, as 0,3,7-9", NULL,
      CLI_TEXT(command, only),
      .otherwise = "all"},
-    {"yaml", "FILE,...", "what {config} stands for; several: one round for each, logs in round1, round2, ...", "dry runs",
+    {"yaml", "FILE,...", "value of {config}; several: one round for each, logs in round1, round2, ...", "dry runs",
      CLI_CALL_ALL(add_configs),
      .otherwise = "the file of `--train`",
-     .manual = "what `{config}` stands for; may be repeated. Several are rounds: they run one after the other, "
-               "logs in `DIR/round1`, `DIR/round2` and so on. At most 64"},
-    {"level", "0..3", "MS_SIMULATION_LEVEL ({}): 0 compiles alone, 2 counts workspace too, 3 runs kernels", NULL,
+     .manual = "value of `{config}`; may be repeated. Several files are rounds, which run one after another, logs in `DIR/round1`, `DIR/round2` and so on. At most 64"},
+    {"level", "0..3", "MS_SIMULATION_LEVEL ({}): 0 only compiles, 2 also counts workspace, 3 runs kernels", NULL,
      CLI_INT(command, script.level, 0, 3),
-     .manual = "`MS_SIMULATION_LEVEL`: 0 compiles alone, 1 counts what operators read and write, 2 also their "
-               "workspace, 3 also takes their time"},
-    {"env", "NAME=VALUE", "environment of every dry run besides; may be repeated", NULL,
+     .manual = "`MS_SIMULATION_LEVEL`: 0 only compiles, 1 counts inputs and outputs of operators, 2 also their workspace, 3 also measures their time"},
+    {"env", "NAME=VALUE", "additional environment of every dry run; may be repeated", NULL,
      CLI_CALL_ALL(add_setting)},
     {"device-id", NULL, "DEVICE_ID is the number of the stage", NULL,
      CLI_FLAG(command, script.device_id),
@@ -127,10 +120,11 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel dryrun-script [OPTIONS] -- COMMAND...\n       evenkeel dryrun-script [OPTIONS] 'COMMAND LINE'",
     .summary =
-        "Writes the shell script that launches one simulated rank for each pipeline stage, so that the logs say what\n"
-        "every stage would hold. COMMAND starts one rank of the training: separate words after --, which mean just\n"
-        "what they say, or one quoted line for a shell. In it {stage}, {rank} and {config} are replaced. The script\n"
-        "replaces no log unless it is given --force.\n\n"
+        "Writes the shell script that launches one simulated rank for each pipeline stage, so that the logs contain\n"
+        "the peak memory of every stage. COMMAND starts one rank of the training: separate words after --, which are\n"
+        "taken literally, or one quoted line for a shell. {stage}, {rank} and {config} are replaced in it. The script\n"
+        "overwrites logs only with --force.\n"
+        "\n"
         "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel dryrun-script --ranks 16384 --stages 16 -o dryrun.sh -- python run_mindformer.py --config "
@@ -161,7 +155,7 @@ static bool check_framework(const command *c, const ek_job *job)
     ek_error err = {.file = ""};
     snprintf(err.file, sizeof err.file, "%s", c->train);
     if (job->no_layout && !(c->script.n_stages && c->script.n_ranks)) {
-        cli_error(&err, "a config.json says no layout; give --stages N and --ranks N");
+        cli_error(&err, "a config.json has no layout; give --stages N and --ranks N");
         return false;
     }
     if (job->framework == EK_TORCHTITAN) {
@@ -213,7 +207,7 @@ static bool check_shape(const command *c)
 {
     if (!c->script.n_stages)
         cli_error(NULL,
-                  c->train ? "'%s' does not say parallel_config.pipeline_stage; add it, or give --stages N"
+                  c->train ? "'%s' has no parallel_config.pipeline_stage; add it, or give --stages N"
                            : "how many stages does the pipeline have? Give --stages N, or --train FILE",
                   c->train);
     else if (!c->script.n_ranks)

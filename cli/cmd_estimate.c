@@ -42,7 +42,7 @@ static const cli_option options[] = {
     CLI_READING_OPTIONS(command, job),
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL,
      CLI_CALL(command, job, cli_take_rule)},
-    {"against", "LOG|TRACE", "measured run beside the prediction: a training log, or a profiler trace's file or folder",
+    {"against", "LOG|TRACE", "compare with a measured run: a training log, or the file or folder of a profiler trace",
      "output", CLI_TEXT(command, against)},
     {"tokens", "N", "days that training on so many tokens takes, as 1T or 300B", NULL, CLI_AMOUNT(command, tokens),
      .manual = "days that training on so many tokens takes, as 1e12, 1T or 300B"},
@@ -62,9 +62,10 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel estimate [OPTIONS] --device NAME|FILE JOB",
     .summary =
-        "Says how long a step of a training job takes on a device, part by part, with tokens/s, MFU and HFU, whether\n"
-        "its memory fits, how large an error to expect and what to measure to make it smaller. JOB is any file that\n"
-        "`evenkeel memory` reads; - is standard input. Options take one dash or two.\n\n"
+        "Predicts the step time of a training job on a device, part by part, with tokens/s, MFU and HFU, whether its\n"
+        "memory fits, the expected error, and the measurements that reduce it. JOB is any file that\n"
+        "`evenkeel memory` reads; - is standard input. Options take one dash or two.\n"
+        "\n"
         "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel estimate train.yaml --device 910B\n"
@@ -105,8 +106,8 @@ static bool check_options(const command *c)
     if (!c->source)
         cli_error(NULL, "no job: give a training file, for example `evenkeel estimate train.yaml --device A100-80`");
     else if (!c->device && !c->cluster)
-        cli_error(NULL, "no device: a step is as fast as what it runs on; give --device NAME (`evenkeel metrics "
-                        "--devices-list` names them) or --cluster FILE");
+        cli_error(NULL, "no device: the step time depends on it; give --device NAME (`evenkeel metrics --devices-list` "
+                        "names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
     else if (cli_on_stdout(c->source) && cli_on_stdout(c->against))

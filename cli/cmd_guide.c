@@ -39,18 +39,15 @@ static const cli_option options[] = {
     {"both", NULL, "selective and communication recomputation on the same layer are", NULL,
      CLI_FLAG(command, options.kind[EK_RECOMPUTE_BOTH]),
      .manual = "selective and communication recomputation on the same layer are to be balanced"},
-    {"comm", NULL, "communication recomputation on layers of its own is", NULL,
+    {"comm", NULL, "communication recomputation on separate layers is", NULL,
      CLI_FLAG(command, options.kind[EK_RECOMPUTE_COMM]),
-     .manual = "communication recomputation on layers of its own is to be balanced"},
+     .manual = "communication recomputation on separate layers is to be balanced"},
     {"rounds", "N", "dry runs to make ({})", "dry runs",
      CLI_INT(command, options.n_rounds, 1, EK_MAX_ROUNDS), .otherwise = "as few as can do",
      .manual = "dry runs to make; more make the answers more exact"},
-    {"spread", "SHARE", "keep layers of a stage within the even split x (1 +- SHARE); narrower is nearer to the job, "
-     "wider tells the answers apart better ({})", NULL,
+    {"spread", "SHARE", "keep layers of a stage within the even split x (1 +- SHARE); narrower is closer to the job, wider gives better conditioned answers ({})", NULL,
      CLI_DOUBLE(command, options.spread, 0, 1000), .otherwise = "as narrow as is good",
-     .manual = "keep layers of a stage within the even split x (1 +- SHARE), by at least one layer; narrower is "
-               "nearer to the job, wider tells the answers apart better. The default is as narrow as makes the "
-               "condition number good"},
+     .manual = "keep layers of a stage within the even split x (1 +- SHARE), by at least one layer; narrower is closer to the job, wider gives better conditioned answers. The default is the narrowest value with a good condition number"},
     {"rough", "FILE", "a rough layer file or an older init file, to predict the peaks with", "limits",
      CLI_TEXT(command, rough),
      .manual = "a layer file or an older init file of about the same model, to predict the peaks with"},
@@ -64,13 +61,9 @@ static const cli_option options[] = {
      CLI_CALL(command, format, cli_take_format), .otherwise = "text"},
     {"init-out", "FILE", "write the init file of these dry runs, with the peaks to be filled in by `collect`", NULL,
      CLI_OUTPUT(command, init_out)},
-    {"apply", "FILE", "take stages and layers from this training file, of any framework, and write a copy of it for every "
-     "round, FILE.round1.yaml and so on, where the framework can be told the rounds", NULL,
+    {"apply", "FILE", "read stages and layers from this training file of any framework and write a copy for every round, FILE.round1.yaml and so on, if the framework can express the rounds", NULL,
      CLI_TEXT(command, apply),
-     .manual = "take stages and layers from this [training file](formats.md#training-file), and write a copy of it for "
-               "every round, `FILE.round1.yaml` and so on, in which only the settings of the pipeline differ. Interleaving "
-               "and sequence pieces are switched off, and there are at least as many micro-batches as stages. Of a "
-               "framework that cannot be told a round exactly no copy is written, and a note says what it lacks"},
+     .manual = "read stages and layers from this [training file](formats.md#training-file) and write a copy for every round, `FILE.round1.yaml` and so on; only the pipeline settings differ. Interleaving and sequence pieces are switched off, and there are at least as many micro-batches as stages. If the framework cannot express a round exactly, no copy is written, and a note names the missing setting"},
     {"o|output", "DIR", "folder for the copies ({})", NULL,
      CLI_OUTPUT_FOLDER(command, folder), .otherwise = "beside the training file"},
     CLI_HELP_ROW,
@@ -81,11 +74,14 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel guide --stages N --layers N [OPTIONS]\n       evenkeel guide --apply FILE [OPTIONS]\n"
              "       evenkeel guide",
-    .summary = "Chooses the layers and recomputation of dry runs so that the peaks of their stages tell apart what a\n"
-               "layer holds in parameters and activations of every recompute kind: as few dry runs as can do, well\n"
-               "conditioned, near the even split. Run bare on a terminal it asks. The same question always gets the\n"
-               "same answer. Options take one dash or two.\n\n"
-               "Exit status: 0 done, 2 wrong usage or input, or no dry run can tell.",
+    .summary =
+        "Chooses the layers and recomputation of dry runs such that the parameters and the activations of a layer, "
+        "for\n"
+        "every kind of recomputation, follow from the peaks of their stages: the smallest number of dry runs, well\n"
+        "conditioned, near the even split. Without arguments on a terminal it prompts. The answer is reproducible. "
+        "Options take one dash or two.\n"
+        "\n"
+        "Exit status: 0 done, 2 wrong usage or input, or no dry runs determine the memory.",
     .examples = "examples:\n"
                 "  evenkeel guide --stages 16 --layers 96 --select --both --comm --init-out init.yaml\n"
                 "  evenkeel guide --apply train.yaml --full --init-out init.yaml -o rounds\n"
@@ -98,7 +94,7 @@ static const cli_spec spec = {
 static bool ask(command *c)
 {
     ek_guide_options *o = &c->options;
-    fputs("Which dry runs to make: some questions first. An empty answer takes what stands in brackets.\n", stderr);
+    fputs("Which dry runs to make: some questions first. An empty answer selects the value in brackets.\n", stderr);
     return cli_ask_int("pipeline stages", NULL, 1, EK_MAX_STAGES, 16, &o->n_stages) &&
            cli_ask_int("body layers of the model", NULL, o->n_stages, EK_MAX_LAYERS, 6 * o->n_stages, &o->n_layers) &&
            cli_ask_yes("consider full recomputation", false, &o->kind[EK_RECOMPUTE_FULL]) &&
@@ -124,7 +120,7 @@ static bool read_from_train(command *c)
         cli_error(NULL, "--layers %d, but '%s' has %d; leave --layers out", c->options.n_layers, c->apply, n_layers);
     c->options.n_layers = n_layers;
     if (!c->options.n_stages && c->job.no_layout) {
-        cli_error(NULL, "'%s' is a config.json, which says the layers and no layout; give the stages with --stages N",
+        cli_error(NULL, "'%s' is a config.json, which has layers but no layout; give the stages with --stages N",
                   c->apply);
         return false;
     }

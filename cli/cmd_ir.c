@@ -50,11 +50,10 @@ static const cli_option options[] = {
                "attributes, scope and source",
      .otherwise = "all"},
     {"op|operators", "REGEX",
-     "show the operators whose primitive, instance name or scope this regular expression is found in, one by one "
-     "too",
+     "show operators with a primitive, instance name or scope that matches this regular expression, also one by one",
      NULL, CLI_CALL(command, view, read_operators),
-     .manual = "the same for operators whose primitive, instance name or scope this Perl-compatible regular "
-               "expression is found in; with `--layer` those that fit both",
+     .manual = "the same for operators with a primitive, instance name or scope that matches this Perl-compatible "
+               "regular expression; with `--layer` those that match both",
      .otherwise = "all"},
     {"top", "N", "rows of a list for people ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10",
      .manual = "rows of a list in the text. The JSON has all"},
@@ -64,9 +63,9 @@ static const cli_option options[] = {
      CLI_FLAG(command, view.verdict_only)},
     {"devices", "N", "devices of a stage, which cuts are compared with ({})", "the run",
      CLI_INT(command, check.n_devices, 1, MAX_DEVICES), .otherwise = "not compared"},
-    {"alive", "N", "micro-batches whose kept tensors are alive at once ({})", NULL,
+    {"alive", "N", "micro-batches with saved activations at the same time ({})", NULL,
      CLI_INT(command, check.alive, 1, MAX_ALIVE), .otherwise = "1",
-     .manual = "micro-batches whose kept tensors are alive at once; the bytes of findings are of so many"},
+     .manual = "micro-batches with saved activations at the same time; bytes of findings are for this number"},
     {"format", "text|json|sarif", "for people, docs/ir-json.md, or findings for code review (SARIF 2.1.0)", "output",
      CLI_WORD(command, format), .must = "text, json or sarif",
      .manual = "for people, [ir-json.md](ir-json.md), or findings as [SARIF](interfaces.md#sarif) for code review"},
@@ -81,16 +80,17 @@ static const cli_option options[] = {
 
 static const cli_spec spec = {
     .usage = "evenkeel ir [OPTIONS] FILE...\n"
-             "       evenkeel ir diff BEFORE AFTER    (--help tells more)",
-    .summary =
-        "Reads graphs that MindSpore writes as text (.ir) and says for each: is the recomputation that was asked for\n"
-        "in effect, and what is in its way; what the backward pass keeps; what is sent, and why; what is worth "
-        "changing.\n"
-        "FILE may be a folder of graphs, of which the last pass is read, or - for standard input.\n"
-        "Options take one dash or two.\n\n"
-        "Exit status: 0 done, 1 there is a finding of severity error (with --fail-on: a condition holds), 2 wrong "
-        "usage or\n"
-        "input.",
+             "       evenkeel ir diff BEFORE AFTER    (--help for details)",
+    .summary = "Reads graphs that MindSpore writes as text (.ir) and reports: whether requested recomputation is in "
+               "effect, and\n"
+               "what prevents it; saved activations; communication with its cause; recommended changes. FILE may be a "
+               "folder of\n"
+               "graphs (the last pass is read) or - for standard input.\n"
+               "Options take one dash or two.\n"
+               "\n"
+               "Exit status: 0 done, 1 there is a finding of severity error (with --fail-on: a condition holds), 2 "
+               "wrong usage or\n"
+               "input.",
     .examples = "examples:\n"
                 "  evenkeel ir rank_0\n"
                 "  evenkeel ir rank_0 --layer 3 --op feed_forward\n"

@@ -76,21 +76,20 @@ static const cli_option options[] = {
     {"level", "note|warning|error", "from which level on findings make the exit status 1 ({})", "what counts",
      CLI_WORD(command, counts), .must = "one of note|warning|error"},
     CLI_GATES_ROW(command, fail_on, NULL, "error,mask-from-storage,note>10"),
-    {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL,
-     CLI_CALL(command, only, read_ids)},
+    {"only", "RULE", "only these rules, separated by commas; may be repeated", NULL, CLI_CALL(command, only, read_ids)},
     {"off", "RULE", "without these rules; may be repeated", NULL, CLI_CALL(command, off, read_ids)},
-    {"devices", "N", "devices of the run, where the files do not tell", NULL,
+    {"devices", "N", "devices of the run, if the files do not contain them", NULL,
      CLI_INT(command, options.n_devices, 1, MAX_DEVICES)},
-    {"device", "NAME|FILE", "what the run is on: rules on the time of a step then say what is predicted for it", NULL,
+    {"device", "NAME|FILE", "device of the run: rules on the step time then report predicted times", NULL,
      CLI_CALL_ALL(read_device)},
-    {"kind", "yaml|shell|python|toml", "what to take files for whose names do not tell, standard input (-) among them",
-     NULL, CLI_WORD(command, options.kind), .must = "one of yaml|shell|python|toml"},
-    {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output",
+    {"kind", "yaml|shell|python|toml", "kind of files whose names do not show it, and of standard input (-)", NULL,
+     CLI_WORD(command, options.kind), .must = "one of yaml|shell|python|toml"},
+    {"explain", "RULE", "describe a rule with reason, cost, remedy and source, and exit", "output",
      CLI_TEXT(command, explain)},
     {"list", NULL, "name the rules, with level and title, and end", NULL, CLI_FLAG(command, list)},
     {"format", "text|json|sarif", "for people, for scripts (docs/lint.md), or for code review (SARIF 2.1.0)", NULL,
      CLI_WORD(command, format), .must = "one of text|json|sarif"},
-    {"q|quiet", NULL, "only what counts, a line each; no lines of files, no sums", NULL, CLI_FLAG(command, quiet)},
+    {"q|quiet", NULL, "only findings that count, one line each", NULL, CLI_FLAG(command, quiet)},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -98,12 +97,13 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel lint [OPTIONS] FILE|DIR...\n       evenkeel lint --explain RULE\n       evenkeel lint --list",
     .summary =
-        "Reads training YAMLs, launch scripts and training programs, runs none of them, and says what goes against "
-        "the\n"
-        "tuning guides' checklists: *.yaml, *.yml, *.sh, *.bash, *.env and *.py below a DIR. A comment\n"
-        "`evenkeel: off RULE` on a line, or alone on the line above, takes its findings away;\n"
-        "`evenkeel: off-file RULE` those of the file.\n"
-        "Options take one dash or two.\n\n"
+        "Checks training YAMLs, launch scripts and training programs against the checklists of the tuning guides, "
+        "without\n"
+        "running them: *.yaml, *.yml, *.sh, *.bash, *.env and *.py below a DIR. A comment `evenkeel: off RULE` on a\n"
+        "line, or on a line of its own above it, suppresses its findings; `evenkeel: off-file RULE` those of the "
+        "file.\n"
+        "Options take one dash or two.\n"
+        "\n"
         "Exit status: 0 nothing of the level that counts, 1 something (with --fail-on: a condition holds), 2 wrong "
         "usage or\n"
         "input.",
@@ -162,7 +162,7 @@ static void print_sums(const ek_lint *lint)
            count[EK_LINT_WARNING] == 1 ? "" : "s", count[EK_LINT_NOTE], count[EK_LINT_NOTE] == 1 ? "" : "s");
     if (lint->n_suppressed > 0)
         printf("; comments take %d away", lint->n_suppressed);
-    puts(lint->n_findings > 0 ? "; evenkeel lint --explain RULE tells more" : "");
+    puts(lint->n_findings > 0 ? "; see evenkeel lint --explain RULE" : "");
 }
 
 static bool print(const command *c, const ek_lint *lint)

@@ -59,54 +59,51 @@ static const cli_option options[] = {
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model",
      CLI_CALL(command, job, cli_take_rule),
      .manual = "set a [rule](memory.md#rules) of the framework; may be repeated"},
-    {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL,
+    {"rules", NULL, "list the rules with their values and the basis of each, and exit", NULL,
      CLI_FLAG(command, list_rules),
-     .manual = "list the rules with their values and what each rests on, and end; without FILE those of "
-               "MindFormers"},
-    {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL,
-     CLI_CALL_ALL(read_allocation), .manual = "what places tensors, short for `--rule allocation=`"},
+     .manual = "list the rules with their values and the basis of each, and exit; without FILE those of MindFormers"},
+    {"allocation", "whole|blocks|pages|caching|offline", "allocator (short for --rule allocation=)", NULL,
+     CLI_CALL_ALL(read_allocation), .manual = "allocator, short for `--rule allocation=`"},
     {"calibrate", "SOURCE",
-     "fit what cannot be derived to measured peaks: a folder of logs or a listing, as `evenkeel collect` reads, or "
-     "lines "
+     "fit underivable constants to measured peaks: a folder of logs or a listing, as for `evenkeel collect`, or lines "
      "`stage,mb`",
      NULL, CLI_TEXT(command, calibrate),
-     .manual = "[fit](memory.md#calibration) what cannot be derived to measured peaks: a folder of logs or a "
-               "listing, as `evenkeel collect` reads, or lines `stage,mb`"},
+     .manual = "[fit](memory.md#calibration) underivable constants to measured peaks: a folder of logs or a listing, "
+               "as for `evenkeel collect`, or lines `stage,mb`"},
     {"calibrate-stages", "LIST", "fit to these stages, as 0,3-5, and judge by the others", NULL,
      CLI_TEXT(command, calibrate_stages)},
     {"peak", "actual|used", "the measured peaks are with fragments (the default) or without", NULL,
      CLI_WORD(command, used_peaks), CLI_GIVEN(command, peak_given), .otherwise = "actual",
      .manual = "the measured peaks are with fragments or without"},
     {"device", "NAME|FILE",
-     "model step times on this device, whose memory is the limit where nothing else tells one; a file describes one of "
-     "your own",
-     NULL, CLI_TEXT(command, device),
-     .manual = "predict step times on this device, for `--measures` and `--layers-out`; its whole memory is the "
-               "limit where neither the file nor `--mem` tells one, as [`evenkeel estimate`](estimate.md) takes "
-               "it; a name that there is not is answered with the list. A file holds one of your own "
-               "([formats.md](formats.md))"},
+     "predict step times on this device; its memory is the default limit. A file describes another device", NULL,
+     CLI_TEXT(command, device),
+     .manual = "predict step times on this device, for `--measures` and `--layers-out`; its whole memory is the limit "
+               "if neither the file nor `--mem` sets one, as for [`evenkeel estimate`](estimate.md); an unknown name "
+               "prints the list. A file describes another device ([formats.md](formats.md))"},
     {"stage", "N", "details of this stage instead of the fullest", "output",
      CLI_INT(command, stage, 0, EK_MAX_STAGES - 1), .otherwise = "the fullest",
      .manual = "details of this stage: parts, chunks, place of the peak, largest tensors"},
     {"tensors", NULL,
      "every tensor that one layer keeps, why, the pattern that removes it; with --device which are worth recomputing",
      NULL, CLI_FLAG(command, tensors),
-     .manual = "[every tensor that one layer keeps](memory.md#what-a-layer-keeps), why, the pattern that removes "
-               "it, and with `--device` which operators are worth recomputing"},
-    {"measures", NULL, "what each measure would save, and cost with --device", NULL, CLI_FLAG(command, measures),
-     .manual = "[what each measure would save](memory.md#measures), and with `--device` what it would cost"},
+     .manual = "[every saved activation of one layer](memory.md#what-a-layer-keeps), its cause, the recompute pattern "
+               "that removes it, and with `--device` the operators worth recomputing"},
+    {"measures", NULL, "saving of each memory-saving setting, and its cost with --device", NULL,
+     CLI_FLAG(command, measures),
+     .manual = "[saving of each memory-saving setting](memory.md#measures), and with `--device` its cost"},
     {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL,
      CLI_WORD(command, format)},
     CLI_GATES_ROW(command, fail_on, NULL, "stages[].margin_mb<2GB"),
     {"svg", "FILE", "picture: a bar for every stage", NULL, CLI_OUTPUT(command, svg),
      .manual = "picture: a stacked bar for every stage, with the limit"},
     {"html", "FILE",
-     "page for a browser: stages, block by block too, and all that was asked for; - for standard output, "
-     "instead of the report",
+     "page for a browser: stages, also block by block, and all requested sections; - for standard output, instead of "
+     "the report",
      NULL, CLI_OUTPUT(command, html),
-     .manual = "[page for a browser](memory.md#a-page-for-a-browser), in one file that needs no network: what "
-               "stages hold at their peak and block by block, and all that was asked for; `-` for standard output,"
-               " instead of the report"},
+     .manual =
+         "[page for a browser](memory.md#a-page-for-a-browser), in one file that needs no network: memory of stages at "
+         "the peak and block by block, and all requested sections; `-` for standard output, instead of the report"},
     CLI_LANG_ROW(command, lang),
     {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL, CLI_OUTPUT_FOLDER(command, log_dir),
      .manual = "logs as a dry run leaves them, `stage_S_rank_R/mindformer.log`, which [collect](collect.md) reads."
@@ -127,7 +124,7 @@ static const cli_option options[] = {
      .manual = "measured forward times for the layer file, in ms, as `head=0.1,body=3.1,tail=3.5`; they win over "
                "all others. Without others a backward pass takes twice its forward"},
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
-     .manual = "the verdict alone, and no warnings"},
+     .manual = "only the verdict, without warnings"},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -135,16 +132,17 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel memory [OPTIONS] FILE",
     .summary =
-        "Predicts what every pipeline stage of a training job holds at its peak, in milliseconds and without the\n"
-        "framework: a dry run without a dry run. FILE is a training YAML of MindFormers, MindSpeed, NeMo,\n"
+        "Predicts the peak memory of every pipeline stage of a training job, in milliseconds and without the "
+        "framework. FILE is a training YAML of MindFormers, MindSpeed, NeMo,\n"
         "Megatron-Bridge or LLaMA-Factory, arguments of Megatron or of transformers' Trainer, a configuration of\n"
         "InternEvo, a TOML of torchtitan, or a Hugging Face config.json; - is standard input. Options take one dash "
         "or\n"
-        "two.\n\n"
-        "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input. A verdict that\n"
-        "hangs on an assumed rule says so and with which value it is the other one; the status is that of the rules "
-        "in\n"
-        "force.",
+        "two.\n"
+        "\n"
+        "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input. If the\n"
+        "verdict depends on an assumed rule, the report names the value that would change it; the status is that of "
+        "the\n"
+        "rules in force.",
     .examples = "examples:\n"
                 "  evenkeel memory train.yaml\n"
                 "  evenkeel memory train.yaml --measures --device 910B\n"
@@ -168,7 +166,7 @@ static bool check_options(const command *c)
     else if (c->calibrate_stages && !c->calibrate)
         cli_error(NULL, "--calibrate-stages chooses from the peaks of --calibrate SOURCE; give that too");
     else if (c->peak_given && !c->calibrate)
-        cli_error(NULL, "--peak says what the peaks of --calibrate SOURCE are; give that too");
+        cli_error(NULL, "--peak sets the kind of peaks of --calibrate SOURCE; add --calibrate");
     else if (c->times_given && !c->layers)
         cli_error(NULL, "--time is for the layer file; give --layers-out FILE too");
     else if (c->trace && !c->layers)
@@ -268,11 +266,10 @@ static void read_limit(found *f)
     if (!ek_memory_limit_by_device(&f->job, &f->device))
         return;
     ek_error remark = {0};
-    snprintf(
-        remark.message, sizeof remark.message,
-        "the memory's limit is all that %.60s has; driver and communication keep a part of it: --mem says what the "
-        "framework may take",
-        f->device.name);
+    snprintf(remark.message, sizeof remark.message,
+             "the limit is all the memory of %.60s, but driver and communication use a part of it: set the framework's "
+             "share with --mem",
+             f->device.name);
     cli_take_warning(&f->warnings, &remark);
 }
 
@@ -392,13 +389,13 @@ static void note_next(const command *c, const found *f)
     if (c->quiet)
         return;
     if (c->log_dir)
-        cli_note("%s holds %d predicted logs; next: evenkeel collect %s", c->log_dir, f->memory.n_stages, c->log_dir);
+        cli_note("%s: %d predicted logs; next: evenkeel collect %s", c->log_dir, f->memory.n_stages, c->log_dir);
     if (c->layers && !cli_on_stdout(c->layers)) {
         char mem[48] = "MB";
         if (job->limit_mb > 0)
             snprintf(mem, sizeof mem, "%.0f", job->limit_mb);
-        cli_note("%s holds the layers; next: evenkeel balance --layers %s -s %d -i %d -mb %d -mem %s", c->layers,
-                 c->layers, job->parallel.pipeline, job->plan.n_chunks, job->parallel.n_micro_batches, mem);
+        cli_note("%s: the layers; next: evenkeel balance --layers %s -s %d -i %d -mb %d -mem %s", c->layers, c->layers,
+                 job->parallel.pipeline, job->plan.n_chunks, job->parallel.n_micro_batches, mem);
     }
 }
 

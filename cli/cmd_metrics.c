@@ -91,7 +91,7 @@ static const cli_option options[] = {
     {"devices", "N", "all devices of the run", NULL, CLI_INT(command, input.n_devices, 1, EK_MAX_RANKS)},
     {"GBS|global-batch", "N", "sequences of a step, of all devices", NULL,
      CLI_DOUBLE(command, input.global_batch, 1e-9, 1e18)},
-    {"device", "NAME|FILE", "whose peak MFU is against; a file describes one of your own", NULL,
+    {"device", "NAME|FILE", "device with the peak for MFU; a file describes another one", NULL,
      CLI_TEXT(command, device)},
     {"peak-tflops", "X", "the peak, instead of a device's", NULL, CLI_DOUBLE(command, input.peak_tflops, 1e-9, 1e18)},
     {"devices-list", NULL, "list the devices with their figures' sources, and end", NULL,
@@ -110,10 +110,11 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel metrics [OPTIONS] [PATH...]",
     .summary =
-        "Says how well a training run uses its devices: throughput, FLOPs of a token term by term, MFU and HFU,\n"
-        "linearity, bubbles; with a model file and a device also the step that is predicted. PATHs are logs,\n"
-        "traces and model files, or a run's folder, told apart by what is in them; numbers alone do too.\n"
-        "Options take one dash or two.\n\n"
+        "Computes how well a training run uses its devices: throughput, FLOPs of a token term by term, MFU and HFU,\n"
+        "linearity, bubbles; with a model file and a device also the predicted step. PATHs are logs, traces and model\n"
+        "files, or the folder of a run, recognised by content; numbers without files are enough, too.\n"
+        "Options take one dash or two.\n"
+        "\n"
         "Exit status: 0 done, 1 a condition of --fail-on holds, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel metrics --model train.yaml --log worker_0.log --device A800\n"
@@ -226,7 +227,7 @@ static bool read_other(command *c, const char *path, const ek_error *why)
         return add_trace(c, path);
     cli_error(NULL,
               "'%s' is neither a log with lines of steps, nor a model file, nor a trace; a log must be of a rank that "
-              "prints steps; say what it is with --log, --model or --trace",
+              "prints steps; set the kind with --log, --model or --trace",
               path);
     return false;
 }
@@ -238,7 +239,7 @@ static bool sort_path(command *c, found *f, const char *path)
     ek_job job;
     ek_error err;
     if (strcmp(path, "-") == 0) {
-        cli_error(NULL, "what standard input is cannot be told in advance; say it with --log - or --model -");
+        cli_error(NULL, "the kind of standard input is not recognised; set it with --log - or --model -");
         return false;
     }
     if (access(path, F_OK) != 0) {
@@ -281,7 +282,7 @@ static bool read_step(const ek_trace_run *run, found *f, double *out)
     if (f->n_trace_steps > 0)
         *out = (double)step.ns / 1e9;
     else
-        cli_error(NULL, "the trace has no step to take a time from; profile whole steps behind the warm-up");
+        cli_error(NULL, "the trace has no step to take a time from; profile whole steps after the warm-up");
     return f->n_trace_steps > 0;
 }
 
@@ -319,7 +320,7 @@ static bool check_sources(const command *c, const found *f)
                   "nothing is known of a run: give a log, a trace, --step-seconds or a rate, and a model file for "
                   "FLOPs; `evenkeel metrics --help` has examples");
     else if (f->has_job && c->input.parameters > 0)
-        cli_error(NULL, "--parameters is for runs without a model file, whose parameters are counted; leave it out");
+        cli_error(NULL, "--parameters is for runs without a model file; with one, parameters are counted: remove it");
     else
         return true;
     return false;

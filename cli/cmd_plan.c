@@ -52,24 +52,22 @@ static bool read_explain(const cli_option *option, const char *text, void *place
 }
 
 static const cli_option options[] = {
-    {"devices", "N", "devices to spread the job over; those of the job where its file says so", "the machine",
+    {"devices", "N", "number of devices; by default that of the job file", "the machine",
      CLI_INT(command, layout.n_devices, 1, EK_MAX_RANKS),
-     .manual = "devices to spread the job over. Without it those that the degrees of the file come to, which is "
-               "said"},
-    {"device", "NAME|FILE", "what they are, with their links; a file describes one of your own", NULL,
-     CLI_TEXT(command, device),
-     .manual = "what they are, with their links, as for [`evenkeel estimate`](estimate.md#the-machine); a file "
-               "describes one of your own"},
+     .manual = "number of devices. By default the product of the degrees in the file, with a note"},
+    {"device", "NAME|FILE", "device with its links; a file describes another one", NULL, CLI_TEXT(command, device),
+     .manual =
+         "device with its links, as for [`evenkeel estimate`](estimate.md#the-machine); a file describes another one"},
     {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL,
      CLI_TEXT(command, cluster)},
-    {"mem|memory|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+    {"mem|memory|max-memory", "MB", "memory of a device that the framework may use: MB, or with a unit as 58GB", NULL,
      CLI_CALL(command, job.overrides.limit_mb, cli_take_memory),
-     .manual = "what the framework may take of a device: MB, or with a unit as `58GB`; else the file's limit, else"
-               " all that the device has"},
+     .manual = "memory of a device that the framework may use: MB, or with a unit as `58GB`; by default the limit of "
+               "the file, else all memory of the device"},
     {"global-batch", "N", "sequences of a step; those of the job", "the job",
      CLI_INT(command, global_batch, 1, 1 << 30),
      .manual = "sequences of a step of all devices; else those of the file"},
-    {"seq-length", "N", "tokens of a sequence, instead of what the file says", NULL,
+    {"seq-length", "N", "tokens of a sequence; overrides the file", NULL,
      CLI_INT(command, job.overrides.seq_length, 1, 1 << 28)},
     {"num-layers", "N", "decoder layers, likewise", NULL, CLI_INT(command, job.overrides.n_layers, 1, EK_MAX_LAYERS)},
     {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL,
@@ -77,11 +75,10 @@ static const cli_option options[] = {
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL,
      CLI_CALL(command, job, cli_take_rule)},
     {"fix", "AXIS=N,...",
-     "layouts with these values alone: dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, "
-     "grads, sp=on|off",
+     "only layouts with these values: dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, grads, sp=on|off",
      "the layouts", CLI_CALL(command, layout, cli_take_axes),
-     .manual = "layouts with these values alone. An axis is `dp`, `tp`, `cp`, `ep`, `pp`, `vpp`, `batch`, `shard`,"
-               " `copies`, `fine`, `table`, `grads`, or `sp` with `on` or `off`; may be repeated"},
+     .manual = "only layouts with these values. An axis is `dp`, `tp`, `cp`, `ep`, `pp`, `vpp`, `batch`, `shard`, "
+               "`copies`, `fine`, `table`, `grads`, or `sp` with `on` or `off`; may be repeated"},
     {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL,
      CLI_CALL(command, layout, cli_take_axes)},
     {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL,
@@ -101,13 +98,13 @@ static const cli_option options[] = {
     {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions",
      CLI_CALL_ALL(read_explain),
      .manual = "[why](plan.md#why-not-this-layout) the best layout with these values is not the best of all"},
-    {"way", NULL, "from today's layout to the best one change at a time, what shortens the step most first", NULL,
+    {"way", NULL, "from the current layout to the best, one change at a time, the most effective first", NULL,
      CLI_FLAG(command, way),
-     .manual = "[the way](plan.md#the-way-from-today) from today's layout to the best, one change at a time, what "
-               "shortens the step most first, each with its settings"},
-    {"trials", "N", "which N runs would tell the best plan, with their chances", NULL,
+     .manual = "[the way](plan.md#the-way-from-today) from the current layout to the best, one change at a time, the "
+               "most effective first, each with its settings"},
+    {"trials", "N", "the N runs that identify the best plan, with their probabilities", NULL,
      CLI_INT(command, n_trials, 1, EK_MAX_LAYOUT_TRIALS),
-     .manual = "[which runs](plan.md#which-runs-to-try), so many, would tell the best plan, with their chances"},
+     .manual = "[the N runs](plan.md#which-runs-to-try) that identify the best plan, with their probabilities"},
     {"tried", "FILE",
      "runs that were measured (CSV, as evenkeel calibrate reads it): is the best plan surely shorter than them?", NULL,
      CLI_TEXT(command, tried),
@@ -122,15 +119,15 @@ static const cli_option options[] = {
      .manual = "[the best layout](plan.md#sweeps) over `devices`, `memory` or `global-batch`, doubled without a "
                "step; or values with commas"},
     {"grow-batch", NULL, "a sweep of devices: the global batch grows with them", NULL, CLI_FLAG(command, batch_grows)},
-    {"step", "SECONDS", "a sweep: the fewest devices whose step is no longer", NULL,
+    {"step", "SECONDS", "a sweep: the smallest number of devices with a step of at most this", NULL,
      CLI_DOUBLE(command, wanted_seconds, 1e-6, 1e6)},
     {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output",
      CLI_WORD(command, format)},
     CLI_GATES_ROW(command, fail_on, NULL, "gap>2%,plans[0].step_time_s>95s"),
     {"write", "DIR", "files of the plans in the job's own words: plan_1.yaml and so on; with --trials trial_1.yaml",
      NULL, CLI_OUTPUT_FOLDER(command, write),
-     .manual = "[files](plan.md#files-of-the-plans) of the plans in the job's own words: `plan_1.yaml` and so on; "
-               "with `--trials` `trial_1.yaml`. What is there already stays"},
+     .manual = "[files](plan.md#files-of-the-plans) of the plans in the format of the job: `plan_1.yaml` and so on; "
+               "with `--trials` `trial_1.yaml`. Existing files are kept"},
     {"svg", "FILE", "picture: step against memory of all layouts, those near the best enlarged", NULL,
      CLI_OUTPUT(command, svg),
      .manual = "[picture](plan.md#picture-and-page): step against memory of all layouts, those near the best "
@@ -144,7 +141,7 @@ static const cli_option options[] = {
     CLI_LANG_ROW(command, lang),
     CLI_PLOT_OPTIONS(command, plot),
     {"q|quiet", NULL, "one line, and no warnings", NULL, CLI_FLAG(command, quiet),
-     .manual = "the first line alone, and no warnings"},
+     .manual = "only the first line, without warnings"},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -152,12 +149,13 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel plan [OPTIONS] --devices N --device NAME|FILE JOB",
     .summary =
-        "Chooses how a training job is spread over devices: data, tensor, context, expert and pipeline degrees,\n"
-        "chunks, micro-batch, sharding of the optimizer, and with them the layers and the recomputation of every\n"
-        "stage. Every layout that the framework runs is bounded, those that can win are balanced, until no other can "
-        "be\n"
-        "among the best. JOB is any file that `evenkeel memory` reads; - is standard input. Options take one dash or "
-        "two.\n\n"
+        "Chooses the layout of a training job: data, tensor, context, expert and pipeline degrees, chunks, "
+        "micro-batch,\n"
+        "sharding of the optimizer, and the layers and the recomputation of every stage. It computes a lower bound "
+        "for\n"
+        "every layout that the framework accepts and balances the promising ones until no other can be among the best. "
+        "JOB is any file that `evenkeel memory` reads; - is standard input. Options take one dash or two.\n"
+        "\n"
         "Exit status: 0 plans, 1 nothing fits (or a condition of --fail-on holds), 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel plan train.yaml --devices 64 --device 910B\n"
@@ -192,8 +190,8 @@ static bool check_options(const command *c)
         cli_error(NULL, "no job: give a training file, for example `evenkeel plan train.yaml --devices 64 --device "
                         "910B`");
     else if (!c->device && !c->cluster)
-        cli_error(NULL, "no device: a step is as fast as what it runs on; give --device NAME (`evenkeel metrics "
-                        "--devices-list` names them) or --cluster FILE");
+        cli_error(NULL, "no device: the step time depends on it; give --device NAME (`evenkeel metrics --devices-list` "
+                        "names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
     else if ((c->n_trials || c->tried) && ek_feature_absent(EK_FEATURE_LINEAR_ALGEBRA))

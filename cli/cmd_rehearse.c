@@ -38,26 +38,23 @@ static const cli_option options[] = {
      .manual = "factor of all times. A time of the plan is taken as so many milliseconds"},
     {"payload", "SIZE", "bytes of each activation and gradient, as 8MB (KB, MB and GB of 2^10); else from -train", NULL,
      CLI_TEXT(command, payload), .otherwise = "from `-train`",
-     .manual = "size of each activation and gradient: bytes, or `8MB`; KB, MB, GB are 2^10, 2^20, 2^30 bytes. Without it, "
-               "the training file of `-train` says what stages send"},
-    {"no-payload", NULL, "messages of 16 bytes, which say only which they are", NULL, CLI_FLAG(command, no_payload)},
-    {"compute", "sleep|spin|gemm", "what a block computes: nothing, a loop, matrix products ({})", NULL,
+     .manual = "size of each activation and gradient: bytes, or `8MB`; KB, MB, GB are 2^10, 2^20, 2^30 bytes. By default from the training file of `-train`"},
+    {"no-payload", NULL, "messages of 16 bytes, which contain only their number", NULL, CLI_FLAG(command, no_payload)},
+    {"compute", "sleep|spin|gemm", "work of a block: nothing, a loop, matrix products ({})", NULL,
      CLI_WORD(command, compute), .otherwise = "sleep",
-     .manual = "what a block does for its time: `sleep`, which any number of processes can do on one core; `spin`, a loop "
-               "that watches the clock; `gemm`, as many matrix products of BLAS as took that time when all processes "
-               "multiplied at once"},
+     .manual = "work of a block during its time: `sleep`, possible for any number of processes on one core; `spin`, a loop that checks the clock; `gemm`, the number of BLAS matrix products that took this time with all processes multiplying"},
     {"send", "nonblocking|rendezvous", "when a send lets its stage go on: at once, or when its receiver is there ({})", NULL,
      CLI_WORD(command, send), .otherwise = "nonblocking",
      .manual = "`nonblocking`: sends return at once, and receives are posted ahead; `rendezvous`: a stage that sends waits "
                "until the receiver has come to its receive, which is posted when the block needs it"},
     {"steps", "N", "steps that are timed, after one that is not ({})", NULL, CLI_INT(command, how.n_steps, 1, 1000)},
-    {"watchdog", "SECONDS", "time without a move after which stages say what they wait for ({})", NULL,
+    {"watchdog", "SECONDS", "time without progress after which stages report what they wait for ({})", NULL,
      CLI_DOUBLE(command, how.watchdog, 0.05, 86400)},
     {"swap", "STAGE:A,B", "run blocks A and B of a stage in each other's place, to see a wrong order caught", NULL,
      CLI_TEXT(command, swap),
      .manual = "run blocks `A` and `B` (from 0, in the stage's order) in each other's place, to see a wrong order caught"},
-    {"damage", "STAGE:BLOCK", "change one bit of what a block sends, to see it caught", NULL, CLI_TEXT(command, damage),
-     .manual = "change one bit of what the block (from 0) sends in the first timed step, to see it caught"},
+    {"damage", "STAGE:BLOCK", "change one bit of a message, to see the error detected", NULL, CLI_TEXT(command, damage),
+     .manual = "change one bit of the message of this block (from 0) in the first timed step, to see the error detected"},
     {"links", NULL, "time messages and collectives between the processes; without a PLAN, nothing else", "links",
      CLI_FLAG(command, links),
      .manual = "time messages, all-reduce, all-gather, reduce-scatter and all-to-all, from 1 KB on, within a machine "
@@ -66,12 +63,12 @@ static const cli_option options[] = {
      CLI_OUTPUT(command, links_file),
      .manual = "write the links as a [device file](device-files.md), for `--device` and `--cluster` of other commands; "
                "implies `--links`"},
-    {"device", "NAME|FILE", "device whose links are replaced in that file; a file describes one of your own", NULL,
+    {"device", "NAME|FILE", "device with the links to replace in that file; a file describes another one", NULL,
      CLI_TEXT(command, device)},
     {"max-size", "SIZE", "largest message of --links ({})", NULL, CLI_TEXT(command, max_size), .otherwise = "256MB"},
     {"format", "text|json", "report for people, or docs/rehearse.md ({})", "output", CLI_WORD(command, model.format),
      CLI_GIVEN(command, model.format_given), .otherwise = "text",
-     .manual = "what is printed on standard output: `text` for people or [the JSON answer](rehearse.md#the-fields)"},
+     .manual = "output format: `text` for people or [the JSON answer](rehearse.md#the-fields)"},
     {"chrome-trace", "FILE", "measured timeline of the step with the median time, as a trace for Perfetto", NULL,
      CLI_OUTPUT(command, model.chrome_trace)},
     CLI_HELP_ROW,
@@ -133,8 +130,8 @@ static bool bytes_of_job(const command *c, double *bytes)
     ek_job_clear(&job);
     if (*bytes >= LEAST_MESSAGE && *bytes <= MOST_MESSAGE)
         return true;
-    cli_error(NULL, "what stages of '%s' send is %g bytes, and messages have %d to %d: give --payload", c->model.train,
-              *bytes, LEAST_MESSAGE, MOST_MESSAGE);
+    cli_error(NULL, "stages of '%s' send %g bytes; messages have %d to %d: give --payload", c->model.train, *bytes,
+              LEAST_MESSAGE, MOST_MESSAGE);
     return false;
 }
 
@@ -146,8 +143,8 @@ static bool find_bytes(const command *c, size_t *out)
         return false;
     }
     if (!c->payload && !c->no_payload && !c->model.train) {
-        cli_error(NULL, "how large is what stages send? Give --payload 8MB, --no-payload, or the training file with "
-                        "-train FILE");
+        cli_error(NULL, "the size of messages is not known: give --payload 8MB, --no-payload, or the training file "
+                        "with -train FILE");
         return false;
     }
     bool fine = c->payload      ? read_size("--payload", c->payload, LEAST_MESSAGE, MOST_MESSAGE, &bytes)
@@ -455,10 +452,10 @@ static int run(int argc, char **argv)
                                   &c.how.damaged_block, &unused))
         return EXIT_WRONG;
     if (!rehearser || !cli_team()) {
-        cli_error(NULL,
-                  "rehearse runs as one process for each stage, and this is one alone: start it with a launcher and "
-                  "the program that has MPI, for example `mpirun -n 16 evenkeel-mpi rehearse plan.yaml --init "
-                  "init.yaml --payload 8MB`");
+        cli_error(
+            NULL,
+            "rehearse needs one process for each stage, but only one runs: start it with a launcher and the program "
+            "that has MPI, for example `mpirun -n 16 evenkeel-mpi rehearse plan.yaml --init init.yaml --payload 8MB`");
         return EXIT_WRONG;
     }
     c.links = c.links || c.links_file;

@@ -38,13 +38,15 @@ static const cli_spec spec = {
     .usage = "evenkeel simulate [OPTIONS] PLAN --init FILE\n       evenkeel simulate [OPTIONS] PLAN --layers FILE\n"
              "       evenkeel simulate [OPTIONS] --schedule NAME --uniform TIMES\n"
              "       evenkeel simulate --list-schedules",
-    .summary =
-        "Runs given plans through a schedule: step time, bubble, memory peaks, timeline. PLAN is what\n"
-        "`balance --format yaml` (or json) wrote, or a file of named strategies. Stages and interleave come from\n"
-        "the plan; micro-batches from the plan unless -mb is given (4 when neither says). With --uniform a\n"
-        "schedule runs by itself, with equal stages: step, bubble, and activations alive in micro-batches of a\n"
-        "stage. Options take one dash or two.\n\n"
-        "Exit status: 0 done, 2 wrong usage or input.",
+    .summary = "Runs given plans through a schedule: step time, bubble, memory peaks, timeline. PLAN is an\n"
+               "output of `balance --format yaml` (or json), or a file of named strategies. Stages and interleaving "
+               "come from\n"
+               "the plan; micro-batches from the plan unless -mb is given (4 if neither sets them). With --uniform a "
+               "schedule\n"
+               "runs without a model, on equal stages: step, bubble, and live activations in micro-batches of a stage. "
+               "Options take one dash or two.\n"
+               "\n"
+               "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -mb 16 --format yaml > plan.yaml\n"
                 "  evenkeel simulate plan.yaml --init init.yaml -mem 56000\n"

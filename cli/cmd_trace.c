@@ -39,9 +39,9 @@ static const cli_option options[] = {
     {"drop-first", "N", "steps at the start that are left out of means and findings (warm-up is found; 0: none)",
      "steps", CLI_INT(command, options.drop_first_steps, 0, MAX_DROP), CLI_GIVEN(command, drops), .otherwise = "found",
      .manual = "steps at the start that are left out of means, layers and findings; 0 leaves out none"},
-    {"step", "NAME", "show this step alone, by its number in the trace", NULL, CLI_TEXT(command, view.step),
+    {"step", "NAME", "show only this step, by its number in the trace", NULL, CLI_TEXT(command, view.step),
      .otherwise = "all"},
-    {"raw", NULL, "from the events of the device, also where the profiler drew an overlap layer of its own", NULL,
+    {"raw", NULL, "from the events of the device, even if the profiler wrote an overlap layer", NULL,
      CLI_FLAG(command, options.from_raw_events),
      .manual = "compute from the device's events, also where the profiler drew an Overlap Analysis layer"},
     {"receive", "TEXT",
@@ -51,15 +51,15 @@ static const cli_option options[] = {
      .manual = "beginning of the names that wait for another stage; may be repeated"},
     {"collective", "TEXT", "text in the names of further GPU kernels that communicate; may be repeated", NULL,
      CLI_TEXTS(command, collective), .otherwise = "[list](trace.md#kernels-that-communicate)",
-     .manual = "text in the names of GPU kernels that communicate, beside those that are known: NCCL, RCCL, "
-               "DeepEP, NVSHMEM, MSCCL++, symmetric memory, custom and fused all-reduces; may be repeated"},
+     .manual = "text in the names of GPU kernels that communicate, in addition to the known ones: NCCL, RCCL, DeepEP, "
+               "NVSHMEM, MSCCL++, symmetric memory, custom and fused all-reduces; may be repeated"},
     {"host-bound-share", "SHARE", "idle time for the host from which a rank counts as host bound ({})", NULL,
      CLI_DOUBLE(command, options.host_bound_share, 0.0001, 1), .otherwise = "0.1",
      .manual = "idle time for the host, as a share of the step, from which a rank is host bound"},
-    {"stages", "N", "pipeline stages, when the files do not tell: ranks are split in order", "ranks",
+    {"stages", "N", "pipeline stages, if the files do not contain them: ranks are split in order", "ranks",
      CLI_INT(command, options.stages, 1, EK_MAX_STAGES), .otherwise = "from the files",
      .manual = "ranks are split into that many stages in order"},
-    {"rank", "N", "show this rank alone, in full", NULL, CLI_INT(command, view.rank, 0, 1 << 24), .otherwise = "all"},
+    {"rank", "N", "show only this rank, in full", NULL, CLI_INT(command, view.rank, 0, 1 << 24), .otherwise = "all"},
     {"head", "NAME", "layer before the body, by a part of its path (found by itself); may be repeated", "layers",
      CLI_TEXTS(command, head), .otherwise = "found",
      .manual = "layer before the body: a whole path element, or its part after `N-`; may be repeated"},
@@ -73,9 +73,10 @@ static const cli_option options[] = {
      CLI_OUTPUT(command, layers),
      .manual = "write the times of layers as a [layer file](formats.md#layer-file) for `evenkeel balance`"},
     {"sapp-compatible", NULL,
-     "also work out what MindFormers' ComputationAnalyzer prints for these files (in the JSON)", NULL,
+     "also compute the output of MindFormers' ComputationAnalyzer for these files (in the JSON)", NULL,
      CLI_FLAG(command, options.sapp_compatible),
-     .manual = "also what MindFormers' ComputationAnalyzer prints for these files, faults included; in the JSON"},
+     .manual =
+         "also the output of MindFormers' ComputationAnalyzer for these files, including its faults; in the JSON"},
     {"device", "NAME|FILE", "compare operators with this device's peaks and curves (docs/device-files.md)", "operators",
      CLI_TEXT(command, device), .otherwise = "none",
      .manual = "compare operators with the peaks and curves of this [device](device-files.md), a name or a file"},
@@ -102,7 +103,7 @@ static const cli_option options[] = {
                "summary. Traces of more than 96 MB of events are refused: `evenkeel view --serve` shows them"},
     CLI_LANG_ROW(command, lang),
     {"jsonl", "FILE",
-     "JSON with a line for the run and one for each rank, for runs whose JSON is too large to load; - for standard "
+     "JSON with a line for the run and one for each rank, for runs with a JSON too large to load; - for standard "
      "output, instead of the summary",
      NULL, CLI_OUTPUT(command, jsonl),
      .manual =
@@ -110,20 +111,18 @@ static const cli_option options[] = {
          "instead of the summary"},
     CLI_PLOT_OPTIONS(command, plot),
     {"partial", "FILE",
-     "write what was found of these ranks, some KB each, to be combined with others'; nothing else is said",
-     "many ranks", CLI_OUTPUT(command, partial),
-     .manual =
-         "write what was found of these ranks as a [partial result](cluster.md#partial-results), some KB for each, "
-         "instead of an answer; `--combine` makes one answer of many"},
-    {"combine", NULL, "every PATH is a partial result, or a folder of some (they are also read beside profiles)", NULL,
-     CLI_FLAG(command, combines),
-     .manual = "every PATH is a partial result or a folder of some, and anything else is refused; without it they are "
-               "read beside profiles, too"},
-    {"local", NULL, "started by mpirun or srun: every process reads what it finds on its own disks", NULL,
+     "write the results of these ranks, some KB each, to combine them with others; prints nothing else", "many ranks",
+     CLI_OUTPUT(command, partial),
+     .manual = "write the results of these ranks as a [partial result](cluster.md#partial-results), some KB for each, "
+               "instead of a report; `--combine` merges partial results into one report"},
+    {"combine", NULL, "every PATH is a partial result, or a folder of some (they may also be mixed with profiles)",
+     NULL, CLI_FLAG(command, combines),
+     .manual = "every PATH is a partial result or a folder of some, and anything else is refused; without it they may "
+               "be mixed with profiles"},
+    {"local", NULL, "started by mpirun or srun: every process reads the files on its own disks", NULL,
      CLI_FLAG(command, options.local),
-     .manual =
-         "[started by a launcher](cluster.md): every process reads what it finds below the paths on disks of its own; "
-         "without it they share the files that process 0 finds"},
+     .manual = "[started by a launcher](cluster.md): every process reads the files below the paths on its own disks; "
+               "without it processes share the files that process 0 finds"},
     CLI_PATIENCE_ROW(command, options.patience),
     {"top", "N", "rows of a list in the summary ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, options.n_threads, 1, 1024), .otherwise = "all cores",
@@ -134,14 +133,14 @@ static const cli_option options[] = {
 
 static const cli_spec spec = {
     .usage = "evenkeel trace [OPTIONS] PATH...\n"
-             "       evenkeel trace merge PATH... -o FILE    (--help tells more)\n"
-             "       evenkeel trace cut PATH... -o FILE      (--help tells more)",
-    .summary =
-        "Finds what a profiler wrote below each PATH (torch_npu, MindSpore, CANN msprof, PyTorch on GPU), plain or\n"
-        "compressed, and says where the time of a training step went on every rank, what layers take, and what is "
-        "worth\n"
-        "doing about it. Options take one dash or two.\n\n"
-        "Exit status: 0 done, 1 nothing usable (no device events and no table), 2 wrong usage or input.",
+             "       evenkeel trace merge PATH... -o FILE    (--help for details)\n"
+             "       evenkeel trace cut PATH... -o FILE      (--help for details)",
+    .summary = "Reads profiler files below each PATH (torch_npu, MindSpore, CANN msprof, PyTorch on GPU), plain or "
+               "compressed,\n"
+               "and reports where the time of a training step went on every rank, the times of layers, and recommended "
+               "changes. Options take one dash or two.\n"
+               "\n"
+               "Exit status: 0 done, 1 nothing usable (no device events and no table), 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel trace profile\n"
                 "  evenkeel trace profile --rank 3\n"
@@ -174,7 +173,7 @@ static bool check_options(command *c)
             return false;
         }
     if (c->partial && (c->csv || c->svg || c->html || c->layers || c->database || c->query || c->jsonl || c->device)) {
-        cli_error(NULL, "--partial writes nothing but a partial result: ask for figures when all are combined");
+        cli_error(NULL, "--partial writes only a partial result: request figures together with --combine");
         return false;
     }
     c->options.parts_only = c->combines;
@@ -349,9 +348,9 @@ static int answer(const command *c, const ek_trace_run *run)
         return EXIT_WRONG;
     if (usable(run))
         return EXIT_DONE;
-    cli_error(NULL, "no device events and no tables: nothing can be said about the device's time; %s",
-              run->n_databases > 0 ? "the profiler's databases lie there without the tables of an export: "
-                                     "the finding databases-unread says how to export them"
+    cli_error(NULL, "no device events and no tables, so the time of the device is not known; %s",
+              run->n_databases > 0 ? "there are only databases of the profiler without the tables of an export: see "
+                                     "the finding databases-unread"
                                    : "profile with the device's activity switched on");
     return EXIT_NO;
 }

@@ -51,14 +51,14 @@ static const cli_option options[] = {
     {"port", "N", "port of the server ({})", NULL, CLI_INT(command, serving.port, 0, MAX_PORT),
      CLI_GIVEN(command, needs_serve), .otherwise = "any that is free"},
     {"index", "DIR", "folder for the index of the traces ({})", NULL, CLI_OUTPUT_FOLDER(command, how.index_folder),
-     CLI_GIVEN(command, needs_serve), .otherwise = "beside them, or in the user's cache",
-     .manual = "folder for the index, by default `evenkeel-index` beside the traces, or the user's cache where "
-               "that cannot be written"},
+     CLI_GIVEN(command, needs_serve), .otherwise = "next to them, or in the user's cache",
+     .manual = "folder for the index, by default `evenkeel-index` next to the traces, or the user's cache if that is "
+               "not writable"},
     {"fresh", NULL, "index and work out the figures again, even where nothing has changed", NULL,
      CLI_FLAG(command, how.fresh), CLI_GIVEN(command, needs_serve)},
-    {"init", "FILE", "init file (YAML) of plans: what a dry run held on every stage", "plans",
+    {"init", "FILE", "init file (YAML) of plans: peak memory of every stage in a dry run", "plans",
      CLI_TEXT(command, how.model.init)},
-    {"layers", "FILE", "layer file (JSON) of plans: what each layer holds and how long it takes", NULL,
+    {"layers", "FILE", "layer file (JSON) of plans: memory and time of each layer", NULL,
      CLI_TEXT(command, how.model.layers)},
     {"time", "TIMES", "forward times, for example head=0.1,body=3.1,tail=3.5; they win over the file's", NULL,
      CLI_TEXT(command, how.model.times)},
@@ -68,16 +68,15 @@ static const cli_option options[] = {
      CLI_INT(command, how.model.n_micro_batches, 1, EK_MAX_MICRO_BATCHES), CLI_GIVEN(command, how.job.given)},
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times ({})", NULL,
      CLI_DOUBLE(command, how.model.comm.p2p_time, 0, 1e12), CLI_GIVEN(command, how.model.p2p_given)},
-    {"s|stages|stage", "N", "pipeline stages, when the files do not tell", "runs",
+    {"s|stages|stage", "N", "pipeline stages, if the files do not contain them", "runs",
      CLI_INT(command, how.model.n_stages, 1, EK_MAX_STAGES)},
-    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+    {"limit|mem|max-memory", "MB", "memory of a device that the framework may use: MB, or with a unit as 58GB", NULL,
      CLI_CALL(command, how.limit_mb, cli_take_memory),
-     .manual = "what the framework may take of a device, and of plans the limit of every stage: MB, or with a unit"
-               " as `58GB`"},
+     .manual = "memory of a device that the framework may use, and for plans the limit of every stage: MB, or with a "
+               "unit as `58GB`"},
     {"device", "NAME|FILE", "the device, for its memory and modelled times", NULL, CLI_TEXT(command, how.device)},
     {"threads", "N", "threads ({})", NULL, CLI_INT(command, how.n_threads, 1, 1024), .otherwise = "all cores"},
-    {"q|quiet", NULL, "no remarks: the name of the page, or the address of the server, alone", NULL,
-     CLI_FLAG(command, how.quiet)},
+    {"q|quiet", NULL, "only the name of the page or the address of the server", NULL, CLI_FLAG(command, how.quiet)},
     CLI_HELP_ROW,
     CLI_END,
 };
@@ -85,11 +84,13 @@ static const cli_option options[] = {
 static const cli_spec spec = {
     .usage = "evenkeel view [OPTIONS] FILE|DIR...\n       evenkeel view --serve [OPTIONS] FILE|DIR...",
     .summary =
-        "Shows a run in a browser: what each stage does when, how its memory moves, where the step goes, and how two\n"
-        "of them compare. Files are told apart by content: traces of a profiler or their folder, a plan with the init\n"
-        "file or layer file of its model, settings of a training job, logs, graphs. The page is one file that needs\n"
-        "no network. --serve is for traces too large for a page: it indexes them once and sends the browser what it\n"
-        "shows. Options take one dash or two.\n\n"
+        "Shows a run in a browser: timeline and memory of each stage, parts of the step, comparison of two runs. "
+        "Files\n"
+        "are recognised by content: traces of a profiler or their folder, a plan with the init file or layer file of\n"
+        "its model, settings of a training job, logs, graphs. The page is one file that needs no network. --serve is\n"
+        "for traces too large for a page: it indexes them once and sends the visible part to the browser. Options take "
+        "one dash or two.\n"
+        "\n"
         "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel view profile\n"
@@ -149,9 +150,9 @@ static bool check(const command *c)
 static bool check_served(const command *c)
 {
     if (!has_kind(&c->first, EK_RUN_TRACE))
-        cli_error(NULL, "there is no trace to serve; without --serve what there is becomes a page");
+        cli_error(NULL, "there is no trace to serve; without --serve the other files become a page");
     else if (c->compares && !has_kind(&c->second, EK_RUN_TRACE))
-        cli_error(NULL, "what --against names has no trace to compare with");
+        cli_error(NULL, "the path of --against has no trace to compare with");
     else if (has_kind(&c->first, EK_RUN_PLAN) || has_kind(&c->second, EK_RUN_PLAN))
         cli_error(NULL, "--serve shows traces; leave the plans out, or make a page of them without --serve");
     else

@@ -37,12 +37,12 @@ bool cli_emit(const ek_emitter *emitter, const ek_emission *emission, const char
         fine = cli_put_text(path, text, size);
     free(text);
     if (fine && *told == EK_TELLS_NEAREST)
-        cli_note(
-            "%s cannot be told the recomputation of plan '%s'; the settings are the nearest, and say what it costs",
-            emitter->name, emission->name);
+        cli_note("%s has no setting for the recomputation of plan '%s'; the settings are the nearest, with their cost "
+                 "in comments",
+                 emitter->name, emission->name);
     else if (fine && *told == EK_TELLS_LAYERS)
-        cli_note("%s cannot be told the recomputation of plan '%s'; the settings place its layers, and say why they do "
-                 "no more",
+        cli_note("%s has no setting for the recomputation of plan '%s'; the settings only place its layers, with the "
+                 "reason in comments",
                  emitter->name, emission->name);
     return fine;
 }

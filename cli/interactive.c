@@ -120,9 +120,10 @@ static bool ask_layers(cli_model *model, char *path, size_t size)
 
 bool cli_interactive(cli_model *model, double *memory_mb, char *layer_file, size_t size)
 {
-    fputs("Layers and recomputation of every stage: some questions first. An empty answer takes what stands in "
+    fputs("Layers and recomputation of every stage: some questions first. An empty answer selects the value in "
           "brackets;\n"
-          "Ctrl-C ends.\n\n",
+          "Ctrl-C ends.\n"
+          "\n",
           stderr);
     if (!cli_ask_int("pipeline stages", NULL, 1, EK_MAX_STAGES, 4, &model->n_stages) ||
         !cli_ask_int("micro-batches of a step", NULL, 1, EK_MAX_MICRO_BATCHES, 8, &model->n_micro_batches) ||

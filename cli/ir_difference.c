@@ -24,7 +24,7 @@ static const cli_option options[] = {
      .otherwise = "text"},
     {"top", "N", "rows of a list for people ({})", NULL, CLI_INT(command, view.top, 1, MAX_TOP), .otherwise = "10"},
     {"devices", "N", "devices of a stage, as for evenkeel ir", NULL, CLI_INT(command, check.n_devices, 1, MAX_DEVICES)},
-    {"alive", "N", "micro-batches whose kept tensors are alive at once ({})", NULL,
+    {"alive", "N", "micro-batches with saved activations at the same time ({})", NULL,
      CLI_INT(command, check.alive, 1, MAX_ALIVE), .otherwise = "1"},
     {"q|quiet", NULL, "the sums only, and nothing of damaged places", NULL, CLI_FLAG(command, quiet)},
     CLI_HELP_ROW,

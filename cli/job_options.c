@@ -58,7 +58,7 @@ static bool read_on_off(const cli_option *option, const char *text, void *place)
 
 /* clang-format off */
 const cli_option cli_job_rows[] = {
-    {"dp", "N", "data parallel ranks", "the job, instead of what the file says", COUNT(data, EK_MAX_RANKS),
+    {"dp", "N", "data parallel ranks", "the job; overrides the file", COUNT(data, EK_MAX_RANKS),
      .manual = "data parallel ranks. Like the options below it wins over the file"},
     {"tp", "N", "tensor parallel ranks (model_parallel)", NULL, COUNT(tensor, EK_MAX_RANKS)},
     {"pp", "N", "pipeline stages; other stages or chunks than the file's spread the layers evenly", NULL,
@@ -79,10 +79,9 @@ const cli_option cli_job_rows[] = {
     CLI_END,
 };
 const cli_option cli_reading_rows[] = {
-    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL,
+    {"mem|max-memory", "MB", "memory of a device that the framework may use: MB, or with a unit as 58GB", NULL,
      CLI_CALL(cli_job_options, overrides.limit_mb, cli_take_memory),
-     .manual = "what the framework may take of a device: MB, or with a unit as `58GB`; a GB is 1024 MB. Without it"
-               " and without a limit in the file `estimate` takes all that the device has"},
+     .manual = "memory of a device that the framework may use: MB, or with a unit as `58GB`; a GB is 1024 MB. Without it and without a limit in the file, `estimate` uses all memory of the device"},
     {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL,
      CLI_FLAG(cli_job_options, overrides.literal)},
     CLI_END,

@@ -93,12 +93,10 @@ double cli_activation_limit(const cli_model *model, int n_stages)
 
 /* clang-format off */
 const cli_option cli_model_rows[] = {
-    {"init", "FILE", "init file (YAML): what a dry run held on every stage", "model", CLI_TEXT(cli_model, init),
-     .manual = "init file (YAML): what a dry run held on every stage, which layers each stage had and which of "
-               "them it recomputed, and the times of a layer ([formats.md](formats.md#init-file))"},
-    {"layers", "FILE", "layer file (JSON): what each layer holds and how long it takes", NULL, CLI_TEXT(cli_model, layers),
-     .manual = "layer file (JSON): what each layer holds and how long it takes "
-               "([formats.md](formats.md#layer-file))"},
+    {"init", "FILE", "init file (YAML): peak memory of every stage in a dry run", "model", CLI_TEXT(cli_model, init),
+     .manual = "init file (YAML): peak memory, layers and recomputation of every stage in a dry run, and the times of a layer ([formats.md](formats.md#init-file))"},
+    {"layers", "FILE", "layer file (JSON): memory and time of each layer", NULL, CLI_TEXT(cli_model, layers),
+     .manual = "layer file (JSON): memory and time of each layer ([formats.md](formats.md#layer-file))"},
     {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL,
      CLI_OUTPUT_FOLDER(cli_model, layer_folder),
      .otherwise = "`layers`",
@@ -108,10 +106,9 @@ const cli_option cli_model_rows[] = {
      CLI_GIVEN(cli_model, name_given),
      .manual = "name of a model from an init file, and of the file in `-lf`, without `/`. A layer file brings its "
                "own name"},
-    {"mc|constant-memory|constant_memory", "MB", "memory that every stage holds besides what the model says ({})", NULL,
+    {"mc|constant-memory|constant_memory", "MB", "memory of every stage in addition to the model ({})", NULL,
      CLI_DOUBLE(cli_model, constant_mb, 0, 1e9),
-     .manual = "memory that every stage holds besides what the model says; a note says when the model has a "
-               "constant of its own"},
+     .manual = "memory of every stage in addition to the model; with a note if the model has its own constant"},
     {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "
      "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL, CLI_TEXT(cli_model, times),
      .otherwise = "the file's",
@@ -135,12 +132,11 @@ const cli_option cli_pipeline_rows[] = {
                "commas: each is tried, and all are [ranked](balance.md#several-schedules)"},
     {"mb|micro-batches|micro_batch", "N", "micro-batches of a step ({})", NULL,
      CLI_INT(cli_model, n_micro_batches, 1, EK_MAX_MICRO_BATCHES), .otherwise = "4",
-     .manual = "micro-batches of a step. `simulate` takes those of the plan where it says"},
-    {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL,
+     .manual = "micro-batches of a step. `simulate` defaults to those of the plan"},
+    {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which needs less memory", NULL,
      CLI_SWITCH(cli_model, less_memory),
      .otherwise = "0",
-     .manual = "1: the interleaved schedule with the shorter warm-up, which holds less memory; without effect for "
-               "one chunk"},
+     .manual = "1: the interleaved schedule with the shorter warm-up, which needs less memory; without effect for one chunk"},
     {"schedule", "SCHEDULE", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL,
      CLI_CALL_ALL(read_model_schedule),
      .otherwise = "by `-i`, `-lm`, `-seq`",
@@ -149,12 +145,10 @@ const cli_option cli_pipeline_rows[] = {
                " [ranked](balance.md#several-schedules) by step time"},
     {"list-schedules", NULL, "name the schedules, with a line each on bubble and memory, and end", NULL,
      CLI_FLAG(cli_model, list_schedules)},
-    {"activation-limit", "N|Np", "activations a stage may hold, in micro-batches of the whole stage, or that many times "
-     "the stages (1.5p); for schedules that make their order for it (the schedule's own)", NULL,
+    {"activation-limit", "N|Np", "activations that a stage may store, in micro-batches of the whole stage, or as a multiple of the stages (1.5p); for schedules with an order made for it (the schedule's own)", NULL,
      CLI_CALL_ALL(read_activation_limit), CLI_RANGE(1e-3, 1e6),
      .otherwise = "the schedule's own",
-     .manual = "activations a stage may hold, in micro-batches of the whole stage; `1.5p` is 1.5 times the stages."
-               " For schedules that make their order for times and memory"},
+     .manual = "activations that a stage may store, in micro-batches of the whole stage; `1.5p` is 1.5 times the stages. For schedules with an order made for times and memory"},
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times ({})", NULL,
      CLI_DOUBLE(cli_model, comm.p2p_time, 0, 1e12), CLI_GIVEN(cli_model, p2p_given)},
     {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL,
@@ -162,9 +156,7 @@ const cli_option cli_pipeline_rows[] = {
      .manual = "a transfer occupies sender and receiver instead of only delaying the receiver"},
     {"seq|seq_split_num", "N", "sequence pieces of a micro-batch ({}); more need -train", NULL,
      CLI_INT(cli_model, n_pieces, 1, 1024),
-     .manual = "sequence pieces of a micro-batch ([models.md](models.md#sequence-pipeline)). More than 1 needs "
-               "`-train`. When a piece would be shorter than 4096 tokens there are fewer of them, and a warning "
-               "says so"},
+     .manual = "sequence pieces of a micro-batch ([models.md](models.md#sequence-pipeline)). More than 1 needs `-train`. If a piece would be shorter than 4096 tokens, there are fewer of them, with a warning"},
     {"train|training-config|training_config", "FILE", "training file with the model's shapes, for -seq: a YAML, launch script or TOML", NULL,
      CLI_TEXT(cli_model, train),
      .manual = "training file with the shapes of the model: a YAML, launch script or TOML "
@@ -175,8 +167,7 @@ const cli_option cli_output_rows[] = {
     {"format", "text|yaml|json", "report for people, a plan file, or docs/json.md", "output",
      CLI_CALL(cli_model, format, cli_take_format), CLI_GIVEN(cli_model, format_given),
      .otherwise = "text",
-     .manual = "what is printed on standard output: `text` for people, `yaml` a plan file, or [the JSON "
-               "answer](json.md). Messages go to standard error"},
+     .manual = "output format: `text` for people, `yaml` a plan file, or [the JSON answer](json.md). Messages go to standard error"},
     {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL,
      CLI_OUTPUT_FOLDER(cli_model, output),
      .otherwise = "`output` with text, else none",
@@ -311,9 +302,9 @@ bool cli_model_shapes(const cli_model *model, ek_job *out)
         return true;
     err = (ek_error){.file = ""};
     snprintf(err.file, sizeof err.file, "%s", out->path);
-    cli_error(&err, "a config.json does not say what the memory of sequence pieces depends on: the sequences of a "
-                    "micro-batch, their length and the tensor parallel ranks; give the launch script or the training "
-                    "YAML of the run with -train");
+    cli_error(&err,
+              "a config.json has no sequences of a micro-batch, sequence length and tensor parallel ranks, which the "
+              "memory of sequence pieces needs; give the launch script or the training YAML of the run with -train");
     ek_job_clear(out);
     return false;
 }
@@ -345,11 +336,10 @@ static bool count_transient(ek_layers *layers)
 {
     for (int b = 0; b < layers->n_body; b++)
         if (!layers->body[b].modelled[EK_RECOMPUTE_NONE]) {
-            cli_error(
-                NULL,
-                "--recompute-transient: the activations of '%s' without recomputation are not known, so neither is "
-                "what recomputation brings back",
-                layers->body[b].name);
+            cli_error(NULL,
+                      "--recompute-transient: the activations of '%s' without recomputation are not known, so the "
+                      "restored activations are not known either",
+                      layers->body[b].name);
             return false;
         }
     layers->recompute_transient = true;
@@ -405,7 +395,7 @@ void cli_model_take_run(cli_model *model, bool open)
         note_taken(taken, sizeof taken, "-mem", run->memory_mb);
     }
     if (taken[0])
-        cli_note("from the init file's pipeline_config, since the command line does not say it:%s", taken);
+        cli_note("from pipeline_config of the init file, since the command line does not set it:%s", taken);
 }
 
 ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int n_micro_batches)

@@ -184,7 +184,7 @@ bool cli_named_spares(const char *path)
         return true;
     for (size_t i = 0; i < n_written; i++)
         if (same_stat(&written[i], &about)) {
-            cli_error(NULL, "'%s' is already another output of this command; give each one of its own", path);
+            cli_error(NULL, "'%s' is already another output of this command; give each a different name", path);
             return false;
         }
     return true;
@@ -276,7 +276,7 @@ static bool check_pair(const named *a, const named *b)
         cli_error(NULL, "standard output (-) takes one of %s and %s; write the other to a file", first, second);
     else if (!cli_on_stdout(a->text) && !cli_on_stdout(b->text) && locate(a->text, &here) && locate(b->text, &there) &&
              same_location(&here, &there))
-        cli_error(NULL, "%s and %s name the same file, '%s'; give each one of its own", first, second, b->text);
+        cli_error(NULL, "%s and %s name the same file, '%s'; give each a different name", first, second, b->text);
     else
         return true;
     return false;

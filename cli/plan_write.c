@@ -33,7 +33,7 @@ static bool add(const char *path, const char *text, size_t size)
 {
     int there = compare_file(path, text, size);
     if (there == 0)
-        cli_error(NULL, "'%s' is there already and holds something else; give --write another folder", path);
+        cli_error(NULL, "'%s' exists with other content; give --write another folder", path);
     return there == 1 || (there < 0 && cli_put_text(path, text, size));
 }
 

@@ -13,8 +13,7 @@ enum { USUAL_COLUMNS = 80, USUAL_ROWS = 24, OTHER_ROWS = 8, MOST_SIZE = 100000 }
 /* clang-format off */
 const cli_option cli_plot_rows[] = {
     {"plot", NULL, "draw into the text also where it goes into a pipe or a file", NULL, CLI_FLAG(cli_plot, on),
-     .manual = "[draw](drawings.md) into the text also where it goes into a pipe or a file, as wide as `COLUMNS` "
-               "says, else 80 columns"},
+     .manual = "[draw](drawings.md) into the text even if it goes into a pipe or a file, with a width of `COLUMNS`, else 80 columns"},
     {"no-plot", NULL, "no drawings; a terminal gets them with text", NULL, CLI_FLAG(cli_plot, off),
      .manual = "no [drawings](drawings.md), which a terminal gets with the text"},
     CLI_END,

@@ -71,14 +71,13 @@ static bool read_layer(const cli_option *option, const char *text, void *place)
 }
 
 static const cli_option options[] = {
-    {"from", "TIME",
-     "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
+    {"from", "TIME", "begin of the range: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
      "what to keep", CLI_CALL(command, selection.from, read_time), CLI_GIVEN(command, selection.from_given),
-     .manual = "leave out what ended before: time after the first event of all, a number of us, or with `ns`, "
-               "`us`, `ms`, `s`. What overlaps the range is kept whole"},
-    {"to", "TIME", "leave out what starts then or later", NULL, CLI_CALL(command, selection.to, read_time),
+     .manual = "begin of the range: time after the first event of all, a number of us, or with `ns`, `us`, `ms`, `s`. "
+               "Events that overlap the range are kept whole"},
+    {"to", "TIME", "end of the range: later events are left out", NULL, CLI_CALL(command, selection.to, read_time),
      CLI_GIVEN(command, selection.to_given)},
-    {"step", "NAME", "this step alone, by its number in the trace", NULL, CLI_TEXT(command, selection.step),
+    {"step", "NAME", "only this step, by its number in the trace", NULL, CLI_TEXT(command, selection.step),
      .manual = "the window of this step, host and device, by its number in the trace"},
     {"rank", "N", "this rank; may be repeated", NULL, CLI_CALL_ALL(read_rank), CLI_RANGE(0, 1 << 24)},
     {"layer", "NAME",
@@ -98,11 +97,11 @@ static const cli_option options[] = {
 
 static const cli_spec spec = {
     .usage = "evenkeel trace cut PATH... [--from TIME] [--to TIME] [--step NAME] [--rank N] [--layer NAME] -o FILE",
-    .summary =
-        "Writes the part of traces that is asked for as one Chrome trace: small enough for a viewer or a colleague.\n"
-        "Events are copied as they stand. What overlaps the range is kept whole; names of processes are always "
-        "kept.\n\n"
-        "Exit status: 0 done, 2 wrong usage or input, or nothing is in the range.",
+    .summary = "Writes the requested part of traces as one Chrome trace: small enough for a viewer or a colleague.\n"
+               "Events are copied unchanged. Events that overlap the range are kept whole; names of processes are "
+               "always kept.\n"
+               "\n"
+               "Exit status: 0 done, 2 wrong usage or input, or nothing is in the range.",
     .examples = "examples:\n"
                 "  evenkeel trace cut profile --rank 3 --step 12 -o step12.json\n"
                 "  evenkeel trace cut trace_view.json --from 1.2s --to 1.25s -o part.json\n"
@@ -124,7 +123,7 @@ static bool check_options(command *c)
     else if (!c->output)
         cli_error(NULL, "give -o FILE for the part; -o - writes it to standard output");
     else if (!s->from_given && !s->to_given && !s->step && s->n_ranks == 0 && s->n_layers == 0)
-        cli_error(NULL, "say what to keep: --from and --to, --step, --rank or --layer");
+        cli_error(NULL, "no range: give --from and --to, --step, --rank or --layer");
     else if (s->from_given && s->to_given && s->from >= s->to)
         cli_error(NULL, "--from must be before --to");
     else

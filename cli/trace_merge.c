@@ -28,7 +28,7 @@ typedef struct command {
 
 static const cli_option options[] = {
     {"o|output", "FILE", "where to write the trace; - is standard output", "output", CLI_OUTPUT(command, output)},
-    {"no-align", NULL, "leave every host's clock as it is", NULL, CLI_FLAG(command, no_align)},
+    {"no-align", NULL, "do not adjust the clocks of hosts", NULL, CLI_FLAG(command, no_align)},
     {"threads", "N", "threads that read ({})", NULL, CLI_INT(command, reading.n_threads, 1, 1024),
      .otherwise = "all cores"},
     CLI_HELP_ROW,
@@ -37,11 +37,11 @@ static const cli_option options[] = {
 
 static const cli_spec spec = {
     .usage = "evenkeel trace merge PATH... -o FILE",
-    .summary =
-        "Writes the traces of all ranks below each PATH as one Chrome trace, for Perfetto, chrome://tracing or\n"
-        "MindStudio Insight. Hosts' clocks differ; communication that ranks of two hosts took part in ended for both\n"
-        "within microseconds, which tells by how much. Processes are named after their rank.\n\n"
-        "Exit status: 0 done, 2 wrong usage or input.",
+    .summary = "Writes the traces of all ranks below each PATH as one Chrome trace, for Perfetto, chrome://tracing or\n"
+               "MindStudio Insight. Clocks of hosts differ; a collective of ranks on two hosts ends for both within\n"
+               "microseconds, from which the difference follows. Processes are named after their rank.\n"
+               "\n"
+               "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel trace merge profile -o all.json\n"
                 "  evenkeel trace merge rank_0 rank_8 -o two.json\n"
@@ -99,7 +99,7 @@ static void note_clocks(const ek_trace_clocks *clocks)
         char whose[256];
         describe_clock(clock, whose, sizeof whose);
         if (!clock->known) {
-            cli_note("%s: shares no communication with the others; its clock is left as it is", whose);
+            cli_note("%s: shares no communication with the others; its clock is not adjusted", whose);
             continue;
         }
         cli_note("%s: %+.3f us added to its times (%lld matches, half of them within %.3f us%s)", whose,

@@ -176,9 +176,8 @@ void cli_document_check(cli_document *document)
         return;
     document->child = 0;
     if (!WIFEXITED(how) || WEXITSTATUS(how) != 0 || !map(document, document->file)) {
-        cli_note(
-            "the figures could not be made; the timeline is there all the same (`evenkeel trace` on the same files "
-            "says more)");
+        cli_note("the figures could not be computed, but the timeline is there (run `evenkeel trace` on the same files "
+                 "for details)");
         report(document, CLI_DOCUMENT_FAILED);
         return;
     }

@@ -155,10 +155,10 @@ static void check_content(run *x, stage *s)
     if (wrong < x->r->bytes) {
         char block[96], text[320];
         ek_rehearse_block_text(&x->r->block[s->block], block, sizeof block);
-        snprintf(
-            text, sizeof text,
-            "stage %d received a wrong message from stage %d for %s in step %d: byte %zu of %zu is not what was sent",
-            s->number, m->from, block, x->step, wrong, x->r->bytes);
+        snprintf(text, sizeof text,
+                 "stage %d received a wrong message from stage %d for %s in step %d: byte %zu of %zu differs from the "
+                 "sent one",
+                 s->number, m->from, block, x->step, wrong, x->r->bytes);
         mpi_watch_stop(x->watch, text);
     }
     mpi_messages_give_back(&x->messages, p->content);

@@ -122,9 +122,10 @@ static void say_silent(mpi_watch *w, int waiting)
     }
     ek_rehearse_wait_text(w->rehearsal, &w->known[waiting], one, sizeof one);
     int process = ek_rehearsal_process(w->rehearsal, s);
-    snprintf(text, sizeof text,
-             "process %d (%s) with stage %d has stopped: %s, and neither goes on nor says what it waits for", process,
-             mpi_machine_name(process), s, one);
+    snprintf(
+        text, sizeof text,
+        "process %d (%s) with stage %d has stopped: %s; it makes no progress and does not report what it waits for",
+        process, mpi_machine_name(process), s, one);
     give_up(text);
 }
 

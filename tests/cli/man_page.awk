@@ -177,7 +177,7 @@ function read_help(    call, row, part) {
             part = "options"
         else if (part == "usage") {
             sub(/^usage: | +/, "", row)
-            if (row !~ /\(--help tells more\)/)
+            if (row !~ /\(--help for details\)/)
                 usage[++n_usage] = row
         } else if (part == "text")
             description = description (description == "" || description ~ /\n$/ ? "" : " ") row

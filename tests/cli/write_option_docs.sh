@@ -39,7 +39,7 @@ commands=$("$program" --help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p
 [ -n "$commands" ] || { echo 'evenkeel --help names no command' >&2; exit 2; }
 commands=$(for command in $commands; do
     echo "$command"
-    "$program" "$command" --help | sed -n "s/^ *evenkeel \($command [a-z]*\) .*(--help tells more)/\1/p"
+    "$program" "$command" --help | sed -n "s/^ *evenkeel \($command [a-z]*\) .*(--help for details)/\1/p"
 done | sort)
 date=$(grep '^\.Dd ' "$root/docs/evenkeel.1")
 export commands date
