@@ -26,7 +26,7 @@ FINDER(plan_that_fits, it->fit_plan.n_stages > 0 ? &it->fit_plan : NULL);
 static const ek__member solved[] = {
     {"lower_bound", TIME(lower_bound),
      "only where a plan was found: proved that no expressible plan within the limits has a shorter simulated step "
-     "([models.md](models.md#certificates)); null: nothing is known. Of schedules that make their order it holds for "
+     "([models.md](models.md#certificates)); null: not known. For schedules that construct their order it is valid for "
      "every order",
      .positive = true},
     {"gap", SHARE(gap), "likewise: (`step_time` - `lower_bound`) / `step_time`; null: nothing is known",
@@ -42,8 +42,8 @@ static const ek__member infeasible[] = {
      "only where no plan fits: the smallest limit at which one does; null: not known. Round it up before you give it "
      "back"},
     {"shortfall_mb", MB(shortfall_mb),
-     "likewise and with `--stage-memory`: by how much every limit would have to grow; `smallest_limit_mb` is then what "
-     "that makes of the limit of `bottleneck_stage`",
+     "likewise and with `--stage-memory`: required increase of every limit; `smallest_limit_mb` is then the increased "
+     "limit of `bottleneck_stage`",
      WHEN(stages_have_limits)},
     {"smallest_limit_exact", FLAG(smallest_limit_exact),
      "only where no plan fits. True: proved smallest; false: the smallest that was found"},
@@ -97,7 +97,7 @@ static const ek__member report[] = {
     {"model", GET(TEXT, model), "the model's name"},
     {NULL, FOUND_PARTS(the_search, searches), NULL, WHEN(has_search)},
     {NULL, FOUND_PARTS(the_ranking, ek__ranking_fields), NULL, WHEN(has_ranking)},
-    {"memory_limit_mb", MB(memory_limit_mb), "what no stage's peak may exceed; null: `simulate` was given none",
+    {"memory_limit_mb", MB(memory_limit_mb), "limit of the peak of every stage; null: `simulate` was given none",
      .positive = true},
     {"stage_memory_mb", FOUND_SHORT_LIST(limits, n_stages, ek__list_of_reals),
      "only with `--stage-memory`: MB, the limit of each stage; `memory_limit_mb` is then the largest",
@@ -110,7 +110,7 @@ static const ek__member report[] = {
      "only of `balance`: the plans compared with the answer, without the answer itself; each has the "
      "fields from `name` to `plan`",
      WHEN(has_others)},
-    {"memory_model", FOUND(layers, ek__model_fields), "what the model's layers hold and take"},
+    {"memory_model", FOUND(layers, ek__model_fields), "memory and time of the layers of the model"},
 };
 static const ek__fields fields = {FIELDS(report, NULL, NULL), .lines = true, .points = true};
 #undef EK__T

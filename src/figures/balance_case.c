@@ -66,9 +66,9 @@ static const ek__member plan[] = {
     {"recompute", GRID(n_chunks, n_stages, full, ek__list_of_integers),
      "layers recomputed in full: the first ones of the chunk"},
     {"select_recompute", GRID(n_chunks, n_stages, select, ek__list_of_integers),
-     "layers whose selected operators are recomputed: the first ones of the chunk"},
+     "layers with selective recomputation: the first ones of the chunk"},
     {"select_comm_recompute", GRID(n_chunks, n_stages, comm, ek__list_of_integers),
-     "layers whose communication is recomputed: the first ones of the chunk"},
+     "layers with communication recomputation: the first ones of the chunk"},
     {"layers", GRID(n_chunks, n_stages, layers, ek__list_of_integers), "body layers of the chunk"},
 };
 const ek__fields ek__plan_fields = {FIELDS(plan, NULL, NULL)};
@@ -81,8 +81,7 @@ GETTER(micro_batch_num, number, ek__micro_batches(&it->timeline->shape));
 GETTER(less_memory, number, ek__less_memory(it->timeline));
 static const ek__member case_plan[] = {
     {NULL, FOUND_PARTS(plan_of, ek__plan_fields), NULL},
-    {"interleave_num", GET(COUNT, interleave_num),
-     "chunks per stage that the figures hold for, as in a YAML plan file"},
+    {"interleave_num", GET(COUNT, interleave_num), "chunks per stage of these figures, as in a YAML plan file"},
     {"micro_batch_num", GET(COUNT, micro_batch_num), "likewise micro-batches of a step"},
     {"less_memory", GET(FLAG, less_memory), "likewise: is the warm-up the shorter one"},
 };
@@ -110,7 +109,7 @@ GETTER(stage_busy, real, it->timeline->busy[of->number]);
 static const ek__member stage[] = {
     {"layers", GET(COUNT, stage_layers), "body layers of all its chunks together"},
     {"peak_memory_mb", GET(MB, stage_peak),
-     "simulated peak: what is held throughout, plus the activations alive at the worst moment"},
+     "simulated peak: persistent memory plus the live activations at the worst moment"},
     {"headroom_mb", GET(MB, stage_room), "limit - peak, negative when over; null: there is no limit", KNOWN(has_limit)},
     {"static_memory_mb", GET(MB, stage_static), "held throughout the step: constant part, parameters, head or tail"},
     {"busy", GET(SHARE, stage_busy), "simulated share of the step in which the stage computes"},
@@ -144,15 +143,15 @@ const ek__fields ek__shape_fields = {FIELDS(shape, "shape", NULL)};
 #define EK__T ek_stage_time
 static const ek__member path[] = {
     {"forward", TIME(forward), "forward passes on the critical path"},
-    {"backward", TIME(backward), "backward passes, of the inputs alone where they are split"},
+    {"backward", TIME(backward), "backward passes; only of the inputs if they are split"},
     {"weight", TIME(weight), "gradients of the weights, where the backward pass is split"},
-    {"recompute", TIME(recompute), "of the backward passes what is done again"},
+    {"recompute", TIME(recompute), "recomputation within the backward passes"},
     {"transfer", TIME(transfer), "between the end of a block and the begin of the next one on the path"},
 };
-static const ek__fields path_times = {FIELDS(
-    path, "critical_path[]",
-    "By stage: the blocks that make the step as long as it is, each begun by the end of the one before. They sum "
-    "to `step_time`. Of several paths of that length one.")};
+static const ek__fields path_times = {
+    FIELDS(path, "critical_path[]",
+           "Critical path by stage: blocks that each start when the previous one ends. They sum to `step_time`. If "
+           "several paths have this length, one of them.")};
 #undef EK__T
 
 #define EK__T ek_timeline
@@ -174,7 +173,7 @@ CONDITION(has_edges, it->comm.edge_time != NULL);
 static const ek__member timeline[] = {
     {"step_time", TIME(step_time), "simulated end of the last block of one training step"},
     {"bubble", OBJECT(bubble, bubbles), "idle time over useful work, and its parts"},
-    {"critical_path", SHORT_LIST(shape.n_stages, path_time, path_times), "what makes the step as long as it is"},
+    {"critical_path", SHORT_LIST(shape.n_stages, path_time, path_times), "the critical path of the step"},
     {"peak_memory_mb", GET(MB, peak), "largest simulated peak of any stage"},
     {"peak_stage", GET(COUNT, peak_stage), "which stage"},
     {"fits", GET(FLAG, fits), "`peak_memory_mb` is within `memory_limit_mb`; null: there is no limit"},
@@ -214,9 +213,9 @@ static const ek__member a_case[] = {
     {"name", TEXT(name), "of the strategy: `result`, `naive_no_recomp`, or the name in the plan file"},
     {NULL, FOUND_PARTS(timeline_of, timelines), NULL},
     {"stage_speed", FOUND_SHORT_LIST(speeds, n_stages, ek__list_of_reals),
-     "only with `--stage-speed`: of each stage; 1: as the layer times say", WHEN(has_speeds)},
+     "only with `--stage-speed`: speed of each stage; 1: the given layer times", WHEN(has_speeds)},
     {"recompute_transient", GET(FLAG, always),
-     "only with `--recompute-transient`, and then true: peaks count what recomputing a layer brings back",
+     "only with `--recompute-transient`, and then true: peaks count activations restored by recomputation",
      WHEN(has_transient)},
     {"micro_batch_cost", FOUND_SHORT_LIST(costs, n_micro_batches, ek__list_of_reals),
      "only with `--micro-batch-cost`: factor of each micro-batch's times and activations", WHEN(has_costs)},

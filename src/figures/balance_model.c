@@ -44,7 +44,7 @@ static const ek__member layer[] = {
     {NULL, MORE(all_held), NULL},
     {"forward_time", TIME(forward_time), "of one layer and micro-batch"},
     {"backward_time", GET_BY_WORD(TIME, backward, ek__recompute_name, EK_N_RECOMPUTE),
-     "times, likewise by recompute kind, with what is recomputed; null: not modelled"},
+     "times by recompute kind, including recomputation; null: not modelled"},
 };
 static const ek__fields bodies = {FIELDS(layer, "memory_model.body[]", NULL)};
 #undef EK__T
@@ -74,7 +74,7 @@ static const ek__member model[] = {
     {NULL, FOUND_PARTS(first_body, all_held), NULL},
     {"const_mb", MB(const_mb), "on every stage"},
     {"const_modelled", GET(FLAG, const_modelled),
-     "false: too few stages were given to tell the constant part from the rest; null: no dry run"},
+     "false: too few stages to determine the constant part; null: no dry run"},
     {"head_mb", GET(MB, head), "extra on the first stage"},
     {"tail_mb", GET(MB, tail), "extra on the last stage"},
     {"condition", REAL(fit.condition),
@@ -85,7 +85,7 @@ static const ek__member model[] = {
      "MB, measured - predicted of each given middle stage, in file order; as the original: before the cut"},
     {"residuals", SHORT_LIST(fit.n_residuals, fit.residual, residuals), "the same in full"},
     {"body", SHORT_LIST(n_body, body, bodies),
-     "every kind of body layer in model order; `parameter_mb` and `activation_mb` beside it are those of the first"},
+     "every kind of body layer in model order; `parameter_mb` and `activation_mb` next to it are those of the first"},
 };
 const ek__fields ek__model_fields = {FIELDS(
     model, "memory_model",

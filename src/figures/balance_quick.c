@@ -81,7 +81,7 @@ GETTER(over_it, real, quick_of(of)->step[EK_QUICK_MOVED].step_time / it->step_ti
 static const ek__member search[] = {
     {"status", WORD(status, ek__balance_status_name), "as that of an answer"},
     {"step_time", TIME(step_time), "simulated"},
-    {"quick_over_it", GET(SHARE, over_it), "what the rule costs, of that step"},
+    {"quick_over_it", GET(SHARE, over_it), "cost of the rule as a share of that step"},
     {"plan", OBJECT(plan, ek__plan_fields), "its five lists"},
 };
 static const ek__fields searches = {FIELDS(search, "balance", NULL)};
@@ -96,7 +96,7 @@ static const ek__member report[] = {
     {"version", GET(COUNT, version), "1"},
     {"model", GET(TEXT, model), "the model's name"},
     {NULL, FOUND_PARTS(the_quick, quicks), NULL},
-    {"balance", FOUND(the_search, searches), "the search with full recomputation alone; null: there was none"},
+    {"balance", FOUND(the_search, searches), "the search with only full recomputation; null: there was none"},
 };
 const ek__fields ek__quick_answer = {
     FIELDS(report, "balance --quick",

@@ -39,8 +39,8 @@ static const ek__fields all_skipped = {FIELDS(skipped, "ranking_skipped[]", NULL
 #define EK__T ek_ranking
 static const ek__member ranking[] = {
     {"ranking", SHORT_LIST(n, ranked, all_ranked),
-     "only of `balance` with several schedules or interleaves: what was tried, shortest step first"},
-    {"ranking_skipped", SHORT_LIST(n_skipped, skipped, all_skipped), "likewise: what was not"},
+     "only for `balance` with several schedules or interleaves: tried combinations, shortest step first"},
+    {"ranking_skipped", SHORT_LIST(n_skipped, skipped, all_skipped), "likewise: combinations that were not tried"},
 };
 const ek__fields ek__ranking_fields = {FIELDS(ranking, NULL, NULL)};
 #undef EK__T

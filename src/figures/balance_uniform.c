@@ -15,7 +15,7 @@ static const ek__member time[] = {
     {"backward", TIME(backward_time), "both gradients"},
     {"backward_input", GET(TIME, input_time), "the part of it that is the gradient of the inputs"},
     {"backward_weight", TIME(weight_time), "the part of it that is the gradient of the weights"},
-    {"backward_split", GET(TEXT, split), "`given` or `assumed`: what these parts are"},
+    {"backward_split", GET(TEXT, split), "`given` or `assumed`: basis of these parts"},
     {"weight_activation", SHARE(weight_share), "of the activations: held until the weight gradient"},
     {"weight_activation_source", GET(TEXT, share_source), "`given` or `assumed`"},
 };
@@ -35,7 +35,7 @@ static const ek__member run[] = {
     {"p2p_blocking", FLAG(timeline.comm.blocking), "transfers occupy sender and receiver"},
     {"activation_limit", REAL(activation_limit),
      "in micro-batches of a stage: as given, or the schedule's own; null: there is none", .positive = true},
-    {"activation_limit_kept", GET(FLAG, kept), "no stage holds more; null: there is no limit"},
+    {"activation_limit_kept", GET(FLAG, kept), "limit of every stage; null: there is no limit"},
     {"step_time", TIME(timeline.step_time), "end of the last block"},
     {"span", TIME(span),
      "widest time of any stage from its first to its last block: the step when stages need not meet between steps"},
@@ -46,7 +46,7 @@ static const ek__member run[] = {
     {"peak_activations", REAL(peak), "the largest of them"},
 };
 const ek__fields ek__uniform_answer = {
-    FIELDS(run, "simulate --uniform", "All of it is simulated from the given times, whose unit its times have."),
+    FIELDS(run, "simulate --uniform", "All of it is simulated from the given times; its times have their unit."),
     .lines = true, .points = true};
 #undef EK__T
 
@@ -64,7 +64,7 @@ static const ek__member schedule_[] = {
     {"min_micro_batches_per_stage", COUNT(min_micro_batches), "0: any"},
     {"placement", WORD(placement, placement), "`wrap`, `v` or `both_ways` ([models.md](models.md#schedules))"},
     {"splits_backward", FLAG(splits_backward),
-     "the gradient of the weights is a block of its own, after that of the inputs"},
+     "the gradient of the weights is a separate block, after that of the inputs"},
     {"activation_limit_per_stage", REAL(limit_per_stage),
      "a of the own limit a p + b of a schedule that makes its order for times and memory; null: its order is fixed",
      KNOWN(arranges)},

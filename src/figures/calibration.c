@@ -77,7 +77,7 @@ static const ek__fields all_errors = {FIELDS(errors, "errors", NULL), .lines = t
 
 /* ---- constants ---- */
 
-const char *const ek__fit_state_title[EK_N_FIT_STATES] = {"determined", "held at a bound of what is possible",
+const char *const ek__fit_state_title[EK_N_FIT_STATES] = {"determined", "fixed at the bound of its range",
                                                           "narrowed by less than a fifth, left at the start",
                                                           "without effect on any run, left at the start"};
 
@@ -87,8 +87,8 @@ static const ek__member constant[] = {
     {"name", CHARS(name), "as `src/cost/constants.c` calls it", PAGE(1, "constant", "Constant")},
     {"unit", TEXT(unit), "null: a share", PAGE(5, "unit", "Unit"), .not_empty = true},
     {"state", WORD(state, ek__fit_state_name), "`determined`, `at_bound`, `wide`, `no_effect`"},
-    {NULL, WORD(state, ek__fit_state_title), NULL, PAGE(6, "state", "What the runs say")},
-    {"start", REAL(start), "what the fit starts from", PAGE(2, "start", "Start")},
+    {NULL, WORD(state, ek__fit_state_title), NULL, PAGE(6, "state", "Value from the runs")},
+    {"start", REAL(start), "start value of the fit", PAGE(2, "start", "Start")},
     {"value", REAL(value), "the result", PAGE(3, "value", "Value")},
     {"standard_error", GET(REAL, standard_error), "of the value, in its unit; null where it is not determined",
      PAGE(4, "error", "Standard error")},
@@ -148,24 +148,22 @@ static const ek__member profile[] = {
     {"path", CHARS(path), "the first of its sources"},
     {"ranks", COUNT(n_ranks), "of the run that it has"},
     {"operators", BY_WORD(COUNT, n_operators, ek__profile_left_name, EK_N_PROFILE_LEFT),
-     "executions by what became of them: `taken`; `no_shapes`: nothing tells their shapes; `other`: operators whose "
-     "work does not follow from their shapes; `unclear` shapes or types; `no_peak` of their type; `packed` sequences; "
-     "`too_fast`: beyond the data sheet"},
+     "executions by outcome: `taken`; `no_shapes`: shapes not known; `other`: work does not follow from the shapes; "
+     "`unclear` shapes or types; `no_peak` of their type; `packed` sequences; `too_fast`: beyond the data sheet"},
     {"shapes", NUMBERED(n_kinds, shapes), "that were measured, by kind of kernel", .shown = has_shapes},
     {"causal_assumed", GET(COUNT, causal_assumed), "executions of attention that a causal mask is assumed for"},
     {"layout_assumed", GET(COUNT, layout_assumed), "products that forward is assumed for"},
     {"collectives", BY_WORD(COUNT, n_collectives, ek__profile_collective_name, EK_N_PROFILE_COLLECTIVES),
-     "by what became of them: `whole`: waiting is known; `shortest`: of each size the shortest was taken; `unsized`: "
-     "without a size or group; `unplaced`: their ranks' nodes are not known; `too_few` of their size; `unmodelled` "
-     "kinds"},
+     "by outcome: `whole`: waiting is known; `shortest`: of each size the shortest was taken; `unsized`: without a "
+     "size or group; `unplaced`: their ranks' nodes are not known; `too_few` of their size; `unmodelled` kinds"},
     {"link_times", COUNT(n_link_times), "of collectives for the fit of links"},
     {"launches", GET(COUNT, launches), "between launches of one thread"},
     {"launch_us", REAL(launch_us), "their median, microseconds; null: not known"},
     {"launch", GET(TEXT, launch), "the way to launch that it is of: `eager`, `compiled`, `graph`; null likewise"},
     {"launch_used", FLAG(launch_used), "it is now the device's"},
     {"step_s", SECONDS(step_seconds), "the step; null: not known"},
-    {"step_used", FLAG(step_used), "as a measured run of the job beside it"},
-    {"notes", NUMBERED(n_notes, notes), "what was missing and how to have it"},
+    {"step_used", FLAG(step_used), "as a measured run of the job next to it"},
+    {"notes", NUMBERED(n_notes, notes), "missing input and the way to get it"},
 };
 static const ek__fields profiles = {FIELDS(profile, "profiles[]", "A run each."), .lines = true};
 #undef EK__T
@@ -179,10 +177,10 @@ static const ek__member link[] = {
     {"collective", WORD(what, ek__collective_name), "`all_reduce`, `all_gather`, ..."},
     {"n", COUNT(n), "times"},
     {"share", SHARE(share), "of the tier's rate that large messages reach"},
-    {"start_us", REAL(start_us), "of a collective besides its steps, microseconds"},
+    {"start_us", REAL(start_us), "additional time of a collective, microseconds"},
     {"median_error", SHARE(median_error), "of the absolute values of predicted / measured - 1"},
 };
-static const ek__fields links = {FIELDS(link, "links[]", "What link tests and profiles gave.")};
+static const ek__fields links = {FIELDS(link, "links[]", "Points from link tests and profiles.")};
 #undef EK__T
 
 #define EK__T ek_kernel_fit
@@ -194,7 +192,7 @@ static const ek__member kernel[] = {
     {"worst_error", SHARE(worst), "the largest of them"},
     {"determined", FLAG(determined), "no constant of the curve ended at its bound"},
 };
-static const ek__fields kernels = {FIELDS(kernel, "kernels[]", "What tables of kernels and profiles gave.")};
+static const ek__fields kernels = {FIELDS(kernel, "kernels[]", "Points from tables of kernels and profiles.")};
 #undef EK__T
 
 /* Kernels by kind, then links: those that there are. */
@@ -217,7 +215,7 @@ GETTER(measured_start, real, is_kernel(of) ? (double)NAN : 1e3 * LINK->start_us)
 static const ek__member measured[] = {
     {NULL, COMPOSE(measured_what), NULL, PAGE(1, "what", "Measured by itself")},
     {NULL, GET(COUNT, measured_n), NULL, PAGE(2, "times", "Times or shapes")},
-    {NULL, GET(SHARE, measured_error), NULL, PAGE(3, "median", "Median error of what was fitted")},
+    {NULL, GET(SHARE, measured_error), NULL, PAGE(3, "median", "Median error of the fit")},
     {NULL, GET(SHARE, measured_share), NULL, PAGE(4, "share", "Share of the rate")},
     {NULL, GET(MEAN, measured_start), NULL, PAGE(5, "start", "Start")},
 };
@@ -281,7 +279,7 @@ static const ek__member run[] = {
     {"group", CHARS(group), "its model, of one shape, and its layout", CSV(4)},
     {"file", CHARS(file), "where it is from", CSV(1)},
     {"line", SIZE(line), "of the file; null: a log as a whole", CSV(2)},
-    {NULL, COMPOSE(place), NULL, PAGE(9, "where", "Where it stands")},
+    {NULL, COMPOSE(place), NULL, PAGE(9, "where", "Position")},
     {"use", GET(TEXT, use), "`fitted`, `kept_back`, `left_out`", CSV(5)},
     {NULL, GET(TEXT, use_words), NULL, PAGE(2, "use", "Use")},
     {"why", GET(TEXT, why), "it is left out; null where it is not", CSV(12), PAGE(10, "why", "Why it is left out"),
@@ -311,7 +309,7 @@ COUNTER(n_kernels, it->has_kernels ? EK_N_KERNEL_KINDS : 0);
 static const ek__member calibration[] = {
     {"device", CHARS(device.name), "name of the result"},
     {"start", CHARS(start), "name of the device that the fit starts from"},
-    {"sources", LIST(n_sources, source, sources), "what was read"},
+    {"sources", LIST(n_sources, source, sources), "sources"},
     {"fitted", COUNT(n_used), "runs that are fitted"},
     {"groups", COUNT(n_groups), "of the fitted runs"},
     {"kept_back", COUNT(n_held), "runs to judge by"},
@@ -320,13 +318,12 @@ static const ek__member calibration[] = {
     {"met_error", GET(REAL, met_error), "standard error of a step's logarithm to expect of layers that were met"},
     {"new_error", GET(REAL, new_error), "the same of a new cell"},
     {"noise", GET(REAL, noise), "standard deviation of a run's logarithm, the constants being known"},
-    {"constants", LIST(n_constants, constant, constants), "what became of each"},
-    {"profiles", LIST(n_profiles, profile, profiles), "what profiles gave"},
-    {"links", ARRAY(n_links, link, links), "what was fitted to times of collectives"},
-    {"kernels", FOUND_LIST(first_kernels, n_kernels, kernels), "what was fitted to times of kernels",
-     .shown = has_kernels},
-    {"layers", HERE(layers), "what layers took beside their kernels"},
-    {"candidates", COUNT(n_candidates), "layouts beside the measured ones that were looked at"},
+    {"constants", LIST(n_constants, constant, constants), "outcome of each"},
+    {"profiles", LIST(n_profiles, profile, profiles), "points from profiles"},
+    {"links", ARRAY(n_links, link, links), "fits to times of collectives"},
+    {"kernels", FOUND_LIST(first_kernels, n_kernels, kernels), "fits to times of kernels", .shown = has_kernels},
+    {"layers", HERE(layers), "time of layers outside their kernels"},
+    {"candidates", COUNT(n_candidates), "examined layouts that were not measured"},
     {"candidate_error", GET(REAL, candidate_error),
      "root mean square of their standard errors, before any of them is measured; null without"},
     {"next_runs", ARRAY(n_proposed, proposed, all_proposed), "the most useful first"},

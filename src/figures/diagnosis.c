@@ -24,16 +24,16 @@ static const ek__member bottleneck[] = {
      "`operators`, `communication`, `memory and recomputation`, `data loading`, `host`, `pipeline bubbles`, "
      "`load balance`"},
     {"title", TEXT(title), "one sentence with its share"},
-    {"evidence", FOUND_LIST(first_evidence, n_evidence, evidences), "what it rests on"},
-    {"cost_seconds", SECONDS(cost_seconds), "what it costs of a step now; null when it is not time (memory)"},
+    {"evidence", FOUND_LIST(first_evidence, n_evidence, evidences), "its basis"},
+    {"cost_seconds", SECONDS(cost_seconds), "its current cost within a step; null when it is not time (memory)"},
     {"share", SHARE(share), "the same of the step"},
-    {"setting", TEXT(setting), "what to change, as it is written in the run's files; one or more lines, or null"},
+    {"setting", TEXT(setting), "the change, in the format of the run's files; one or more lines, or null"},
     {"change", TEXT(change), "the same in a sentence, or null"},
     {"gain_seconds", SECONDS(gain_seconds), "of a step, predicted with that change; null: not known"},
     {"gain_share", SHARE(gain_share), "the same of the step"},
     {"basis", WORD(basis, ek__basis_name), "`measured`, `derived`, `simulated`, `assumed`"},
     {"rests_on", TEXT(rests_on), "how the gain was computed, or null"},
-    {"caution", TEXT(caution), "what the change may cost elsewhere, or null"},
+    {"caution", TEXT(caution), "possible cost of the change elsewhere, or null"},
     {"peak_mb", MB(peak_mb),
      "the largest peak of a stage with the setting, as `evenkeel memory` predicts it; null: not predicted", DECIMALS(0),
      .positive = true},
@@ -44,7 +44,7 @@ static const ek__fields bottlenecks = {FIELDS(bottleneck, "bottlenecks[]", "By g
 #define EK__T ek_not_looked_at
 static const ek__member missing[] = {
     {"what", TEXT(what), "the topic"},
-    {"needs", TEXT(needs), "what it needs"},
+    {"needs", TEXT(needs), "its required input"},
     {"how", TEXT(how), "how to get that, or null"},
 };
 static const ek__fields all_missing = {FIELDS(missing, "not_looked_at[]", NULL)};
@@ -58,8 +58,8 @@ static const ek__member diagnosis[] = {
      "the step that shares are of; of a trace [its step](trace.md#the-length-of-a-step), the same as in `trace`, "
      "`metrics` and the page"},
     {"step_source", TEXT(step_source), "where it is from, or null"},
-    {"bottlenecks", LIST(n_bottlenecks, bottleneck, bottlenecks), "what slows the run down"},
-    {"not_looked_at", LIST(n_not_looked_at, not_looked_at, all_missing), "what the input does not show"},
+    {"bottlenecks", LIST(n_bottlenecks, bottleneck, bottlenecks), "bottlenecks of the run"},
+    {"not_looked_at", LIST(n_not_looked_at, not_looked_at, all_missing), "checks without input"},
     {"notes", LIST(n_notes, note, ek__list_of_texts),
      "sentences on input that contradicts itself or could not be used"},
 };

@@ -34,9 +34,9 @@ static const ek__member round_[] = {
     {"offset", FOUND_SHORT_LIST(layers, n_stages, all_offsets), "by stage: layers less floor(layers / stages)"},
     {"recompute", FOUND_SHORT_LIST(full, n_stages, ek__list_of_integers), "by stage: layers recomputed in full"},
     {"select_recompute", FOUND_SHORT_LIST(select_, n_stages, ek__list_of_integers),
-     "by stage: layers whose selected operators are recomputed"},
+     "by stage: layers with selective recomputation"},
     {"select_comm_recompute", FOUND_SHORT_LIST(comm, n_stages, ek__list_of_integers),
-     "by stage: layers whose communication is recomputed"},
+     "by stage: layers with communication recomputation"},
 };
 static const ek__fields rounds = {FIELDS_BY_NUMBER(round_, "rounds[]", "Lists to paste.")};
 #undef EK__T
@@ -64,7 +64,7 @@ static const ek__member guide[] = {
     {"condition_random", REAL(random_condition), "the same of random lists, their median, for comparison"},
     {"stages", COUNT(runs.n_stages), "of the dry runs"},
     {"layers", COUNT(runs.n_layers), "of the dry runs"},
-    {"kinds", KINDS(kinds), "recompute kinds that are told apart"},
+    {"kinds", KINDS(kinds), "recompute kinds that are determined"},
     {"job_stages", COUNT(job_stages), "of the job"},
     {"reason", NAME(reason), "why the dry runs have other stages than the job; null: they have the same"},
     {"errors_per_mb", SHORT_MAP(n_errors, error, errors),
@@ -94,11 +94,11 @@ CONDITION(has_lines, it->log.n_lines > 0 && !it->log.errors);
 static const ek__member stage[] = {
     {"stage", COUNT(stage), "from 0 on"},
     {"rank", COUNT(rank), "that it was run as"},
-    {"used_mb", MB(log.used_mb), "used peak, without fragments; null, here and below: the log does not say"},
+    {"used_mb", MB(log.used_mb), "used peak, without fragments; null, here and below: not in the log"},
     {"actual_mb", MB(log.actual_mb), "actual peak, with them"},
     {"device_mb", MB(log.device_mb), "memory of the device"},
     {"framework_mb", MB(log.framework_mb), "of the framework's pool"},
-    {"log", TEXT(path), "path; null: the stage's folder holds none", KNOWN(has_log)},
+    {"log", TEXT(path), "path; null: the folder of the stage has none", KNOWN(has_log)},
     {"last_errors", FOUND_SHORT_LIST(first_line, n_lines, all_lines),
      "only of a log without one of the two peaks: its last lines with errors", WHEN(has_errors)},
     {"last_lines", FOUND_SHORT_LIST(first_line, n_lines, all_lines), "likewise where it has no errors: its last lines",

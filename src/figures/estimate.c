@@ -41,17 +41,16 @@ static const ek__member part[] = {
     {NULL, GET(COUNT, stage_number), NULL, CSV(1, "stage")},
     {"name", GET(TEXT, part_name), "one of [these](#parts)", CSV(2, "part")},
     {NULL, GET(TEXT, part_title), NULL, PAGE(1, "part", "Part")},
-    {"seconds", GET(SECONDS, part_seconds), "what the slowest stage spends on it", PAGE(2, "time", "Time", EK__LESS)},
+    {"seconds", GET(SECONDS, part_seconds), "time of the slowest stage for it", PAGE(2, "time", "Time", EK__LESS)},
     {NULL, GET(SECONDS, part_seconds), NULL, CSV(3, "seconds"), DECIMALS(9)},
     {NULL, GET(SHARE, part_share), NULL, CSV(4, "share"), DECIMALS(6)},
     {NULL, GET(PERCENT, part_percent), NULL, PAGE(3, "share", "Of the step")},
     {"basis", GET(TEXT, part_basis),
-     "the weakest figure that the part rests on: `measured`, `fitted`, `derived` or `assumed`; `derived` where the job "
-     "has no such part, `assumed` of an `input` that the device file says nothing of",
+     "the weakest figure that the part rests on: `measured`, `fitted`, `derived` or `assumed`; `derived` if the job "
+     "has no such part, `assumed` for an `input` that is not in the device file",
      CSV(5), PAGE(5, "basis", "Rests on")},
     {"standard_error_s", GET(SECONDS, part_error),
-     "from the errors that the device file has of its constants, of what of the part has one; null, never 0, where "
-     "none is known",
+     "from the errors of the constants in the device file, as far as they have one; null, never 0, if none is known",
      PAGE(4, "error", "Standard error"), .positive = true},
     {NULL, GET(SECONDS, stage_error), NULL, CSV(6, "standard_error_s"), DECIMALS(9), .positive = true},
     {NULL, GET(BYTES_MB, stage_peak), NULL, CSV(7, "stage_peak_mb")},
@@ -80,8 +79,9 @@ static const ek__member stage[] = {
     {"stage", GET(COUNT, number), "from 0 on"},
     {"parts_s", BY_WORD(SECONDS, seconds, ek__step_part_name, EK_N_STEP_PARTS),
      "seconds of every part by its name; they add up to `step_time_s`"},
-    {"hidden_data_s", SECONDS(hidden_data), "gradients and weights behind computing, in no part"},
-    {"hidden_tensor_s", SECONDS(hidden_tensor), "communication of tensor parallel groups behind computing, in no part"},
+    {"hidden_data_s", SECONDS(hidden_data), "gradients and weights overlapped with computing, in no part"},
+    {"hidden_tensor_s", SECONDS(hidden_tensor),
+     "communication of tensor parallel groups overlapped with computing, in no part"},
 };
 static const ek__fields stages = {FIELDS(stage, "stages[]", NULL)};
 #undef EK__T
@@ -161,7 +161,7 @@ GETTER(worst, text, it->has_parts ? ek_against_name[it->worst] : NULL);
 COUNTER(n_pairs, it->has_parts ? EK_N_AGAINST_PARTS : 0);
 static const ek__member against[] = {
     {"source", GET(TEXT, source), "the log or trace"},
-    {"what", CHARS(words), "what its step is: \"median of 40 steps, warm-up left out\""},
+    {"what", CHARS(words), "description of its step: \"median of 40 steps, warm-up left out\""},
     {"measured_s", SECONDS(seconds), "its step"},
     {"predicted_s", GET(SECONDS, whole_predicted), "`step_time_s`"},
     {"error", SHARE(error), "predicted over measured, minus 1"},
@@ -180,7 +180,7 @@ GETTER(devices, number, estimate_of(of)->metrics.n_devices);
 GETTER(schedule, text, it->schedule->name);
 static const ek__member job[] = {
     {"name", CHARS(name), "of the model"},
-    {"framework", WORD(framework, ek__framework_name), "whose file it is"},
+    {"framework", WORD(framework, ek__framework_name), "framework of the file"},
     {"n_layers", COUNT(model.n_layers), "without those of multi-token prediction"},
     {"hidden", COUNT(model.hidden), "hidden size"},
     {"devices", GET(COUNT, devices), "all of them"},
@@ -201,13 +201,13 @@ static const ek__fields jobs = {FIELDS(job, "job", NULL)};
 #define EK__T ek_job_run
 static const ek__member run[] = {
     {"launch", WORD(launch, ek__launch_name), "`eager`, `compiled`, `graph`"},
-    {"overlap_gradients", FLAG(overlap_gradients), "gradients are reduced behind computing"},
-    {"overlap_weights", FLAG(overlap_weights), "weights are gathered behind computing"},
-    {"overlap_tensor", FLAG(overlap_tensor), "tensor parallel groups communicate behind computing"},
+    {"overlap_gradients", FLAG(overlap_gradients), "gradient reduction is overlapped with computing"},
+    {"overlap_weights", FLAG(overlap_weights), "weight gathering is overlapped with computing"},
+    {"overlap_tensor", FLAG(overlap_tensor), "tensor parallel communication is overlapped with computing"},
     {"overlap_tensor_gradients", FLAG(overlap_tensor_gradients), "the same, of backward passes only"},
-    {"overlap_expert", FLAG(overlap_expert), "expert parallel groups communicate behind computing"},
+    {"overlap_expert", FLAG(overlap_expert), "expert parallel communication is overlapped with computing"},
     {"send_once", FLAG(send_once), "tokens go once to each node"},
-    {"overlap_p2p", FLAG(overlap_p2p), "stages send and receive behind computing"},
+    {"overlap_p2p", FLAG(overlap_p2p), "sends and receives of stages are overlapped with computing"},
     {"bucket_bytes", REAL(bucket_bytes), "of gradients; 0: all at once"},
     {"fp8", WORD(fp8, ek__fp8_name), "`none`, `delayed`, `tensorwise`, `rowwise`, `blockwise`"},
 };
@@ -254,8 +254,8 @@ COUNTER(n_warnings, it->warnings.n + report_of(of)->n_warnings);
 static const ek__member figure[] = {
     {"step_time_s", SECONDS(step.seconds), "a step"},
     {"standard_error_s", SECONDS(step.standard_error),
-     "its standard error: the device's `error` where it has one, `device.error_basis` says of what; else by those of "
-     "its parts; null where none has one",
+     "its standard error: the device's `error` where it has one, with its basis in `device.error_basis`; otherwise "
+     "from those of its parts; null if none has one",
      .positive = true},
     {"standard_error", GET(SHARE, error_share), "the same of the step", .positive = true},
     {"tokens_per_second_per_device", REAL(metrics.tokens_per_second_per_device), "tokens/s of a device"},
@@ -264,7 +264,7 @@ static const ek__member figure[] = {
     {"global_batch", REAL(metrics.global_batch), "sequences of a step"},
     {"mfu", SHARE(metrics.mfu),
      "model FLOPs over the peak, as [`evenkeel metrics`](metrics.md) counts them, causal attention counted half"},
-    {"hfu", SHARE(metrics.hfu), "the same with what is recomputed"},
+    {"hfu", SHARE(metrics.hfu), "the same including recomputation"},
     {"micro_batch_s", SECONDS(step.micro_batch_seconds),
      "forward and backward pass of one micro-batch on the slowest stage"},
     {"tokens", REAL(wanted_tokens), "of the training run, as `--tokens` gives them; null without"},
@@ -278,18 +278,17 @@ static const ek__member figure[] = {
      "of the step, in parts that are neither measured nor have a standard error: in no `standard_error`"},
     {"slowest_stage", NUMBER(step.slowest), "the stage that computes longest; `parts` are its"},
     {"basis_share", BY_WORD(SHARE, basis_share, ek__cost_basis_name, EK_N_COST_BASES),
-     "shares of its step by what they rest on: `measured`, `fitted`, `derived`, `assumed`"},
+     "shares of its step by basis: `measured`, `fitted`, `derived`, `assumed`"},
     {"parts", FOUND_LIST(slowest_parts, n_parts, parts), "where the step goes"},
     {"stages", LIST(step.n_stages, step.stage, stages), "every stage"},
     {"memory", OBJECT(memory, memories), "whether it fits"},
     {"against", FOUND(the_run_beside, measured_run), "the measured run"},
-    {"job", FOUND(the_job, jobs), "what is estimated"},
+    {"job", FOUND(the_job, jobs), "the job"},
     {"run", FOUND(the_run, runs), "how it runs"},
-    {"device", FOUND(the_device, the_devices), "on what"},
-    {"advice", ARRAY(advice.n, advice.text, sentences),
-     "what to measure to make the error smaller, the most useful first"},
+    {"device", FOUND(the_device, the_devices), "the device"},
+    {"advice", ARRAY(advice.n, advice.text, sentences), "measurements that reduce the error, the most useful first"},
     {"warnings", NUMBERED(n_warnings, warnings),
-     "figures that deserve doubt, what is not modelled, what the readers warned of", .lines = true},
+     "doubtful figures, effects that are not modelled, warnings of the readers", .lines = true},
 };
 static const ek__fields figures = {FIELDS(figure, NULL, NULL)};
 #undef EK__T

@@ -17,7 +17,7 @@ static const ek__member whole_file[] = {
     {"nodes", COUNT(n_nodes), "with Return"},
     {"operators", COUNT(n_operators), "without Return"},
     {"parameters", GET(COUNT, parameters), "of the list before all graphs; without one the formal ones of all graphs"},
-    {"said_nodes", NUMBER(said_nodes), "what the header counts, or null"},
+    {"said_nodes", NUMBER(said_nodes), "count of the header, or null"},
     {"said_operators", NUMBER(said_cnodes), "the same of operators"},
     {"said_graphs", NUMBER(said_graphs), "the same of graphs"},
     {"said_parameters", NUMBER(said_parameters), "the same of parameters"},
@@ -25,7 +25,7 @@ static const ek__member whole_file[] = {
 };
 static const ek__fields whole_files = {FIELDS(whole_file, NULL, NULL)};
 static const ek__member damage[] = {
-    {"damaged", COUNT(n_diagnostics), "damaged places; each is told on standard error"},
+    {"damaged", COUNT(n_diagnostics), "damaged places; each is reported on standard error"},
     {"not_understood", COUNT(n_unknown), "lines and groups left out without harm"},
     {"attributes_left_out", COUNT(n_left_out), "attributes that no check reads"},
 };
@@ -45,11 +45,11 @@ static const ek__member file[] = {
     {"copies", COUNT(sums.n_copies), "operators shown: copies that are made for recomputation"},
     {"first_micro_batch", NUMBER(sums.first_micro), "the first that operators shown name; null: they name none"},
     {"last_micro_batch", NUMBER(sums.last_micro), "the last one"},
-    {"kept_bytes_of_graph", BYTES(report.kept_bytes),
-     "what the backward pass keeps, of the whole file and all its micro-batches"},
-    {"kept_tensors", COUNT(sums.n_kept), "of it what is shown, for one micro-batch: the first, and what names none"},
+    {"kept_bytes_of_graph", BYTES(report.kept_bytes), "saved activations of the whole file and all its micro-batches"},
+    {"kept_tensors", COUNT(sums.n_kept),
+     "the shown part of it, for one micro-batch: the first, and values without one"},
     {"kept_bytes", BYTES(sums.kept), "bytes of these"},
-    {"traffic_bytes", BYTES(sums.traffic), "what each device sends, as in `communication`"},
+    {"traffic_bytes", BYTES(sums.traffic), "bytes sent by each device, as in `communication`"},
 };
 static const ek__fields files = {FIELDS(file, "files[]", NULL)};
 #undef EK__T
@@ -61,7 +61,7 @@ GETTER(parent, text,
 GETTER(graph_line, number, it->graph == EK_IR_NONE ? INT64_MIN : (int64_t)ek__ir_of(of)->graph[it->graph].line);
 static const ek__member graph[] = {
     {"file", GET(TEXT, path), "as given"},
-    {"name", TEXT_OF(graph, ek__ir_graph_name), "null: what no graph is around, in a fragment"},
+    {"name", TEXT_OF(graph, ek__ir_graph_name), "null: outside of a graph, in a fragment"},
     {"parent", GET(TEXT, parent), "the graph that it is in; null: none"},
     {"line", GET(COUNT, graph_line), "where it begins; null without name"},
     {"nodes", COUNT(nodes), "with Return"},
@@ -93,13 +93,13 @@ static const ek__member recompute[] = {
     {NULL, FOUND_PARTS(ek__ir_node_of, ek__ir_which_node), NULL},
     {"requested", GET(FLAG, requested), "true"},
     {"in_effect", GET(FLAG, in_effect),
-     "true: backward takes the copy; false: it takes what forward made, or no copy is there; null: no backward "
-     "operator that would take it is in sight"},
+     "true: the backward pass uses the copy; false: it uses the forward output, or there is no copy; null: there is no "
+     "backward operator that would use it"},
     {"by_design", FLAG(by_design), "the output of a cell that is recomputed whole: kept on purpose"},
     {"copy", TEXT_OF(copy, ek__ir_label),
      "the copy's number, or null; the node itself where the file shows a copy and not its original"},
-    {"held", TEXT_OF(held, ek__ir_label), "the node whose value is held instead, or null"},
-    {"consumer", TEXT_OF(consumer, ek__ir_label), "the backward operator that holds it, or null"},
+    {"held", TEXT_OF(held, ek__ir_label), "the node with the value that is saved instead, or null"},
+    {"consumer", TEXT_OF(consumer, ek__ir_label), "the backward operator that uses it, or null"},
     {"blocked_by", TEXT_OF(blocked_by, ek__ir_label),
      "the Reshape, Cast, Transpose or Depend without request in between, or null"},
     {"blocked_by_operator", TEXT_OF(blocked_by, primitive), "its primitive"},
@@ -108,7 +108,7 @@ static const ek__member recompute[] = {
     {"bytes", BYTES_FROM_0(bytes), "kept because of it, one micro-batch; null: not known"},
 };
 static const ek__fields recomputes = {
-    FIELDS(recompute, "recompute[]", "Operators that ask to be recomputed, in file order.")};
+    FIELDS(recompute, "recompute[]", "Operators with requested recomputation, in file order.")};
 #undef EK__T
 
 #define EK__T ek_ir_comm
@@ -119,10 +119,10 @@ static const ek__member comm[] = {
     {"role", WORD(role, ek__ir_comm_role_name),
      "`redistribution`, `forward`, `gradient`, `optimizer`, `pipeline`, `other` ([ir.md](ir.md#communication))"},
     {"group", TEXT(group), "as written, or null"},
-    {"ranks", SIZE(n_ranks), "of the group; null: not told"},
+    {"ranks", SIZE(n_ranks), "of the group; null: not in the file"},
     {"bytes", BYTES_FROM_0(bytes),
      "of the message: of AllGather the output, of ReduceScatter the input; null: not known"},
-    {"traffic_bytes", BYTES_FROM_0(traffic), "what each device sends, by a ring; null: not known"},
+    {"traffic_bytes", BYTES_FROM_0(traffic), "bytes sent by each device with a ring; null: not known"},
     {"backward", FLAG(backward), "it is in the backward pass"},
     {"copy", FLAG(copy), "it is repeated for the backward pass by recomputation"},
     {"position", COUNT(position), "operators of its graph before it"},
@@ -137,13 +137,13 @@ static const ek__member comm_sum[] = {
     {"kind", WORD(kind, ek__ir_comm_kind_name), "as in `communication`"},
     {"role", WORD(role, ek__ir_comm_role_name), "as in `communication`"},
     {"group", TEXT(group), "as written, or null"},
-    {"ranks", SIZE(n_ranks), "of the group; null: not told"},
+    {"ranks", SIZE(n_ranks), "of the group; null: not in the file"},
     {"n", COUNT(n), "how many there are"},
     {"n_backward", COUNT(n_backward), "of them in the backward pass"},
     {"n_copies", COUNT(n_copies), "of them repeated by recomputation"},
     {"n_unknown", COUNT(n_unknown), "of them without known bytes, which are not in the sums"},
     {"bytes", BYTES(bytes), "of the messages"},
-    {"traffic_bytes", BYTES(traffic), "what each device sends"},
+    {"traffic_bytes", BYTES(traffic), "bytes sent by each device"},
 };
 static const ek__fields comm_sums = {
     FIELDS(comm_sum, "communication_sums[]", "By kind, role and group, of all micro-batches; most traffic first.")};
@@ -173,7 +173,7 @@ static const ek__member layer_sum[] = {
     {"kept_tensors", COUNT(n_kept), "that the backward pass takes, of one micro-batch"},
     {"kept_bytes", BYTES(kept), "of these"},
     {"communications", COUNT(n_comms), "entries of `communication`"},
-    {"traffic_bytes", BYTES(traffic), "what each device sends"},
+    {"traffic_bytes", BYTES(traffic), "bytes sent by each device"},
     {"recompute_in_effect", COUNT(n_recompute[EK__IR_IN_EFFECT]), "requests for recomputation: the copy is taken"},
     {"recompute_not_in_effect", COUNT(n_recompute[EK__IR_NOT_IN_EFFECT]), "requests: the copy is not taken"},
     {"recompute_by_design", COUNT(n_recompute[EK__IR_BY_DESIGN]), "requests: kept on purpose"},
@@ -221,9 +221,9 @@ static const ek__member finding[] = {
     {"occurrences", COUNT(n_occurrences), "places that are alike"},
     {"layers", COUNT(n_layers), "layers they lie in, 0: none"},
     {"bytes", BYTES_FROM_0(bytes), "of all occurrences; null: not known"},
-    {"bytes_of", TEXT(bytes_of), "what these are: `held`, `sent by each device`, ..., or null"},
-    {"text", TEXT(text), "what is wrong, with figures"},
-    {"advice", TEXT(advice), "what to do, settings as they are written"},
+    {"bytes_of", TEXT(bytes_of), "meaning of these: `held`, `sent by each device`, ..., or null"},
+    {"text", TEXT(text), "the problem, with figures"},
+    {"advice", TEXT(advice), "the remedy, with settings in their format"},
     {"chain", FOUND_LIST(chain_nodes, n_chain, chains), "the nodes that show it, in order of flow"},
 };
 static const ek__fields findings = {FIELDS(finding, "findings[]", "Worst first."), .lines = true};
@@ -255,12 +255,11 @@ static const ek__member whole[] = {
     {"communication", LIST(report.n_comms, report.comm, comms), "every communication", ACROSS(each_file),
      .shown = is_chosen},
     {"communication_sums", LIST(sums.n_comms, sums.comm, comm_sums), "sums over these", ACROSS(each_file)},
-    {"kept", LIST(report.n_kept, report.kept, kepts), "what the backward pass keeps", ACROSS(each_file),
-     .shown = is_chosen},
+    {"kept", LIST(report.n_kept, report.kept, kepts), "saved activations", ACROSS(each_file), .shown = is_chosen},
     {"layers", LIST(sums.n_layers, sums.layer, layers), "sums over each layer", ACROSS(each_file)},
     {"parameters", LIST(report.n_sums, report.sum, parameter_sums), "of the whole file, whatever is chosen",
      ACROSS(each_file)},
-    {"findings", LIST(report.n_findings, report.finding, findings), "what to change", ACROSS(each_file),
+    {"findings", LIST(report.n_findings, report.finding, findings), "recommended changes", ACROSS(each_file),
      .shown = finding_is_shown},
     {"nodes", FOUND_LIST(first_node, n_nodes, ek__ir_nodes), "with `--layer` or `--op`: each chosen operator",
      ACROSS(each_file), .shown = node_is_chosen, WHEN(some_are_chosen)},

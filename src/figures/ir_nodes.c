@@ -123,7 +123,7 @@ static const ek__member place[] = {
     {"operator", GET(TEXT, operator), "the primitive, `MatMul`, without `PrimFunc_` and the like"},
     {"scope", COMPOSE(scope), "the full name with scope, or null", .not_empty = true},
     {"layer", GET(NUMBER, layer), "N of the first element `N-Name` of the scope; null: outside layers"},
-    {"micro_batch", NUMBER(micro), "the micro-batch that the node belongs to; null: the file does not say"},
+    {"micro_batch", NUMBER(micro), "the micro-batch of the node; null: not in the file"},
 };
 const ek__fields ek__ir_node_place = {FIELDS(place, NULL, NULL)};
 static const ek__member which_node[] = {
@@ -133,7 +133,7 @@ static const ek__member which_node[] = {
 };
 const ek__fields ek__ir_which_node = {FIELDS(which_node, "NODE", "Which node an entry is about.")};
 static const ek__member node_type[] = {
-    {"type", TEXT_OF(type, type_text), "of the output, `float16 (1, 4096, 11008)`; null: the file does not say"},
+    {"type", TEXT_OF(type, type_text), "of the output, `float16 (1, 4096, 11008)`; null: not in the file"},
 };
 const ek__fields ek__ir_node_type = {FIELDS(node_type, NULL, NULL)};
 static const ek__member instance[] = {
@@ -164,7 +164,7 @@ static const ek__member input[] = {
     {"outside", COUNT(index), "the number of a node that the file does not show", WHEN(is_outside)},
     {"type", TEXT_OF(type, type_text), "its type, or null"},
 };
-static const ek__fields inputs = {FIELDS(input, "nodes[].inputs[]", "`type`, and what it is.")};
+static const ek__fields inputs = {FIELDS(input, "nodes[].inputs[]", "`type` and its meaning.")};
 #undef EK__T
 
 #define EK__T ek_ir_attribute
@@ -190,9 +190,8 @@ static const ek__member node[] = {
     {"bytes", GET(BYTES, type_bytes), "of the output; null: not known", .natural = true},
     {NULL, MORE(ek__ir_strategies), NULL},
     {"source", TEXT_OF(source, text_at), "`file.py:20`, the innermost line of the program, or null"},
-    {"marks", FOUND_SHORT_LIST(flag_names, n_flags, ek__list_of_texts), "what is said of it, in words",
-     .shown = is_marked},
-    {"inputs", FOUND_SHORT_LIST(first_input, n_inputs, inputs), "what it takes, in order"},
+    {"marks", FOUND_SHORT_LIST(flag_names, n_flags, ek__list_of_texts), "description in words", .shown = is_marked},
+    {"inputs", FOUND_SHORT_LIST(first_input, n_inputs, inputs), "its inputs, in order"},
     {"attributes", FOUND_SHORT_LIST(first_attribute, n_attributes, attributes), "those that checks read"},
 };
 const ek__fields ek__ir_nodes = {FIELDS(node, "nodes[]", NULL)};

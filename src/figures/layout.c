@@ -15,7 +15,7 @@ static const char *const over_key[4] = {"up_to_1.1", "up_to_1.5", "up_to_2", "ab
 GETTER(ruled_out, number, it->fate[of->number + 1]);
 static const ek__member count[] = {
     {"all", COUNT(all), "combinations of degrees, sharding, chunks and micro-batch"},
-    {"legal", COUNT(legal), "of these, what the framework runs"},
+    {"legal", COUNT(legal), "those that the framework accepts"},
     {"bounded", COUNT(bounded),
      "layouts with a bound, one for each schedule; all of them unless the search ended early"},
     {"balanced", COUNT(balanced), "of these, balanced exactly"},
@@ -38,7 +38,7 @@ static const ek__fields counts = {FIELDS(count, "layouts", NULL), .lines = true}
 CONDITION(fits, it->fits);
 static const ek__member fit[] = {
     {"change", WORD(change, ek__fit_change_name),
-     "`free` (axes that `--fix` and `--range` hold), `offload` (the optimizer's states on the host), `devices`, "
+     "`free` (axes fixed by `--fix` and `--range`), `offload` (the optimizer's states on the host), `devices`, "
      "`memory`"},
     {"fits", FLAG(fits), "a plan that fits was found; `peak_mb`, `step_time_s` and its layout are there only then"},
     {"devices", COUNT(n_devices), "with which; where nothing was found the most that was tried"},
@@ -48,7 +48,7 @@ static const ek__member fit[] = {
     {"step_time_s", SECONDS(seconds), "predicted; other plans may be shorter", WHEN(fits)},
     {NULL, PARTS(layout, ek__layout_fields), WHEN(fits)},
 };
-static const ek__fields all_fits = {FIELDS(fit, "would_fit[]", "Each change alone.")};
+static const ek__fields all_fits = {FIELDS(fit, "would_fit[]", "Each change by itself.")};
 #undef EK__T
 
 #define EK__T ek_layout_result
@@ -80,7 +80,7 @@ GETTER(gap, real, it->n_plans > 0 ? it->gap : (double)NAN);
 GETTER(lower_bound, real, it->n_plans > 0 ? it->lower_bound : (double)NAN);
 GETTER(first_seconds, real, it->n_plans > 0 ? it->first_seconds : (double)NAN);
 static const ek__member answer[] = {
-    {"job", FOUND(job_of, jobs), "what is spread"},
+    {"job", FOUND(job_of, jobs), "the model"},
     {"device", GET(TEXT, device), "its name"},
     {"devices", COUNT(options.n_devices), "how many"},
     {"global_batch", COUNT(options.global_batch), "sequences of a step"},
@@ -120,11 +120,10 @@ static const ek__member report[] = {
      "how much shorter the best step is than today's, as a share of today's; of as many tokens where the global "
      "batches differ; null without `today` or plans"},
     {NULL, MORE(ek__layout_advice_fields)},
-    {"layouts", FOUND(counts_of, counts), "how many there are, and what ruled them out"},
+    {"layouts", FOUND(counts_of, counts), "number of layouts, and reasons for exclusion"},
     {"closest", FOUND(closest_of, closest), "where nothing fits: the layout that needs least; else null"},
     {"would_fit", FOUND_LIST(first_fit, n_fits, all_fits), "where nothing fits: changes that were tried"},
-    {"warnings", OWN("list of strings"),
-     "what deserves doubt in the best plan's figures, and what the readers warned of"},
+    {"warnings", OWN("list of strings"), "doubtful figures of the best plan, and warnings of the readers"},
 };
 static const ek__fields fields = {FIELDS(report, NULL, NULL), .lines = true};
 #undef EK__T
@@ -144,7 +143,7 @@ static const char *const fate_title[EK_N_LAYOUT_FATES] = {
 GETTER(title_of_fate, text, fate_title[of->number]);
 GETTER(layouts, number, *it);
 static const ek__member fate[] = {
-    {NULL, GET(TEXT, title_of_fate), NULL, PAGE(1, "fate", "what became of it")},
+    {NULL, GET(TEXT, title_of_fate), NULL, PAGE(1, "fate", "its outcome")},
     {NULL, GET(COUNT, layouts), NULL, PAGE(2, "layouts", "layouts")},
 };
 static const ek__fields fates = {FIELDS(fate, NULL, NULL)};

@@ -13,7 +13,7 @@ static const ek__member difference[] = {
     {"seconds", SECONDS(seconds), "by which its step is longer"},
     {"share", SHARE(share), "the same as a share of the best step"},
     {"parts", BY_WORD(SHARE, part, ek__step_part_name, EK_N_STEP_PARTS),
-     "what each part of the step adds; they add up to `share`"},
+     "contribution of each part of the step; they add up to `share`"},
 };
 static const ek__fields differences = {FIELDS(difference, "explain.difference", "To the best plan.")};
 #undef EK__T
@@ -26,11 +26,11 @@ static const ek__member explanation[] = {
     {"verdict", WORD(verdict, ek__layout_verdict_name),
      "`plan`, `illegal`, `memory` (nothing of it fits), `open` (the time was over)"},
     {"words", CHARS(words), "all of it as a sentence"},
-    {"why", NAME(why), "of `illegal`: what the framework does not allow; else null"},
+    {"why", NAME(why), "of `illegal`: the violated rule of the framework; else null"},
     {"proved", FLAG(proved), "no other layout with these values has a shorter plan"},
     {"difference", FOUND(difference_of, differences), "to the best plan; null without one"},
     {"plan", FOUND(plan_of, ek__layout_plan_fields), "of `plan`: the best with these values; else null"},
-    {"least_peak_mb", GET(MB, least_mb), "of `memory`: what needs least; else null", DECIMALS(3)},
+    {"least_peak_mb", GET(MB, least_mb), "of `memory`: the smallest requirement; else null", DECIMALS(3)},
 };
 static const ek__fields explanations = {FIELDS(explanation, "explain", NULL), .lines = true};
 #undef EK__T
@@ -54,7 +54,8 @@ static const ek__member way[] = {
     {"shorter", GET(SHARE, shorter), "as a share of the step before this change; negative: longer"},
     {"peak_mb", MB(peak_mb), "memory of the fullest stage", DECIMALS(3)},
     {"fits", FLAG(fits), "every stage is within the limit"},
-    {"settings", NAME(settings), "to paste into the file with the settings before it; null: they cannot be told"},
+    {"settings", NAME(settings),
+     "to paste into the file with the settings before it; null: the framework has no such settings"},
 };
 static const ek__fields ways = {FIELDS(way, "way[]", NULL)};
 #undef EK__T
@@ -68,7 +69,7 @@ GETTER(longer, real, it->found && it->has_difference ? it->difference.share : (d
 static const ek__member thumb[] = {
     {"name", TEXT(name), "of the rule"},
     {"rule", TEXT(text), "as a sentence"},
-    {"source", TEXT(source), "who says so"},
+    {"source", TEXT(source), "its source"},
     {"applies", FLAG(applies), "to a model and a sequence of this size"},
     {"fits", FLAG(found), "a layout of the rule has a plan"},
     {NULL, PARTS(layout, ek__layout_fields), WHEN(is_legal)},
@@ -100,8 +101,7 @@ static const ek__fields trials = {FIELDS(trial, "trials.runs[]", "The most usefu
 
 #define EK__T ek_layout_trials
 static const ek__member choice[] = {
-    {"loss", SHARE(loss),
-     "how much longer the best plan is than what turns out best, in the mean, without a run, as a share"},
+    {"loss", SHARE(loss), "mean excess of the best plan over the plan that proves best, without a run, as a share"},
     {"runs", ARRAY(n, trial, trials), "to try"},
 };
 static const ek__fields choices = {FIELDS(choice, "trials", NULL), .lines = true};
@@ -141,13 +141,13 @@ COUNTER(n_thumbs, it->thumb ? EK_N_LAYOUT_THUMBS : -1);
 FINDER(trials_of, it->trials);
 FINDER(tries_of, it->tries);
 static const ek__member advice[] = {
-    {"explain", FOUND(explanation_of, explanations), "what `--explain` found; null without it"},
+    {"explain", FOUND(explanation_of, explanations), "result of `--explain`; null without it"},
     {"way", FOUND_LIST(first_step, n_steps, ways),
      "`--way`: the changes from today's job to the first plan; null without it"},
     {"thumbs", FOUND_LIST(first_thumb, n_thumbs, thumbs),
      "rules of thumb; null with `-q`, and after a search of 10 s or more"},
-    {"trials", FOUND(trials_of, choices), "what `--trials` found; null without it"},
-    {"tried", FOUND(tries_of, tries), "the runs of `--tried` beside the first plan; null without it"},
+    {"trials", FOUND(trials_of, choices), "result of `--trials`; null without it"},
+    {"tried", FOUND(tries_of, tries), "the runs of `--tried` compared with the first plan; null without it"},
 };
 const ek__fields ek__layout_advice_fields = {FIELDS(advice, NULL, NULL)};
 #undef EK__T

@@ -117,8 +117,7 @@ static const ek__member plan[] = {
     {"fits", FLAG(estimate.memory.fits), "every stage is within the limit", CSV(38, .spelled = true)},
     {"stage_peak_mb", FOUND_SHORT_LIST(peaks, n_peaks, stage_peaks), "memory of every stage, MB"},
     {"group", NUMBER(group),
-     "plans that prediction cannot tell apart have one number; null where that was not looked at, which is so with "
-     "more than 64 plans",
+     "plans that prediction cannot distinguish have the same number; null if not examined (more than 64 plans)",
      CSV(39)},
     {"group_error_s", GET(SECONDS, group_error),
      "standard error of the difference of its step to that of its group's first plan; 0 for the first itself",
@@ -132,11 +131,11 @@ static const ek__member plan[] = {
     {"recompute", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.full, ek__list_of_integers),
      "likewise, of how many of the first layers all is run again"},
     {"select_recompute", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.select, ek__list_of_integers),
-     "likewise, of how many what the selective patterns name is run again"},
+     "likewise, number of layers with selective recomputation"},
     {"select_comm_recompute", GRID(job.plan.n_chunks, job.plan.n_stages, job.plan.comm, ek__list_of_integers),
      "likewise, of how many the communication that the selective patterns name is run again"},
     {"settings", NAME(settings),
-     "the plan in the words of the job's framework; null where there is nothing to change, or it cannot be told"},
+     "the plan as settings of the job's framework; null if nothing changes, or the framework has no such settings"},
     {"file", GET(TEXT, file), "that `--write` made of it; null: none"},
 };
 const ek__fields ek__layout_plan_fields = {

@@ -15,8 +15,8 @@ static const ek__member finding[] = {
     {"path", TEXT(path), "of the file, as given"},
     {"line", COUNT(line), "from 1"},
     {"column", COUNT(column), "from 1, of characters"},
-    {"end_column", SIZE(end_column), "the one behind the place; null: to the line's end"},
-    {"message", TEXT(message), "what is there and what to write instead, with the file's values"},
+    {"end_column", SIZE(end_column), "the column after the place; null: to the end of the line"},
+    {"message", TEXT(message), "the present and the recommended setting, with the values of the file"},
     {"fix", TEXT(fix), "the text to put from `column` to `end_column`; null: there is none"},
 };
 static const ek__fields findings = {FIELDS(finding, "findings[], suppressed[]", NULL)};

@@ -13,7 +13,7 @@ GETTER(n_devices, number, ek_job_devices(it));
 GETTER(schedule, text, it->schedule->name);
 static const ek__member model[] = {
     {"name", CHARS(name), "of the model, as its file has it"},
-    {"framework", WORD(framework, ek__framework_name), "whose file it is"},
+    {"framework", WORD(framework, ek__framework_name), "framework of the file"},
     {"n_layers", COUNT(model.n_layers), "without embedding and head"},
     {"n_prediction_layers", COUNT(model.n_prediction_layers), "layers of multi-token prediction"},
     {"hidden", COUNT(model.hidden), "its hidden size"},
@@ -25,7 +25,7 @@ static const ek__member model[] = {
     {"flash_attention", FLAG(model.flash_attention), "attention is one fused operator"},
     {"compute_type", WORD(types.compute, ek__dtype_name), "that layers compute in"},
     {"parameter_type", WORD(types.param, ek__dtype_name), "of the weights"},
-    {"residual_type", WORD(types.residual, ek__dtype_name), "of a layer's input as it is kept"},
+    {"residual_type", WORD(types.residual, ek__dtype_name), "of a layer's saved input"},
 };
 static const ek__fields models = {FIELDS(model, "model", NULL)};
 static const ek__member parallel[] = {
@@ -61,7 +61,7 @@ static const ek__member layer[] = {
      "MB kept for one micro-batch, by recomputation: `none`, `select`, `comm`, `both`, `full`"},
     {NULL, GET(BYTES_MB, kept), NULL, PAGE(3, "kept", "Kept for a micro-batch", EK__LESS)},
     {"transient_mb", BY_WORD(BYTES_MB, transient, ek__recompute_name, EK_N_RECOMPUTE),
-     "the most its backward pass holds besides, MB, by the same"},
+     "largest additional memory of its backward pass, MB, by the same kinds"},
     {NULL, GET(BYTES_MB, transient), NULL, PAGE(4, "transient", "On top while backward runs", EK__LESS)},
 };
 static const ek__fields layer_kinds = {FIELDS(layer, "layer_kinds[]", "One layer.")};
@@ -85,7 +85,7 @@ static const ek__fields layer_times = {FIELDS(layer_time, "times_ms[]", "One lay
 
 #define EK__T ek_device
 static const ek__member device[] = {
-    {"name", CHARS(name), "as `--device` says it, or its file"},
+    {"name", CHARS(name), "as in `--device`, or its file"},
     {"source", CHARS(source), "where its figures are from"},
     {"certain", FLAG(certain), "false: a figure is not from a product sheet"},
 };
@@ -114,10 +114,10 @@ static const ek__member rule[] = {
     {"default", COMPOSE(rule_usual), "of the framework", PAGE(3, "usual", "Usually")},
     {"changed", GET(FLAG, rule_changed), "`value` is not `default`"},
     {"basis", GET(TEXT, rule_basis),
-     "what the default rests on: `derived`, `documented`, `measured`, `assumed`, `calibrated`",
+     "basis of the default: `derived`, `documented`, `measured`, `assumed`, `calibrated`",
      PAGE(4, "basis", "Rests on")},
     {"alternatives", GET(TEXT, rule_alternatives), "of an assumed rule, commas between them; else null"},
-    {"what", GET(TEXT, rule_help), "what it says", PAGE(5, "what", "What it is")},
+    {"what", GET(TEXT, rule_help), "its meaning", PAGE(5, "what", "Meaning")},
 };
 static const ek__fields all_rules = {FIELDS(rule, "rules[]", NULL)};
 #undef EK__T
@@ -128,7 +128,7 @@ static const ek__member assumption[] = {
     {"value", CHARS(value), "as predicted"},
     {"alternative", CHARS(other), "the value with which the answer is the other one"},
     {"fits", FLAG(fits), "with that; the opposite of `fits` of the whole"},
-    {"stage", COUNT(stage), "where a measured peak tells which of the two it is"},
+    {"stage", COUNT(stage), "whether a measured peak decides between the two"},
     {"peak_mb", MB(mb), "its peak as predicted", DECIMALS(3)},
     {"alternative_peak_mb", MB(other_mb), "its peak with the alternative", DECIMALS(3)},
 };
@@ -140,7 +140,7 @@ static const ek__member warning[] = {
     {"file", NAME(file), "null without a place"},
     {"line", COUNT(line), "null without a place", .positive = true},
     {"column", COUNT(column), "null without a place", .positive = true},
-    {"message", CHARS(message), "what is wrong"},
+    {"message", CHARS(message), "the problem"},
 };
 static const ek__fields warnings = {FIELDS(warning, "warnings[]", NULL)};
 #undef EK__T
@@ -151,7 +151,7 @@ static const ek__fields warnings = {FIELDS(warning, "warnings[]", NULL)};
 GETTER(margin, number, it->margin);
 static const ek__member verdict[] = {
     {"fits", FLAG(fits), "every stage's peak is within the limit; true when no limit is known"},
-    {"limit_mb", BYTES_MB(limit), "what the framework may take of a device; null: not known", .positive = true},
+    {"limit_mb", BYTES_MB(limit), "memory of a device that the framework may use; null: not known", .positive = true},
     {"margin_mb", GET(BYTES_MB, margin),
      "limit minus the largest peak, negative when it does not fit; null without a limit"},
     {"fullest_stage", COUNT(fullest), "the stage with the largest peak"},
@@ -159,7 +159,7 @@ static const ek__member verdict[] = {
 static const ek__fields verdicts = {FIELDS(verdict, NULL, NULL)};
 static const ek__member prediction[] = {
     {"stages", LIST(n_stages, stage, ek__memory_stage), "one object a stage"},
-    {"layer_kinds", ARRAY(n_layer_kinds, layer_kind, layer_kinds), "what one layer holds, by kind"},
+    {"layer_kinds", ARRAY(n_layer_kinds, layer_kind, layer_kinds), "memory of one layer, by kind"},
 };
 static const ek__fields predictions = {FIELDS(prediction, NULL, NULL)};
 #undef EK__T
@@ -195,21 +195,20 @@ static const ek__member report[] = {
     {"version", GET(COUNT, version), "1"},
     {NULL, EK__KIND_PARTS, .fields = &verdicts, .find = memory_of},
     {"assumptions", LIST(n_assumptions, assumption, assumptions),
-     "assumed rules that decide `fits`, each changed alone; empty where none turns the answer, without a limit, and "
+     "assumed rules that decide `fits`, each changed by itself; empty if none changes the answer, without a limit, and "
      "after `--calibrate`"},
-    {"model", FOUND(job_of, models), "what is trained"},
+    {"model", FOUND(job_of, models), "the model"},
     {"parallel", FOUND(job_of, parallels), "on how many devices, and how"},
     {NULL, EK__KIND_PARTS, .fields = &predictions, .find = memory_of},
-    {"reading", GET(TEXT, reading),
-     "what the reading of the file took for granted, where it may be read in two ways; else null"},
+    {"reading", GET(TEXT, reading), "assumption of the reader, if the file is ambiguous; else null"},
     {"literal", GET(FLAG, literal), "the file was read without that (`--literal`)"},
-    {"basis", GET(TEXT, basis), "what the figures rest on"},
-    {"rules", FOUND_LIST(first_rule, n_rules, all_rules), "what the framework does and a file does not say"},
-    {"device", FOUND(device_of, devices), "with `--device`: what times are of", WHEN(has_device)},
+    {"basis", GET(TEXT, basis), "basis of the figures"},
+    {"rules", FOUND_LIST(first_rule, n_rules, all_rules), "behaviour of the framework that is not in a file"},
+    {"device", FOUND(device_of, devices), "with `--device`: the device of the times", WHEN(has_device)},
     {"times_ms", LIST(n_times, time, layer_times), "with `--device`: times of layers", WHEN(has_device)},
-    {"measures", LIST(n_measures, measure, ek__memory_measure), "with `--measures`: what each alone would bring",
+    {"measures", LIST(n_measures, measure, ek__memory_measure), "with `--measures`: the saving of each by itself",
      WHEN(has_measures)},
-    {"kept_tensors", LIST(n_kept, kept, ek__memory_kept_kind), "with `--tensors`: what one layer keeps",
+    {"kept_tensors", LIST(n_kept, kept, ek__memory_kept_kind), "with `--tensors`: saved activations of one layer",
      WHEN(has_kept)},
     {"worth_recomputing", FOUND(worth_of, ek__memory_worth),
      "with `--tensors` and `--device`: which operators are worth recomputing", WHEN(has_worth)},
@@ -221,7 +220,7 @@ static const ek__fields fields = {FIELDS(report, NULL, NULL), .lines = true};
 
 static const ek__member rules_alone[] = {
     {"version", GET(COUNT, version), "1"},
-    {"framework", GET(TEXT, framework), "whose defaults are meant"},
+    {"framework", GET(TEXT, framework), "framework of the defaults"},
     {"rules", FOUND_LIST(first_rule, n_rules, all_rules), "the rules"},
 };
 const ek__fields ek__memory_rules_alone = {FIELDS(rules_alone, NULL, NULL), .lines = true};
@@ -275,9 +274,9 @@ const ek__rows ek__memory_table[EK__N_MEMORY_TABLES] = {
                            .fields = &ek__memory_stage, RESULT_ITEMS(stages)},
     [EK__MEMORY_TENSORS] = {NULL, "memory", "tensors", "Largest tensors alive at the peak of each stage",
                             .fields = &ek__memory_top, RESULT_ITEMS(tensors)},
-    [EK__MEMORY_MEASURES] = {NULL, "memory", "measures", "What each measure alone would bring",
+    [EK__MEMORY_MEASURES] = {NULL, "memory", "measures", "Saving of each setting by itself",
                              .fields = &ek__memory_measure, RESULT_ITEMS(measures)},
-    [EK__MEMORY_KEPT] = {NULL, "memory", "kept", "What one layer keeps where nothing is recomputed",
+    [EK__MEMORY_KEPT] = {NULL, "memory", "kept", "Saved activations of one layer without recomputation",
                          .fields = &ek__memory_kept_tensor, RESULT_LIST(n, tensor), .sort = 1},
     [EK__MEMORY_PEAKS] = {NULL, "memory", "calibration", "Calibration to measured peaks",
                           .fields = &ek__memory_calibration_peak, RESULT_ITEMS(peaks)},
@@ -285,12 +284,12 @@ const ek__rows ek__memory_table[EK__N_MEMORY_TABLES] = {
                            .fields = &ek__memory_calibration_error, RESULT_ITEMS(errors)},
     [EK__MEMORY_RULES] = {NULL, "memory", "rules", "Rules of the framework that the prediction goes by",
                           .fields = &all_rules, RESULT_ITEMS(rules)},
-    [EK__MEMORY_LAYERS] = {NULL, "layers", "layers", "What one layer holds", .fields = &layer_kinds,
+    [EK__MEMORY_LAYERS] = {NULL, "layers", "layers", "Memory of one layer", .fields = &layer_kinds,
                            RESULT_ITEMS(layers)},
     [EK__MEMORY_TIMES] = {NULL, "layers", "times", "Times of one layer and micro-batch", .fields = &layer_times,
                           RESULT_ITEMS(times)},
-    [EK__MEMORY_PLAN] = {NULL, "plan", "plan", "Layers of every stage by what they recompute",
-                         .fields = &ek__memory_cell, RESULT_ITEMS(cells), .most = EK_MAX_STAGES * EK_MAX_CHUNKS},
+    [EK__MEMORY_PLAN] = {NULL, "plan", "plan", "Layers of every stage by recomputation", .fields = &ek__memory_cell,
+                         RESULT_ITEMS(cells), .most = EK_MAX_STAGES * EK_MAX_CHUNKS},
 };
 
 static const ek__rows *next_table(const ek__rows *last)

@@ -35,19 +35,19 @@ GETTER(relieved, text, it->possible && it->relieved[0] ? it->relieved : NULL);
 GETTER(relieved_change, real, it->possible ? it->relieved_change : NAN);
 GETTER(relieved_mb, real, it->possible ? it->relieved_mb : NAN);
 static const ek__member measures[] = {
-    {"name", GET(TEXT, measure), "what is changed, alone", PAGE(1, "measure", "Measure, alone")},
+    {"name", GET(TEXT, measure), "the change, by itself", PAGE(1, "measure", "Setting, by itself")},
     {"setting", NAME(setting),
      "to paste: keys of the training file with their sections, or arguments; commas between them"},
-    {"possible", FLAG(possible), "false: `why` says what stands against it"},
+    {"possible", FLAG(possible), "false: `why` has the reason"},
     {"why", GET(TEXT, why), "it is not possible; null where it is"},
     {"saved_mb", GET(MB, saved), "of the largest peak", DECIMALS(3), PAGE(2, "saved", "Saves of the fullest stage")},
     {"after_mb", GET(MB, after), "the largest peak with it", DECIMALS(3),
-     PAGE(3, "after", "Then the fullest holds", EK__LESS)},
+     PAGE(3, "after", "Peak of the fullest stage then", EK__LESS)},
     {"fits", GET(FLAG, fits), "with it, and nothing else changed; true without a limit"},
     {NULL, GET(TEXT, fits_word), NULL, PAGE(4, "fits", "Fits")},
     {"step_change", GET(SHARE, change), "step time with it over today's, minus 1; null when not known", DECIMALS(6),
      PAGE(5, "step", "Step time")},
-    {NULL, GET(TEXT, setting), NULL, PAGE(6, "setting", "Setting, or what stands against it")},
+    {NULL, GET(TEXT, setting), NULL, PAGE(6, "setting", "Setting, or the reason against it")},
     {"relieved", GET(TEXT, relieved),
      "the setting with the lists of the least recomputation that then fits; null where that is no less or was not "
      "looked for"},
@@ -119,7 +119,7 @@ GETTER(type, text, it->n_dims > 0 ? ek_dtype_name[it->dtype] : NULL);
 GETTER(patterns_of, text, it->n_patterns > 0 ? pattern_list(it) : NULL);
 GETTER(patterns_save, number, it->n_patterns > 0 ? it->pattern_saves : INT64_MIN);
 static const ek__member kept_tensor[] = {
-    {NULL, COMPOSE(kept_name), NULL, PAGE(1, "tensor", "Tensor, by what makes it")},
+    {NULL, COMPOSE(kept_name), NULL, PAGE(1, "tensor", "Tensor, by its operator")},
     {"name", CHARS(name), "of the tensor"},
     {"made_by", NAME(maker), "path of the operator that makes it; null for the layer's input"},
     {"shape", SHORT_ARRAY(n_dims, dim, ek__list_of_long_integers), "on one rank; empty where it has none"},
@@ -148,7 +148,7 @@ const ek__fields ek__memory_kept_tensor = {FIELDS(kept_tensor, "kept_tensors[].t
 static const ek__member kept_kind[] = {
     {"layer_kind", CHARS(name), "`decoder`, ..."},
     {"bytes", BYTES(bytes), "of all of them, for one micro-batch on one rank, where nothing is recomputed"},
-    {"tensors", LIST(n, tensor, ek__memory_kept_tensor), "what the layer keeps"},
+    {"tensors", LIST(n, tensor, ek__memory_kept_tensor), "saved activations of the layer"},
 };
 const ek__fields ek__memory_kept_kind = {FIELDS(kept_kind, "kept_tensors[]", "With `--tensors`; by kind of layer."),
                                          .lines = true};
@@ -219,7 +219,7 @@ typedef const char *knob_name;
 GETTER(knob_value, real, ek__memory_report_of(of)->calibration->fit->value[of->number]);
 static const ek__member knob[] = {
     {"name", EK__KIND_TEXT, .size = sizeof(knob_name), .about = "of the rule"},
-    {"value", GET(REAL, knob_value), "what it was fitted to"},
+    {"value", GET(REAL, knob_value), "measurements of the fit"},
 };
 static const ek__fields knobs = {FIELDS(knob, "calibration.knobs[]", NULL)};
 #undef EK__T
@@ -250,7 +250,7 @@ GETTER(fitted, number, ek__memory_report_of(of)->calibration->fitted[of->number]
 COMPOSER(peak_stage, 32, "stage %d", it->stage);
 static const ek__member peak[] = {
     {NULL, COMPOSE(peak_stage), NULL, PAGE(1, "stage", "Stage")},
-    {"stage", COUNT(stage), "whose peak it is"},
+    {"stage", COUNT(stage), "stage of the peak"},
     {"measured_mb", MB(mb), "its measured peak", DECIMALS(3), PAGE(2, "measured", "Measured")},
     {"predicted_mb", GET(MB, predicted), "by the calibrated model", DECIMALS(3), PAGE(3, "predicted", "Predicted")},
     {NULL, GET(PERCENT, peak_error), NULL, PAGE(4, "error", "Error")},
@@ -268,7 +268,7 @@ FINDER(after_it, &it->fit->after);
 FINDER(left_out, &it->fit->left_out);
 FINDER(judged, it->judged);
 static const ek__member calibration[] = {
-    {"peak", GET(TEXT, peak_kind), "what the measured peaks are: `actual` or `used`"},
+    {"peak", GET(TEXT, peak_kind), "kind of the measured peaks: `actual` or `used`"},
     {"knobs", EK__KIND_LIST, .fields = &knobs, .find = first_knob, .count = n_knobs,
      .about = "rules that were fitted, with their values"},
     {"before", FOUND(before, ek__memory_calibration_error), "without a calibration, on the peaks fitted to"},

@@ -73,7 +73,7 @@ GETTER(model_part, text, part_of_model(it, place_of(it, of).n_layers));
 GETTER(layer_of_chunk, number, it->layer < place_of(it, of).n_layers ? it->layer : -1);
 GETTER(layer_of_model, number, place_of(it, of).model_layer);
 static const ek__member peak_at[] = {
-    {"pass", GET(TEXT, pass), "what runs then: `forward`, `backward`, `weight_gradient`"},
+    {"pass", GET(TEXT, pass), "the running pass: `forward`, `backward`, `weight_gradient`"},
     {"micro_batch", GET(COUNT, micro_batch), "of which micro-batch"},
     {"chunk", GET(COUNT, chunk), "of which chunk of the stage"},
     {"part_of_model", GET(TEXT, model_part), "`embedding`, `layer`, `head`"},
@@ -111,10 +111,10 @@ static const ek__member stage[] = {
      "PyTorch's words",
      CSV(6), PAGE(6, "used", "Used", EK__LESS), PRINT(5, "used")},
     {"actual_peak_mb", BYTES_MB(actual_peak),
-     "what the allocator holds then: \"with fragments\", *reserved* in PyTorch's words: what a device must have, and "
-     "what `fits` and margins go by",
+     "memory of the allocator then: \"with fragments\", *reserved* in PyTorch's terms: the memory that a device must "
+     "have; `fits` and margins use it",
      .positive = true, CSV(8), PAGE(8, "actual", "Actual peak", EK__LESS), PRINT(7, "actual")},
-    {"fragments_mb", GET(BYTES_MB, fragments), "actual minus used: what the allocator needs on top", CSV(7),
+    {"fragments_mb", GET(BYTES_MB, fragments), "actual minus used: overhead of the allocator", CSV(7),
      PAGE(7, "fragments", "Fragments", EK__LESS), PRINT(6, "fragm.")},
     {NULL, GET(BYTES_MB, limit), NULL, .positive = true, CSV(9, "limit_mb")},
     {"margin_mb", GET(BYTES_MB, margin), "limit minus actual, negative when it does not fit; null without a limit",
@@ -122,12 +122,12 @@ static const ek__member stage[] = {
     {"used_peak_bytes", BYTES(used_peak), "the same as `used_peak_mb`, exact"},
     {"actual_peak_bytes", BYTES(actual_peak), "the same as `actual_peak_mb`, exact", .positive = true},
     {"literal_used_peak_mb", GET(BYTES_MB, literal_used),
-     "only where the file may be read in two ways: `used_peak_mb` without what `reading` says", WHEN(has_literal)},
+     "only if the file is ambiguous: `used_peak_mb` without the assumption of `reading`", WHEN(has_literal)},
     {"literal_actual_peak_mb", GET(BYTES_MB, literal_actual), "likewise `actual_peak_mb`", WHEN(has_literal)},
     {NULL, GET(BYTES_MB, literal_peak), NULL, CSV(11, "literal_peak_mb"),
      PAGE(10, "literal", "By the literal reading", EK__LESS), PRINT(8, "literal")},
     {"alive_micro_batches", REAL(alive),
-     "micro-batches whose activations are held at the peak, of the whole stage: with v chunks a chunk counts 1/v",
+     "micro-batches with live activations at the peak, of the whole stage: with v chunks a chunk counts 1/v",
      DECIMALS(6), PAGE(4, "alive", "Micro-batches alive")},
     {NULL, REAL(alive), NULL, DECIMALS(3), CSV(4, "alive_micro_batches"), PRINT(3, "alive")},
     {"parts_mb", BY_WORD(BYTES_MB, part, ek__memory_part_name, EK_N_MEMORY_PARTS),
@@ -137,7 +137,7 @@ static const ek__member stage[] = {
      CSV(5, "%s_mb"), PAGE(5, .titles = part_title, .flags = EK__LESS), PRINT(4, .titles = short_title)},
     {"peak_at", HERE(places), "where the used peak is", CSV(12)},
     {NULL, COMPOSE(peak_place), NULL, PAGE(2, "at", "Peak is in")},
-    {"largest_tensors", ARRAY(n_top, top, ek__memory_top), "what is alive at the peak"},
+    {"largest_tensors", ARRAY(n_top, top, ek__memory_top), "live tensors at the peak"},
 };
 const ek__fields ek__memory_stage = {FIELDS(stage, "stages[]", NULL), .lines = true};
 #undef EK__T

@@ -6,8 +6,8 @@
 #include "figures/memory_figures.h"
 
 const char ek__memory_basis[] =
-    "what is kept and when is derived from the operators and the framework's rules; temporaries, the loss and the "
-    "allocator's behaviour are assumed where no source says more";
+    "saved activations and their lifetimes are derived from the operators and the rules of the framework; temporaries, "
+    "the loss and the behaviour of the allocator are assumed if there is no source";
 
 /* ---- stages ---- */
 

@@ -70,7 +70,7 @@ static const char *flops_basis(const ek_metrics *m)
       "GBS S / (step time D)")                                                                                         \
     X("model_flops_per_token", REAL(model_flops_per_token), "FLOP, forward and backward", "model FLOPs of a token",    \
       "GFLOP", 3, 1e-9, flops_basis(m), m->flops_source == EK_FLOPS_SIX_P ? "6 P" : "3 forward")                       \
-    X("hardware_flops_per_token", REAL(hardware_flops_per_token), "FLOP, with what is recomputed",                     \
+    X("hardware_flops_per_token", REAL(hardware_flops_per_token), "FLOP, including recomputation",                     \
       "... with recomputation", "GFLOP", 3, 1e-9, flops_basis(m), "3 forward + recomputed")                            \
     X("achieved_tflops", REAL(achieved_tflops), "TFLOP/s of a device, by model FLOPs", "achieved, model FLOPs",        \
       "TFLOP/s/p", 1, 1, "derived", "model FLOPs * tokens/s/p")                                                        \
@@ -169,7 +169,7 @@ GETTER(parameters, real, it->n > 0 ? it->parameters : given(input_of(of)->parame
 GETTER(active_parameters, real, it->n > 0 ? it->active_parameters : (double)NAN);
 static const ek__member flop[] = {
     {"forward_flops_per_token", GET(REAL, forward), "FLOP, of the terms"},
-    {"recomputed_flops_per_token", GET(REAL, recomputed), "the same, of what is recomputed"},
+    {"recomputed_flops_per_token", GET(REAL, recomputed), "the same, of recomputation"},
     {"parameters", GET(REAL, parameters), "of the model"},
     {"active_parameters", GET(REAL, active_parameters), "those that a token meets"},
     {"terms", ARRAY(n, term, terms), "of the FLOPs; empty without a model file"},
@@ -283,17 +283,16 @@ static const ek__member report[] = {
     {"flops_source", GET(TEXT, flops_source), "`counted` from a model file, `given`, `6P`, `unknown`"},
     {"attention", GET(TEXT, attention), "`causal`, `full`, `none`"},
     {NULL, FOUND_PARTS(the_flops, flops)},
-    {"baseline", FOUND(the_baseline, baselines), "what linearity is against"},
+    {"baseline", FOUND(the_baseline, baselines), "baseline of the linearity"},
     {"source", TEXT(source), "the file that the measured time comes from, or `given`"},
     {"log", FOUND(the_log, logs), "the training log"},
     {"n_trace_steps", SIZE(n_trace_steps), "steps that the trace's time is the mean of; null without a trace"},
     {"trace_step", TEXT(trace_step),
      "which [definition of a step](trace.md#the-length-of-a-step) that is, with its numbers; null without a trace"},
-    {"device", FOUND(the_device, devices), "what it runs on"},
+    {"device", FOUND(the_device, devices), "the device"},
     {"basis", GET_BY_WORD(TEXT, basis, key, EK__N_METRICS_LINES),
-     "for each figure above, `bubble_share` and `bubble_ratio` too, what it rests on: `given`, `measured`, `log`, "
-     "`model file`, "
-     "`counted`, `data sheet`, `derived`, `assumed`; null where the figure is",
+     "for each figure above, `bubble_share` and `bubble_ratio` too, its basis: `given`, `measured`, `log`, `model "
+     "file`, `counted`, `data sheet`, `derived`, `assumed`; null where the figure is",
      .lines = true},
 };
 static const ek__fields fields = {FIELDS(report, NULL, NULL), .lines = true};

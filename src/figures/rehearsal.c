@@ -24,7 +24,7 @@ ORDER(rendezvous, EK_SEND_RENDEZVOUS);
 static const ek__member order[] = {
     {"nonblocking", HERE(nonblocking_orders), "sends that return at once"},
     {"rendezvous", HERE(rendezvous_orders), "sends that wait for the receiver"},
-    {"swapped", NAME(swapped), "what `--swap` did; null: nothing"},
+    {"swapped", NAME(swapped), "swapped messages of `--swap`; null: none"},
 };
 static const ek__fields orders = {FIELDS(order, "order", NULL), .lines = true};
 
@@ -34,7 +34,7 @@ GETTER(measured, real, it->step[it->shown]);
 static const ek__member step[] = {
     {"measured_s", GET(SECONDS, measured), "the median of the steps, the lower one of two"},
     {"predicted_s", SECONDS(predicted), "simulated with the transfers of that step"},
-    {"simulated_s", SECONDS(simulated), "as `simulate` does, with the transfers that the options say"},
+    {"simulated_s", SECONDS(simulated), "as `simulate`, with the transfers of the options"},
     {"best_s", SECONDS(best), "the shortest step"},
     {"bubble", REAL(bubble), "of 1: the stages' time in which they do not compute"},
     {"predicted_bubble", REAL(predicted_bubble), "the same, predicted"},

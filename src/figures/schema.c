@@ -365,7 +365,7 @@ ek_status ek__schema_write(const ek__schema *schema, FILE *out, ek_error *err)
     snprintf(text, sizeof text, "urn:evenkeel:schema:1:%s", schema->name);
     ek__stream_text(&s, "$id", text);
     ek__stream_text(&s, "title", schema->title);
-    snprintf(text, sizeof text, "What `%s` writes", schema->from);
+    snprintf(text, sizeof text, "Output of `%s`", schema->from);
     ek__stream_text(&s, "description", text);
     if (schema->shape == EK__SCHEMA_ONE) {
         ek__stream_text(&s, "type", "object");

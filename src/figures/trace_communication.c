@@ -25,8 +25,7 @@ static const ek__member collective[] = {
     {"start_us", NS(start), "when it began", CSV(1), PAGE(5, "at", "At", EK__PLACE)},
     {"duration_us", NS(duration), "how long it took", CSV(2), PAGE(6, "duration", "Took", EK__LESS)},
     {"exposed_us", NS(exposed), "of it outside computing", CSV(6), PAGE(7, "exposed", "Exposed", EK__LESS)},
-    {"transit_us", NS(transit), "the transfer itself; the rest waits for other ranks; null where nothing tells",
-     CSV(7)},
+    {"transit_us", NS(transit), "the transfer itself; the rest waits for other ranks; null if not known", CSV(7)},
     {"exchange", GET(TEXT, exchange),
      "`p2p`: between two ranks; of SendRecv kernels also `collective` and `unclear`; else null", CSV(8)},
 };
@@ -36,11 +35,10 @@ const ek__fields ek__trace_collective = {FIELDS(collective, "ranks[].collectives
 #define EK__T ek_trace_exposure
 static const ek__member exposures[] = {
     {"exposed_us", NS(exposed), "the sum of the three that follow"},
-    {"transfer_us", NS(transfer), "at most: what overlapping could hide"},
+    {"transfer_us", NS(transfer), "at most: time that overlapping could hide"},
     {"wait_us", NS(wait), "at least: for ranks that came later"},
-    {"unknown_us", NS(unknown), "nothing tells which of both"},
-    {"at_most", FLAG(at_most),
-     "not all ranks of a group were there to compare, so `transfer_us` may hold more waiting"},
+    {"unknown_us", NS(unknown), "not known which of both"},
+    {"at_most", FLAG(at_most), "not all ranks of a group could be compared, so `transfer_us` may contain more waiting"},
 };
 const ek__fields ek__trace_exposure = {
     FIELDS(exposures, "ranks[].exposure",
@@ -61,7 +59,7 @@ static const ek__member collective_sum[] = {
      PAGE(8, "bandwidth", "Bandwidth", EK__MORE)},
     {"ranks", COUNT(n_group), "of the group; 0: not known", CSV(8)},
     {"bus_gbps", GBPS(bus_gbps),
-     "of the bus: what a rank's link carries, the algorithm's by 2 (n - 1) / n for an all-reduce, (n - 1) / n for a "
+     "of the bus: traffic of a rank's link, the algorithm's by 2 (n - 1) / n for an all-reduce, (n - 1) / n for a "
      "gather, scatter or exchange, 1 for a broadcast; null for others",
      CSV(9), PAGE(9, "bus", "Of the bus", EK__MORE)},
 };
@@ -155,7 +153,7 @@ const ek__fields ek__trace_transport = {FIELDS(transport, "ranks[].link_bandwidt
 PREDICATE(has_link, it->name != NULL);
 static const ek__member run_link[] = {
     {"link", TEXT(name), "its rank and name", PAGE(1, "link", "Slow link")},
-    {"transport", TEXT(transport), "what carries it", PAGE(2, "transport", "Transport")},
+    {"transport", TEXT(transport), "its link", PAGE(2, "transport", "Transport")},
     {"gbps", GBPS(bandwidth_gbps), "its bandwidth", PAGE(3, "bandwidth", "Bandwidth", EK__MORE)},
     {"mean_gbps", GBPS(mean_gbps), "the mean of its transport over all ranks",
      PAGE(4, "mean", "Mean of its transport", EK__MORE)},
@@ -218,7 +216,7 @@ static ek__reading slowest_of_all(const void *record, const ek__owner *of)
 static const ek__member bandwidth[] = {
     {"links", OWN_OF("object", ek__trace_link), "links of hccl_raw, of all ranks"},
     {"slowest", GET(TEXT, slowest_of_all), "the slowest of those; null without any"},
-    {"transports", MAP(n_transports, transport, run_transports), "ranked links of all ranks by what carries them"},
+    {"transports", MAP(n_transports, transport, run_transports), "ranked links of all ranks by kind of link"},
     {"slow_links", LIST(n_slow_links, slow_link, ek__trace_run_link), "20 % or more below the mean of their transport"},
 };
 const ek__fields ek__trace_bandwidth = {FIELDS(bandwidth, "link_bandwidth", NULL)};
@@ -253,14 +251,14 @@ static const ek__fields pairs = {FIELDS(pair, "p2p_pairs.pairs[]", NULL)};
 #define EK__T ek_trace_run
 static const ek__member transfers[] = {
     {"pairs", LIST(n_pairs, pair, pairs), "transfers from one stage's rank to another's"},
-    {"unpaired", COUNT(n_unpaired), "sends and receives whose other side is not there"},
+    {"unpaired", COUNT(n_unpaired), "sends and receives without their other side"},
 };
 const ek__fields ek__trace_transfers = {FIELDS(transfers, "p2p_pairs", NULL), .lines = true};
 #undef EK__T
 
 #define EK__T ek_trace_matrix_member
 static const ek__member member[] = {
-    {"rank", NUMBER(rank), "null when no file tells which one has this place"},
+    {"rank", NUMBER(rank), "null if no file contains the rank of this place"},
     {"place", NUMBER(place), "in the group; null in the matrix of all groups"},
 };
 static const ek__fields members = {FIELDS(member, "link_matrices[].members[]", NULL)};
@@ -280,7 +278,7 @@ static const ek__fields cells = {FIELDS(cell, "link_matrices[].cells[]", NULL)};
 
 #define EK__T ek_trace_matrix
 static const ek__member matrix[] = {
-    {"group", TEXT(group), "null: all groups whose ranks are known"},
+    {"group", TEXT(group), "null: all groups with known ranks"},
     {"members", LIST(n_members, member, members), "rows and columns"},
     {"cells", LIST(n_cells, cell, cells), "from row to column, row by row"},
 };
@@ -375,13 +373,13 @@ static const ek__fields groups = {
 #define EK__T ek_trace_topology
 GETTER(sequence_parallel, number, it->tells_sequence_parallel ? it->sequence_parallel : -1);
 static const ek__member topology[] = {
-    {"known", FLAG(known), "some file told sizes or groups"},
+    {"known", FLAG(known), "some file contains sizes or groups"},
     {"tensor_model_parallel_size", SIZE(tensor), "ranks that split a layer's tensors"},
     {"pipeline_model_parallel_size", SIZE(pipeline), "stages"},
     {"data_parallel_size", SIZE(data), "replicas"},
     {"context_parallel_size", SIZE(context), "ranks that split a sequence"},
     {"expert_model_parallel_size", SIZE(expert), "ranks that split the experts"},
-    {"sequence_parallel", GET(FLAG, sequence_parallel), "null where nothing says so"},
+    {"sequence_parallel", GET(FLAG, sequence_parallel), "null if not known"},
     {"world_size", SIZE(world_size), "ranks of the run"},
     {"groups", LIST(n_groups, group, groups), "ranks that communicate"},
     {"groups_by_name", SHORT_MAP(n_groups, group, group_names), "by name: lists of lists of global ranks",
@@ -430,7 +428,7 @@ const ek__rows ek__communication_rows[] = {
     {NULL, "communication", "communication-json", "communication.json, summed by operator and group", .rank_column = 2,
      .fields = &ek__trace_comm_sum, RANK_LIST(communication.n_comm_sums, communication.comm_sum),
      .locate = locate_comm_sum, .sort = 4},
-    {NULL, "communication", "transports", "What carries it, over all ranks", .fields = &run_transports,
+    {NULL, "communication", "transports", "Links, over all ranks", .fields = &run_transports,
      RUN_LIST(n_transports, transport)},
     {NULL, "communication", "slow-links", "Links 20 % or more below the mean of their transport",
      .fields = &ek__trace_run_link, RUN_LIST(n_slow_links, slow_link), .locate = locate_run_link},

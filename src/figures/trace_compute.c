@@ -32,7 +32,7 @@ GETTER(most_rank, number, rank_at(run_of(of), it->most_at));
 CONDITION(is_compared, it->expected > 0);
 static const ek__member operators[] = {
     {NULL, COMPOSE(name_operator), NULL, PAGE(1, "operator", "Operator", EK__SEARCH)},
-    {"name", TEXT(name), "type for Ascend, operator for PyTorch; the kernel where nothing tells either", CSV(1)},
+    {"name", TEXT(name), "type for Ascend, operator for PyTorch; the kernel if neither is known", CSV(1)},
     {"kernel", TEXT(kernel), "PyTorch: the kernel that took longest of an execution", CSV(2)},
     {"core", TEXT(core), "Ascend's accelerator core; null without one", CSV(3), PAGE(2, "core", "Core")},
     {"class", WORD(class_, ek__compute_class_name), "`matrix`, `attention`, `vector`, `transform`, `ai_cpu`, `other`",
@@ -64,10 +64,10 @@ static const ek__member operators[] = {
     {"share_of_memory_rate", SHARE(share_of_memory), "of the device's memory rate; above 1 from a cache", CSV(23)},
     {"expected_us", MEAN(expected), "by the device's measured shapes and curves", CSV(24),
      PAGE(16, "expected", "By the device", EK__LESS)},
-    {"basis", WORD(basis, ek__cost_basis_name), "what that rests on: `measured`, `fitted`, `derived`, `assumed`",
-     CSV(25), WHEN(is_compared)},
+    {"basis", WORD(basis, ek__cost_basis_name), "its basis: `measured`, `fitted`, `derived`, `assumed`", CSV(25),
+     WHEN(is_compared)},
     {"share_of_expected", GET(SHARE, share_of_time), "the expected time over the mean: 1 is as fast as expected",
-     CSV(26), PAGE(17, "curve", "Of what is expected", EK__MORE)},
+     CSV(26), PAGE(17, "curve", "Of the expected", EK__MORE)},
     {"matrix_unit", SHARE(unit[EK_TRACE_CUBE]), "Ascend: mean share of its time in which the matrix unit computes",
      CSV(27), PAGE(18, "cube", "Matrix unit")},
     {"vector_unit", SHARE(unit[EK_TRACE_VECTOR]), "the same of the vector unit", CSV(28),
@@ -96,10 +96,10 @@ static const ek__member finding[] = {
     {"what", TEXT(what), "the operators in words"},
     {"places", GET(COUNT, places), "executions, or runs of them, on all ranks"},
     {"rank", GET(NUMBER, worst_rank), "that loses most"},
-    {"time_us", MEAN(time), "what they take of a mean step of that rank"},
-    {"lost_us", MEAN(lost), "of it what the better ones would not take: at most this can be won per step"},
-    {"instead", TEXT(instead), "what to change"},
-    {"setting", TEXT(setting), "the same as it is written in the run's files"},
+    {"time_us", MEAN(time), "their time in a mean step of that rank"},
+    {"lost_us", MEAN(lost), "the part of it that the better ones avoid: at most this can be gained per step"},
+    {"instead", TEXT(instead), "recommended change"},
+    {"setting", TEXT(setting), "the same in the format of the run's files"},
     {"estimate", TEXT(estimate), "how the loss was worked out"},
 };
 static const ek__fields findings = {FIELDS(finding, "compute.findings[]", "Most lost first.")};
@@ -112,20 +112,19 @@ GETTER(time_of_class, real, it->time[of->number]);
 GETTER(known_share, real, it->total > 0 ? it->known / it->total : NAN);
 GETTER(rate, real, it->known > 0 && it->flops > 0 ? it->flops / it->known * 1e-3 : NAN);
 static const ek__member compute[] = {
-    {"device", NAME(device), "whose peaks and curves times are compared with; null without `--device`"},
+    {"device", NAME(device), "device for the comparison; null without `--device`"},
     {"total_us", MEAN(total), "of all operators on all ranks"},
     {"time_us", GET_BY_WORD(MEAN, time_of_class, ek__compute_class_name, EK_N_COMPUTE_CLASSES), "of it by class"},
-    {"known_share", GET(SHARE, known_share), "of the time, operators whose FLOPs and bytes follow from their shapes"},
+    {"known_share", GET(SHARE, known_share),
+     "share of the time of operators with FLOPs and bytes known from their shapes"},
     {"tflops", GET(REAL, rate), "10^12 operations a second that these reach"},
     {"operators", LIST(n, op, operator_), "by type and shape"},
-    {"findings", LIST(n_findings, finding, findings), "what could be faster"},
+    {"findings", LIST(n_findings, finding, findings), "possible speed-ups"},
 };
-const ek__fields ek__trace_compute = {
-    FIELDS(
-        compute, "compute",
-        "What the device computes, over all ranks and the whole trace, PyTorch's warm-up left out; null where nothing "
-        "was recorded."),
-    .lines = true};
+const ek__fields ek__trace_compute = {FIELDS(compute, "compute",
+                                             "Computing of the device, over all ranks and the whole trace, without "
+                                             "PyTorch's warm-up; null if nothing was recorded."),
+                                      .lines = true};
 #undef EK__T
 
 /* ---- executions ---- */

@@ -39,7 +39,7 @@ static const ek__member idle[] = {
     {"device_bound_us", NS(device_bound), "waiting for the device's own order",
      PAGE(4, "device", "For the device's own order", EK__LESS)},
     {"device_bound_count", COUNT(n_device_bound), "how often"},
-    {"unlinked_us", NS(unlinked), "nothing tells why", PAGE(5, "unlinked", "Nothing tells why", EK__LESS)},
+    {"unlinked_us", NS(unlinked), "reason not known", PAGE(5, "unlinked", "Reason not known", EK__LESS)},
     {"unlinked_count", COUNT(n_unlinked), "how often"},
     {"linked_device_tasks", COUNT(n_linked_tasks), "tasks with a launch", PAGE(6, "linked", "Tasks with a launch")},
     {"device_tasks", COUNT(n_tasks), "tasks", PAGE(7, "tasks", "Tasks")},
@@ -105,13 +105,13 @@ static bool is_queued(const void *record, const ek__owner *of)
 }
 
 static const ek__member queue[] = {
-    {"launches", COUNT(n), "device work whose launch is in the files; 0 where none is, and then nothing else is known",
+    {"launches", COUNT(n), "device work with a launch in the files; 0 if there is none, and then nothing else is known",
      PAGE(2, "launches", "Launches")},
     {"mean_length", REAL(length), "work that was launched and had not begun, from the first launch to the last begin",
      KNOWN(is_queued), CSV(26, "queue_length"), PAGE(3, "length", "Queue, mean")},
     {"longest", COUNT(longest), "the most at a time", KNOWN(is_queued), CSV(27, "queue_longest"),
      PAGE(4, "longest", "Queue, longest")},
-    {"mean_delay_us", MEAN(delay), "from a launch to the begin of what it launched", KNOWN(is_queued),
+    {"mean_delay_us", MEAN(delay), "from a launch to the begin of its device work", KNOWN(is_queued),
      CSV(28, "launch_delay_us"), PAGE(5, "delay", "From launch to begin, mean")},
     {"longest_delay_us", NS(longest_delay), "the longest", KNOWN(is_queued), CSV(29, "longest_launch_delay_us"),
      PAGE(6, "longest_delay", "From launch to begin, longest")},
@@ -134,7 +134,7 @@ static const ek__fields gaps = {FIELDS(gap, NULL, NULL)};
 GETTER(share_of_step, real, of->rank->data.share_of_host_step);
 static const ek__member iterator[] = {
     {NULL, TEXT(name), NULL, PAGE(1, "iterator", "Data iterator", EK__SEARCH)},
-    {"count", COUNT(count), "how often it was asked", PAGE(3, "count", "Times")},
+    {"count", COUNT(count), "number of queries", PAGE(3, "count", "Times")},
     {"total_us", NS(total), "host time in it", PAGE(4, "total", "Total", EK__LESS)},
     {NULL, GET(SHARE, share_of_step), NULL, PAGE(5, "share", "All iterators, of the host's steps", EK__LESS)},
 };
@@ -147,7 +147,7 @@ COMPOSER(name_operation, 256, "%d %.200s", it->id, it->type ? it->type : "");
 static const ek__member operation[] = {
     {NULL, COMPOSE(name_operation), NULL, PAGE(1, "operation", "Operation of the data pipeline")},
     {"id", COUNT(id), "its number"},
-    {"type", TEXT(type), "what it does"},
+    {"type", TEXT(type), "its operation"},
     {"workers", COUNT(workers), "threads", PAGE(4, "workers", "Workers")},
     {"queue_average", REAL(queue_average), "filled on average; null without a queue",
      PAGE(5, "queue", "Queue, average")},
@@ -215,12 +215,11 @@ static const ek__member source[] = {
     {"type", TEXT(type), "`trace` or the table's name", CSV(2), PAGE(3, "type", "Kind")},
     {"bytes", BYTES(bytes), "read of it, before decompression", CSV(3), PAGE(4, "mb", "Read")},
     {"items", COUNT(items), "events or rows", CSV(5), PAGE(5, "items", "Events or rows")},
-    {"problem", TEXT(problem), "what was wrong with it, as a sentence; what could be read is used", CSV(4),
-     PAGE(6, "problem", "What was wrong")},
+    {"problem", TEXT(problem), "the problem, as a sentence; readable parts are used", CSV(4),
+     PAGE(6, "problem", "Problem")},
     {"problem_offset", GET(COUNT, offset),
-     "byte of the decompressed file: where the event is that is damaged, or behind the last whole one of a file that "
-     "is "
-     "cut inside an event, or the end of what there is"},
+     "byte of the decompressed file: place of the damaged event, or the end of the last complete event of a truncated "
+     "file, or the end of the file"},
 };
 const ek__fields ek__trace_source = {
     FIELDS(source, "ranks[].sources[]",
@@ -288,7 +287,7 @@ static const ek__member count[] = {
     {"negative_durations", COUNT(n_negative), "complete events with a negative duration, which is taken as 0"},
     {"doubled", COUNT(n_doubled),
      "events of the device that are there twice, with the same begin and end; they count once"},
-    {"rank", NUMBER(rank), "as the file itself says"},
+    {"rank", NUMBER(rank), "as in the file"},
     {"world_size", SIZE(world_size), "the same"},
     {"profiler_steps", FOUND_SHORT_LIST(steps, n_steps, step_names), "names of the steps that events mark",
      .shown = is_marked},
@@ -325,6 +324,6 @@ const ek__rows ek__host_rows[] = {
      RANK_LIST(data.n_ops, data.op)},
     {NULL, "host", "marks", "Marks of the program", "number", "No.", EK__KEY_NUMBER, .fields = &ek__trace_mark,
      RANK_LIST(n_marks, mark), .locate = locate_mark},
-    {"sources", "files", "files", "What was read", .fields = &ek__trace_source, RANK_LIST(n_sources, source)},
+    {"sources", "files", "files", "Files read", .fields = &ek__trace_source, RANK_LIST(n_sources, source)},
 };
 const int ek__n_host_rows = sizeof ek__host_rows / sizeof *ek__host_rows;

@@ -12,7 +12,8 @@ static const ek__member peak[] = {
     {NULL, TEXT(component), NULL, CSV(1, "component"), PAGE(1, "component", "Component")},
     {"allocated_mb", MB(allocated_mb), "by the program", CSV(2), PAGE(3, "allocated", "Allocated", EK__LESS)},
     {"reserved_mb", MB(reserved_mb), "from the device", CSV(3), PAGE(4, "reserved", "Reserved", EK__LESS)},
-    {"active_mb", MB(active_mb), "with what streams still use", CSV(4), PAGE(5, "active", "Active", EK__LESS)},
+    {"active_mb", MB(active_mb), "including memory still in use by streams", CSV(4),
+     PAGE(5, "active", "Active", EK__LESS)},
 };
 const ek__fields ek__trace_peak = {
     FIELDS(peak, "ranks[].memory_peak.peak_by_component[NAME]", "Null where the producer's column is empty.")};
@@ -115,21 +116,21 @@ static const ek__member tracker[] = {
     {"peak_tick", COUNT(peak_tick), "when", PAGE(3, "tick", "At tick")},
     {"never_freed_bytes", BYTES(never_freed_bytes), "weights and constants too",
      PAGE(5, "never", "Never freed", EK__LESS)},
-    {"max_actual_peak_memory", BYTES(max_actual_peak_bytes), "the largest peak that the tracker tells, in bytes",
-     PAGE(4, "actual", "Largest peak that it tells", EK__LESS)},
+    {"max_actual_peak_memory", BYTES(max_actual_peak_bytes), "the largest peak of the tracker, in bytes",
+     PAGE(4, "actual", "Largest reported peak", EK__LESS)},
     {"held_dead_bytes", BYTES(held_dead_bytes),
      "alive at the peak, with the last user's tick before it; weights and constants too"},
     {"tells_users", FLAG(tells_users), "some block names the tasks that use it"},
     {"tells_stacks", FLAG(tells_stacks), "some block has a Python stack"},
     {"held_bytes", BYTES(held_bytes), "at the peak, the last user over, without weights and constants",
      PAGE(6, "dead", "Held after its last use, at the peak", EK__LESS)},
-    {"released_peak_bytes", BYTES(released_peak_bytes), "the peak without what is held"},
+    {"released_peak_bytes", BYTES(released_peak_bytes), "the peak without memory that stays allocated"},
     {"never_freed_other_bytes", BYTES(never_freed_other_bytes), "never freed, without weights and constants"},
     {"leaked_bytes", BYTES(leaked_bytes), "of those: made in a step before the last one; null without steps"},
     {"growth_bytes", REAL(growth_bytes),
-     "of what is alive at the begin of a step, mean a step, in bytes; null without steps"},
+     "live at the begin of a step, mean of the steps, in bytes; null without steps"},
     {"grows", FLAG(grows), "it is more at the begin of every step than at that of the one before"},
-    {"steps", SHORT_LIST(n_steps, step, tracker_steps), "what was alive when a step began"},
+    {"steps", SHORT_LIST(n_steps, step, tracker_steps), "live memory at the begin of a step"},
     {"sites", LIST(n_sites, site, sites), "places of the program"},
     {"live_at_peak_by_type", SHORT_MAP(n_live, live, lives), "bytes by type, largest first"},
     {"live_at_peak_by_layer", SHORT_MAP(n_live_layers, live_layer, lives), "bytes by layer, largest first"},
@@ -148,16 +149,16 @@ static const ek__fields trackers = {
 static const ek__member room[] = {
     {"time_us", NS(time), "when; of a snapshot without times the number of the event"},
     {"live", COUNT(n_live), "allocations that are there"},
-    {"active_bytes", BYTES(active_bytes), "what they asked for"},
-    {"reserved_bytes", BYTES(reserved_bytes), "what the allocator has from the device"},
-    {"free_bytes", BYTES(free_bytes), "of it, what no allocation has; what rounding takes is not free"},
+    {"active_bytes", BYTES(active_bytes), "requested bytes"},
+    {"reserved_bytes", BYTES(reserved_bytes), "memory that the allocator has from the device"},
+    {"free_bytes", BYTES(free_bytes), "the part without an allocation; rounding is not free"},
     {"largest_free_bytes", BYTES(largest_free_bytes), "the largest piece of it"},
     {"free_pieces", COUNT(n_free), "how many pieces"},
     {"segments", COUNT(n_segments), "pieces that the allocator has from the device"},
     {"fragmentation", REAL(fragmentation), "1 - largest_free_bytes / free_bytes; null without free memory"},
 };
 static const ek__fields rooms = {FIELDS(room, "ranks[].memory_peak.block_maps[].at_peak, .at_end",
-                                        "What concerns segments is null for a table, which tells no addresses.")};
+                                        "Figures of segments are null for a table, which has no addresses.")};
 #undef EK__T
 
 #define EK__T ek_trace_block_site
@@ -172,14 +173,14 @@ static const ek__member block_site[] = {
     {"live", COUNT(n_live), "allocations that are there at the peak", CSV(4), PAGE(5, "live", "There at the peak")},
     {"live_bytes", BYTES(live_bytes), "bytes of them", CSV(5), PAGE(6, "live_mb", "Memory of them")},
     {"allocations", COUNT(n), "all of them", CSV(6), PAGE(7, "all", "Allocations")},
-    {"bytes", BYTES(bytes), "bytes of them", CSV(7), PAGE(8, "all_mb", "All they asked for")},
+    {"bytes", BYTES(bytes), "bytes of them", CSV(7), PAGE(8, "all_mb", "All requested bytes")},
     {"never_freed", COUNT(n_never_freed), "allocated after the record began, and there when it ended", CSV(8),
      PAGE(9, "never", "Never freed", EK__LESS)},
     {"never_freed_bytes", BYTES(never_freed_bytes), "bytes of them", CSV(9),
      PAGE(10, "never_mb", "Memory never freed", EK__LESS)},
 };
 static const ek__fields block_sites = {
-    FIELDS(block_site, "ranks[].memory_peak.block_maps[].sites[]", "By what is there at the peak, largest first.")};
+    FIELDS(block_site, "ranks[].memory_peak.block_maps[].sites[]", "By memory at the peak, largest first.")};
 #undef EK__T
 
 #define EK__T ek_trace_block
@@ -208,7 +209,7 @@ static const ek__fields mapped_blocks = {
 #define EK__T ek_trace_memory_point
 static const ek__member map_point[] = {
     {"time_us", NS(time), "when"},
-    {"active_mb", MB(allocated_mb), "asked for by what is there"},
+    {"active_mb", MB(allocated_mb), "requested bytes of the live allocations"},
     {"reserved_mb", MB(reserved_mb), "had from the device; null for a table"},
 };
 static const ek__fields map_points = {
@@ -221,7 +222,7 @@ GETTER(out_of_memory_bytes, number, it->n_out_of_memory > 0 ? it->out_of_memory_
 GETTER(role_bytes, number, it->role_bytes[of->number]);
 static const ek__member block_map[] = {
     {"name", TEXT(name), "the file and the device; of a table the device", PAGE(2, "map", "Of")},
-    {"has_addresses", FLAG(has_addresses), "a snapshot: it tells where allocations were"},
+    {"has_addresses", FLAG(has_addresses), "a snapshot: it has the places of allocations"},
     {"is_ticked", FLAG(is_ticked), "times are numbers of events: the snapshot has none"},
     {"begin_us", NS(begin), "of the record"},
     {"end_us", NS(end), "of the record"},
@@ -237,7 +238,7 @@ static const ek__member block_map[] = {
     {NULL, NS(peak.time), NULL, PAGE(5, "at", "At", EK__PLACE)},
     {NULL, BYTES(peak.free_bytes), NULL, PAGE(7, "free", "Free at the peak", EK__LESS)},
     {NULL, BYTES(peak.largest_free_bytes), NULL, PAGE(8, "piece", "Largest free piece then")},
-    {"rounding_bytes", BYTES(rounding_bytes), "at the end, what the allocator added to what was asked for"},
+    {"rounding_bytes", BYTES(rounding_bytes), "at the end, bytes that the allocator added to the requested ones"},
     {"before", COUNT(n_before), "allocations from before the record"},
     {"before_bytes", BYTES(before_bytes), "bytes of them", PAGE(9, "before", "From before the record")},
     {"never_freed", COUNT(n_never_freed), "allocated after the record began, and there when it ended"},
@@ -245,11 +246,11 @@ static const ek__member block_map[] = {
     {"out_of_memory", COUNT(n_out_of_memory), "times that memory was out",
      PAGE(11, "oom", "Times out of memory", EK__LESS)},
     {"out_of_memory_time_us", GET(NS, out_of_memory_time), "the last one; null without"},
-    {"out_of_memory_bytes", GET(BYTES, out_of_memory_bytes), "asked for then; null without"},
+    {"out_of_memory_bytes", GET(BYTES, out_of_memory_bytes), "requested then; null without"},
     {"contradictions", COUNT(n_contradictions), "events that do not fit those before them"},
     {"live_at_peak_by_role", GET_BY_WORD(BYTES, role_bytes, ek__block_role_name, EK_N_BLOCK_ROLES),
      "bytes there at the peak, by role"},
-    {"sites", LIST(n_sites, site, block_sites), "by what allocated them"},
+    {"sites", LIST(n_sites, site, block_sites), "by their allocator call"},
     {"largest", LIST(n_largest, largest, mapped_blocks), "the largest that are there at the peak"},
     {"curve", SHORT_LIST(n_points, point, map_points), "over time"},
 };
@@ -331,7 +332,7 @@ static const void *block_at(int i, ek__owner *of, bool *end)
 const ek__rows ek__memory_rows[] = {
     {NULL, "memory", "block-maps", "Allocations by device", "number", "No.", EK__KEY_NUMBER, .fields = &block_maps,
      RANK_LIST(memory.n_maps, memory.map)},
-    {"block_sites", "memory", "block-sites", "Allocations by what made them", "number", "No.", EK__KEY_NUMBER,
+    {"block_sites", "memory", "block-sites", "Allocations by origin", "number", "No.", EK__KEY_NUMBER,
      .fields = &block_sites, .item = site_at, .sort = 5},
     {"blocks", .fields = &mapped_blocks, .item = block_at},
     {"memory", "memory", "peaks", "Peaks by component", .rank_column = 2, .fields = &ek__trace_peak,

@@ -19,7 +19,7 @@ static const ek__member anatomy[] = {
      PAGE(3, "recompute", "Recomputation", EK__LESS)},
     {NULL, NS(activity[EK_TRACE_BACKWARD]), NULL, CSV(6, "backward_us"), PAGE(4, "backward", "Backward", EK__LESS)},
     {NULL, NS(activity[EK_TRACE_OPTIMIZER]), NULL, CSV(7, "optimizer_us"), PAGE(5, "optimizer", "Optimizer", EK__LESS)},
-    {NULL, NS(activity[EK_TRACE_POST]), NULL, CSV(8, "post_us"), PAGE(6, "post", "Behind the optimizer", EK__LESS)},
+    {NULL, NS(activity[EK_TRACE_POST]), NULL, CSV(8, "post_us"), PAGE(6, "post", "After the optimizer", EK__LESS)},
     {NULL, NS(activity[EK_TRACE_OTHER_COMPUTING]), NULL, CSV(9, "other_computing_us"),
      PAGE(7, "other", "Other computing", EK__LESS)},
     {NULL, NS(activity[EK_TRACE_COLLECTIVES]), NULL, CSV(10, "collectives_us"),
@@ -61,7 +61,7 @@ GETTER(share_of_path, real, it->ns / ((const ek_trace_run *)of->run)->path.lengt
 static const ek__member part[] = {
     {"name", TEXT(name), "of the operator, collective or copy; null while the device runs none"},
     {NULL, GET(TEXT, what), NULL, CSV(1, "name"), PAGE(1, "name", "What", EK__SEARCH)},
-    {"activity", WORD(activity, ek__trace_activity_name), "what it is for", CSV(2), PAGE(2, "activity", "For")},
+    {"activity", WORD(activity, ek__trace_activity_name), "its purpose", CSV(2), PAGE(2, "activity", "For")},
     {"count", COUNT(count), "stretches over all steps", CSV(3), PAGE(3, "count", "Times")},
     {"time_us", MEAN(ns), "of a mean step", CSV(4), PAGE(4, "time", "Of a step", EK__LESS)},
     {"share", GET(SHARE, share_of_path), "of the path", CSV(5), PAGE(5, "share", "Share of the path", EK__LESS)},
@@ -94,17 +94,16 @@ static const ek__member path[] = {
     {"steps", COUNT(n_steps), "that were followed"},
     {"length_us", MEAN(length), "of a mean step: the sum of its stretches"},
     {"activity_us", GET_BY_WORD(MEAN, path_activity, ek__trace_activity_name, EK_N_TRACE_ACTIVITIES),
-     "of a mean step by what it is for"},
+     "of a mean step by purpose"},
     {"rank_us", NUMBERED(n_ranks, ranks), "of a mean step by rank, in the order of `ranks`"},
     {"parts", LIST(n_parts, part, parts), "by operator"},
-    {"step", TEXT(step), "the step of median length, whose stretches the table `path` has"},
+    {"step", TEXT(step), "the step of median length; the table `path` has its parts"},
     {"segments", COUNT(n_segments), "how many these are"},
 };
-const ek__fields ek__trace_path = {
-    FIELDS(path, "critical_path",
-           "The [chain](trace.md#critical-path) of work and waiting that makes a step as long as it is; null without "
-           "steps on the device."),
-    .lines = true};
+const ek__fields ek__trace_path = {FIELDS(path, "critical_path",
+                                          "The [chain](trace.md#critical-path) of work and waiting that determines the "
+                                          "step time; null without steps on the device."),
+                                   .lines = true};
 #undef EK__T
 
 /* ---- tables ---- */
@@ -140,7 +139,7 @@ LOCATOR(
 const ek__rows ek__path_rows[] = {
     {"anatomy", "breakdown", "anatomy", "Anatomy of the steps", .fields = &anatomies, .item = step_at,
      .locate = locate_step},
-    {"path_parts", "breakdown", "path-parts", "The critical path by what lies on it", .fields = &parts,
+    {"path_parts", "breakdown", "path-parts", "The critical path by content", .fields = &parts,
      RUN_LIST(path.n_parts, path.part), .locate = locate_part, .sort = 3},
     {"path", .fields = &segments, RUN_LIST(path.n_segments, path.segment)},
 };

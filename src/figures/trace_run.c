@@ -26,7 +26,7 @@ enum { MAX_COLLECTIVES = 10000 }; /* of a rank, listed one by one; the sums hold
 GETTER(rank_step, number, ek_trace_rank_step(it).ns);
 static const ek__member whole_device[] = {
     {"all", OBJECT(device, ek__trace_device), "the whole file"},
-    {"linked", OBJECT(device_linked, ek__trace_device), "what was launched within it"},
+    {"linked", OBJECT(device_linked, ek__trace_device), "work launched within it"},
 };
 static const ek__fields whole_devices = {FIELDS(whole_device, "ranks[].device_breakdown", NULL), .lines = true};
 #undef EK__T
@@ -49,27 +49,27 @@ static double mean_of_activity(const ek_trace_rank *rank, int activity)
 #define EK__T ek_trace_rank
 GETTER(mean_activity, real, mean_of_activity(it, of->number));
 static const ek__member rank[] = {
-    {"rank", NUMBER(rank), "null where nothing tells, as the three that follow"},
+    {"rank", NUMBER(rank), "null if not known, as the following three"},
     {"stage", NUMBER(stage), "its place in the group `pp`"},
     {"device_id", NUMBER(device_id), "of its host", CSV(2, "device")},
     {"world_size", SIZE(world_size), "ranks of the run"},
-    {"host", TEXT(host), "null where nothing tells", CSV(1)},
+    {"host", TEXT(host), "null if not known", CSV(1)},
     {"producer", WORD(producer, ek__producer_name),
      "`torch_npu`, `mindspore`, `msprof`, `timeline`, `kineto`, `unknown`", CSV(3)},
     {NULL, COUNT(n_steps), NULL, CSV(4, "steps")},
     {NULL, EK__KIND_OBJECT, .fields = &ek__trace_breakdown, .find = breakdown_of, CSV(1)},
-    {"has_device_events", FLAG(has_device_events), "false of a file that holds none", CSV(24, "device_events")},
-    {"profiler_info", JSON(profiler_info), "profiler_info_N.json as it stands: the profiler's settings and versions"},
+    {"has_device_events", FLAG(has_device_events), "false for a file without any", CSV(24, "device_events")},
+    {"profiler_info", JSON(profiler_info), "profiler_info_N.json unchanged: settings and versions of the profiler"},
     {"sources", LIST(n_sources, source, ek__trace_source), "files that were read"},
-    {"warnings", OWN("list of strings"), "what was wrong with files, and what could not be said and why"},
+    {"warnings", OWN("list of strings"), "problems of files, and figures that are missing, with the reason"},
     {"steps", OWN_OF("list", ek__trace_step), "every step"},
     {"events_outside_steps", COUNT(n_outside_steps), "device events in no step"},
     {"mean", OBJECT(mean, ek__trace_breakdown), "parts of a step, over those that are no warm-up"},
     {"anatomy_us", GET_BY_WORD(MEAN, mean_activity, ek__trace_activity_name, EK_N_TRACE_ACTIVITIES),
-     "[what the mean step goes to](trace.md#anatomy-of-a-step)"},
+     "[parts of the mean step](trace.md#anatomy-of-a-step)"},
     {"step_us", GET(NS, rank_step), "the rank's [step](trace.md#the-length-of-a-step)", CSV(23)},
     {"device_breakdown", HERE(whole_devices), "device time of the whole file"},
-    {"pipeline_intervals", HERE(ek__trace_pipeline), "what pipelines wait for"},
+    {"pipeline_intervals", HERE(ek__trace_pipeline), "waiting of pipelines"},
     {"idle_attribution", OBJECT(idle, ek__trace_idle), "idle time by cause"},
     {"host_dispatch", OBJECT(dispatch, ek__trace_dispatch), "does the host launch in time?", CSV(1), PRINT(1)},
     {"launch_queue", OBJECT(queue, ek__trace_queue), "how long does launched work wait?", CSV(1)},
@@ -82,17 +82,16 @@ static const ek__member rank[] = {
     {"collective_table", OWN_OF("object", ek__trace_collective_row), "collectives by kind and size"},
     {"collective_sums", LIST(communication.n_sums, communication.sum, ek__trace_collective_sum), "by group too"},
     {"comm_summary", OWN_OF("object", ek__trace_comm_step), "communication.json by step"},
-    {"link_bandwidth", MAP(communication.n_transports, communication.transport, ek__trace_transport),
-     "links by what carries them"},
+    {"link_bandwidth", MAP(communication.n_transports, communication.transport, ek__trace_transport), "links by kind"},
     {"links", MAP(communication.n_links, communication.link, ek__trace_link), "every link, in file order"},
     {"n_collectives", COUNT(communication.n_collectives), "how many there are"},
     {"collectives", LIST(communication.n_collectives, communication.collective, ek__trace_collective),
      .most = MAX_COLLECTIVES, .about = "one by one, the first 10000 by start"},
-    {"exposure", OBJECT(exposure, ek__trace_exposure), "what exposed communication was spent on"},
+    {"exposure", OBJECT(exposure, ek__trace_exposure), "parts of exposed communication"},
     {"data_loading", OBJECT(data, ek__trace_data), "data iterators and the data pipeline", CSV(1)},
     {"memory_peak", OBJECT(memory, ek__trace_memory), "memory"},
     {"marks", LIST(n_marks, mark, ek__trace_mark), "marks of the program"},
-    {"event_counts", OBJECT(counts, ek__trace_counts), "what the files hold, before any meaning is given to it"},
+    {"event_counts", OBJECT(counts, ek__trace_counts), "content of the files, before interpretation"},
     {NULL, GET(NS, outside), NULL, PRINT(1, "outside")},
     {NULL, GET(NS, overlapped), NULL, PRINT(2, "overlapped")},
     {NULL, GET(NS, stage_wait), NULL, PRINT(3, "stage wait")},
@@ -101,7 +100,7 @@ static const ek__member rank[] = {
 const ek__fields ek__trace_rank = {FIELDS(rank, "ranks[]", NULL), .lines = true};
 
 static const ek__member topology_rank[] = {
-    {"rank", NUMBER(rank), "null where nothing tells"},
+    {"rank", NUMBER(rank), "null if not known"},
     {"stage", NUMBER(stage), "its place in the group `pp`"},
     {"device_id", NUMBER(device_id), "of its host"},
     {"world_size", SIZE(world_size), "ranks of the run"},
@@ -177,10 +176,9 @@ static const ek__member wait[] = {
     {"count", COUNT(n), "collectives and transfers, over all steps that count", CSV(5), PAGE(4, "count", "Times")},
     {"wait_us", MEAN(ns), "of a mean step of the rank that waits", CSV(6), PAGE(5, "wait", "Of a step", EK__LESS)},
 };
-static const ek__fields waits = {
-    FIELDS(wait, "waits[]",
-           "What each rank [waits](trace.md#waiting-and-transfer) for another one in collectives and transfers, most "
-           "first.")};
+static const ek__fields waits = {FIELDS(wait, "waits[]",
+                                        "[Waiting](trace.md#waiting-and-transfer) of each rank for another one in "
+                                        "collectives and transfers, longest first.")};
 #undef EK__T
 
 static void name_part(const void *record, const ek__owner *of, char *text, size_t room)
@@ -260,8 +258,7 @@ static const ek__member sapp[] = {
     {"tail_ms", MS(tail_ms), "of the tail"},
 };
 static const ek__fields sapps = {
-    FIELDS(sapp, "mindformers_analyser",
-           "What MindFormers' own analysis would print, with `--sapp-compatible`; else null."),
+    FIELDS(sapp, "mindformers_analyser", "Output of MindFormers' analysis, with `--sapp-compatible`; else null."),
     .lines = true, .known = was_made};
 #undef EK__T
 
@@ -277,8 +274,8 @@ static const ek__member finding[] = {
     {"share", SHARE(share), "of the step: the gain's, or the time's that goes by where `gain_us` is null", CSV(7),
      PAGE(4, "share", "Share of the step")},
     {"gain_us", NS(gain_ns), "at most this can be won per step", CSV(8), PAGE(3, "gain", "At most to win, of a step")},
-    {"text", TEXT(text), "one sentence with its figures", CSV(5), PAGE(5, "text", "What the trace alone shows")},
-    {"advice", TEXT(advice), "what to do", CSV(6), PAGE(6, "advice", "What to do")},
+    {"text", TEXT(text), "one sentence with its figures", CSV(5), PAGE(5, "text", "Evidence of the trace")},
+    {"advice", TEXT(advice), "recommended action", CSV(6), PAGE(6, "advice", "Recommended action")},
 };
 const ek__fields ek__trace_finding = {FIELDS(finding, "findings[]", "Most to win first.")};
 #undef EK__T
@@ -305,11 +302,11 @@ static const ek__member run[] = {
      "1; a field may be added without a new number, one that changes its meaning or goes "
      "gets a new number"},
     {"ranks", OWN_OF("list", ek__trace_rank), "by rank; `--rank N` leaves only that one"},
-    {"topology", OBJECT(topology, ek__trace_topology), "sizes and groups, as the files tell them"},
+    {"topology", OBJECT(topology, ek__trace_topology), "sizes and groups, as in the files"},
     {"step_us", GET(NS, run_step), "the run's [step](trace.md#the-length-of-a-step)"},
     {"step_source", COMPOSE(step_source), "its definition with its numbers; null without steps", .not_empty = true},
     {"compute", FOUND(computing, ek__trace_compute), "operators by type and shape over all ranks"},
-    {"critical_path", FOUND(critical, ek__trace_path), "what makes a step as long as it is"},
+    {"critical_path", FOUND(critical, ek__trace_path), "the critical path of the step"},
     {"stage_balance", HERE(ek__trace_balance), "stages side by side"},
     {"slow_rank", HERE(slow_ranks), "which rank do the others wait for?"},
     {"waits", LIST(n_waits, wait, waits), "who waits for whom?"},
@@ -320,7 +317,7 @@ static const ek__member run[] = {
     {"worst_rank_by_iteration_interval", NUMBER(worst_rank_by_interval), "of step_trace_raw"},
     {"worst_over_mean_pct", GET(PERCENT, worst_percent), "how far its interval is over the mean"},
     {"mindformers_analyser", OBJECT(sapp, sapps), "with `--sapp-compatible`"},
-    {"findings", LIST(n_findings, finding, ek__trace_finding), "what is worth doing"},
+    {"findings", LIST(n_findings, finding, ek__trace_finding), "recommended actions"},
 };
 const ek__fields ek__trace_run = {FIELDS(run, NULL, NULL), .lines = true};
 #undef EK__T
@@ -358,7 +355,7 @@ const ek__rows ek__run_rows[] = {
     {"waits", "ranks", "waits", "Who waits for whom?", .fields = &waits, RUN_LIST(n_waits, wait), .locate = locate_wait,
      .sort = 4},
     {NULL, "ranks", "gaps", "How far ranks are apart", .fields = &gaps, RUN_LIST(n_gaps, gap), .locate = locate_most},
-    {NULL, "ranks", "ballots", "Collectives whose durations were compared over their ranks", .fields = &ballots,
+    {NULL, "ranks", "ballots", "Collectives with durations compared over their ranks", .fields = &ballots,
      RUN_LIST(n_ballots, ballot), .locate = locate_ballot, .most = EK__VIEW_MAX_BALLOTS},
     {"findings", "findings", "trace-findings", "Findings of the trace", .fields = &ek__trace_finding,
      RUN_LIST(n_findings, finding), .locate = locate_finding},

@@ -17,7 +17,7 @@ static const ek__member breakdown[] = {
      PAGE(6, "communication", "Communication", EK__LESS)},
     {"communication_not_overlapped_us", NS(communication_not_overlapped), "of it outside computing", CSV(14),
      PAGE(7, "exposed", "Exposed communication", EK__LESS), PRINT(4, "exposed")},
-    {"overlapped_us", NS(overlapped), "of it behind computing", CSV(15), PAGE(8, "overlapped", "Behind computing")},
+    {"overlapped_us", NS(overlapped), "of it overlapped with computing", CSV(15), PAGE(8, "overlapped", "Overlapped")},
     {"copy_us", NS(copy), "memory copies"},
     {"copy_not_overlapped_us", NS(copy_not_overlapped), "of them outside computing and communication", CSV(16),
      PAGE(9, "copy_exposed", "Exposed copies", EK__LESS)},
@@ -31,7 +31,7 @@ static const ek__member breakdown[] = {
 const ek__fields ek__trace_breakdown = {
     FIELDS(breakdown, "ranks[].mean, ranks[].steps[].raw",
            "Parts of a step in Ascend's words; a step itself has the same fields. `mean` is over the steps that are no "
-           "warm-up; `raw` is from the raw device events alone, which `--raw` puts into the step itself.")};
+           "warm-up; `raw` is only from the raw device events; `--raw` puts these into the step itself.")};
 
 /* "all of the device": which breakdown of its rank one is. */
 static void what_device(const void *record, const ek__owner *of, char *text, size_t room)
@@ -46,14 +46,15 @@ static void what_device(const void *record, const ek__owner *of, char *text, siz
 
 static const ek__member device[] = {
     {NULL, COMPOSE(what_device), NULL, PAGE(1, "what", "What")},
-    {"n_gpu_events", COUNT(n_events), "device events counted; 0 in a file that holds none",
+    {"n_gpu_events", COUNT(n_events), "device events counted; 0 in a file without any",
      PAGE(2, "events", "Device events")},
     {"computation", NS(computing), "union of compute kernels and memset", PAGE(5, "computing", "Computing", EK__LESS)},
     {"communication", NS(communication), "union of the communication",
      PAGE(6, "communication", "Communication", EK__LESS)},
     {"exposed_communication", NS(communication_not_overlapped), "of it outside computing",
      PAGE(7, "exposed", "Exposed communication", EK__LESS)},
-    {"overlapped_communication", NS(overlapped), "of it behind computing", PAGE(8, "overlapped", "Behind computing")},
+    {"overlapped_communication", NS(overlapped), "of it overlapped with computing",
+     PAGE(8, "overlapped", "Overlapped")},
     {"memcpy", NS(copy), "memory copies", PAGE(9, "copy", "Copies", EK__LESS)},
     {"exposed_memcpy", NS(copy_not_overlapped), "of them outside computing and communication",
      PAGE(10, "copy_exposed", "Exposed copies", EK__LESS)},
@@ -63,8 +64,8 @@ static const ek__member device[] = {
 };
 const ek__fields ek__trace_device = {
     FIELDS(device, "ranks[].device_breakdown.all, .linked, ranks[].steps[].device_breakdown",
-           "Device time in Kineto's words. `all` is the whole file, `linked` what was launched within it; "
-           "`ranks[].recompute_time` has the same fields of what is recomputed and of the rest.")};
+           "Device time in Kineto's words. `all` is the whole file, `linked` is the work launched within it; "
+           "`ranks[].recompute_time` has the same fields of recomputation and of the rest.")};
 #undef EK__T
 
 /* ---- steps ---- */
@@ -137,7 +138,7 @@ static const ek__member step[] = {
     {"begin_to_begin", GET(FLAG, begin_to_begin), "whether that is until the next one begins"},
     {NULL, PARTS(own, ek__trace_breakdown)},
     {"producer_definition", TEXT(producer_definition),
-     "whose `stage_us`, `bubble_us`, `preparing_us` and `exclude_receive_us` these are: `torch_npu` or `mindspore`"},
+     "source of `stage_us`, `bubble_us`, `preparing_us` and `exclude_receive_us`: `torch_npu` or `mindspore`"},
     {"stage_us", NS(stage), "the stage's own time", CSV(22, "producer_stage_us")},
     {"bubble_us", NS(bubble), "waiting for other stages", CSV(23, "producer_bubble_us")},
     {"preparing_us", NS(preparing), "before the first device task", CSV(21)},
@@ -155,14 +156,14 @@ static const ek__member step[] = {
     {"host_bound_us", NS(host_bound), "idle time that waits for the host", CSV(34),
      PAGE(12, "host_bound", "Idle for the host", EK__LESS), PRINT(7, "host bound")},
     {"device_bound_us", NS(device_bound), "idle time in the device's own order", CSV(35)},
-    {"unlinked_us", NS(unlinked), "idle time of which nothing tells why", CSV(36)},
+    {"unlinked_us", NS(unlinked), "idle time without a known reason", CSV(36)},
     {"iteration_time_us", GET(NS, iteration), "msprof: the iteration"},
-    {"scope_default_busy_us", NS(scope_default_busy), "sum of the tasks whose name begins with `Default`"},
-    {"scope_gradients_busy_us", NS(scope_gradients_busy), "sum of the tasks whose name begins with `Gradients`"},
+    {"scope_default_busy_us", NS(scope_default_busy), "sum of the tasks with a name that begins with `Default`"},
+    {"scope_gradients_busy_us", NS(scope_gradients_busy), "sum of the tasks with a name that begins with `Gradients`"},
     {"raw", OBJECT(raw, ek__trace_breakdown), "the same parts from raw device events"},
     {"device_breakdown", OBJECT(own, ek__trace_device), "the parts in Kineto's words"},
     {"anatomy_us", GET_BY_WORD(NS, activity_of, ek__trace_activity_name, EK_N_TRACE_ACTIVITIES),
-     "[what its time goes to](trace.md#anatomy-of-a-step)"},
+     "[parts of its time](trace.md#anatomy-of-a-step)"},
     {"step_trace", HERE(step_trace_fields), "the columns of MindSpore's step trace"},
 };
 const ek__fields ek__trace_step = {FIELDS(step, "ranks[].steps[]", NULL)};
@@ -297,7 +298,7 @@ static const ek__member stage[] = {
 const ek__fields ek__trace_stage = {
     FIELDS(stage, "stage_balance.stages[]",
            "But for the two by step, each rank counts with its mean over the steps that are no warm-up (`--drop-first "
-           "0` counts all). A rank that tells nothing counts in no mean.")};
+           "0` counts all). A rank without this information counts in no mean.")};
 #undef EK__T
 
 #define EK__T ek_trace_run

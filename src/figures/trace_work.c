@@ -110,7 +110,8 @@ static const ek__member layer_time[] = {
     {"micro_batches", SIZE(n_micro_batches), "forward passes of a layer per step"},
     {"steps", COUNT(n_steps), "steps looked at"},
     {"source", TEXT(source), "`task_names`, `launch_names`, `scope_layer`, `modules`, `annotations`"},
-    {"recomputed_layers", OWN("list of integers or strings"), "body layers with a recomputation: numbers, or names without one"},
+    {"recomputed_layers", OWN("list of integers or strings"),
+     "body layers with a recomputation: numbers, or names without one"},
     {"layers", OWN_OF("object", ek__trace_short_layer), "every layer"},
 };
 const ek__fields ek__trace_layer_times = {FIELDS(layer_time, "ranks[].layer_times", NULL)};
@@ -229,13 +230,13 @@ static const ek__member outlier[] = {
     {"name", TEXT(name), "of the operator", CSV(1), PAGE(2, "name", "Operator", EK__SEARCH)},
     {"type", TEXT(type), "its type", CSV(2), PAGE(3, "type", "Type")},
     {"core", TEXT(core), "accelerator core", CSV(3), PAGE(4, "core", "Core")},
-    {"shape", TEXT(shape), "of the inputs; null when nothing tells", CSV(4)},
+    {"shape", TEXT(shape), "of the inputs; null if not known", CSV(4)},
     {NULL, GET(TEXT, shape), NULL, PAGE(5, "shape", "Shape")},
     {"start_us", NS(start), "when it began", CSV(5), PAGE(6, "at", "At", EK__PLACE)},
     {"duration_us", NS(duration), "how long it took", CSV(6), PAGE(7, "duration", "Took", EK__LESS)},
     {"expected_us", NS(expected), "the median of its kind", CSV(7), PAGE(8, "expected", "Median of its kind")},
     {"n_kind", COUNT(n_kind), "executions of its kind", CSV(9), PAGE(9, "kind", "Of its kind")},
-    {"shapes_unknown", FLAG(shapes_unknown), "compared by name only: nothing tells what they worked on", CSV(8)},
+    {"shapes_unknown", FLAG(shapes_unknown), "compared by name only: their inputs are not known", CSV(8)},
 };
 static const ek__fields outliers = {FIELDS(outlier, "ranks[].top_operators.outliers[]",
                                            "Executions that took far longer than others of their kind, most time lost "
