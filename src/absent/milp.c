@@ -27,6 +27,6 @@ static ek_status solve(ek__search *search, ek_error *err)
 
 const ek__solver ek__solver_milp = {
     .name = "milp",
-    .summary = "a linear stand-in of the step, as the original has; to compare with",
+    .summary = "a linear approximation of the step, as in the original; for comparison",
     .solve = solve,
 };

@@ -176,7 +176,7 @@ static ek_status check_search(const ek_balance_options *options, ek_error *err)
         double value, most;
     } numbers[] = {
         {"the gap", options->gap, 1},
-        {"the time for the proof alone", options->proof_limit, INFINITY},
+        {"only the time for the proof", options->proof_limit, INFINITY},
         {"the steps of an annealing chain", options->n_steps, INFINITY},
         {"micro-batches besides the order's", options->n_more_micro_batches, INFINITY},
         {"the least layers of a chunk", options->min_layers, INFINITY},
@@ -211,11 +211,11 @@ static ek_status check_solver(const ek_balance_options *options, const ek_order 
     bool wraps = !order->schedule->arrange && order->schedule->placement == EK_PLACE_WRAP;
     if (options->n_more_micro_batches > 0 && !(anneals && wraps))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "micro-batches besides the order's are for the solver 'anneal' and chunks that wrap round the "
-                        "stages");
+                        "micro-batches in addition to those of the order are for the solver 'anneal' and chunks that "
+                        "wrap round the stages");
     if (options->full_layers && !anneals)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "a rule of what all chunks recompute is for the solver 'anneal'");
+                        "one recomputation rule for all chunks is for the solver 'anneal'");
     return EK_OK;
 }
 

@@ -344,7 +344,7 @@ static ek_status ask_cbc(const solving *s, answer *out, size_t size, ek__state *
     if (how == EK__CHILD_CRASHED)
         return ek__fail(
             err, EK_ERR_SYSTEM, EK__NOWHERE,
-            "CBC, the program behind solver 'milp', crashed; is memory short? The other solvers do without it");
+            "CBC, the program of solver 'milp', crashed; is memory short? The other solvers do not need it");
     if (how == EK__CHILD_STOPPED) {
         *end = (ek__milp_end){0};
         return EK_OK;
@@ -415,6 +415,6 @@ static ek_status solve(ek__search *search, ek_error *err)
 
 const ek__solver ek__solver_milp = {
     .name = "milp",
-    .summary = "a linear stand-in of the step, as the original has; to compare with",
+    .summary = "a linear approximation of the step, as in the original; for comparison",
     .solve = solve,
 };

@@ -111,7 +111,7 @@ static ek_status forbid_kinds(ek__problem *p, const bool *forbidden, ek_error *e
                 snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "",
                          ek_recompute_name[k]);
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "every recompute kind whose memory is known (%s) is forbidden; allow one of them", known);
+                        "every recompute kind with known memory (%s) is forbidden; allow one of them", known);
     }
     p->allowed = ek__alloc(1, sizeof *p->allowed);
     if (!p->allowed)
@@ -152,16 +152,16 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
             continue;
         if (fixed[s] < least || fixed[s] > p->n_layers)
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                            "stage %d is fixed to %d layers, but it must hold %d (%d chunks, at least %d each) to %d",
-                            s, fixed[s], least, p->n_held, p->min_layers, p->n_layers);
+                            "stage %d is fixed to %d layers, but must have %d (%d chunks, at least %d each) to %d", s,
+                            fixed[s], least, p->n_held, p->min_layers, p->n_layers);
         int stages[2] = {0}, n = ek__bank_stages(p->order, ek__order_bank(p->order, s), stages);
         for (int i = 0; i < n; i++) {
             int *place = &p->fixed_layers[stages[i]];
             if (*place >= 0 && *place != fixed[s])
-                return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                                "stages %d and %d hold the same chunks with this schedule, but are fixed to %d and %d "
-                                "layers",
-                                stages[0], stages[1], *place, fixed[s]);
+                return ek__fail(
+                    err, EK_ERR_INPUT, EK__NOWHERE,
+                    "stages %d and %d have the same chunks with this schedule, but are fixed to %d and %d layers",
+                    stages[0], stages[1], *place, fixed[s]);
             *place = fixed[s];
         }
         p->any_fixed = true;
@@ -172,7 +172,7 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
     }
     if (p->any_fixed && (sum > p->n_layers || (n_free == 0 && sum != p->n_layers)))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the fixed stages hold %ld layers%s, but the model has %d; correct --fix",
+                        "the fixed stages have %ld layers%s, but the model has %d; correct --fix",
                         n_free ? sum - (long)n_free * least : sum,
                         n_free == 0 ? " and no stage is free"
                         : least > 0 ? " and the others need some"

@@ -353,12 +353,12 @@ static ek_status check(const ek_layers *layers, const ek_order *order, double me
                         layers->body->name);
     if (layers->recompute_transient)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "quick tuning does not know what recomputation brings back for a moment; leave --quick or "
-                        "--recompute-transient out");
+                        "quick tuning does not model activations that recomputation restores; remove --quick or "
+                        "--recompute-transient");
     if (!layers->modelled[EK_RECOMPUTE_FULL])
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "quick tuning chooses full recomputation, whose memory is not known: give peaks of a dry run "
-                        "with `recompute` on some layers of a middle stage, or memory_recompute in a layer file");
+                        "quick tuning needs the memory of full recomputation, which is not known: give peaks of a dry "
+                        "run with `recompute` on some layers of a middle stage, or memory_recompute in a layer file");
     if (!layers->modelled[EK_RECOMPUTE_NONE])
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "quick tuning needs the memory of a layer without recomputation; give memory_activation");

@@ -216,7 +216,7 @@ static ek_status add_alias(builder *b, const yaml_event_t *event)
     for (const ek__node *outer = b->tree.open; outer; outer = outer->parent)
         if (outer == a->node)
             return fail_mark(b, &event->start_mark,
-                             "this alias stands for a value that it is itself a part of; write it out");
+                             "this alias refers to a value that contains it; write the value in full");
     ek__node *open = b->tree.open;
     ek_status status = add_copy(b, a->node, mark_of(b, &event->start_mark));
     if (status == EK_OK && open) { /* at the root no anchor comes before */
@@ -311,7 +311,7 @@ static ek_status build(builder *b, const char *text, size_t size)
     yaml_parser_delete(&b->parser);
     if (status == EK_OK && !ek__config_root(b->tree.doc))
         status = ek__fail(b->tree.err, EK_ERR_INPUT, (ek_origin){ek__config_name(b->tree.doc), 1, 1}, "%s",
-                          size == 0 ? "the file is empty" : "the file holds nothing but comments or white space");
+                          size == 0 ? "the file is empty" : "the file contains only comments or white space");
     return status;
 }
 

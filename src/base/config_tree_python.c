@@ -121,9 +121,9 @@ static ek_status read_statement(reader *r, range s, bool conditional)
         return add(r, (assigned){name, s.begin, s.end, true});
     bool changes = (is(r, name + 1, "[") && sign < s.end) || (is(r, name + 1, ".") && s.end > name + 3);
     if (changes && lookup(r, name, name) >= 0)
-        return ek__config_fail(&r->tree, mark_of(r, name),
-                               "a value is changed behind its assignment, which is not followed; write it where it is "
-                               "assigned");
+        return ek__config_fail(
+            &r->tree, mark_of(r, name),
+            "a value is changed after its assignment, which is not supported; write it in the assignment");
     return EK_OK;
 }
 
@@ -511,7 +511,7 @@ static ek_status put_statements(reader *r)
             status = put(r, (range){a->begin, a->end});
             continue;
         }
-        status = put_text(r, (range){a->name, a->name + 1}, "what only a run would tell", 26, true);
+        status = put_text(r, (range){a->name, a->name + 1}, "a value that is known only at run time", 26, true);
     }
     return status;
 }

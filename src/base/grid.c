@@ -58,7 +58,7 @@ static ek_status read_list(const ek__in *in, const ek__grid *grid, const ek__nod
     ek_status status = EK_OK;
     for (const ek__node *cell = list->first; cell && status == EK_OK; cell = cell->next) {
         const char *advice = ek__node_is_bool(cell, NULL) && field->all
-                                 ? "true and false stand for a whole list, not for one stage of it"
+                                 ? "true and false are for a whole list, not for one stage of it"
                                  : field->advice;
         status = ek__int(in, cell, field->min, field->max, advice, out++);
     }

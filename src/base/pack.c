@@ -85,7 +85,7 @@ ek_status ek__unpack_end(const ek__unpack *unpack, ek_error *err)
     if (!unpack->wrong && unpack->at == unpack->end)
         return EK_OK;
     return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE,
-                    "what another process sent is not what was expected: all machines need the same program");
+                    "another process sent an unexpected message: all machines need the same program");
 }
 
 ek_status ek__unpack_wrong(ek__unpack *unpack, ek_error *err)

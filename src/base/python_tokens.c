@@ -450,7 +450,7 @@ static ek_status read_one(scanner *s)
     } else if (c == '\\') {
         s->at++;
         if (!is_line_end(peek(s, 0)))
-            return fail_here(s, "stands behind a backslash, which must be the last in its line");
+            return fail_here(s, "follows a backslash, which must be the last character of its line");
         skip_line_end(s);
     } else if (string_begins(s, &p)) {
         return p.formatted ? open_fstring(s, p) : read_string(s, p.length);

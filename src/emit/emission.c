@@ -55,7 +55,7 @@ ek_status ek__find_schedule(const ek_emission *emission, ek_framework framework,
                       : schedule->placement == EK_PLACE_BOTH_WAYS ? "chunks are held by two stages each"
                                                                   : "order has no counterpart there";
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "%s cannot be told a plan for the schedule %s: its %s; make a plan for another one, for example "
+                    "%s has no equivalent of the schedule %s: its %s; make a plan for another schedule, for example "
                     "with --schedule %s",
                     name, schedule->name, why, ek_schedule_default(v, 0)->name);
 }
@@ -66,8 +66,8 @@ ek_status ek__check_interleave(const ek_emission *emission, const char *framewor
     if (plan->n_stages > 1 || plan->n_chunks == 1)
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "%s cannot be told %d chunks on one stage: it interleaves from 2 stages on; make a plan with one "
-                    "chunk (-i 1) or more stages",
+                    "%s has no setting for %d chunks on one stage: it interleaves from 2 stages on; make a plan with "
+                    "one chunk (-i 1) or more stages",
                     framework, plan->n_chunks);
 }
 
@@ -78,10 +78,10 @@ ek_status ek__check_filled(const ek_emission *emission, const char *framework, i
     for (int q = first; q <= last; q++) {
         int cell = ek_cell_at(ek__emission_schedule(emission)->placement, plan->n_stages, q);
         if (plan->layers[cell] == 0)
-            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                            "%s cannot be told that chunk %d of stage %d has no layers: %s; make a plan with "
-                            "--min-layers 1",
-                            framework, cell / plan->n_stages, cell % plan->n_stages, why);
+            return ek__fail(
+                err, EK_ERR_INPUT, EK__NOWHERE,
+                "%s has no setting for chunk %d of stage %d without layers: %s; make a plan with --min-layers 1",
+                framework, cell / plan->n_stages, cell % plan->n_stages, why);
     }
     return EK_OK;
 }
@@ -158,7 +158,7 @@ ek_status ek__begin(const ek_emission *emission, const char *framework, const ek
         ek__print_comment(out,
                           "Step and peak are not known: that takes the model and the micro-batches (--init FILE or "
                           "--layers FILE, -mb N).");
-    ek__print_comment(out, "What the settings mean is taken from %s; nothing was run.", source);
+    ek__print_comment(out, "The meaning of the settings is taken from %s; nothing was run.", source);
     if (!schedule->same)
         ek__print_comment(
             out,

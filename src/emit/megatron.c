@@ -131,7 +131,7 @@ static void write_layers(const ek_emission *e, FILE *out)
 static void write_rule(ek__rule rule, FILE *out)
 {
     if (rule.kind == EK_RECOMPUTE_SELECT)
-        fputs("    # the parts that the model's selective recomputation stands for; core_attn is the default\n"
+        fputs("    # the parts of the model's selective recomputation; core_attn is the default\n"
               "    --recompute-granularity selective --recompute-modules core_attn\n",
               out);
     else if (rule.kind == EK_RECOMPUTE_FULL && rule.n == EK__EVERY_LAYER)

@@ -61,6 +61,6 @@ static ek_status write_mindformers(const ek_emission *e, FILE *out, ek_telling *
 
 const ek_emitter ek__emitter_mindformers = {
     .name = "mindformers",
-    .summary = "training YAML of MindFormers; can be told every plan",
+    .summary = "training YAML of MindFormers; expresses every plan",
     .write = write_mindformers,
 };

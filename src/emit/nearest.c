@@ -189,11 +189,10 @@ static phrase describe_limit(const ek_emission *e, const ek__cost *own)
 
 static void write_nearest(const ek_emission *e, const ek__told *told, FILE *out)
 {
-    ek__print_comment(
-        out,
-        "Set below is the nearest that it can be told with the same layers: %s. Of the %d plans simulated, "
-        "those that fit into %s have no shorter step.",
-        describe_rule(told->rule).text, told->n_judged, describe_limit(e, &told->own).text);
+    ek__print_comment(out,
+                      "The nearest plan with the same layers that it can express is set below: %s. Of the %d plans "
+                      "simulated, those that fit into %s have no shorter step.",
+                      describe_rule(told->rule).text, told->n_judged, describe_limit(e, &told->own).text);
     ek__print_comment(out, "It costs: step %s instead of %s (%s), peak %s MB instead of %s MB (%s).",
                       ek__short(told->nearest.step_time).text, ek__short(told->own.step_time).text,
                       change(told->nearest.step_time, told->own.step_time).text,
@@ -203,13 +202,12 @@ static void write_nearest(const ek_emission *e, const ek__told *told, FILE *out)
 
 static void write_nothing_fits(const ek_emission *e, const ek__told *told, FILE *out)
 {
-    ek__print_comment(
-        out,
-        "Nothing is set below: of the %d plans with the same layers that it can be told, none fits into %s. The "
-        "smallest peak is %s MB on stage %d, with %s, and a step of %s (%s).",
-        told->n_judged, describe_limit(e, &told->own).text, ek__fixed(told->nearest.peak_mb, 0).text,
-        told->nearest.peak_stage, describe_rule(told->rule).text, ek__short(told->nearest.step_time).text,
-        change(told->nearest.step_time, told->own.step_time).text);
+    ek__print_comment(out,
+                      "Nothing is set below: of the %d plans with the same layers that it can express, none fits into "
+                      "%s. The smallest peak is %s MB on stage %d, with %s, and a step of %s (%s).",
+                      told->n_judged, describe_limit(e, &told->own).text, ek__fixed(told->nearest.peak_mb, 0).text,
+                      told->nearest.peak_stage, describe_rule(told->rule).text, ek__short(told->nearest.step_time).text,
+                      change(told->nearest.step_time, told->own.step_time).text);
 }
 
 void ek__explain(const ek_emission *emission, const ek__told *told, const char *framework, const char *rules, FILE *out)
@@ -217,16 +215,14 @@ void ek__explain(const ek_emission *emission, const ek__told *told, const char *
     const ek_plan *plan = emission->plan;
     if (told->telling == EK_TELLS_PLAN)
         return;
-    ek__print_comment(
-        out,
-        "%s cannot be told this plan's recomputation. It takes one rule for all chunks: %s. The first chunk "
-        "that keeps the plan from one is chunk %d of stage %d, with %s.",
-        framework, rules, told->cell / plan->n_stages, told->cell % plan->n_stages,
-        describe_chunk(plan, told->cell).text);
+    ek__print_comment(out,
+                      "%s cannot express the recomputation of this plan. It has one rule for all chunks: %s. The first "
+                      "chunk that prevents one is chunk %d of stage %d, with %s.",
+                      framework, rules, told->cell / plan->n_stages, told->cell % plan->n_stages,
+                      describe_chunk(plan, told->cell).text);
     if (ek__can_judge(emission) && !emission->layers->modelled[EK_RECOMPUTE_FULL])
         ek__print_comment(
-            out, "The model does not know full recomputation, so no plan with it was tried; a dry run that uses "
-                 "it would tell.");
+            out, "The model has no full recomputation, so no plan with it was tried; a dry run that uses it adds it.");
     if (told->telling == EK_TELLS_NEAREST)
         write_nearest(emission, told, out);
     else if (told->n_judged > 0)
@@ -234,7 +230,6 @@ void ek__explain(const ek_emission *emission, const ek__told *told, const char *
     else if (ek__can_judge(emission))
         ek__print_comment(out, "Nothing is set below: the model does not know the kinds that these rules would use.");
     else
-        ek__print_comment(out,
-                          "Nothing is set below: which rule comes nearest, and what it costs, takes the model and the "
-                          "micro-batches (--init FILE or --layers FILE, -mb N).");
+        ek__print_comment(out, "Nothing is set below: the nearest rule and its cost need the model and the "
+                               "micro-batches (--init FILE or --layers FILE, -mb N).");
 }

@@ -224,7 +224,7 @@ static void report_problem(opening *o, const trace *t, const ek__index_opened *f
         return;
     o->made.n_problems++;
     ek__warn(o->listener, (ek_origin){t->path, 0, 0},
-             "the trace is damaged or cut at byte %lld; the %lld events before it are shown, what follows is not",
+             "the trace is damaged or cut at byte %lld; the %lld events before it are shown, later ones are not",
              (long long)f->header.problem_at, (long long)f->header.n_items);
 }
 

@@ -146,7 +146,7 @@ static void report_problem(const writing *w, ek__index_written *out)
     int64_t offset;
     const char *problem = ek__feed_problem(w->feed, &offset);
     if (w->damage >= 0)
-        snprintf(out->problem, sizeof out->problem, "no valid JSON; what follows is not used");
+        snprintf(out->problem, sizeof out->problem, "no valid JSON; the rest is not used");
     else if (problem)
         snprintf(out->problem, sizeof out->problem, "%s", problem);
     else if (w->store.base.too_many_tracks)

@@ -108,8 +108,8 @@ static ek_status check_kinds(const ek_layers *layers, const place *at)
                             place_text(at, text), ek_recompute_name[k]);
     if (layers->recompute_transient && !at->layer->modelled[EK_RECOMPUTE_NONE])
         return ek__fail(at->err, EK_ERR_INPUT, EK__NOWHERE,
-                        "what recomputation brings back is not known: the activations of '%s' without recomputation "
-                        "are missing; give them, or leave --recompute-transient out",
+                        "activations restored by recomputation are not known: the activations of '%s' without "
+                        "recomputation are missing; give them, or remove --recompute-transient",
                         at->layer->name);
     return EK_OK;
 }
@@ -146,8 +146,8 @@ static ek_status check_whole(const ek_layers *layers, ek_error *err)
         any |= layers->modelled[k];
     if (!any)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the model models no kind of recomputation: set `modelled` of each kind whose activation_mb is "
-                        "known, in the model and in its body layers");
+                        "the model models no kind of recomputation: set `modelled` of each kind with a known "
+                        "activation_mb, in the model and in its body layers");
     if (!(layers->const_mb >= -EK__MAX_MEMORY_MB && layers->const_mb <= EK__MAX_MEMORY_MB))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "const_mb of the model is %g, expected a number from %g to %g",
                         layers->const_mb, -EK__MAX_MEMORY_MB, EK__MAX_MEMORY_MB);

@@ -254,7 +254,7 @@ static ek_status read_entry(reader *r, const ek__node *entry)
     if (name)
         status = ek__string(&r->in, name, sizeof layer.name, "name the layer", layer.name);
     if (status == EK_OK && (count || type == BODY))
-        status = ek__require(&r->in, entry, "nb_layer", "say how many of these layers follow one another", &count);
+        status = ek__require(&r->in, entry, "nb_layer", "set the number of these consecutive layers", &count);
     if (status == EK_OK && count)
         status = ek__int(&r->in, count, 1, EK_MAX_LAYERS, "it is how many of these layers follow one another",
                          &layer.n_layers);
@@ -314,9 +314,9 @@ static ek_status fail_without_memory(reader *r, const ek__node *list)
             return ek__fail_at(
                 &r->in, list,
                 "has no memory for BODY '%s' (a file written from a trace has none): add to that layer, in MB: "
-                "memory_parameter (weights, gradients, optimizer states), memory_activation (what it keeps of one "
-                "micro-batch) and memory_recompute (what it keeps of one when recomputed); or take memory from a dry "
-                "run, whose init file takes times from the traces that profiling_config.folder_path names",
+                "memory_parameter (weights, gradients, optimizer states), memory_activation (saved activations of one "
+                "micro-batch) and memory_recompute (the same with recomputation); or use the init file of a dry run "
+                "for the memory, with the times of the traces in profiling_config.folder_path",
                 body->name);
     }
     return ek__fail_at(&r->in, list,

@@ -130,8 +130,8 @@ ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *
         for (int k = 0; k < EK_N_RECOMPUTE && !status; k++)
             if (mix.n[k] > 0 && !layers->modelled[k])
                 status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                                  "stage %d, chunk %d: %d layers with recomputation '%s', whose memory is not known: "
-                                  "no dry run used it; leave it out or add a dry run that uses it",
+                                  "stage %d, chunk %d: %d layers with recomputation '%s', with unknown memory: no dry "
+                                  "run used it; remove it or add a dry run that uses it",
                                   s, i, mix.n[k], ek_recompute_name[k]);
     }
     return status;

@@ -71,8 +71,8 @@ ek_status ek_job_use_recompute_sets(const ek_job *job, const ek_recompute_set *s
     ek_job copy;
     if (large && !ek_recompute_set_has_all(large, small))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the larger set of operators to recompute lacks one of the smaller set's; give sets one of "
-                        "which holds the other");
+                        "the larger set of operators to recompute lacks one of the smaller set; give sets of which one "
+                        "contains the other");
     ek_status status = ek_job_copy(job, &copy, err);
     if (status)
         return status;

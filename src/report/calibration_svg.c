@@ -368,7 +368,7 @@ ek_status ek__calibration_write_svg(const ek_calibration *c, FILE *out, ek_error
     double height = fmax(160, draw_below(&d, below));
     char title[256], words[300], fitted[400];
     snprintf(title, sizeof title, "Calibration of %s", c->device.name);
-    ek__svg_open(out, height, title, "Predicted steps beside measured ones, and what became of the device's constants.",
+    ek__svg_open(out, height, title, "Predicted and measured steps, and the constants of the device.",
                  (ek__palette){1, 2});
     d.out = out;
     write_style(out);

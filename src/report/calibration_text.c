@@ -130,17 +130,17 @@ static void print_profile(const ek_calibrated_profile *p, FILE *out)
                                                         "of packed sequences",
                                                         "faster than the data sheet allows"};
     static const char *const became[EK_N_PROFILE_COLLECTIVES] = {
-        "whose waiting is known",     "of which the shortest of each size is taken",
-        "without a size or group",    "whose ranks' nodes are not known",
+        "with known waiting",         "of which the shortest of each size is taken",
+        "without a size or group",    "with ranks on unknown nodes",
         "of which there are too few", "of kinds that are not modelled"};
     fprintf(out, "  %s: %d rank%s\n", p->path, p->n_ranks, p->n_ranks == 1 ? "" : "s");
     print_counts("operators", p->n_operators, left, EK_N_PROFILE_LEFT, out);
     print_shapes(p, out);
     if (p->n_causal_assumed > 0)
-        fprintf(out, "    a causal mask is assumed for %lld executions of attention: the profile does not tell\n",
+        fprintf(out, "    a causal mask is assumed for %lld executions of attention: not in the profile\n",
                 p->n_causal_assumed);
     if (p->n_layout_assumed > 0)
-        fprintf(out, "    forward is assumed for %lld products: the profile does not tell\n", p->n_layout_assumed);
+        fprintf(out, "    forward is assumed for %lld products: not in the profile\n", p->n_layout_assumed);
     print_counts("collectives", p->n_collectives, became, EK_N_PROFILE_COLLECTIVES, out);
     if (p->n_link_times > 0)
         fprintf(out, "    times of collectives for the links: %d\n", p->n_link_times);
@@ -151,7 +151,7 @@ static void print_profile(const ek_calibrated_profile *p, FILE *out)
                                    : "not taken: recording Python's stacks (with_stack) slowed it");
     if (!isnan(p->step_seconds))
         ek__fprintf(out, "    step: %.4g s%s\n", p->step_seconds,
-                    p->step_used ? ", a measured run of the job beside it" : "");
+                    p->step_used ? ", a measured run of the job next to it" : "");
     for (int i = 0; i < EK_N_PROFILE_NOTES && p->note[i][0]; i++)
         fprintf(out, "    %s\n", p->note[i]);
 }
@@ -190,7 +190,7 @@ static void print_layers(const ek_calibration *c, bool color, FILE *out)
         ek__fprintf(out, ": %d, alike within a factor of %.2g in size, shrunken by %.2g\n", c->n_layers,
                     exp(c->layer_width), c->layer_lambda);
     else
-        fprintf(out, ": what they took beside their kernels does not carry over to runs that are left out\n");
+        fprintf(out, ": their time outside kernels does not carry over to runs that are left out\n");
 }
 
 /* ---- runs ---- */
@@ -199,8 +199,8 @@ static void print_proposed(const ek_calibration *c, bool color, FILE *out)
 {
     if (c->n_proposed == 0)
         return;
-    ek__print_heading(color, "what to measure next", out);
-    ek__fprintf(out, ": of %d layouts beside the measured ones, whose steps are known to %.1f %%\n", c->n_candidates,
+    ek__print_heading(color, "next measurements", out);
+    ek__fprintf(out, ": of %d layouts that were not measured, with steps known to %.1f %%\n", c->n_candidates,
                 100 * c->candidate_error);
     for (int i = 0; i < c->n_proposed; i++)
         ek__fprintf(out,

@@ -43,5 +43,5 @@ void ek__calibration_verdict(const ek_calibration *c, char *text, size_t size)
                  c->n_used == 1 ? "" : "s", c->n_groups, c->n_groups == 1 ? "" : "s", c->n_used == 1 ? "is" : "are",
                  c->n_held, c->n_left);
     else
-        snprintf(text, size, "no runs: from the start %s, with what was measured of its kernels and links", c->start);
+        snprintf(text, size, "no runs: from the start %s, with measurements of its kernels and links", c->start);
 }

@@ -16,14 +16,14 @@ enum { PLACE = 96 };
 /* docs/diagnose.md has the same; those of computing are in its own list. */
 static const ek__sarif_rule rules[] = {
     {"slow-operators", "Executions of an operator take far longer than others of its kind.",
-     "Some executions take far longer than the same operator elsewhere: the device was slow then, or something ran "
-     "beside it. Look at these executions in the timeline.",
+     "Some executions take far longer than the same operator elsewhere: the device was slow then, or something ran at "
+     "the same time. Look at these executions in the timeline.",
      NULL, "warning", NULL},
     {"optimizer", "The update of the optimizer's states is long.",
      "Every step ends with reading and writing all states. Shard them over data-parallel ranks, or use a fused "
      "optimizer.",
      NULL, "warning", NULL},
-    {"exposed-communication", "Communication has nothing computed beside it.",
+    {"exposed-communication", "Communication is not overlapped with computing.",
      "Gradients, weights, tensor and expert parallel collectives that no computing hides are time of the step.", NULL,
      "warning", NULL},
     {"redistribution", "Collectives are there because neighbours are cut differently.",
@@ -35,19 +35,19 @@ static const ek__sarif_rule rules[] = {
      "The run cannot work, or is close to not working. Take the cheapest measure that makes room.", NULL, "warning",
      NULL},
     {"data-loading", "Steps begin late because data are not there.",
-     "The device waits for its next batch. Use more workers, read ahead, and leave out of the dataset what can be made "
-     "while reading.",
+     "The device waits for its next batch. Use more workers, prefetch, and remove data from the dataset that can be "
+     "computed while reading.",
      NULL, "warning", NULL},
     {"host", "The device is idle because launches came late.",
-     "Garbage collection, synchronisation, compilation or dispatch on the host take longer than what is launched.",
+     "Garbage collection, synchronisation, compilation or dispatch on the host take longer than the launched work.",
      NULL, "warning", NULL},
     {"host-on-path", "The host is on the critical path.",
-     "What the device does next waits for the host to launch it. Launch less, or earlier: fused operators, graphs, no "
-     "synchronisation within a step.",
+     "The device waits for launches of the host. Launch less, or earlier: fused operators, graphs, no synchronisation "
+     "within a step.",
      NULL, "warning", NULL},
     {"slow-steps", "Some steps take far longer than the median.",
-     "They cost what they take beyond the median: checkpoints, evaluation, garbage collection, reading data. Do these "
-     "less often or beside the step.",
+     "Their cost is the time above the median: checkpoints, evaluation, garbage collection, reading data. Do these "
+     "less often or asynchronously.",
      NULL, "warning", NULL},
     {"bubble", "There are too few micro-batches or chunks for the stages.",
      "Stages are idle while a pipeline fills and drains. Take more micro-batches, or more chunks per stage.", NULL,
@@ -59,21 +59,20 @@ static const ek__sarif_rule rules[] = {
      "All ranks wait for the slowest one. Look at its device, its host and its part of the data.", NULL, "warning",
      NULL},
     {"pipeline-wait", "Stages wait for each other.",
-     "A stage waits for what another one has not sent yet. More micro-batches or chunks, or layers spread otherwise, "
-     "shorten it.",
+     "A stage waits for data of another stage. More micro-batches or chunks, or layers spread otherwise, shorten it.",
      NULL, "warning", NULL},
     {"stage-imbalance", "Stages compute for different times.",
      "All stages wait for the one that computes longest. Move layers or recomputation from it to others.", NULL,
      "warning", NULL},
-    {"exposed-copies", "Copies have nothing computed beside them.",
-     "Copies between host and device stop computing. Use pinned memory and copy beside computing, or keep data on the "
-     "device.",
+    {"exposed-copies", "Copies are not overlapped with computing.",
+     "Copies between host and device stop computing. Use pinned memory and overlap copies with computing, or keep data "
+     "on the device.",
      NULL, "warning", NULL},
     {"slow-link", "A link is far slower than others of its kind.",
      "Transfers over it take longer than over others of its kind. Check the link, and which ranks share it.", NULL,
      "warning", NULL},
-    {"idle", "The device is idle.",
-     "Nothing runs on the device. What it waits for is said by the host's part of the profile.", NULL, "warning", NULL},
+    {"idle", "The device is idle.", "Nothing runs on the device. The host part of the profile shows the reason.", NULL,
+     "warning", NULL},
     {"memory-held", "Memory is held after its last use.",
      "Allocations live longer than they are used. Free or offload them earlier.", NULL, "warning", NULL},
     {"memory-growth", "Memory grows from step to step.",

@@ -137,11 +137,10 @@ static void print_step(const page *p, const ek_diagnosis *d)
     print_item(p, 0, "", text);
     ek__color(p->color, "\033[0m", p->out);
     if (d->n_bottlenecks == 0)
-        fputs("nothing holds it back by more than was asked for\n", p->out);
+        fputs("no bottleneck is above the requested threshold\n", p->out);
     else if (d->n_bottlenecks > 1)
         print_item(p, 0, "",
-                   "gains are those of one change with all else as it is: after one, diagnose again; they do not add "
-                   "up");
+                   "each gain assumes one change and nothing else: diagnose again after it; gains do not add up");
 }
 
 static void print_rest(const page *p, const ek_diagnosis *d)

@@ -108,7 +108,7 @@ static void print_against(const page *p)
             print_pair(p, ek_against_title[i], a->part[i], a->predicted[i]);
     print_pair(p, "step", a->seconds, p->e->step.seconds);
     if (!a->has_parts)
-        fputs("Only the step is known of the run: a profiler's trace tells its parts.\n", p->out);
+        fputs("Only the step of the run is known: a profiler trace has its parts.\n", p->out);
     for (int i = 0; i < a->texts.n; i++)
         ek__print_wrapped(a->texts.text[i], 0, p->out);
 }
@@ -223,7 +223,7 @@ static void print_parts(const page *p)
     print_part(p, "step", step->seconds, step->standard_error, "");
     double hidden = slowest->hidden_data + slowest->hidden_tensor;
     if (hidden > 0)
-        fprintf(p->out, "%s ms of communication run behind computing.\n", ms(hidden).text);
+        fprintf(p->out, "%s ms of communication are overlapped with computing.\n", ms(hidden).text);
     draw_parts(p);
 }
 
@@ -284,7 +284,7 @@ static void print_error(const page *p)
     fputc('\n', p->out);
     ek__estimate_error(p->e, text, sizeof text);
     ek__print_wrapped(text, 0, p->out);
-    fputs("The step by what it rests on:", p->out);
+    fputs("The step by basis:", p->out);
     const char *comma = "";
     for (int i = 0; i < EK_N_COST_BASES; i++)
         if (p->e->basis_share[i] > 0) {
@@ -309,7 +309,7 @@ ek_status ek__estimate_write_text(const ek_estimate_report *report, FILE *out, e
     print_parts(&p);
     print_stages(&p);
     print_error(&p);
-    print_texts(&p, "What would make it smaller", &p.e->advice);
+    print_texts(&p, "Measurements that reduce it", &p.e->advice);
     print_texts(&p, "Keep in mind", &p.e->warnings);
     return ek__finish(out, err);
 }

@@ -78,7 +78,7 @@ void ek__estimate_run(const ek_job *job, char *text, size_t size)
     size_t used = (size_t)snprintf(text, size, "%s", launches[run->launch]);
     if (run->fp8 != EK_FP8_NONE && used < size)
         used += (size_t)snprintf(text + used, size - used, ", products in 8 bits (%s)", ek_fp8_name[run->fp8]);
-    used += add_overlaps(all, n, true, "; behind computing: ", text + used, size - used);
+    used += add_overlaps(all, n, true, "; overlapped with computing: ", text + used, size - used);
     add_overlaps(all, n, false, "; exposed: ", text + used, size - used);
 }
 
@@ -88,8 +88,8 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
     ek__digits peak = ek__whole_mb(ek__memory_peak(&m->stage[m->fullest]));
     const char *reserved = ek__is_reserved(estimate->job) ? " reserved" : "";
     if (m->limit == 0)
-        snprintf(text, size, "no limit is known: fullest is stage %d with %s MB%s; --mem says what a device has",
-                 m->fullest, peak.text, reserved);
+        snprintf(text, size, "no limit is known: fullest is stage %d with %s MB%s; set it with --mem", m->fullest,
+                 peak.text, reserved);
     else
         snprintf(text, size, "%s: fullest is stage %d with %s MB%s of %s MB", m->fits ? "fits" : "does not fit",
                  m->fullest, peak.text, reserved, ek__whole_mb(m->limit).text);
@@ -97,10 +97,10 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
 
 /* What a device's error is of, with its name once. */
 static const char *const error_of[EK_N_ERROR_BASES] = {
-    [EK_ERROR_ASSUMED] = "assumed: the file of %s does not say what runs it is of",
-    [EK_ERROR_FIT] = "what the fit of %s left on the runs that it was fitted to; jobs unlike them may be further off",
-    [EK_ERROR_LEAVE_ONE_OUT] = "what the fit of %s missed on runs left out of it one by one",
-    [EK_ERROR_LEAVE_GROUP_OUT] = "what the fit of %s missed on groups of runs left out of it",
+    [EK_ERROR_ASSUMED] = "assumed: the file of %s does not contain its runs",
+    [EK_ERROR_FIT] = "residual of the fit of %s on its own runs; other jobs may have larger errors",
+    [EK_ERROR_LEAVE_ONE_OUT] = "error of the fit of %s on runs left out one by one",
+    [EK_ERROR_LEAVE_GROUP_OUT] = "error of the fit of %s on groups of runs left out",
 };
 
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size)

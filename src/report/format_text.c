@@ -208,8 +208,10 @@ static void draw_timeline(const ek_report *report, const ek_case *c, FILE *out)
     char title[128];
     if (report->plot.columns < 1)
         return;
-    snprintf(title, sizeof title, "\n%s: what each stage does in a step of %s", timeline->schedule->name,
-             ek__short(timeline->step_time).text);
+    snprintf(title, sizeof title,
+             "\n"
+             "%s: work of each stage in a step of %s",
+             timeline->schedule->name, ek__short(timeline->step_time).text);
     heading(report, title, out);
     ek__plot_strip(&report->plot, &strip, out);
 }
@@ -234,7 +236,7 @@ static void uneven_lines(const ek_report *report, const ek_timeline *timeline, F
     repeats_line("micro-batch costs", report->micro_batch_cost, ek__micro_batches(&timeline->shape),
                  "factors of times and activations", out);
     if (report->layers->recompute_transient)
-        fputs("memory counts what recomputing a layer brings back while its backward runs\n", out);
+        fputs("memory counts activations that recomputation restores during the backward pass of a layer\n", out);
     const char *separator = "fixed stages: ";
     for (int s = 0; s < p && report->fixed_layers; s++)
         if (report->fixed_layers[s] >= 0) {
@@ -404,7 +406,7 @@ static void infeasible(const ek_report *report, FILE *out)
     close_color(report, out);
     (report->stage_memory_mb ? infeasible_stages : infeasible_limit)(report, out);
     double smallest = search->smallest_limit_mb;
-    fputs("What would help:\n", out);
+    fputs("Remedies:\n", out);
     if (isfinite(smallest) && report->stage_memory_mb)
         fprintf(out, "  - limits %s MB higher (--stage-memory)\n", ek__fixed(ceil(search->shortfall_mb), 0).text);
     else if (isfinite(smallest))
@@ -413,7 +415,7 @@ static void infeasible(const ek_report *report, FILE *out)
         fputs("  - no fixed stages, or other numbers of layers there (--fix)\n", out);
     if (report->forbidden)
         fputs("  - allowing the forbidden kinds of recomputation (--forbid)\n", out);
-    fputs("  - more stages (-s), so that each holds fewer layers\n", out);
+    fputs("  - more stages (-s), so that each has fewer layers\n", out);
     if (search->fit_plan.n_chunks > 1)
         fputs("  - the less-memory schedule (-lm 1) if it is not in use, or fewer chunks per stage (-i)\n", out);
     unmodelled_kinds(report->layers->modelled, kinds);

@@ -75,7 +75,7 @@ ek_status ek__guide_write_text(const ek_guide *guide, FILE *out, ek_error *err)
 {
     const ek_dryrun *runs = &guide->runs;
     bool several = runs->n_rounds > 1;
-    fprintf(out, "%d dry run%s of %d stages and %d layers tell%s apart: parameters, activations (", runs->n_rounds,
+    fprintf(out, "%d dry run%s of %d stages and %d layers determine%s: parameters, activations (", runs->n_rounds,
             several ? "s" : "", runs->n_stages, runs->n_layers, several ? "" : "s");
     print_kinds(guide, out);
     fputs("), a constant part\n", out);

@@ -52,7 +52,7 @@ static void print_sums(const page *p)
     const int operators[2] = {(int)p->side[0]->ir->n_operators, (int)p->side[1]->ir->n_operators};
     fprintf(p->out, "\n  %-38s  %12s  %12s  %12s\n", "", "before", "after", "change");
     print_count(p, "operators", operators);
-    print_count(p, "recomputation asked for", d->n_recompute_requested);
+    print_count(p, "recomputation requested", d->n_recompute_requested);
     print_count(p, "recomputation in effect", d->n_recompute_in_effect);
     print_bytes(p, "kept for backward, all micro-batches", d->kept_bytes);
     print_bytes(p, "sent by each device", d->traffic);
@@ -65,8 +65,10 @@ static void print_differences(const page *p, const char *title, const char *byte
     if (n == 0)
         return;
     ek__ir_heading(p->view, title, p->out);
-    fprintf(p->out, " whose number differs\n  %-28s  %8s  %8s  %8s  %12s  %12s  %s\n", "", "before", "after", "change",
-            "before", "after", bytes_of);
+    fprintf(p->out,
+            " with a different number\n"
+            "  %-28s  %8s  %8s  %8s  %12s  %12s  %s\n",
+            "", "before", "after", "change", "before", "after", bytes_of);
     for (int i = 0; i < n && i < p->top; i++) {
         const ek_ir_count_difference *c = &difference[i];
         fputs("  ", p->out);

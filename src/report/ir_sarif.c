@@ -16,17 +16,15 @@ enum { MAX_SCOPE = 1024, MAX_RELATED = EK_IR_MAX_CHAIN + 1 };
 
 /* In the order of docs/ir-checks.md, which says more. */
 static const ek__sarif_rule rules[] = {
-    {"recompute-not-in-effect", "Recomputation that was asked for is not in effect.",
-     "The backward pass takes the value itself, not a copy that is calculated again, so the value is held as if "
-     "nothing "
-     "had been asked for; or no copy was made.",
+    {"recompute-not-in-effect", "Requested recomputation is not in effect.",
+     "The backward pass uses the value itself, not a recomputed copy, so the value is saved as without recomputation; "
+     "or there is no copy.",
      NULL, "warning", NULL},
-    {"recompute-blocked-by-reshape", "A Reshape, Cast, Transpose or Depend keeps what is recomputed before it.",
-     "The backward pass takes the value through an operator without a request of its own. That operator's output is "
-     "held "
-     "instead, and recomputing saves nothing. Recompute that operator too.",
+    {"recompute-blocked-by-reshape", "A Reshape, Cast, Transpose or Depend saves the output of a recomputed operator.",
+     "The backward pass uses the value through an operator without recomputation. The output of that operator is saved "
+     "instead, and recomputation saves nothing. Recompute that operator, too.",
      NULL, "warning", NULL},
-    {"recompute-costs-memory", "A recomputed Cast holds its wider input.",
+    {"recompute-costs-memory", "A recomputed Cast saves its wider input.",
      "The copy of a Cast to a narrower format takes the wider input, which is now held: more memory than without.",
      NULL, "warning", NULL},
     {"redistribution", "The compiler put communication in where neighbours are cut differently.",
@@ -34,31 +32,28 @@ static const ek__sarif_rule rules[] = {
      "one of "
      "its neighbour.",
      NULL, "warning", NULL},
-    {"allreduce-then-slice", "An AllReduce or AllGather is followed by a slice of what it made.",
-     "A ReduceScatter makes a rank's own part of a sum for half the traffic of an AllReduce; what is gathered and "
-     "sliced "
-     "back need not be sent.",
+    {"allreduce-then-slice", "An AllReduce or AllGather is followed by a slice of its output.",
+     "A ReduceScatter computes a rank's part of a sum with half the traffic of an AllReduce; data that is gathered and "
+     "sliced again need not be sent.",
      NULL, "warning", NULL},
     {"repeated-gather", "The same value is sent twice, or one communication makes the one before it pointless.",
      "The same operator sends the same value over the same group again. Keep the result, or let both takers share it.",
      NULL, "warning", NULL},
     {"shard-mismatch", "Cuts contradict each other or the shapes.",
-     "A value is handed on in one cut and taken in another, a cut does not divide the devices, or a shape is not what "
-     "its "
-     "strategy makes of it.",
+     "A value is produced with one sharding and used with another, a sharding does not divide the devices, or a shape "
+     "does not match its strategy.",
      NULL, "error", NULL},
-    {"row-parallel", "The sum behind a MatMul with a cut inner dimension is missing, or costs more than it need.",
+    {"row-parallel", "The sum after a MatMul with a sharded inner dimension is missing, or costs more than necessary.",
      "Each rank has a part of the sum: an AllReduce or ReduceScatter over as many ranks must follow.", NULL, "error",
      NULL},
     {"parameters", "A large weight is not cut.",
-     "Every device holds all of it, with its gradient and the optimizer's states. Shard it, or let the optimizer do "
-     "so.",
+     "Every device has all of it, with its gradient and optimizer states. Shard it, or use optimizer parallelism.",
      NULL, "warning", NULL},
     {"dtype", "Work is done in more bits than its data has.",
      "Products and communication in float32 take twice the time and bytes of 16 bits; Casts that undo each other cost "
      "both.",
      NULL, "note", NULL},
-    {"unfused-pattern", "Operators stand in for which there is a fused one.",
+    {"unfused-pattern", "Operators could be replaced by a fused one.",
      "Each writes its result to memory for the next one to read; the fused operator does not.", NULL, "warning", NULL},
 };
 enum { N_RULES = sizeof rules / sizeof *rules };

@@ -41,7 +41,7 @@ static void print_requests(const page *p)
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
         asked += s->n_outcome[k];
     if (asked == 0)
-        fputs("no operator asks for recomputation", p->out);
+        fputs("no operator requests recomputation", p->out);
     for (int k = 0, n = 0; k < EK__IR_N_OUTCOMES && asked > 0; k++)
         if (s->n_outcome[k] > 0)
             fprintf(p->out, "%s%d %s", n++ ? ", " : "recomputation: ", s->n_outcome[k], word[k]);
@@ -92,10 +92,9 @@ static void print_file(const page *p)
     fprintf(p->out, "%d forward, %d backward, %d cop%s made for recomputation\n", s->n_forward, s->n_backward,
             s->n_copies, s->n_copies == 1 ? "y" : "ies");
     if (ir->analyze_fail)
-        fputs("this is what a compilation left behind that failed\n", p->out);
+        fputs("this is the output of a failed compilation\n", p->out);
     if (ir->n_diagnostics > 0)
-        fprintf(p->out,
-                "damaged: %" PRIu32 " place%s; what stands there is not in the figures (standard error has them)\n",
+        fprintf(p->out, "damaged: %" PRIu32 " place%s; its content is not in the figures (see standard error)\n",
                 ir->n_diagnostics, plural(ir->n_diagnostics));
     print_verdict(p);
 }
@@ -106,7 +105,7 @@ static void print_outcomes(const page *p)
 {
     static const char *const name[EK__IR_N_OUTCOMES] = {"in effect", "not in effect", "kept by design",
                                                         "not visible here"};
-    static const char *const why[EK__IR_N_OUTCOMES] = {"backward takes the copy", "backward holds what forward made",
+    static const char *const why[EK__IR_N_OUTCOMES] = {"backward takes the copy", "backward uses the forward output",
                                                        "outputs of cells that are recomputed whole",
                                                        "no backward operator that takes the value is in sight"};
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
@@ -211,7 +210,7 @@ static void print_casts(const page *p)
             n += p->r->finding[i].n_occurrences;
     if (n > 0)
         fprintf(p->out,
-                "  casts recomputed the wrong way: %d; backward holds the wider input (recompute-costs-memory below)\n",
+                "  casts recomputed the wrong way: %d; backward saves the wider input (recompute-costs-memory below)\n",
                 n);
 }
 
@@ -233,7 +232,7 @@ static ek_status print_recompute(const page *p, ek_error *err)
     if (asked == 0)
         return EK_OK;
     ek__ir_heading(p->view, "Recomputation", p->out);
-    fprintf(p->out, ", asked for by %d operator%s; sizes of one micro-batch", asked, plural(asked));
+    fprintf(p->out, ", requested by %d operator%s; sizes of one micro-batch", asked, plural(asked));
     print_micro(p);
     print_outcomes(p);
     print_casts(p);
@@ -333,7 +332,7 @@ static void print_communication(const page *p)
         copies += s->comm[i].n_copies;
     }
     ek__ir_heading(p->view, "Communication", p->out);
-    fprintf(p->out, ": each device sends %s for what is in the file\n",
+    fprintf(p->out, ": each device sends %s for the content of the file\n",
             n == unknown ? "an unknown amount" : ek__ir_size(s->traffic).text);
     fprintf(p->out, "  %-13s  %-14s %-23s %5s %6s %8s  %10s %10s\n", "kind", "role", "group", "ranks", "n", "backward",
             "messages", "sent");
@@ -345,7 +344,7 @@ static void print_communication(const page *p)
         fprintf(p->out, "  %d of them %s repeated for the backward pass by recomputation\n", copies,
                 copies == 1 ? "is" : "are");
     if (unknown > 0)
-        fprintf(p->out, "  not in the sums: %d whose size or number of ranks the file does not tell\n", unknown);
+        fprintf(p->out, "  not in the sums: %d with unknown size or number of ranks\n", unknown);
 }
 
 /* ---- parameters ---- */
@@ -414,7 +413,7 @@ static void print_finding(const page *p, const ek_ir_finding *f)
     if (f->text)
         ek__print_wrapped(f->text, 4, p->out);
     if (f->advice) {
-        fputs("    what to do:\n", p->out);
+        fputs("    remedy:\n", p->out);
         ek__print_wrapped(f->advice, 6, p->out);
     }
     if (f->n_chain > 0)

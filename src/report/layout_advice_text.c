@@ -106,7 +106,7 @@ static void print_way(const ek_layout_report *report, FILE *out)
 {
     const ek_layout_way *way = report->way;
     char words[512];
-    heading(report, "The way from today, what shortens the step most first", out);
+    heading(report, "The way from the current layout, most effective change first", out);
     fprintf(out, " #  %12s  shorter, %%  in all, %%  peak, MB  change\n", "step");
     print_change(0, "today", way->seconds, 0, 0, way->peak_mb, way->fits, out);
     for (int i = 0; i < way->n; i++) {
@@ -120,8 +120,8 @@ static void print_way(const ek_layout_report *report, FILE *out)
     if (way->n == 0)
         fputs("Today's job is the first plan above.\n", out);
     else
-        ek__print_wrapped("Each change comes on top of those above it, and what it brings depends on them; the last "
-                          "one makes the first plan of the table.",
+        ek__print_wrapped("Each change is applied after those above it, and its gain depends on them; the last one "
+                          "leads to the first plan of the table.",
                           0, out);
 }
 
@@ -147,13 +147,13 @@ static void print_trials(const ek_layout_report *report, FILE *out)
     fprintf(out, "run  plan  %-60s  %12s  +-, %%  chance, %%  lost after, %%\n", "layout", "step");
     for (int i = 0; i < trials->n; i++)
         print_trial(report, i, out);
-    fprintf(out, "Without a run the best plan is %s %% longer than what turns out best, in the mean.\n",
+    fprintf(out, "Without a run the best plan is on average %s %% longer than the plan that proves best.\n",
             ek__fixed(100 * trials->loss, 2).text);
-    ek__print_wrapped("Chance: that the plan is the best of those above. Lost after: in the mean, once this run and "
-                      "those before it are measured. To go on: run them, fit the device to their logs or traces with "
-                      "`evenkeel calibrate`, and ask again with --cluster and the fitted file, and --tried and "
-                      "the runs.",
-                      0, out);
+    ek__print_wrapped(
+        "Chance: that the plan is the best of those above. Lost after: mean, once this run and those before it are "
+        "measured. To continue: run them, fit the device to their logs or traces with `evenkeel calibrate`, and plan "
+        "again with --cluster and the fitted file, and --tried and the runs.",
+        0, out);
 }
 
 static void print_try(const ek_layout_try *t, int i, FILE *out)

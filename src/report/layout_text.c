@@ -222,7 +222,7 @@ static void print_group(const page *p, int first)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", i == last ? " and " : ", ", i + 1);
     if (used < sizeof text)
         snprintf(text + used, sizeof text - used,
-                 " cannot be told apart by prediction: the error of the difference is up to %s %%",
+                 " cannot be distinguished by prediction: the error of the difference is up to %s %%",
                  ek__fixed(100 * most / step_of(&plan[first]), 1).text);
     ek__print_wrapped(text, 0, p->out);
 }
@@ -344,7 +344,7 @@ static void draw_pipeline(const page *p)
                              .scale = in_ms(p->r) ? 1e3 : 1,
                              .unit = in_ms(p->r) ? "ms" : "s",
                              .tail = run->tail};
-    snprintf(title, sizeof title, "%s: what each of its stages does in a step", run->pipeline.schedule->name);
+    snprintf(title, sizeof title, "%s: work of each stage in a step", run->pipeline.schedule->name);
     heading(p, title);
     ek__plot_strip(&p->report->plot, &strip, p->out);
 }
@@ -400,7 +400,7 @@ static void print_bound_by(const page *p)
 static void print_why_not(const page *p)
 {
     const ek_layout_counts *c = &p->r->counts;
-    heading(p, p->r->n_plans > 0 ? "Why not the others" : "What rules them out");
+    heading(p, p->r->n_plans > 0 ? "Why not the others" : "Reasons for exclusion");
     print_count(p, c->fate[EK_FATE_BALANCED], "balanced, and longer than those above\n");
     print_count(p, c->fate[EK_FATE_NO_PLAN], "balanced: no split of the layers fits\n");
     if (c->fate[EK_FATE_BOUND] > 0) {
@@ -470,7 +470,7 @@ static void print_fit(const page *p, const ek_layout_fit *fit)
     ek__layout_change(p->r, fit, change, sizeof change);
     fprintf(p->out, "* %s: ", change);
     if (!fit->fits) {
-        fputs("not found to be enough alone\n", p->out);
+        fputs("not sufficient by itself\n", p->out);
         return;
     }
     fprintf(p->out, "%s fits with ", ek_layout_words(&fit->layout, words, sizeof words));
@@ -483,11 +483,11 @@ static void print_fits(const page *p)
     const ek_layout_fits *fits = p->report->fits;
     if (!fits || fits->n == 0)
         return;
-    heading(p, "What would make it fit");
+    heading(p, "Changes that make it fit");
     for (int i = 0; i < fits->n; i++)
         print_fit(p, &fits->fit[i]);
-    ek__print_wrapped("Each is the change alone, with a plan that fits by the memory model; other plans may be faster. "
-                      "Recomputing everything is no way out: it is in these figures already.",
+    ek__print_wrapped("Each is one change by itself, with a plan that fits by the memory model; other plans may be "
+                      "faster. Full recomputation does not help further: these figures include it.",
                       0, p->out);
 }
 

@@ -31,7 +31,7 @@ void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size)
 ek_status ek__memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err)
 {
     fprintf(out, "rules of %s; --rule NAME=VALUE changes one\n\n", ek_framework_name[framework]);
-    fprintf(out, "  %-22s %-12s %-11s %s\n", "rule", "value", "basis", "what it says");
+    fprintf(out, "  %-22s %-12s %-11s %s\n", "rule", "value", "basis", "content");
     for (int i = 0; ek_rule_names[i]; i++) {
         ek__rule_value value = ek__rule_value_of(rules, framework, ek_rule_names[i]);
         const char *basis = ek_rule_basis[i];

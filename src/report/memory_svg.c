@@ -145,7 +145,7 @@ ek_status ek__memory_write_svg(const ek_memory_report *report, FILE *out, ek_err
     snprintf(title, sizeof title, "Predicted memory of %s on %d stage%s",
              report->job->name[0] ? report->job->name : "a model", memory->n_stages, memory->n_stages == 1 ? "" : "s");
     ek__svg_open(out, ek__frame_bottom(&frame) + 56, title,
-                 "A stacked bar for every stage: what a device holds at its peak, by parts, with the limit.",
+                 "A stacked bar for every stage: peak memory of a device by parts, with the limit.",
                  (ek__palette){1, 2});
     write_style(out);
     draw_texts(report, title, out);

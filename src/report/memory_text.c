@@ -64,8 +64,8 @@ static void verdict(const page *p)
     const ek_memory_stage *full = &m->stage[m->fullest];
     double limit = (double)m->limit;
     if (m->limit == 0) {
-        fprintf(p->out, "no limit is known: fullest is stage %d with %s MB%s; --mem says what a device has\n",
-                m->fullest, ek__whole_mb(ek__memory_peak(full)).text, ek__is_reserved(p->r->job) ? " reserved" : "");
+        fprintf(p->out, "no limit is known: fullest is stage %d with %s MB%s; set it with --mem\n", m->fullest,
+                ek__whole_mb(ek__memory_peak(full)).text, ek__is_reserved(p->r->job) ? " reserved" : "");
         return;
     }
     color(p, alarm_color(!m->fits));
@@ -88,9 +88,9 @@ static void verdict(const page *p)
     for (int s = 0; s < m->n_stages; s++)
         over += ek__memory_over(m, &m->stage[s]);
     if (m->n_stages > 1)
-        fprintf(p->out, "over the limit: %d of %d stages; --measures shows what would help\n", over, m->n_stages);
+        fprintf(p->out, "over the limit: %d of %d stages; --measures lists remedies\n", over, m->n_stages);
     else
-        fputs("--measures shows what would help\n", p->out);
+        fputs("--measures lists remedies\n", p->out);
 }
 
 /* ---- a row a stage ---- */
@@ -164,7 +164,7 @@ static void print_bar(const page *p, const ek_memory_stage *stage)
 static void print_table(const page *p)
 {
     const ek_memory *m = p->r->memory;
-    heading(p, "What every stage holds at its peak");
+    heading(p, "Memory of every stage at its peak");
     fputs(", MB of 2^20 bytes\n", p->out);
     print_cells(p, -1);
     if (m->limit > 0)
@@ -178,13 +178,12 @@ static void print_table(const page *p)
             print_bar(p, &m->stage[s]);
         fputc('\n', p->out);
     }
-    fputs("alive: micro-batches whose activations are held; activ.: kept for backward passes; transient: around the "
+    fputs("alive: micro-batches with live activations; activ.: saved for backward passes; transient: around the "
           "running\n",
           p->out);
-    fputs(ek__is_reserved(p->r->job)
-              ? "operator; used: allocated at the peak; fragm.: what the allocator needs on top; actual: reserved, "
-                "what a device must have\n"
-              : "operator; fragm.: what the allocator needs on top; actual: what a device must have\n",
+    fputs(ek__is_reserved(p->r->job) ? "operator; used: allocated at the peak; fragm.: overhead of the allocator; "
+                                       "actual: reserved, required on a device\n"
+                                     : "operator; fragm.: overhead of the allocator; actual: required on a device\n",
           p->out);
 }
 
@@ -195,12 +194,11 @@ static void print_reading(const page *p)
         return;
     const ek_memory *a = p->r->memory, *b = p->r->literal;
     char text[640];
-    snprintf(
-        text, sizeof text,
-        "ways: %s Column literal: with such keys ignored, as the framework does; its fullest is stage %d with %s MB "
-        "instead of %s MB (--literal shows that alone)",
-        job->reading, b->fullest, ek__whole_mb(ek__memory_peak(&b->stage[b->fullest])).text,
-        ek__whole_mb(ek__memory_peak(&a->stage[a->fullest])).text);
+    snprintf(text, sizeof text,
+             "ways: %s Column literal: with such keys ignored, as the framework does; its fullest is stage %d with %s "
+             "MB instead of %s MB (--literal shows only that)",
+             job->reading, b->fullest, ek__whole_mb(ek__memory_peak(&b->stage[b->fullest])).text,
+             ek__whole_mb(ek__memory_peak(&a->stage[a->fullest])).text);
     fputs("\nthe file can be read in two", p->out);
     print_wrapped(p, text, 27);
 }
@@ -296,7 +294,7 @@ static void print_layers(const page *p)
     const ek_memory *m = p->r->memory;
     if (m->n_layer_kinds == 0)
         return;
-    heading(p, "What one layer holds");
+    heading(p, "Memory of one layer");
     fputs(", MB: parameters for the step; kept for one micro-batch, by recomputation\n", p->out);
     fprintf(p->out, "%-24s %10s", "", "parameters");
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
@@ -373,7 +371,7 @@ static void print_kept(const page *p)
     for (int i = 0; i < p->r->n_kept; i++) {
         const ek_kept *kept = &p->r->kept[i];
         char text[128];
-        snprintf(text, sizeof text, "What one layer keeps: %s", kept->name);
+        snprintf(text, sizeof text, "Saved activations of one layer: %s", kept->name);
         heading(p, text);
         fprintf(p->out, ", one micro-batch, %s MB where nothing is recomputed\n",
                 ek__fixed((double)kept->bytes / EK__MB, 2).text);
@@ -424,7 +422,7 @@ static void print_worth(const page *p)
     heading(p, "Worth recomputing");
     fprintf(p->out, ", one layer and micro-batch, %s MB kept where nothing is\n",
             ek__fixed(worth->nothing.kept_mb, 2).text);
-    fprintf(p->out, "%9s %9s %8s     %s\n", "MB saved", "ms", "MB/ms", "with what stands above, patterns of");
+    fprintf(p->out, "%9s %9s %8s     %s\n", "MB saved", "ms", "MB/ms", "with the lines above, patterns of");
     for (int i = 0; i < worth->n; i++) {
         const ek_recompute_set *set = &worth->set[i];
         if (!set->hull)
@@ -440,8 +438,8 @@ static void print_worth(const page *p)
     }
     fprintf(p->out, "%9s %9s %8s     the whole layer\n", ek__fixed(worth->full.saved_mb, 2).text,
             ek__fixed(worth->full.extra_ms, 3).text, "");
-    fputs("MB/ms: of what a line adds; *: with the others marked, the sets that leave least between them and the best "
-          "of all mixtures of layers\n",
+    fputs("MB/ms: of the addition of a line; *: together with the others marked, the sets closest to the best of all "
+          "mixtures of layers\n",
           p->out);
     if (!worth->proved)
         fprintf(p->out, "not searched to the end: better sets may take up to %s ms less\n",
@@ -498,7 +496,7 @@ static void print_measures(const page *p)
 {
     if (!p->r->measure)
         return;
-    heading(p, "What each measure alone would bring");
+    heading(p, "Saving of each setting by itself");
     fputs(", MB of the fullest stage\n", p->out);
     fprintf(p->out, "%9s  %9s  %-4s  %9s\n", "saved", "then", "fits", "step time");
     for (int i = 0; i < p->r->n_measures; i++)
@@ -541,8 +539,10 @@ static void print_calibration(const page *p)
         fprintf(p->out, ": %d knob%s fitted to the %s peaks\n", c->fit->n_knobs, c->fit->n_knobs == 1 ? "" : "s",
                 c->actual ? "actual" : "used");
     else
-        fprintf(p->out, ": no knob fitted to the %s peaks, since a peak that is left out is told no better with one\n",
-                c->actual ? "actual" : "used");
+        fprintf(
+            p->out,
+            ": no knob fitted to the %s peaks, since it does not improve the prediction of a peak that is left out\n",
+            c->actual ? "actual" : "used");
     print_knobs(p, c);
     print_error(p, "before", &c->fit->before);
     print_error(p, "after", &c->fit->after);

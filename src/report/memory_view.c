@@ -46,7 +46,7 @@ void ek__assumptions_text(const ek_memory_report *report, char *text, size_t siz
 void ek__assumption_text(const ek_memory_assumption *a, char *text, size_t size)
 {
     snprintf(text, size,
-             "%s=%s is assumed, with %s it %s. A dry run tells: stage %d peaks at %s MB with %s, %s MB with %s",
+             "%s=%s is assumed, with %s it %s. A dry run decides: stage %d peaks at %s MB with %s, %s MB with %s",
              a->rule, a->value, a->other, a->fits ? "fits" : "does not fit", a->stage, ek__grouped(trunc(a->mb)).text,
              a->value, ek__grouped(trunc(a->other_mb)).text, a->other);
 }

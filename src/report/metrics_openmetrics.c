@@ -117,7 +117,7 @@ static const struct {
      1,
      {"device_throughput", "tokens_per_second", "Tokens a second of a device.", GAUGE}},
     {"model_flops_per_token", 1, {"model", "flops_per_token", "FLOP of a token, forward and backward.", GAUGE}},
-    {"hardware_flops_per_token", 1, {"hardware", "flops_per_token", "FLOP of a token with what is recomputed.", GAUGE}},
+    {"hardware_flops_per_token", 1, {"hardware", "flops_per_token", "FLOP of a token including recomputation.", GAUGE}},
     {"achieved_tflops", 1e12, {"device_model", "flops_per_second", "FLOP/s of a device, by model FLOPs.", GAUGE}},
     {"hardware_tflops", 1e12, {"device_hardware", "flops_per_second", "FLOP/s of a device, by hardware FLOPs.", GAUGE}},
     {"peak_tflops", 1e12, {"device_peak", "flops_per_second", "FLOP/s of a device at most.", GAUGE}},
@@ -164,8 +164,7 @@ static void print_figures(stream *s, const ek_metrics_report *r)
 /* What each figure of the run rests on. */
 static void print_bases(stream *s, const ek_metrics_report *r)
 {
-    static const family basis = {"figure_info", "", "What a figure of the run rests on, by its key in the JSON.",
-                                 GAUGE};
+    static const family basis = {"figure_info", "", "Basis of a figure of the run, by its key in the JSON.", GAUGE};
     ek__metrics_line line[EK__N_METRICS_LINES];
     ek__metrics_lines(r, line);
     for (int i = 0; i < EK__N_METRICS_LINES; i++)
@@ -192,7 +191,7 @@ static void print_prediction(stream *s, const ek_metrics_prediction *p)
 
 static void print_run(stream *s, const ek_metrics_report *r)
 {
-    static const family run = {"run_info", "", "What the figures are of.", GAUGE};
+    static const family run = {"run_info", "", "The run of the figures.", GAUGE};
     const ek_metrics_input *in = r->input;
     SAMPLE(s, &run, 1, {"evenkeel", EK_VERSION}, {"source", r->source},
            {"log", r->log ? ek_train_log_kind_name[r->log->kind] : NULL},

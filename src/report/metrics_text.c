@@ -96,8 +96,7 @@ static void print_doubt(const ek_metrics_report *r, FILE *out)
     if (!(fabs(off) > 0.02))
         return;
     fprintf(out, "the log prints %s samples/s/p, ", ek__fixed(printed, 5).text);
-    fprintf(out, "%s %% off what follows from step time, batch and devices: check both\n",
-            ek__fixed(100 * off, 1).text);
+    fprintf(out, "%s %% different from step time, batch and devices: check both\n", ek__fixed(100 * off, 1).text);
 }
 
 static void print_log(const ek_metrics_report *r, FILE *out)
@@ -204,8 +203,9 @@ static void print_terms(const ek_metrics_report *r, FILE *out)
     if (flops->active_parameters < flops->parameters)
         fprintf(out, ", %s of them for a token", ek__grouped(flops->active_parameters).text);
     fprintf(out,
-            "\nBackward counts twice forward. Attention counts %s;\n"
-            "lookups, norms, softmax and what flash attention makes again inside its backward pass are left out.\n",
+            "\n"
+            "Backward counts twice forward. Attention counts %s;\n"
+            "lookups, norms, softmax and recomputation within the backward pass of flash attention are left out.\n",
             attention_words(r->input->attention));
 }
 

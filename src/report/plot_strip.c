@@ -234,7 +234,7 @@ static void print_legend(const ek_plot *plot, const ek__strip *strip, const draw
     double width = strip->span / columns;
     snprintf(unit, sizeof unit, "time in %s", strip->unit);
     meaning[n++] = (ek__plot_meaning){EK__ROLE_TEXT, unit};
-    snprintf(coarse, sizeof coarse, "a column, %s, shows what fills most of it; what it leaves out counts in the next",
+    snprintf(coarse, sizeof coarse, "a column, %s, shows its largest part; the rest counts in the next",
              rounded(strip->scale * width).text);
     if (d->shortest < width * (1 - TIE))
         meaning[n++] = (ek__plot_meaning){EK__ROLE_TEXT, coarse};

@@ -100,7 +100,7 @@ static void print_search(const ek_quick_report *report, FILE *out)
     fprintf(out, "\nsimulated step of the quick answer:         %s\n", ek__short(quick).text);
     if (!search || search->status == EK_BALANCE_INFEASIBLE)
         return;
-    fprintf(out, "of balance, with full recomputation alone:  %s (%s)\n", ek__short(search->step_time).text,
+    fprintf(out, "of balance, with only full recomputation:  %s (%s)\n", ek__short(search->step_time).text,
             ek_balance_status_name[search->status]);
     double percent = 100 * (quick / search->step_time - 1);
     if (percent > 5e-3)

@@ -63,7 +63,7 @@ static void edge_table(const ek_rehearse_result *result, FILE *out)
         fprintf(out, "  %9s%s\n", ek__fixed((double)r->bytes / edge->mean / 1e9, 4).text,
                 edge->between_machines ? "  between machines" : "");
     }
-    fputs("timed: transfers whose receiver waited for them; of others the end is not seen\n", out);
+    fputs("timed: transfers with a waiting receiver; the end of others is not visible\n", out);
 }
 
 static void notes(const ek_rehearse_result *result, FILE *out)
@@ -77,7 +77,7 @@ static void notes(const ek_rehearse_result *result, FILE *out)
     }
     if (result->compute != EK_COMPUTE_SLEEP && result->cores > 0 && result->most_on_machine > result->cores)
         fprintf(out,
-                "warning: %d processes compute on %d cores, so they hold one another up; start fewer on a machine, or "
+                "warning: %d processes compute on %d cores, so they slow each other down; start fewer on a machine, or "
                 "give --compute sleep\n",
                 result->most_on_machine, result->cores);
     if (result->gflops > 0)
@@ -94,7 +94,7 @@ ek_status ek__rehearsal_write_text(const ek_rehearse_result *result, FILE *out, 
     fprintf(out, "\nfigure         measured     predicted  unit  difference\n");
     figure("step", measured * MS, result->predicted * MS, "ms",
            "median of the steps; predicted: simulated with the transfers measured in it", out);
-    figure("simulated", measured * MS, result->simulated * MS, "ms", "predicted: as `evenkeel simulate` says", out);
+    figure("simulated", measured * MS, result->simulated * MS, "ms", "predicted: as by `evenkeel simulate`", out);
     figure("bubble", 100 * result->bubble, 100 * result->predicted_bubble, "%", "of the stages' time, not computing",
            out);
     fprintf(out, "steps: %d, the shortest %s ms (measured)\n", result->n_steps, ek__fixed(result->best * MS, 3).text);

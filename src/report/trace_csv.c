@@ -77,8 +77,8 @@ static void print_rows(const table *t, ek__owner *of, const ek_trace_view *view)
 
 static const ek_trace_table ek__trace_tables[EK_N_TRACE_TABLES] = {
     {"steps", "a row for every step of every rank"},
-    {"anatomy", "what every step's time goes to: forward, backward, waiting and so on"},
-    {"path_parts", "the critical path by what lies on it"},
+    {"anatomy", "parts of every step: forward, backward, waiting and so on"},
+    {"path_parts", "the critical path by content"},
     {"path", "the critical path of one step, stretch by stretch"},
     {"ranks", "means over a rank's steps"},
     {"layers", "a row for every layer and direction"},
@@ -96,8 +96,8 @@ static const ek_trace_table ek__trace_tables[EK_N_TRACE_TABLES] = {
     {"blocks", "a row for every allocation with its lifetime"},
     {"stages", "means over the ranks of a stage"},
     {"cluster", "cluster_step_trace_time as it was read"},
-    {"sources", "files that were read, and what was wrong with them"},
-    {"findings", "what is worth doing, most to win first"},
+    {"sources", "files that were read, and their problems"},
+    {"findings", "recommended actions, largest gain first"},
 };
 const ek_trace_table *const ek_trace_tables = ek__trace_tables;
 

@@ -146,7 +146,7 @@ static void print_step_names(const page *p)
         last = step->name;
     }
     if (rank->n_steps == 0) {
-        fputs(tells_times(p) ? "no step marks: figures are of the whole file" : "nothing in it tells of steps", p->out);
+        fputs(tells_times(p) ? "no step marks: figures are of the whole file" : "it contains no steps", p->out);
         return;
     }
     fprintf(p->out, "%d step%s", n, n == 1 ? "" : "s");
@@ -294,7 +294,7 @@ static void draw_bars(const drawn *d, int n)
         {EK__ROLE_SOLID, "computing"},
         {EK__ROLE_EXPOSED, "exposed communication"},
         {EK__ROLE_IDLE, "free"},
-        {EK__ROLE_TEXT, "a step's length and its parts in ms; what is left blank of it is none of them"}};
+        {EK__ROLE_TEXT, "length of a step and its parts in ms; the blank part is none of them"}};
     const page *p = d->page;
     ek__bars bars = {.n = n,
                      .at = draw_bar,
@@ -418,7 +418,7 @@ static void print_anatomy_of(const page *p, const ek_trace_rank *const *rank,
                     ek__fixed(100 * part[i][a] / sum_of_activities(part[i]), 1).text);
         fputc('\n', p->out);
     }
-    fputs("communication is what nothing is computed beside; gradients: their reduction.\n", p->out);
+    fputs("communication: exposed, without computing; gradients: their reduction.\n", p->out);
 }
 
 static void print_anatomy(const page *p)
@@ -449,9 +449,9 @@ static void print_path(const page *p)
     if (path->n_steps == 0 || p->n < run->n_ranks)
         return;
     heading(p, "Critical path");
-    fprintf(p->out, ": what makes a step %s ms long; mean of %d step%s\n", ms((int64_t)path->length).text,
+    fprintf(p->out, ": critical path of a step of %s ms; mean of %d step%s\n", ms((int64_t)path->length).text,
             path->n_steps, path->n_steps == 1 ? "" : "s");
-    fputs("only what lies on it shortens the step, each by at most its time\n", p->out);
+    fputs("only parts on it shorten the step, each by at most its time\n", p->out);
     for (int a = 0; a < EK_N_TRACE_ACTIVITIES; a++)
         if (path->activity[a] >= LEAST_SHOWN * path->length)
             fprintf(p->out, "  %-56s  %10s  %10s %5s%%\n", activity_words[a], "", ms((int64_t)path->activity[a]).text,
@@ -657,7 +657,7 @@ static void print_classes(const page *p, const ek_compute *c)
     fputc('\n', p->out);
     if (!(c->known > 0))
         return;
-    fprintf(p->out, "  %s %% of the time is of operators whose work follows from their shapes",
+    fprintf(p->out, "  %s %% of the time is of operators with work known from their shapes",
             ek__fixed(100 * c->known / c->total, 1).text);
     if (c->flops > 0)
         fprintf(p->out, "; they reach %s TFLOP/s", ek__fixed(c->flops / c->known * 1e-3, 1).text);
@@ -806,7 +806,7 @@ static void print_tracker(const page *p, const ek_trace_tracker *tracker)
         fprintf(p->out, "  held after their last use at the peak: %s; the peak without that: %s\n",
                 mb(tracker->held_bytes).text, mb(tracker->released_peak_bytes).text);
     else
-        fputs("  no block tells the tasks that use it: what is held after its last use is not known\n", p->out);
+        fputs("  no block has the tasks that use it: memory held after its last use is not known\n", p->out);
     fprintf(p->out, "  never freed, without weights and constants: %s\n", mb(tracker->never_freed_other_bytes).text);
     if (tracker->n_steps > 1)
         fprintf(p->out, "  growth from step to step: %s over %d steps\n",
@@ -853,7 +853,7 @@ static void print_map(const page *p, const ek_trace_block_map *map)
     fprintf(p->out, "    from before the record %s; never freed %s", mb(map->before_bytes).text,
             mb(map->never_freed_bytes).text);
     if (map->n_out_of_memory > 0)
-        fprintf(p->out, "; out of memory %" PRId64 " time%s, of the last %s were asked for", map->n_out_of_memory,
+        fprintf(p->out, "; out of memory %" PRId64 " time%s, of the last %s were requested", map->n_out_of_memory,
                 map->n_out_of_memory == 1 ? "" : "s", mb(map->out_of_memory_bytes).text);
     fputc('\n', p->out);
     print_block_sites(p, map);

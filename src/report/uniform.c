@@ -31,7 +31,7 @@ static void limit_line(const ek_uniform_run *run, FILE *out)
         fputs(run->limit_given ? "kept: the order is made for it\n" : "the schedule's own; the order is made for it\n",
               out);
     else if (ek_uniform_over_limit(run))
-        fprintf(out, "NOT kept: %s has a fixed order, which holds %s\n", schedule->name, ek__short(run->peak).text);
+        fprintf(out, "NOT kept: %s has a fixed order, which stores %s\n", schedule->name, ek__short(run->peak).text);
     else
         fputs("kept\n", out);
 }

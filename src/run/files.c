@@ -164,7 +164,7 @@ static ek_status read_folder(ek_run_files *files, const char *path, const ek_lis
     if (s.n_databases > 0 && !s.has_trace && !s.has_dry_run && files->n == n_before)
         ek__warn(notes, EK__NOWHERE,
                  "'%s' has %d database%s (.db) without the tables of a profiler's export, as raw results have: export "
-                 "the profile; `evenkeel trace` says how",
+                 "the profile; `evenkeel trace` explains how",
                  plain, s.n_databases, s.n_databases == 1 ? "" : "s");
     if (s.has_trace)
         s.status = push(files, plain, EK_RUN_TRACE, true, err);
@@ -212,11 +212,10 @@ static ek_status read_peaks(ek_run_files *files, const char *path, ek_error *err
 static ek_status refuse(const ek_run_files *files, const char *path, ek_run_kind kind, ek_error *err)
 {
     if (kind == EK_RUN_ANSWER)
-        return ek__fail(
-            err, EK_ERR_INPUT, EK__NOWHERE,
-            "'%s' is an answer of a command, which does not hold all that a page shows; give what it was made "
-            "from, or let that command write the page with --html",
-            path);
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "'%s' is an answer of a command, which has not all data of a page; give its input files, or "
+                        "write the page with --html of that command",
+                        path);
     if (files->models)
         return ek__fail(
             err, EK_ERR_INPUT, EK__NOWHERE,
@@ -225,7 +224,7 @@ static ek_status refuse(const ek_run_files *files, const char *path, ek_run_kind
             path);
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                     "'%s' is neither a trace, nor settings of a training job, a log of a dry run or of a training run, "
-                    "nor a graph; say which with --trace, --config, --dryrun, --log or --ir",
+                    "nor a graph; set the kind with --trace, --config, --dryrun, --log or --ir",
                     path);
 }
 

@@ -25,8 +25,8 @@ static bool is_job(const char *path, ek_error *err)
         return false;
     ek_job_clear(&job);
     ek__set_error(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                  "this says how a job is trained, not what its layers take; `evenkeel memory %s --layers-out "
-                  "layers.json` makes a model for `--layers layers.json` from it",
+                  "this is a training job without times of its layers; `evenkeel memory %s --layers-out layers.json` "
+                  "makes a model for `--layers layers.json` from it",
                   path);
     return true;
 }
@@ -44,8 +44,8 @@ static void note_constant(const ek_layers *layers, const ek_listener *notes)
 {
     if (layers->const_mb != 0)
         ek__warn(notes, EK__NOWHERE,
-                 "--sapp-compatible: head and tail hold the constant of %g MB too, so the first and the last stage are "
-                 "shown with %g MB %s than they hold",
+                 "--sapp-compatible: head and tail include the constant of %g MB, so the first and the last stage are "
+                 "shown with %g MB %s than their memory",
                  layers->const_mb, fabs(layers->const_mb), layers->const_mb > 0 ? "more" : "less");
 }
 

@@ -170,7 +170,7 @@ static ek_status read_line(ek_measured_peaks *peaks, char *const *cell, int n, c
     double mb = ek_memory_amount_mb(cell[at.mb]);
     if (!(mb >= 1 && mb <= 1e9))
         return ek__fail(err, EK_ERR_INPUT, origin,
-                        "the peak '%s' is no amount of memory; write MB, or a unit behind it, as 48874 or 47.7GB",
+                        "the peak '%s' is no amount of memory; write MB, or a unit after it, as 48874 or 47.7GB",
                         cell[at.mb]);
     return add_peak(peaks, atoi(cell[at.stage]), mb, line, err);
 }

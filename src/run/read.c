@@ -116,7 +116,7 @@ static ek_status read_graphs(const ek_run_reading *c, ek_run_evidence *f, ek_err
         if (file->kind != EK_RUN_IR)
             continue;
         if (f->n_ir == EK_MAX_RUN_GRAPHS) {
-            ek__warn(c->notes, EK__NOWHERE, "%s and the graphs behind it are left out: %d are looked at", file->path,
+            ek__warn(c->notes, EK__NOWHERE, "%s and later graphs are left out: the limit is %d graphs", file->path,
                      EK_MAX_RUN_GRAPHS);
             break;
         }

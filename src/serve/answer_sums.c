@@ -183,7 +183,8 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
     if (!request->state[0])
         status = begin(serving, request, &s, err);
     else if (!(s = parse(serving->summings, request)))
-        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "these sums are not known any more; ask again without state");
+        status =
+            ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "these sums are no longer stored; request again without state");
     if (status)
         return status;
     status = ek__index_sum_up(serving->index, (const int *)s->rows.at, s->rows.n, s->begin, s->end, SLICE_MILLISECONDS,

@@ -259,7 +259,7 @@ static ek_status read_pairs(const char *query, size_t size, unsigned needs, unsi
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s is missing: %s", values[which].name,
                             wanted[values[which].form]);
     if ((out->given & EK__HAS(BEGIN)) && (out->given & EK__HAS(END)) && out->begin > out->end)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "begin must not be behind end");
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "begin must not be after end");
     return EK_OK;
 }
 

@@ -120,7 +120,7 @@ static refusal check_sender(const ek_server *server, struct MHD_Connection *conn
         return (refusal){MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is answered"};
     MHD_get_connection_values(connection, MHD_HEADER_KIND, see_header, &host);
     if (host.n != 1 || !ek__guard_is_host(host.text, server->port))
-        return (refusal){MHD_HTTP_FORBIDDEN, "this server is asked for as 127.0.0.1, with its port, and nothing else"};
+        return (refusal){MHD_HTTP_FORBIDDEN, "this server accepts only 127.0.0.1 with its port as host"};
     if (!ek__guard_is_origin(header(connection, MHD_HTTP_HEADER_ORIGIN), server->port) ||
         !ek__guard_is_site(header(connection, "Sec-Fetch-Site")))
         return (refusal){MHD_HTTP_FORBIDDEN,
@@ -243,7 +243,7 @@ static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connect
     const ek__answer *answer = NULL;
     refusal refused = check_target(server, request, &target, &answer);
     if (refused.status == 0 && atomic_load(&server->outstanding) > most_outstanding)
-        refused = (refusal){MHD_HTTP_SERVICE_UNAVAILABLE, "too many answers wait to be taken; ask again later"};
+        refused = (refusal){MHD_HTTP_SERVICE_UNAVAILABLE, "too many answers are pending; request again later"};
     if (refused.status != 0)
         return send_line(server, connection, refused.status, refused.text);
     ek__clients_leave(&server->clients, &request->client->waiting);
@@ -430,7 +430,7 @@ static ek_status write_policy(ek_server *server, ek_error *err)
         length = quote ? (size_t)(quote - at) : 0;
     }
     if (length == 0)
-        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the viewer's page says no policy for its content");
+        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the viewer's page has no content policy");
     server->policy = ek__alloc(length + sizeof more, 1);
     if (!server->policy)
         return ek__no_memory(err);
@@ -455,8 +455,8 @@ static ek_status prepare(ek_server *server, ek_error *err)
         status = write_timeline(server, NULL, &server->timeline, &server->timeline_size, err);
     if (status == EK_OK)
         status = write_timeline(server,
-                                "The figures of this run could not be worked out, so that there is its timeline alone. "
-                                "The terminal of the server says more, or evenkeel trace of the same files.",
+                                "The figures of this run could not be computed, so there is only its timeline. See the "
+                                "terminal of the server, or evenkeel trace of the same files.",
                                 &server->unfinished, &server->unfinished_size, err);
     for (int i = 0; i < server->n_runs; i++) {
         server->serving[i].timeline = server->timeline;

@@ -127,7 +127,7 @@ static ek_status read_counted_layers(reader *r, const ek__node *root)
     const ek__node *counts = find_counts(root, DEEPEST);
     if (!counts)
         return ek__fail_at(&r->in, root,
-                           "does not say how many layers the model has (no plan has a list `layers`); give the model "
+                           "does not contain the number of layers (no plan has a list `layers`); give the model "
                            "(--init FILE or --layers FILE) or --num-layers N");
     long total = add_counts(counts);
     if (total < 1 || total > EK_MAX_LAYERS)
@@ -149,7 +149,7 @@ static ek_status read_offset(reader *r, const lists *l, ek_plan *plan)
         if (plan->layers[c] < 0)
             status =
                 ek__fail_at(&r->in, ek__grid_cell(&l->grid, l->field[OFFSET], c / plan->n_stages, c % plan->n_stages),
-                            "is %d, but the even split gives a chunk %d layers: it would hold %d; use %d or more",
+                            "is %d, but the even split gives a chunk %d layers: it would have %d; use %d or more",
                             plan->layers[c] - base, base, plan->layers[c], -base);
     }
     return status;
@@ -238,11 +238,10 @@ static ek_status fail_kind(reader *r, const lists *l, int chunk, int stage, ek_r
     if (!node)
         node = l->field[LAYERS];
     list_modelled(r->layers, known, sizeof known);
-    return ek__fail_at(
-        &r->in, ek__grid_cell(&l->grid, node, chunk, stage),
-        "gives chunk %d of stage %d %d layer%s of recompute kind '%s', whose memory is not known (known: "
-        "%s); leave it out, or add a dry run that uses it",
-        chunk, stage, n, n == 1 ? "" : "s", ek_recompute_name[k], known);
+    return ek__fail_at(&r->in, ek__grid_cell(&l->grid, node, chunk, stage),
+                       "gives chunk %d of stage %d %d layer%s of recompute kind '%s', with unknown memory (known: %s); "
+                       "remove it, or add a dry run that uses it",
+                       chunk, stage, n, n == 1 ? "" : "s", ek_recompute_name[k], known);
 }
 
 static ek_status check_kinds(reader *r, const lists *l, const ek_plan *plan)
@@ -425,7 +424,7 @@ static ek_status read_json_list(reader *r, const ek__node *root)
         const ek__node *version;
         status = ek__expect(&r->in, node, EK__MAP, "write {\"version\": 1, \"name\": ..., \"plan\": {...}}");
         if (status == EK_OK)
-            status = ek__require(&r->in, node, "version", "it marks what Evenkeel wrote", &version);
+            status = ek__require(&r->in, node, "version", "it marks files written by Evenkeel", &version);
         if (status == EK_OK)
             status = read_json(r, node, version);
     }
@@ -480,7 +479,7 @@ ek_status ek__strategies_from_config(const ek__config_tree *doc, const ek_layers
     if (status == EK_OK)
         status = read_root(&r, root);
     if (status == EK_OK && r.strategies.n == 0)
-        status = ek__fail_at(&r.in, root, "holds no plan; write 'name:' and below it offset, recompute, ...");
+        status = ek__fail_at(&r.in, root, "contains no plan; write 'name:' and below it offset, recompute, ...");
     if (status == EK_OK)
         *out = r.strategies;
     else
@@ -519,10 +518,9 @@ static ek_status read_today(ek_job *job, const ek_layers *layers, ek_strategies 
     ek_error why;
     const ek_origin file = {job->path, 1, 1};
     if (job->no_layout)
-        return ek__fail(
-            err, EK_ERR_INPUT, file,
-            "this is a config.json, which says no layout and so holds no plan; give a plan file, or the job's "
-            "launch script or training YAML");
+        return ek__fail(err, EK_ERR_INPUT, file,
+                        "this is a config.json, which has no layout and no plan; give a plan file, or the job's launch "
+                        "script or training YAML");
     if (layers && ek_plan_check(&job->plan, layers, &why))
         return ek__fail(err, EK_ERR_INPUT, file, "the file does not go with the model: %s", why.message);
     ek_strategy *strategy = ek__alloc(1, sizeof *strategy);

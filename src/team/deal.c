@@ -352,7 +352,7 @@ static ek_status lose(deal *d, int process, ek_error *err)
                d->member[process].said_hello ? HOST_SIZE : 2);
     }
     d->end.n_lost++;
-    ek__set_error(&gone, EK_ERR_SYSTEM, EK__NOWHERE, "what only process %d could do is not there", process);
+    ek__set_error(&gone, EK_ERR_SYSTEM, EK__NOWHERE, "the work that only process %d could do is missing", process);
     return leave_out(d, process, &gone, err);
 }
 

@@ -82,7 +82,7 @@ ek_status ek__packet_of(ek__pack *pack, ek_status status, ek__packet *out, ek_er
 ek_status ek__deal(const ek_team *team, const ek__deal_job *job, ek__deal_end *end, ek_error *err);
 
 /** What became of the work of a lost process where any can do it. */
-#define EK__OTHERS_DID_IT "; others did what it had"
+#define EK__OTHERS_DID_IT "; others did its work"
 /** Warn of the processes that were lost, each in a sentence that ends with `then`, what became of their work. */
 void ek__deal_tell_of_lost(const ek__deal_end *end, double patience, const char *then, const ek_listener *listener);
 

@@ -175,7 +175,7 @@ static ek_status enter(const ek__gate *gate, const ek__segment *s, place *p, ek_
     if (s->in_list) {
         bool inner = p->field && p->field->grid && p->entry; /* a list of a list of lists */
         if (!inner && !is_list(p))
-            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: what is before the brackets is no list", gate->text);
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: the part before the brackets is no list", gate->text);
         if (p->field->grid && !inner)
             p->entry = true;
         else
@@ -187,7 +187,7 @@ static ek_status enter(const ek__gate *gate, const ek__segment *s, place *p, ek_
         return EK_OK;
     }
     if (is_list(p))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: '%s' is behind a list; write %s[] before it", gate->text,
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: '%s' is in a list; write %s[] before it", gate->text,
                         s->key, p->field->key);
     if (p->field && p->kind == EK__KIND_BY_WORD) {
         for (int i = 0; i < p->field->n_words; i++)

@@ -268,8 +268,8 @@ ek_status ek__gate_read(ek_output_kind kind, const char *text, size_t size, ek__
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "'%s' is no gate; write a figure with a relation and a value, or a finding's name", gate.text);
     if (gate.text[n] && (more == 0 || !*value))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "%s: a relation is one of > >= < <= = != with a value behind it", gate.text);
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "%s: a relation is one of > >= < <= = != followed by a value",
+                        gate.text);
     bool finding = is_finding(kind, findings, &gate);
     ek_status status = EK_OK;
     if (finding && more == 0)

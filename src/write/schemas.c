@@ -29,12 +29,12 @@
     X(QUICK, "json", "quick", "Tuning by a rule of thumb", "balance --quick", &ek__quick_answer, ONE, NULL)            \
     X(REHEARSAL, "json", "rehearsal", "A rehearsed plan", "rehearse", ek__result_rehearsal.fields, ONE, NULL)          \
     X(GUIDE, "json", "guide", "Dry runs to make", "guide", ek__result_guide.fields, ONE, NULL)                         \
-    X(COLLECTED, "json", "collected", "What logs of dry runs say", "collect", ek__result_collected.fields, ONE, NULL)  \
+    X(COLLECTED, "json", "collected", "Content of dry-run logs", "collect", ek__result_collected.fields, ONE, NULL)    \
     X(MEMORY, "json", "memory", "Memory of a job", "memory", ek__result_memory.fields, ONE, NULL)                      \
-    X(RULES, "json", "rules", "What a framework does", "memory --rules", &ek__memory_rules_alone, ONE, NULL)           \
+    X(RULES, "json", "rules", "Behaviour of a framework", "memory --rules", &ek__memory_rules_alone, ONE, NULL)        \
     X(ESTIMATE, "json", "estimate", "Step and memory of a job", "estimate", ek__result_estimate.fields, ONE, NULL)     \
     X(CALIBRATION, "json", "calibration", "A fitted device", "calibrate", ek__result_calibration.fields, ONE, NULL)    \
-    X(DIAGNOSIS, "json", "diagnosis", "What slows a run down", "diagnose", ek__result_diagnosis.fields, ONE, NULL)     \
+    X(DIAGNOSIS, "json", "diagnosis", "Bottlenecks of a run", "diagnose", ek__result_diagnosis.fields, ONE, NULL)      \
     X(IR, "json", "ir", "Checked graphs", "ir", ek__result_ir.fields, ONE, NULL)                                       \
     X(IR_DIFFERENCE, "json", "ir_difference", "Two graphs compared", "ir diff", ek__result_ir_difference.fields, ONE,  \
       NULL)                                                                                                            \
