@@ -57,8 +57,8 @@ static ek_status check_tables(ek__calibrating *k, const ek_device *start)
         const ek_device *of = words[0] ? ek_device_of_hardware(words) : NULL;
         if (is && of && strcmp(is->name, of->name) != 0)
             ek__warn(k->input->listener, (ek_origin){k->c.source[i].path, 2, 1},
-                     "what was measured on '%.80s' is taken for %.80s, which the calibration starts from; give "
-                     "--start '%.80s', or a table of %.80s",
+                     "measurements on '%.80s' are used for %.80s, the start of the calibration; give --start '%.80s', "
+                     "or a table of %.80s",
                      words, start->name, of->name, start->name);
     }
     return EK_OK;
@@ -74,7 +74,7 @@ static ek_status start_of_runs(ek__calibrating *k, const ek_device **out)
         if (one && found && one != found)
             return ek__fail(
                 k->err, EK_ERR_INPUT, k->c.item[i].origin,
-                "runs of '%.80s' and of '%.80s' cannot be fitted as one device; say which with --start NAME", words,
+                "runs of '%.80s' and of '%.80s' cannot be fitted as one device; select one with --start NAME", words,
                 k->c.item[i].device);
         if (one) {
             found = one;
@@ -92,8 +92,7 @@ static ek_status start_of_runs(ek__calibrating *k, const ek_device **out)
         return status;
     if (!found)
         return ek__fail(k->err, EK_ERR_INPUT, EK__NOWHERE,
-                        "no source says on which device it was measured; give the one to start from with --start "
-                        "NAME|FILE");
+                        "no source contains its device; give the one to start from with --start NAME|FILE");
     *out = found;
     return EK_OK;
 }
@@ -128,8 +127,8 @@ static void choose_rows(ek__calibrating *k, const ek_device *start)
             leave(&k->c.item[i], "of another device");
     if (!any && first >= 0 && ek_device_of_hardware(start->name))
         ek__warn(k->input->listener, k->c.item[first].origin,
-                 "what was measured on '%.80s' is taken for %.80s, which the calibration starts from",
-                 k->c.item[first].device, start->name);
+                 "measurements on '%.80s' are used for %.80s, the start of the calibration", k->c.item[first].device,
+                 start->name);
 }
 
 static ek_status find_start(ek__calibrating *k)

@@ -263,7 +263,7 @@ static ek_status find_collective(reader *r)
     if (r->collective == NOT_TOLD)
         r->collective = collective_in(slash ? slash + 1 : r->name, false);
     if (r->collective == NOT_TOLD)
-        return fail_collective(r, "the rows from this line on do not say which collective they timed");
+        return fail_collective(r, "the rows from this line on do not name their collective");
     /* 2 (n-1)/n is 1 or more, (n-1)/n less. */
     bool sums = r->collective == EK_COLLECTIVE_ALL_REDUCE;
     if (r->collective >= 0 && ratio > 0 && (sums ? ratio < 0.95 : ratio > 1.05))
@@ -285,10 +285,9 @@ static ek_status find_ranks(reader *r)
     if (ranks < 2 && r->collective == EK_COLLECTIVE_P2P)
         ranks = 2;
     if (ranks < 2)
-        return ek__fail(
-            r->err, EK_ERR_INPUT, ((ek_origin){r->name, 0, 0}),
-            "the log does not say how many ranks took part; keep its lines '# Rank', or put the command with "
-            "-n or -np before it");
+        return ek__fail(r->err, EK_ERR_INPUT, ((ek_origin){r->name, 0, 0}),
+                        "the log does not contain the number of ranks; keep its lines '# Rank', or put the command "
+                        "with -n or -np before it");
     int hosts = r->n_hosts > 0 ? r->n_hosts : 0;
     int node = hosts > 0                ? (ranks + hosts - 1) / hosts
                : ranks == r->last_ranks ? r->last_node
@@ -378,8 +377,9 @@ ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int
     if (status == EK_OK && r.log.n == 0 && r.passed_over)
         status = fail_collective(&r, "it timed a collective that no step has");
     else if (status == EK_OK && r.log.n == 0)
-        status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
-                          "no row of nccl-tests or hccl_test is in it; give what the program printed, with its header");
+        status =
+            ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
+                     "no row of nccl-tests or hccl_test is in it; give the output of the program, with its header");
     free(r.host);
     if (status)
         ek_link_log_clear(&r.log);

@@ -82,8 +82,8 @@ static void note_operators(bool torch, ek_calibrated_profile *p)
     for (int i = 0; i < EK_N_PROFILE_LEFT; i++)
         others += i == EK_PROFILE_NO_SHAPES ? 0 : p->n_operators[i];
     if (others == 0 && p->n_operators[EK_PROFILE_NO_SHAPES] > 0)
-        note(p, torch ? "no operator tells its shapes: profile with torch.profiler.profile(record_shapes=True)"
-                      : "no operator tells its shapes: profile with profiler_level Level1 or above (torch_npu: "
+        note(p, torch ? "no operator has shapes: profile with torch.profiler.profile(record_shapes=True)"
+                      : "no operator has shapes: profile with profiler_level Level1 or above (torch_npu: "
                         "_ExperimentalConfig(profiler_level=ProfilerLevel.Level1), mindspore.profiler likewise)");
     else if (others == 0)
         note(p, torch ? "no kernel of the device is in it: profile with ProfilerActivity.CUDA"
@@ -98,10 +98,10 @@ static void note_missing(const ek_trace_run *run, ek_calibrated_profile *p)
     for (int i = 0; i < EK_N_PROFILE_COLLECTIVES; i++)
         sized += i == EK_PROFILE_UNSIZED || i == EK_PROFILE_UNMODELLED ? 0 : p->n_collectives[i];
     if (p->n_collectives[EK_PROFILE_UNSIZED] > 0 && sized == 0)
-        note(p, torch ? "no collective tells its bytes and group: profile with ProfilerActivity.CPU, with PyTorch 2.2 "
-                        "or later"
-                      : "no collective tells its bytes and group: give the whole folder, with communication.json and "
-                        "communication_matrix.json (profiler_level Level1 or above)");
+        note(p, torch
+                    ? "no collective has bytes and group: profile with ProfilerActivity.CPU, with PyTorch 2.2 or later"
+                    : "no collective has bytes and group: give the whole folder, with communication.json and "
+                      "communication_matrix.json (profiler_level Level1 or above)");
     else if (p->n_collectives[EK_PROFILE_SHORTEST] > 0)
         note(p, "waiting for other ranks may be inside its collectives: give the profiles of all ranks");
 }

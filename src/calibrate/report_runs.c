@@ -87,7 +87,7 @@ static void fill_runs(ek__calibrating *k)
                  item->why[0]    ? item->why
                  : item->suspect ? "its table calls it suspect"
                  : item->job     ? "no step time"
-                                 : "too little is said");
+                                 : "too little input");
         snprintf(run->file, sizeof run->file, "%.255s", item->origin.file ? item->origin.file : "");
         if (ek__is_priced(item)) {
             run->why[0] = '\0';

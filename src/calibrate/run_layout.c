@@ -179,7 +179,7 @@ static ek_status read_degrees(const ek__run_row *row, ek__run_layout *l)
         l->gpus = (int)(l->dp * model);
     if (l->dp * model != l->gpus)
         return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_GPUS),
-                        "data %d x tensor %d x pipeline %d x context %d are %lld devices, the row says %d; correct "
+                        "data %d x tensor %d x pipeline %d x context %d are %lld devices, but the row has %d; correct "
                         "one of them, or mark the row suspect",
                         l->dp, l->tp, l->pp, l->cp, (long long)(l->dp * model), l->gpus);
     return EK_OK;
@@ -251,8 +251,8 @@ static ek_status read_recompute(const ek__run_row *row, ek__run_layout *l)
         }
     }
     return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_RECOMPUTE),
-                    "recompute is '%.40s', expected none, full, selective attention (its core) or selective (what "
-                    "PyTorch's per-operator policy drops); correct it",
+                    "recompute is '%.40s', expected none, full, selective attention (its core) or selective (operators "
+                    "dropped by PyTorch's per-operator policy); correct it",
                     cell);
 }
 
@@ -283,7 +283,7 @@ static void report_missing(const ek__run_row *row, const ek__run_layout *l, size
                                                                             : NULL;
     why[0] = '\0';
     if (missing)
-        snprintf(why, size, "it does not say %s", missing);
+        snprintf(why, size, "it has no %s", missing);
     else if (ek__run_has(ek__run_cell(row, EK__RUN_PHASE), "lora"))
         snprintf(why, size, "LoRA trains a part of the weights, which is not modelled");
 }

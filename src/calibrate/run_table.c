@@ -107,7 +107,7 @@ static ek_status find_columns(table *t)
     }
     if (t->row.at[EK__RUN_STEP] < 0 && t->row.at[EK__RUN_TOKENS] < 0 && t->row.at[EK__RUN_TFLOPS] < 0)
         return ek__fail(t->row.err, EK_ERR_INPUT, ((ek_origin){t->row.path, 1, 1}),
-                        "no column says how long a step took; add step_seconds, or tokens_per_s_per_gpu");
+                        "no column has the step time; add step_seconds, or tokens_per_s_per_gpu");
     return EK_OK;
 }
 
@@ -258,8 +258,7 @@ static ek_status check_devices(const ek__run_row *row, ek_measured_run *run)
     int64_t n = (int64_t)p->data * p->tensor * p->pipeline * p->context;
     if (run->n_devices > 0 && n != run->n_devices)
         return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_GPUS),
-                        "the row says %d devices, its job takes %lld; correct one of them", run->n_devices,
-                        (long long)n);
+                        "the row has %d devices, its job %lld; correct one of them", run->n_devices, (long long)n);
     run->n_devices = (int)n;
     return EK_OK;
 }
@@ -341,7 +340,7 @@ static ek_status fail_contradiction(const table *t, const ek_measured_run *a, co
 {
     const ek_measured_run *first = a->origin.line < b->origin.line ? a : b, *second = first == a ? b : a;
     return ek__fail(t->row.err, EK_ERR_INPUT, second->origin,
-                    "lines %d and %d are the same job on the same hardware and say %.6g s and %.6g s, %.0f %% apart; "
+                    "lines %d and %d are the same job on the same hardware with %.6g s and %.6g s, %.0f %% apart; "
                     "correct one of them, or add a column suspect with 1 in the row that is in doubt",
                     first->origin.line, second->origin.line, first->step_seconds, second->step_seconds,
                     100 * (fmax(a->step_seconds, b->step_seconds) / fmin(a->step_seconds, b->step_seconds) - 1));

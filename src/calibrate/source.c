@@ -31,7 +31,7 @@ static ek_status read_head(const char *path, char head[HEAD], bool *packed, ek_e
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "'%.400s' cannot be read; it is cut off or damaged", path);
     head[n] = '\0';
     if (n == 0)
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "the file is empty; give what was measured");
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "the file is empty; give measurements");
     if (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 1, 1}),
                         "the text is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)");

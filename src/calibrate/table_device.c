@@ -23,9 +23,9 @@ ek_status ek__table_device(const char *path, char words[EK__DEVICE_WORDS], ek_er
         if (!cell[0] || strncmp(words, cell, EK__DEVICE_WORDS - 1) == 0)
             continue;
         if (words[0])
-            status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, (int)ek__csv_line(csv), column + 1}),
-                              "is of '%.80s', but line %d of '%.80s'; give a table of each device alone", cell, first,
-                              words);
+            status =
+                ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, (int)ek__csv_line(csv), column + 1}),
+                         "is of '%.80s', but line %d of '%.80s'; give one table for each device", cell, first, words);
         snprintf(words, EK__DEVICE_WORDS, "%s", cell);
         first = (int)ek__csv_line(csv);
     }

@@ -13,8 +13,7 @@ const char *const ek__product_name[3] = {"forward", "input", "weight"};
 const ek__device_entry ek__curve_figure[EK__N_CURVE_FIGURES] = {
     {CURVE(share), NO_SHARE, 1, "it is the share of the peak that is reached, 0 to 1"},
     {CURVE(memory_share), NO_SHARE, 1, "it is the share of the memory's rate that is reached, 0 to 1"},
-    {CURVE(hidden), 0, 1,
-     "it is the share of the shorter of arithmetic and traffic that runs behind the longer, 0 to 1"},
+    {CURVE(hidden), 0, 1, "it is the overlapped share of the shorter of arithmetic and traffic, 0 to 1"},
     {CURVE(launch_us), 0, MOST_US, "it is the time around a kernel in microseconds"},
     {CURVE(tile_m), 0, RATE, "it is a number of rows, 0 for none"},
     {CURVE(tile_n), 0, RATE, "it is a number of columns, 0 for none"},
@@ -41,18 +40,18 @@ const ek__device_entry ek__device_figure[EK__N_DEVICE_FIGURES] = {
 };
 const ek__device_entry ek__fp8_figure[3] = {
     {"share", offsetof(ek_device, fp8_share), NO_SHARE, 1.5,
-     "it is what products in 8 bits reach of their peak, in units of the curve's share, 0 to 1.5"},
+     "it is the share of the peak of products in 8 bits, in units of the curve's share, 0 to 1.5"},
     {"fine_share", offsetof(ek_device, fp8_fine_share), NO_SHARE, 1,
-     "it is what products with a scale for each row or block reach of those with one scale a tensor, 0 to 1"},
+     "it is the rate of products with a scale for each row or block relative to one scale a tensor, 0 to 1"},
     {DEVICE(cast_share), NO_SHARE, 1, "it is the share of the memory's rate that casts to 8 bits reach, 0 to 1"},
 };
 const ek__device_entry ek__overlap_figure[3] = {
     {"slowdown", offsetof(ek_device, overlap_slowdown), 1, 100,
-     "it is the factor on what runs beside communication, 1 for none"},
+     "it is the slowdown of work during communication, 1 for none"},
     {"share", offsetof(ek_device, overlap_share), 0, 1,
-     "it is the share of what could hide behind computing that does, 0 to 1"},
+     "it is the overlapped share of communication that could overlap with computing, 0 to 1"},
     {"tensor", offsetof(ek_device, overlap_tensor), 0, 1,
-     "it is the share of tensor parallel communication beside products that hides behind them, 0 to 1"},
+     "it is the overlapped share of tensor parallel communication next to products, 0 to 1"},
 };
 const ek__device_entry ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES] = {
     {"share", offsetof(ek_device, optimizer_share), NO_SHARE, 1,
@@ -66,7 +65,7 @@ const ek__device_entry ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES] = {
 
 #define HOST(field) #field, offsetof(ek_host, field)
 const ek__device_entry ek__host_figure[2] = {
-    {HOST(step_us), 0, MOST_US, "it is what each step takes of the host's time, in microseconds"},
+    {HOST(step_us), 0, MOST_US, "it is the host time of each step, in microseconds"},
     {HOST(error), 0, 10, "it is the standard error of the logarithm, 0.1 for 10 %"},
 };
 
@@ -79,6 +78,6 @@ const ek__device_entry ek__tier_figure[EK__N_TIER_FIGURES] = {
     {TIER(contention), 0, 1,
      "it is the share of the rate that is lost with every doubling of the joined units, 0 to 1"},
     {TIER(apart_gbs), 0, RATE,
-     "it is the rate in 10^9 bytes a second of rings whose ranks in a node are not neighbours, 0 for that of others"},
+     "it is the rate in 10^9 bytes a second of rings with ranks in a node that are not neighbours, 0: as other rings"},
     {TIER(error), 0, 10, "it is the standard error of the logarithm of a time, 0.1 for 10 %"},
 };

@@ -150,9 +150,9 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *de
     if (name)
         status = ek__string(in, name, sizeof device->name, "name the device", device->name);
     if (status == EK_OK && source)
-        status = ek__string(in, source, sizeof device->source, "say where the figures are from", device->source);
+        status = ek__string(in, source, sizeof device->source, "give the source of the figures", device->source);
     if (status == EK_OK && certain)
-        status = ek__bool(in, certain, "say false where a figure is not from a product sheet", &device->certain);
+        status = ek__bool(in, certain, "write false if a figure is not from a product sheet", &device->certain);
     if (status == EK_OK && node)
         status =
             ek__int(in, node, 1, 1 << 20, "it is how many devices the faster link joins", &device->devices_per_node);
@@ -196,7 +196,7 @@ static ek_status read_sections(const ek__in *in, const ek__node *root, ek_device
     ek_status status = EK_OK;
     const ek__node *tiers = ek__get(root, "tiers"), *link = ek__get(root, ek__get(root, "intra") ? "intra" : "inter");
     if (tiers && link)
-        return ek__fail_at(in, link, "and tiers both say what the links are; leave intra and inter out");
+        return ek__fail_at(in, link, "and tiers both define the links; remove intra and inter");
     for (size_t i = 0; i < sizeof sections / sizeof *sections && status == EK_OK; i++) {
         const ek__node *node = ek__get(root, sections[i].key);
         if (node)

@@ -111,7 +111,8 @@ static ek_status read_many(const ek__in *in, const ek__node *map, const many *m,
 static ek_status read_curve(const ek__in *in, const ek__node *map, ek_curve *curve)
 {
     static const char *const more[] = {"basis", NULL};
-    ek_status status = ek__expect(in, map, EK__MAP, "write what the kind reaches, as in {share: 0.8, launch_us: 4}");
+    ek_status status =
+        ek__expect(in, map, EK__MAP, "write the share that the kind reaches, as in {share: 0.8, launch_us: 4}");
     if (status)
         return status;
     ek__warn_keys(in, map, ek__curve_figure, EK__N_CURVE_FIGURES, more);

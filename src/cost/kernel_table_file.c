@@ -24,7 +24,7 @@ static const ek__device_entry figures[] = {
     {KERNEL(qk_dim), 0, SIZE, "it is the width of a query"},
     {KERNEL(v_dim), 0, SIZE, "it is the width of a value"},
     {KERNEL(flops), 0, 1e30, "it is the arithmetic of the whole kernel in FLOPs"},
-    {KERNEL(bytes), 0, 1e30, "it is what the kernel reads and writes, in bytes"},
+    {KERNEL(bytes), 0, 1e30, "it is the traffic of the kernel, in bytes"},
     {"seconds", offsetof(ek_kernel_row, seconds), 1e-12, 1e9, "it is the measured time, above 0"},
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
@@ -33,7 +33,7 @@ enum { N_FIGURES = sizeof figures / sizeof *figures };
 
 static ek_status read_words(const ek__in *in, const ek__node *map, ek_kernel *kernel)
 {
-    static const char kind_advice[] = "say which kind of kernel it is, as in kind: matmul";
+    static const char kind_advice[] = "give the kind of kernel, as in kind: matmul";
     const ek__node *kind_node, *pass_node = ek__get(map, "pass"), *type_node = ek__get(map, "type"),
                                *accumulates = ek__get(map, "accumulates");
     int kind = 0, pass = EK_PASS_FORWARD, type = EK_BF16;
@@ -45,7 +45,7 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_kernel *ke
     if (status == EK_OK && type_node)
         status = ek__read_word(in, type_node, ek__type_name, EK_N_TYPES, &type);
     if (status == EK_OK && accumulates)
-        status = ek__bool(in, accumulates, "say whether it adds to a result in 32 bits", &kernel->accumulates);
+        status = ek__bool(in, accumulates, "write whether it adds to a result in 32 bits", &kernel->accumulates);
     kernel->kind = (ek_kernel_kind)kind;
     kernel->pass = (ek_pass)pass;
     kernel->type = type;

@@ -42,8 +42,8 @@ static ek_status number_stages(ek__logs *logs, const char *source, ek_error *err
     }
     if (n == 1 && before > 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){source, 0, 0}),
-                        "rank_%d.log is the only log, and one rank does not tell its stage; give the logs of the "
-                        "other stages too, or name its folder stage_S_rank_%d",
+                        "rank_%d.log is the only log, and the stage of a single rank is not known; give the logs of "
+                        "the other stages too, or name its folder stage_S_rank_%d",
                         before, before);
     for (size_t i = 0; i < logs->n; i++) {
         ek_stage_log *log = &logs->log[i];
@@ -51,8 +51,8 @@ static ek_status number_stages(ek__logs *logs, const char *source, ek_error *err
             continue;
         if (log->rank % gap != 0)
             return ek__fail(err, EK_ERR_INPUT, ((ek_origin){log->path, 0, 0}),
-                            "rank %d is no multiple of %d, the smallest gap between the ranks of '%s', so its stage "
-                            "cannot be told; keep one log for each stage, of its first rank",
+                            "rank %d is no multiple of %d, the smallest gap between the ranks of '%s', so its stage is "
+                            "not known; keep one log for each stage, of its first rank",
                             log->rank, gap, source);
         log->stage = log->rank / gap;
     }

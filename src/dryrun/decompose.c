@@ -167,8 +167,7 @@ static ek_status fail_singular(lsq *q, ek_error *err)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", n_mixed++ ? ", " : "", name);
     }
     return ek__fail(err, EK_ERR_INPUT, q->init->memory_usage,
-                    "the given stages cannot tell these apart: %s; their counts rise and fall together; %s", names,
-                    vary);
+                    "the given stages do not separate these: %s; their counts vary together; %s", names, vary);
 }
 
 /* The most usual cause deserves its own words. */
@@ -184,7 +183,7 @@ static ek_status check_layer_counts(const lsq *q, ek_error *err)
             return EK_OK;
     }
     return ek__fail(err, EK_ERR_INPUT, init->memory_usage,
-                    "every given middle stage has %d layers, so the parameters of a layer cannot be told from the "
+                    "every given middle stage has %d layers, so the parameters of a layer cannot be separated from the "
                     "constant part; vary offset from stage to stage, or add a round that does",
                     first);
 }
@@ -251,9 +250,9 @@ static ek_status check_values(const lsq *q, const ek_residual *residual, ek_erro
     ek__unknown_name(&q->unknowns, bad, name, sizeof name);
     ek_origin origin = q->init->memory_usage;
     if (q->n_rows == q->n_columns) {
-        snprintf(
-            hint, sizeof hint,
-            "every given stage is needed to solve this, so none stands out; give a further one to find a wrong one");
+        snprintf(hint, sizeof hint,
+                 "every given stage is needed to solve this, so a wrong one cannot be detected; give another stage to "
+                 "find it");
     } else {
         int worst = 0;
         for (int i = 1; i < q->n_rows; i++)

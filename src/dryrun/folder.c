@@ -128,8 +128,8 @@ static const char *choose_log(walk *w, const char *folder, const names *list)
     if (n_logs <= 1)
         return only;
     if (n_workers > 1)
-        ek__warn(w->listener, (ek_origin){folder, 0, 0}, "holds %d logs of workers; the first, %s, is read", n_workers,
-                 worker);
+        ek__warn(w->listener, (ek_origin){folder, 0, 0}, "contains %d logs of workers; the first, %s, is read",
+                 n_workers, worker);
     return n_workers > 0 ? worker : NULL;
 }
 
@@ -141,8 +141,8 @@ static ek_status read_stage(walk *w, const char *folder, int stage, int rank)
     const char *name = status == EK_OK ? choose_log(w, folder, &list) : "";
     if (status == EK_OK && !name)
         status = ek__fail(w->err, EK_ERR_INPUT, ((ek_origin){folder, 0, 0}),
-                          "holds several *.log, but neither mindformer.log nor worker_*.log; leave only the one with "
-                          "the memory lines");
+                          "contains several *.log, but neither mindformer.log nor worker_*.log; leave only the one "
+                          "with the memory lines");
     if (status == EK_OK && *name)
         status = join(w, folder, name, path);
     if (status == EK_OK)
@@ -241,10 +241,11 @@ ek_status ek__folder_read(const char *path, const ek_listener *listener, ek__log
     if (status)
         return status;
     if (logs->n == 0)
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                        "holds no log of a dry run; looked for stage_S_rank_R/mindformer.log, stageS_R/mindformer.log "
-                        "and rank_R.log, at most %d folders deep; give the folder that holds them",
-                        MAX_DEPTH);
+        return ek__fail(
+            err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+            "contains no log of a dry run; looked for stage_S_rank_R/mindformer.log, stageS_R/mindformer.log and "
+            "rank_R.log, at most %d folders deep; give the folder that contains them",
+            MAX_DEPTH);
     for (size_t i = 0; i < logs->n && status == EK_OK; i++)
         if (!logs->log[i].no_log)
             status = ek_log_read(logs->log[i].path, &logs->log[i].log, err);

@@ -41,10 +41,10 @@ static int choose_stages(const ek_guide_options *options, char *reason, size_t s
     if (n <= 4)
         return 0;
     int chosen = p < 4 ? 4 : n / 2 > 4 ? n / 2 : 4;
-    const char *why = p == 1   ? "one stage has no middle stage, whose peak is free of embedding and head"
-                      : p == 2 ? "two stages have no middle stage, whose peak is free of embedding and head"
-                      : p == 3 ? "with three stages every measured stage holds two micro-batches, so that parameters "
-                                 "and activations rise and fall together"
+    const char *why = p == 1   ? "with one stage there is no middle stage without embedding and head"
+                      : p == 2 ? "with two stages there is no middle stage without embedding and head"
+                      : p == 3 ? "with three stages every measured stage has two live micro-batches, so parameters and "
+                                 "activations vary together"
                                : "with a layer on every stage, the parameters of a layer and the constant part rise "
                                  "and fall together";
     snprintf(reason, size,
@@ -90,11 +90,11 @@ static ek_status lay_out(const ek_guide_options *options, ek__guide_shape *shape
             unknowns->kind[unknowns->n_kinds++] = (ek_recompute)k;
     shape->n_stages = choose_stages(options, reason, size);
     if (shape->n_stages == 0)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "no dry run of %d layers can tell parameters, activations and the constant part apart: that "
-                        "takes 4 stages, of which one has more layers than another, so 5 layers at least; measure a "
-                        "deeper model of the same layers",
-                        options->n_layers);
+        return ek__fail(
+            err, EK_ERR_INPUT, EK__NOWHERE,
+            "no dry run of %d layers separates parameters, activations and the constant part: this needs 4 stages with "
+            "different numbers of layers, so at least 5 layers; measure a deeper model of the same layers",
+            options->n_layers);
     int n = ek__unknowns_count(unknowns), middle = shape->n_stages - 2, fewest = (n + middle - 1) / middle;
     shape->n_rounds = options->n_rounds ? options->n_rounds : fewest;
     if (shape->n_rounds < fewest)
@@ -186,9 +186,8 @@ static ek_status find_lists(const ek_guide_options *options, const ek__guide_sha
     if (status || good)
         return status;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "no lists were found that keep every stage within %.0f MB: stage %d would hold %.0f MB; a "
-                    "simulated dry run need not fit the device, so leave the limit out, or use more stages, or "
-                    "a kind that recomputes more",
+                    "no lists keep every stage within %.0f MB: stage %d would need %.0f MB; a simulated dry run need "
+                    "not fit the device, so remove the limit, or use more stages, or a kind that recomputes more",
                     limit, fullest(shape, cell, options->layers, &peak) % shape->n_stages, ceil(peak));
 }
 

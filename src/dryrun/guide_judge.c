@@ -136,8 +136,8 @@ ek_status ek__guide_judge(const ek__guide_shape *shape, const ek__guide_cell *ce
         status = ek__no_memory(err);
     } else if (!factor(a, m, n, value, right)) {
         status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                          "no lists were found that tell %d recompute kinds (counting 'none'), the parameters and the "
-                          "constant part apart with %d layers on %d stages; ask for fewer kinds, or for %d rounds",
+                          "no lists separate %d recompute kinds (counting 'none'), the parameters and the constant "
+                          "part with %d layers on %d stages; request fewer kinds, or %d rounds",
                           shape->unknowns.n_kinds, shape->n_layers, shape->n_stages, shape->n_rounds + 1);
     } else {
         guide->condition = value[0] / value[n - 1];

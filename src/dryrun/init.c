@@ -91,10 +91,10 @@ static ek_status check_round(reader *r, int round, const int *offset)
     for (int s = 0; s < r->init.n_stages; s++) {
         sum += offset[s];
         if (base + offset[s] < 0)
-            return ek__fail_at(&r->in, ek__grid_cell(&r->grid, r->offset, round, s),
-                               "is %d, but the even split gives a stage %d layers: stage %d would hold %d; use %d or "
-                               "more",
-                               offset[s], base, s, base + offset[s], -base);
+            return ek__fail_at(
+                &r->in, ek__grid_cell(&r->grid, r->offset, round, s),
+                "is %d, but the even split gives a stage %d layers: stage %d would have %d; use %d or more", offset[s],
+                base, s, base + offset[s], -base);
     }
     if (sum != over)
         return ek__fail_at(&r->in, ek__grid_row(&r->grid, r->offset, round),
@@ -265,7 +265,7 @@ static ek_status check_new_stage(reader *r, const ek__node *node, const ek_measu
 
 static ek_status read_measurements(reader *r, int round, const ek__node *stages, const ek__node *peaks)
 {
-    ek_status status = ek__expect(&r->in, stages, EK__LIST, "list the middle stages whose peaks are given");
+    ek_status status = ek__expect(&r->in, stages, EK__LIST, "list the middle stages with given peaks");
     if (status == EK_OK)
         status = ek__expect(&r->in, peaks, EK__LIST, "list the peaks in MB of the stages in stage_id");
     if (status)

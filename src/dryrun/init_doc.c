@@ -9,11 +9,11 @@
 
 static ek_status refuse(const ek__config_tree *doc, ek_error *err)
 {
-    return ek__fail(err, EK_ERR_INPUT, (ek_origin){ek__config_name(doc), 1, 1},
-                    "this is a training file, not an init file: `evenkeel memory FILE --layers-out layers.json` makes "
-                    "a model for `evenkeel balance --layers layers.json` from it, `evenkeel guide --apply FILE` makes "
-                    "the dry runs that an init file reports, and `--from FILE` takes today's plan from it beside a "
-                    "model");
+    return ek__fail(
+        err, EK_ERR_INPUT, (ek_origin){ek__config_name(doc), 1, 1},
+        "this is a training file, not an init file: `evenkeel memory FILE --layers-out layers.json` makes a model for "
+        "`evenkeel balance --layers layers.json` from it, `evenkeel guide --apply FILE` makes the dry runs that an "
+        "init file reports, and `--from FILE` reads the current plan from it in addition to a model");
 }
 
 ek_status ek__dryrun_refuse_training_file(const ek__config_tree *doc, ek_error *err)

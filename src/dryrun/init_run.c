@@ -69,7 +69,7 @@ ek_status ek__dryrun_run_read(const ek__in *in, const ek__node *pipeline, ek_dry
         double most, *out;
     } numbers[] = {
         {"memory_limit", "it is the limit of a stage in MB; 0 is none", EK__MAX_MEMORY_MB, &run->memory_mb},
-        {"constant_memory", "it is what every stage holds besides, in MB", EK__MAX_MEMORY_MB, &run->constant_mb},
+        {"constant_memory", "it is the additional memory of every stage, in MB", EK__MAX_MEMORY_MB, &run->constant_mb},
         {"sim_comm_time", "it is the time of one transfer between stages", EK__MAX_TIME, &run->p2p_time}};
     for (int i = N_DRY_RUN_KEYS; ek__pipeline_keys[i]; i++)
         run->given = run->given || ek__get(pipeline, ek__pipeline_keys[i]);

@@ -67,17 +67,18 @@ static ek_status read_line(listing *l, const ek__hit *hit, const ek__memory_line
     int stage = EK__NO_STAGE, rank = 0;
     size_t index = 0, n = hit->from_start ? find_path(start, (size_t)(at - start), &stage, &rank) : 0;
     if (n == 0)
-        return ek__fail(&l->error, EK_ERR_INPUT, ((ek_origin){l->name, hit->line, 1}),
-                        "no path with a stage or rank stands before the memory line; expected lines of grep such as "
-                        "'stage_1_rank_1024/mindformer.log:5482:Actual peak ...'; for logs themselves give the folder "
-                        "they are in");
+        return ek__fail(
+            &l->error, EK_ERR_INPUT, ((ek_origin){l->name, hit->line, 1}),
+            "there is no path with a stage or rank before the memory line; expected lines of grep such as "
+            "'stage_1_rank_1024/mindformer.log:5482:Actual peak ...'; for logs themselves give the folder they are in");
     char *path = ek__alloc(n + 1, 1);
     if (!path)
         return ek__no_memory(&l->error);
     memcpy(path, start, n);
-    ek_status status = memchr(path, '\0', n) ? ek__fail(&l->error, EK_ERR_INPUT, ((ek_origin){l->name, hit->line, 1}),
-                                                        "the path before the memory line holds a NUL byte; correct it")
-                                             : find_log(l, path, stage, rank, &index);
+    ek_status status = memchr(path, '\0', n)
+                           ? ek__fail(&l->error, EK_ERR_INPUT, ((ek_origin){l->name, hit->line, 1}),
+                                      "the path before the memory line contains a NUL byte; correct it")
+                           : find_log(l, path, stage, rank, &index);
     if (status == EK_OK)
         ek__blocks_add(&l->blocks[index], line);
     free(path);
@@ -95,8 +96,9 @@ static void read_hit(void *user, const ek__hit *hit)
 static ek_status finish(listing *l, ek_error *err)
 {
     if (l->status == EK_OK && l->logs->n == 0)
-        l->status = ek__fail(&l->error, EK_ERR_INPUT, ((ek_origin){l->name, 0, 0}),
-                             "holds no line with a peak; expected what `grep -rn 'peak memory usage' FOLDER` prints");
+        l->status =
+            ek__fail(&l->error, EK_ERR_INPUT, ((ek_origin){l->name, 0, 0}),
+                     "contains no line with a peak; expected the output of `grep -rn 'peak memory usage' FOLDER`");
     for (size_t i = 0; i < l->logs->n && l->status == EK_OK; i++)
         l->status = ek__blocks_finish(&l->blocks[i], l->name, &l->logs->log[i].log, &l->error);
     if (l->status && err)

@@ -58,7 +58,7 @@ ek_status ek__logs_add(ek__logs *logs, const char *source, int stage, int rank, 
 {
     if (logs->n == EK__MAX_LOGS)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){source, 0, 0}),
-                        "holds more than %d logs; give the folder of one dry run, with one rank of each stage",
+                        "contains more than %d logs; give the folder of one dry run, with one rank of each stage",
                         EK__MAX_LOGS);
     ek_stage_log *grown = ek__with_room(logs->log, &logs->room, logs->n + 1, sizeof *grown);
     if (!grown)

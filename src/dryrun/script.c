@@ -60,8 +60,8 @@ static ek_status check_command(const ek_dryrun_script *script, ek_error *err)
 {
     if (script->n_words < 1 || script->words[0][strspn(script->words[0], " \t\n")] == '\0')
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "no launch command: give what starts one rank of the training, for example "
-                        "'python run_mindformer.py --config train.yaml'");
+                        "no launch command: give the command that starts one rank of the training, for example 'python "
+                        "run_mindformer.py --config train.yaml'");
     if (script->n_words == 1)
         return EK_OK;
     if (name_length(script->words[0]) > 0)
@@ -115,8 +115,8 @@ static ek_status check_configs(const ek_dryrun_script *script, ek_error *err)
     for (int i = 0; used && script->n_words == 1 && i < script->n_configs; i++)
         if (!is_plain(script->configs[i], strlen(script->configs[i])))
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                            "'%s' holds characters that mean something to a shell, and the command is a line for one; "
-                            "give the command as separate words after --",
+                            "'%s' contains characters with a meaning in a shell, and the command is a shell line; give "
+                            "the command as separate words after --",
                             script->configs[i]);
     return EK_OK;
 }
@@ -248,12 +248,16 @@ static void write_head(const ek_dryrun_script *script, FILE *out)
             "#!/bin/sh\n# Dry run of a pipeline of %d stages, written by `evenkeel dryrun-script`: for each stage the "
             "launch command runs as\n# one simulated rank of %d.\n",
             script->n_stages, script->n_ranks);
-    fputs("#\n#   sh SCRIPT [--force]\n#\n"
+    fputs("#\n"
+          "#   sh SCRIPT [--force]\n"
+          "#\n"
           "# --force replaces logs of an earlier run. Exit codes: 0 all went well, 1 a command failed, 2 nothing was "
           "run.\n"
-          "#\n# What is between single quotes is meant as it stands:\n"
+          "#\n"
+          "# Text between single quotes is literal:\n"
           "# shellcheck disable=SC1003,SC2016,SC2088,SC2089,SC2090\n"
-          "set -eu +m\n\n",
+          "set -eu +m\n"
+          "\n",
           out);
 }
 
@@ -343,13 +347,14 @@ static void write_launch(const ek_dryrun_script *script, FILE *out)
 /* The fixed rest, in two parts around launch(). */
 static const char helpers[] =
     "\n"
-    "say() { printf '%s\\n' \"$*\" >&2; }\n"
+    "say() { printf '%s\\n"
+    "' \"$*\" >&2; }\n"
     "\n"
-    "progress() { # only for someone who looks\n"
+    "progress() { # only on a terminal\n"
     "    if [ -t 2 ]; then say \"$@\"; fi\n"
     "}\n"
     "\n"
-    "# With a session of its own a command can be stopped together with all that it started.\n"
+    "# In a separate session a command can be stopped together with its children.\n"
     "session=$(command -v setsid) || session=\n"
     "running= # as ROUND:STAGE:PID\n"
     "failed=0\n"
@@ -361,7 +366,7 @@ static const char helpers[] =
     "}\n"
     "\n"
     "stop() { # EXIT-CODE\n"
-    "    trap 'signal_all KILL' INT TERM HUP # a second signal ends what does not heed the first\n"
+    "    trap 'signal_all KILL' INT TERM HUP # a second signal kills processes that ignore the first\n"
     "    signal_all TERM\n"
     "    wait || :\n"
     "    running=\n"
@@ -404,7 +409,7 @@ static const char check_logs[] = "\n"
                                  "for run in $runs; do\n"
                                  "    read_run \"$run\"\n"
                                  "    if [ -e \"$log\" ] && [ \"$force\" = no ]; then\n"
-                                 "        say \"$log is there already; move it away, or replace it with --force\"\n"
+                                 "        say \"$log exists; move it away, or replace it with --force\"\n"
                                  "        exit 2\n"
                                  "    fi\n"
                                  "done\n"
@@ -448,7 +453,11 @@ static ek_status write_next(const ek_dryrun_script *script, FILE *out, ek_error 
     }
     bool fine = fclose(next) == 0 && text; /* libc reports no failure where it had no memory for the last byte */
     if (fine) {
-        fputs("\n# What to run next.\nprintf '%s\\n' ", out);
+        fputs("\n"
+              "# The next command.\n"
+              "printf '%s\\n"
+              "' ",
+              out);
         write_word(text, out);
         fputc('\n', out);
     }

@@ -307,19 +307,18 @@ static ek_status check_divides(const checker *c, const division *d)
         return EK_OK;
     const ek_job_parallel *p = &c->job->parallel;
     if (d->by_which == ULYSSES && d->which != CONTEXT)
-        return ek__fail(
-            c->err, EK_ERR_INPUT, origin_of_either(c, d->which, CONTEXT),
-            "%s is %lld, which cannot be cut into %lld equal parts, as %s %d and Ulysses groups of %d ranks "
-            "(of %s %d) ask for; correct one of them",
-            name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, TENSOR), p->tensor, p->ulysses,
-            name_of(c, CONTEXT), p->context);
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, CONTEXT),
+                        "%s is %lld, which cannot be divided into %lld equal parts, as %s %d and Ulysses groups of %d "
+                        "ranks (of %s %d) require; correct one of them",
+                        name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, TENSOR), p->tensor,
+                        p->ulysses, name_of(c, CONTEXT), p->context);
     if (d->by_which == CONTEXT && d->by == INT64_C(2) * p->context)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, CONTEXT),
                         "%s is %lld, which cannot be cut into %lld equal parts, two for each rank of %s %d, which is "
                         "how the causal mask's work is shared; correct one of them",
                         name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, CONTEXT), p->context);
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, d->by_which),
-                    "%s is %lld, which cannot be cut into %lld equal parts, as %s asks for; correct one of them",
+                    "%s is %lld, which cannot be divided into %lld equal parts, as %s requires; correct one of them",
                     name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, d->by_which));
 }
 
@@ -403,7 +402,7 @@ static ek_status check_ranks(const checker *c)
         ranks *= factor[i];
         if (ranks > EK_MAX_RANKS)
             return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, DATA, TENSOR),
-                            "the job asks for more than %d devices: %s %d, %s %d, %s %d, %s %d; correct them",
+                            "the job needs more than %d devices: %s %d, %s %d, %s %d, %s %d; correct them",
                             EK_MAX_RANKS, name_of(c, DATA), factor[0], name_of(c, TENSOR), factor[1],
                             name_of(c, STAGES), factor[2], name_of(c, CONTEXT), factor[3]);
     }
@@ -432,7 +431,7 @@ static ek_status check_experts(const checker *c)
     if ((int64_t)data * p->context * p->tensor % ((int64_t)p->expert * p->expert_tensor) != 0)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, EXPERT, DATA),
                         "%s is %d, but experts re-use the ranks of %s %d, %s %d and %s %d, of which an expert takes "
-                        "%d; give a number that divides what is left",
+                        "%d; give a number that divides the rest",
                         name_of(c, EXPERT), p->expert, name_of(c, DATA), data, name_of(c, CONTEXT), p->context,
                         name_of(c, TENSOR), p->tensor, p->expert_tensor);
     return EK_OK;
@@ -490,7 +489,7 @@ static ek_status check_torch_micro_batches(const checker *c)
         return EK_OK;
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
                     "%s gives %d micro-batches, which %d rounds over %d stages do not share equally, as "
-                    "Interleaved1F1B asks for; use %d, or one chunk a stage",
+                    "Interleaved1F1B requires; use %d, or one chunk a stage",
                     name_of(c, MICRO_BATCHES), m, rounds, p, (m / p + 1) * p);
 }
 
@@ -527,11 +526,11 @@ static ek_status check_micro_batches(const checker *c)
     if (p->chunk_group > 0)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
                         "%s gives %d micro-batch%s, which groups of %d for each chunk do not divide into groups of at "
-                        "least %d, one for each stage, as the interleaved schedule asks for; correct one of them",
+                        "least %d, one for each stage, as the interleaved schedule requires; correct one of them",
                         name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "",
                         p->chunk_group, p->pipeline);
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
-                    "%s gives %d micro-batch%s, no multiple of %d stages, which the interleaved schedule asks for; use "
+                    "%s gives %d micro-batch%s, no multiple of %d stages, as the interleaved schedule requires; use "
                     "%d, or one chunk a stage",
                     name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline,
                     (p->n_micro_batches / p->pipeline + 1) * p->pipeline);
@@ -549,7 +548,7 @@ static ek_status check_interleave(const checker *c)
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, CHUNKS, STAGES),
                     "a stage has %d chunks, but %s is %d; interleaved stages are at least %d%s; correct one of them",
                     job->plan.n_chunks, name_of(c, STAGES), p, least,
-                    alone ? " where transfers do not run beside computing" : "");
+                    alone ? " if transfers do not overlap with computing" : "");
 }
 
 static ek_status check_pipeline(const checker *c)
@@ -620,11 +619,10 @@ static ek_status check_trainer(const checker *c)
     } cuts[] = {{TENSOR, p->tensor}, {STAGES, p->pipeline}, {CONTEXT, p->context}, {EXPERT, p->expert}};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts && ek__job_has(c->job, "transformers-trainer"); i++)
         if (cuts[i].value > 1)
-            return ek__fail(
-                c->err, EK_ERR_INPUT, origin_of(c, cuts[i].which),
-                "%s is %d, but transformers' Trainer, which runs this job, has data parallelism alone; give "
-                "the model's config.json to have it predicted with other degrees",
-                name_of(c, cuts[i].which), cuts[i].value);
+            return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, cuts[i].which),
+                            "%s is %d, but transformers' Trainer, which runs this job, has only data parallelism; give "
+                            "the model's config.json to have it predicted with other degrees",
+                            name_of(c, cuts[i].which), cuts[i].value);
     return EK_OK;
 }
 

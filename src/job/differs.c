@@ -215,10 +215,10 @@ static bool differ_in_fields(const ek_job *job, const ek_job *wanted, char *why,
             continue;
         spell(fields[i].name, name, sizeof name);
         if (fields[i].type == BOOL)
-            snprintf(why, size, "%s would be %s, and %s is asked for", name, x != 0 ? "on" : "off",
+            snprintf(why, size, "%s would be %s instead of the requested %s", name, x != 0 ? "on" : "off",
                      y != 0 ? "on" : "off");
         else
-            ek__snprintf(why, size, "%s would be %.12g, and %.12g is asked for", name, x, y);
+            ek__snprintf(why, size, "%s would be %.12g instead of the requested %.12g", name, x, y);
         return true;
     }
     return false;
@@ -235,7 +235,7 @@ static bool differ_in_rules(const ek_job *job, const ek_job *wanted, char *why, 
         if (told || !ek_rules_get(&job->rules, ek_rule_names[i], x, sizeof x) ||
             !ek_rules_get(&wanted->rules, ek_rule_names[i], y, sizeof y) || strcmp(x, y) == 0)
             continue;
-        snprintf(why, size, "the rule %s would be %s, and %s is asked for", ek_rule_names[i], x, y);
+        snprintf(why, size, "the rule %s would be %s instead of the requested %s", ek_rule_names[i], x, y);
         return true;
     }
     return false;
@@ -249,19 +249,19 @@ static bool differ_in_lists(const ek_job *job, const ek_job *wanted, char *why, 
         const int *x, *y;
     } lists[] = {{"layers", a->layers, b->layers}, {"layers recomputed whole", a->full, b->full}};
     if (a->n_stages != b->n_stages || a->n_chunks != b->n_chunks) {
-        snprintf(why, size, "there would be %d stages of %d chunks, and %d of %d are asked for", a->n_stages,
+        snprintf(why, size, "there would be %d stages of %d chunks instead of the requested %d of %d", a->n_stages,
                  a->n_chunks, b->n_stages, b->n_chunks);
         return true;
     }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (int c = 0; c < a->n_stages * a->n_chunks; c++)
             if (lists[i].x[c] != lists[i].y[c]) {
-                snprintf(why, size, "chunk %d of stage %d would have %d %s, and %d are asked for", c / a->n_stages,
-                         c % a->n_stages, lists[i].x[c], lists[i].name, lists[i].y[c]);
+                snprintf(why, size, "chunk %d of stage %d would have %d %s instead of the requested %d",
+                         c / a->n_stages, c % a->n_stages, lists[i].x[c], lists[i].name, lists[i].y[c]);
                 return true;
             }
     if (ek__settings_any(a, a->full) && job->full_group != wanted->full_group) {
-        snprintf(why, size, "%d layers would be recomputed together, and %d are asked for", job->full_group,
+        snprintf(why, size, "%d layers would be recomputed together instead of the requested %d", job->full_group,
                  wanted->full_group);
         return true;
     }
@@ -303,7 +303,7 @@ static bool differ_in_kind(const ek_job *job, const ek_job *wanted, ek_pattern_k
             return false;
         if (!a || !b || strcmp(a->text, b->text) != 0) {
             snprintf(why, size, "the pattern '%.80s' would %s", b ? b->text : a->text,
-                     b ? "not be recomputed" : "be recomputed, which is not asked for");
+                     b ? "not be recomputed" : "be recomputed, which is not requested");
             return true;
         }
         if (!same_layers(job, a, wanted, b)) {
@@ -328,7 +328,7 @@ bool ek__job_differs(const ek_job *job, const ek_job *wanted, char *why, size_t 
         differ_in_patterns(job, wanted, why, size))
         return true;
     if (wanted->parallel.pipeline > 1 && job->schedule != wanted->schedule) {
-        snprintf(why, size, "the schedule would be %s, and %s is asked for", job->schedule->name,
+        snprintf(why, size, "the schedule would be %s instead of the requested %s", job->schedule->name,
                  wanted->schedule->name);
         return true;
     }

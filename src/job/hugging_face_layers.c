@@ -95,8 +95,8 @@ ek_status ek__hf_read_expert_layers(const ek__in *in, const ek__node *map, ek_jo
     if (ek__megatron_expert_layers(e.experts, e.n, &m->n_dense_layers, &m->expert_period))
         return EK_OK;
     return ek__fail_at(in, e.key,
-                       "leaves experts in layers that are not every so many behind some without, which is all that can "
-                       "be modelled; correct it");
+                       "leaves experts in layers without a regular pattern after the first dense layers, which is not "
+                       "modelled; correct it");
 }
 
 /* Is a value more than one of something? */
@@ -125,8 +125,8 @@ ek_status ek__hf_check_experts(const ek__in *in, const ek__node *map)
     if (!key)
         return EK_OK;
     return ek__fail_at(in, key,
-                       "is of a mixture of experts, but no key that is read here says how many there are "
-                       "(n_routed_experts, num_experts, num_local_experts); say it by one of them");
+                       "is of a mixture of experts, but none of the known keys for their number is there "
+                       "(n_routed_experts, num_experts, num_local_experts); add one of them");
 }
 
 /* ---- layers of other kinds ---- */
@@ -204,7 +204,7 @@ ek_status ek__hf_check_layers(const ek__in *in, const ek__node *map)
         {"ssm_state_size", "layers with a state space"},
         {"state_size", "layers with a state space"},
         {"conv_L_cache", "layers with a convolution"},
-        {"block_configs", "layers whose parts differ from one another"},
+        {"block_configs", "layers with different parts"},
         {"type_vocab_size", "layers of an encoder"},
     };
     static const struct {

@@ -53,7 +53,7 @@ static ek_status read_kind(reader *r)
     const ek__node *type = ek__get(r->map, "model_type");
     if (!type) {
         ek__warn(r->in.listener, place_of(r, "model_type"),
-                 "no model_type is given; what only the type would tell is taken as in llama");
+                 "no model_type is given; defaults of the type are those of llama");
         return EK_OK;
     }
     ek_status status = ek__string(&r->in, type, sizeof r->job->name, "name the type of the model", r->job->name);
@@ -62,8 +62,8 @@ static ek_status read_kind(reader *r)
     const ek__hf_kind *kind = ek__hf_find_kind(type->text);
     if (!kind) {
         r->unknown = true;
-        ek__warn_at(&r->in, type,
-                    "is '%s', which is not known here; what only the type would tell is taken as in llama", type->text);
+        ek__warn_at(&r->in, type, "is '%s', which is not known here; defaults of the type are those of llama",
+                    type->text);
         return EK_OK;
     }
     r->kind = *kind;
@@ -72,8 +72,8 @@ static ek_status read_kind(reader *r)
                            kind->otherwise);
     if (kind->post_norms)
         ek__warn_at(&r->in, type,
-                    "is '%s', which has norms behind the attention and behind the feed-forward part, too; neither what "
-                    "they keep nor their time is predicted",
+                    "is '%s', which also has norms after the attention and after the feed-forward part; neither their "
+                    "saved activations nor their time is predicted",
                     type->text);
     return EK_OK;
 }
@@ -120,8 +120,7 @@ static void take_defaults(reader *r)
             n += (size_t)snprintf(told + n, sizeof told - n, "%s%s %d", n ? ", " : "", sizes[i].key, sizes[i].value);
     }
     if (n > 0)
-        ek__warn(r->in.listener, place_of(r, "model_type"), "the file leaves out what %s has by default: %s", d->source,
-                 told);
+        ek__warn(r->in.listener, place_of(r, "model_type"), "the file relies on defaults of %s: %s", d->source, told);
 }
 
 static ek_status read_shapes(reader *r)
@@ -270,7 +269,7 @@ static ek_status read_experts(reader *r)
         return status;
     if (top == 0 && r->kind.top_k == 0)
         ek__warn(r->in.listener, place_of(r, "num_experts"),
-                 "nothing says how many of the %d experts a token goes to (num_experts_per_tok); %d are taken",
+                 "the number of the %d experts for each token (num_experts_per_tok) is missing; %d is used",
                  m->n_experts, m->top_k);
     m->top_k = top > 0 ? top : r->kind.top_k > 0 ? r->kind.top_k : m->top_k;
     if (r->kind.shared_expert && m->n_shared_experts == 0)
@@ -292,8 +291,8 @@ static ek_status check_layers(reader *r)
     const ek__node *width = ek__get(r->map, "intermediate_size_mlp");
     if (status == EK_OK && width && !ek__node_is_null(width) && !r->kind.mlp_width)
         return ek__fail_at(&r->in, width,
-                           "gives some layers a width of their own, which is known of llama4_text alone; leave it out, "
-                           "or name that model_type");
+                           "gives some layers a different width, which is known only for llama4_text; remove it, or "
+                           "set that model_type");
     return status;
 }
 
@@ -339,7 +338,7 @@ static void warn_towers(const reader *r)
         if (part == r->map || part->kind != EK__MAP || n < 8 || strcmp(part->key + n - 7, "_config") != 0 ||
             (!ek__get(part, "hidden_size") && !ek__get(part, "num_hidden_layers") && !ek__get(part, "model_type")))
             continue;
-        ek__warn_at(&r->in, part, "is a part of the model beside its language model; it is not predicted");
+        ek__warn_at(&r->in, part, "is a part of the model outside its language model; it is not predicted");
         told = true;
     }
     if (r->map->parent && !told)
@@ -371,7 +370,7 @@ void ek__hf_warn_window(const ek__hf_model *r)
             part = type;
     if (!told && part && r->kind.window == 0)
         ek__warn_at(&r->in, types,
-                    "has layers of %s, but nothing says to how many tokens; it is predicted over all of them",
+                    "has layers of %s, but the number of tokens is missing; it is predicted over all of them",
                     part->text);
     if (!told && r->kind.window > 0 && r->kind.window < length)
         ek__warn(r->in.listener, place_of(r, "model_type"),

@@ -35,8 +35,8 @@ static const char *kin_of(const ek__job_source *source)
     if (!root || root->kind != EK__MAP)
         return NULL;
     if (ek__get(root, "zero_optimization") || ek__get(root, "train_micro_batch_size_per_gpu"))
-        return "is a configuration of DeepSpeed, which does not say the model; give the launch script that names it "
-               "with --deepspeed or --deepspeed_config, the YAML of LLaMA-Factory, or the model's config.json with "
+        return "is a configuration of DeepSpeed, which does not contain the model; give the launch script that names "
+               "it with --deepspeed or --deepspeed_config, the YAML of LLaMA-Factory, or the model's config.json with "
                "degrees as options";
     const ek__node *type = ek__get(root, "model_type"), *states = ek__get(root, "ssm_cfg");
     const ek__hf_kind *kind = type && type->kind == EK__SCALAR ? ek__hf_find_kind(type->text) : NULL;
@@ -44,10 +44,10 @@ static const char *kin_of(const ek__job_source *source)
         return "is the configuration of a model whose layers are not modelled (an encoder, state spaces, linear "
                "attention); such a model is not predicted";
     if (type && ek__get(root, "architectures"))
-        return "is a config.json of Hugging Face that does not say num_hidden_layers and hidden_size; add them";
+        return "is a config.json of Hugging Face without num_hidden_layers and hidden_size; add them";
     const ek__node *trainer = ek__get(root, "trainer");
     if (trainer && trainer->kind == EK__MAP && ek__get(trainer, "strategy"))
-        return "is a recipe of NeMo 2, which names the model by its class and does not say its sizes; give the model's "
+        return "is a recipe of NeMo 2, which names the model by its class without its sizes; give the model's "
                "config.json with degrees as options, or the whole configuration that Megatron-Bridge writes";
     return NULL;
 }

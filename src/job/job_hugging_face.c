@@ -45,7 +45,7 @@ static ek_status read_run(reader *r)
     p->seq_length = length > 0 && length < USUAL_LENGTH ? length : USUAL_LENGTH;
     if (r->overrides->seq_length == 0)
         ek__warn(r->m.in.listener, place_of(r, "max_position_embeddings"),
-                 "the file does not say how long training sequences are; %d tokens are taken%s", p->seq_length,
+                 "the file has no sequence length of the training; %d tokens are used%s", p->seq_length,
                  length > USUAL_LENGTH ? ", fewer than the model's positions" : "");
     if (m->max_position == 0)
         m->max_position = p->seq_length;
@@ -54,8 +54,8 @@ static ek_status read_run(reader *r)
     if (p->n_micro_batches == 0) {
         p->n_micro_batches = p->pipeline;
         ek__warn(r->m.in.listener, (ek_origin){ek__config_name(r->m.in.doc), 0, 0},
-                 "the file does not say how many micro-batches a step has; %d %s taken, one for each stage",
-                 p->pipeline, p->pipeline > 1 ? "are" : "is");
+                 "the file has no number of micro-batches; %d %s used, one for each stage", p->pipeline,
+                 p->pipeline > 1 ? "are" : "is");
     }
     p->expert_tensor = p->tensor;
     m->vocab_multiple = 128;

@@ -38,17 +38,16 @@ static const ek__key_argument keys[] = {
 };
 
 static const ek__key_trouble troubles[] = {
-    {"_base_", true,
-     "names other files that hold a part of the settings, which are not read; write them into this one"},
+    {"_base_", true, "names other files with a part of the settings, which are not read; write them into this one"},
     {"parallel.zero1.fsdp", true, "is on: PyTorch's FSDP under InternEvo is not modelled; switch it off"},
-    {"model.moe_use_residual", true, "is on: experts beside a dense part are not modelled; switch it off"},
+    {"model.moe_use_residual", true, "is on: experts next to a dense part are not modelled; switch it off"},
     {"data.rampup_batch_size", false, "is given, which is not modelled; the step is that of all micro-batches"},
     {"use_fp32_norm", false, "is on, which is not modelled; norms are predicted in the type of the others"},
     {NULL, false, NULL},
 };
 
 static const ek__key_form form = {
-    .keys = keys, .troubles = troubles, .if_missing = "; add them, or correct what they are assigned from"};
+    .keys = keys, .troubles = troubles, .if_missing = "; add them, or correct their source"};
 
 /* Models whose layers are those that are predicted; `bias` is on queries, keys and values. */
 static const struct {
@@ -129,9 +128,8 @@ static ek_status put_type(ek__key_reader *r)
         }
     if (!known)
         return ek__fail_at(&r->in, type,
-                           "is '%.40s', whose layers are not known here; known are INTERNLM, INTERNLM2, "
-                           "INTERNLM2_PUBLIC, INTERNLM3, LLAMA, LLAMA2, BAICHUAN2, QWEN2, INTERNLM_MoE, MIXTRALMOE, "
-                           "QWEN2MOE",
+                           "is '%.40s', with unknown layers; known are INTERNLM, INTERNLM2, INTERNLM2_PUBLIC, "
+                           "INTERNLM3, LLAMA, LLAMA2, BAICHUAN2, QWEN2, INTERNLM_MoE, MIXTRALMOE, QWEN2MOE",
                            name);
     ek_status status = none ? ek__key_switch(r, "model.no_bias", &without) : EK_OK;
     bias = none ? !without : bias;
@@ -178,7 +176,7 @@ static ek_status put_experts(ek__key_reader *r)
         return status;
     top = top ? top : find(r, "moe.top_k");
     if (!top)
-        return ek__fail_at(&r->in, experts, "is %d, but nothing says how many a token goes to; add top_k", n);
+        return ek__fail_at(&r->in, experts, "is %d, but the number of experts for each token is missing; add top_k", n);
     status = ek__key_put_value(r, "num-experts", experts);
     if (status == EK_OK)
         status = ek__key_put_value(r, "moe-router-topk", top);

@@ -87,7 +87,7 @@ static ek_status read_vocabulary(const ek__in *in, const ek__mf_sections *file, 
     if (!node)
         node = file->model;
     ek_status status = ek__mf_bool(in, file->parallel_config, "vocab_emb_dp",
-                                   "it says whether every rank holds the whole embedding table", &whole);
+                                   "it sets whether every rank has the whole embedding table", &whole);
     p->table_split = p->head_split = 1;
     if (status || whole)
         return status;
@@ -95,14 +95,14 @@ static ek_status read_vocabulary(const ek__in *in, const ek__mf_sections *file, 
         p->table_split = (int)both;
     else
         ek__warn_of_at(in, "vocabulary-not-divisible", node,
-                       "is %d, which does not divide by model_parallel %d x context_parallel %d: every rank holds the "
+                       "is %d, which does not divide by model_parallel %d x context_parallel %d: every rank has the "
                        "whole embedding table, in spite of vocab_emb_dp; pad the vocabulary to a multiple",
                        job->model.vocab, p->tensor, p->context);
     if (job->model.vocab % p->tensor == 0)
         p->head_split = p->tensor;
     else
         ek__warn_of_at(in, "vocabulary-not-divisible", node,
-                       "is %d, which does not divide by model_parallel %d: every rank holds the whole head and all "
+                       "is %d, which does not divide by model_parallel %d: every rank has the whole head and all "
                        "logits, in spite of vocab_emb_dp; pad the vocabulary to a multiple",
                        job->model.vocab, p->tensor);
     return EK_OK;
@@ -275,9 +275,10 @@ static void warn_idle(const ek__in *in, const ek__mf_sections *file, const ek__m
     const ek__node *chunks = ek__get(file->model, "pp_interleave_num");
     int value = 1, stated = 1;
     if (p->pipeline > 1 && accumulation && p->n_accumulation > 1)
-        ek__warn_of_at(in, "setting-without-effect", accumulation,
-                       "is %d, which does nothing with %d stages: the pipeline's micro-batches are what is summed over",
-                       p->n_accumulation, p->pipeline);
+        ek__warn_of_at(
+            in, "setting-without-effect", accumulation,
+            "is %d, which has no effect with %d stages: gradients are summed over the micro-batches of the pipeline",
+            p->n_accumulation, p->pipeline);
     if (p->pipeline == 1 && micro_batches && ek__node_is_int(micro_batches, &value) && value > 1)
         ek__warn_of_at(
             in, "setting-without-effect", micro_batches,
@@ -332,16 +333,15 @@ static void warn_not_passed_on(const ek__in *in, const ek__mf_sections *file, co
         any = any || job->plan.full[c] > 0;
     if (job->states.gathered > 0 && switch_of(config, "parallel_optimizer_comm_recompute", false))
         ek__warn_of_at(in, "setting-without-effect", ek__get(config, "parallel_optimizer_comm_recompute"),
-                       "is True, which does nothing: these layers do not pass it on, and gathered weights stay; --rule "
-                       "weight_gather=layer shows what it would save");
+                       "is True, which has no effect: these layers do not pass it on, and gathered weights stay; "
+                       "--rule weight_gather=layer shows its saving");
     if (any && !switch_of(config, "mp_comm_recompute", true))
         ek__warn_of_at(in, "setting-without-effect", ek__get(config, "mp_comm_recompute"),
                        "is False, which does nothing: layers that are recomputed repeat their communication");
     if (any && full->kind == EK__LIST && switch_of(config, "recompute_slice_activation", false))
-        ek__warn_of_at(
-            in, "setting-without-effect", ek__get(config, "recompute_slice_activation"),
-            "is True, which does nothing where `recompute` is a list: kept inputs are cut with recompute: True "
-            "alone");
+        ek__warn_of_at(in, "setting-without-effect", ek__get(config, "recompute_slice_activation"),
+                       "is True, which has no effect if `recompute` is a list: saved inputs are sharded only with "
+                       "recompute: True");
 }
 
 /* What counts once the degrees are known, those of the command line included. */

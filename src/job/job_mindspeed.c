@@ -425,11 +425,10 @@ static ek_status read_beyond(reader *r, const ek__node *node, ek_pattern_kind ki
     for (size_t c = 0; c < n && status == EK_OK; c++) {
         all += list[c];
         if (list[c] > plan->layers[c] - plan->full[c])
-            status = ek__fail_at(&r->in, node,
-                                 "counts %d layers of chunk %zu on stage %zu behind %d recomputed whole, of %d there; "
-                                 "lower it",
-                                 list[c], c / (size_t)plan->n_stages, c % (size_t)plan->n_stages, plan->full[c],
-                                 plan->layers[c]);
+            status = ek__fail_at(
+                &r->in, node,
+                "counts %d layers of chunk %zu on stage %zu after %d with full recomputation, of %d there; lower it",
+                list[c], c / (size_t)plan->n_stages, c % (size_t)plan->n_stages, plan->full[c], plan->layers[c]);
         list[c] = list[c] > 0 ? list[c] + plan->full[c] : 0;
     }
     ek_origin at = ek__node_origin(r->in.doc, node);
@@ -553,7 +552,7 @@ static ek_status finish(reader *r)
     if (p->data == 0) {
         p->data = 1;
         r->data_taken = true;
-        ek__warn(r->in.listener, file, "nothing says how many data-parallel ranks there are; 1 is taken");
+        ek__warn(r->in.listener, file, "the number of data-parallel ranks is missing; 1 is used");
     }
     int64_t at_once = (int64_t)p->batch * p->data;
     if (p->n_micro_batches == 0 && r->global_batch > 0) {
@@ -566,8 +565,8 @@ static ek_status finish(reader *r)
     }
     if (p->n_micro_batches == 0) {
         p->n_micro_batches = p->pipeline;
-        ek__warn(r->in.listener, file,
-                 "nothing says how many micro-batches a step has; %d are taken, one for each stage", p->pipeline);
+        ek__warn(r->in.listener, file, "the number of micro-batches is missing; %d are used, one for each stage",
+                 p->pipeline);
     }
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;

@@ -55,7 +55,7 @@ static ek_status check_target(ek__key_reader *r)
     for (size_t i = 0; target && target->kind == EK__SCALAR && i < sizeof others / sizeof *others; i++)
         if (strstr(target->text, others[i]))
             return ek__fail_at(&r->in, target,
-                               "is '%.80s', whose layers are not modelled; such a model is not predicted",
+                               "is '%.80s', with layers that are not modelled; such a model is not predicted",
                                target->text);
     return EK_OK;
 }
@@ -129,7 +129,7 @@ static ek_status put_gate(ek__key_reader *r, const ek__node *at, bool gated, con
 static void warn_no_format(const ek__key_reader *r, const char *keys)
 {
     ek__warn(r->in.listener, (ek_origin){ek__config_name(r->in.doc), 0, 0},
-             "the file does not say which numbers are computed with (%s); float32 is taken", keys);
+             "the file has no number format (%s); float32 is used", keys);
 }
 
 /* ---- NeMo 1 ---- */
@@ -186,8 +186,8 @@ static ek_status put_optimizer(ek__key_reader *r)
         status = ek__key_put(r, "optimizer", "sgd", at);
     else if (!strstr(name->text, "adam"))
         return ek__fail_at(&r->in, name,
-                           "is '%.40s', whose states are not known here; expected fused_adam, "
-                           "distributed_fused_adam, mcore_distributed_optim, adam, adamw or sgd",
+                           "is '%.40s', with unknown states; expected fused_adam, distributed_fused_adam, "
+                           "mcore_distributed_optim, adam, adamw or sgd",
                            name->text);
     if (status == EK_OK && sum && sum->kind == EK__SCALAR && strcmp(sum->text, "bf16") == 0 &&
         ek__argument_given(&r->a, "bf16"))

@@ -282,9 +282,9 @@ static ek_status read_model(reader *r)
         const ek__node *at = flavor ? flavor : name;
         ek__torchtitan_flavors(model, known, sizeof known);
         assert(at); /* the defaults are known */
-        return ek__fail_at(
-            &r->in, at, "names %s %s, whose shapes are not known here, and the file does not hold them; known are %s",
-            model, kind, known);
+        return ek__fail_at(&r->in, at,
+                           "names %s %s with unknown shapes, and the file does not contain them; known are %s", model,
+                           kind, known);
     }
     snprintf(r->job->name, sizeof r->job->name, "%s %s", model, kind);
     m->gated = true;
@@ -366,12 +366,11 @@ static ek_status derive_data(reader *r)
         r->shard = told / r->replicate;
     if (r->shard < 0) {
         static const place shard_at = {"data_parallel_shard_degree", {PARALLEL}};
-        ek__warn(
-            r->in.listener, origin_of(r, &shard_at),
-            "data_parallel_shard_degree is -1, all devices that are left, and a file of torchtitan does not say how "
-            "many there are; weights are taken to be sharded over %d data-parallel rank%s: give the data-parallel "
-            "ranks (-dp N)",
-            1, "");
+        ek__warn(r->in.listener, origin_of(r, &shard_at),
+                 "data_parallel_shard_degree is -1, all remaining devices, and a file of torchtitan has no number of "
+                 "devices; weights are assumed to be sharded over %d data-parallel rank%s: give the data-parallel "
+                 "ranks (-dp N)",
+                 1, "");
         r->shard = 1;
     }
     if ((int64_t)r->shard * r->replicate > EK_MAX_RANKS)
@@ -435,11 +434,10 @@ static ek_status derive_micro_batches(reader *r)
             ek__job_note(r->job, "pipeline-runs");
     }
     if (p->pipeline > 1 && n_steps > 1)
-        ek__warn(
-            r->in.listener, (ek_origin){r->source->path, 0, 0},
-            "global_batch_size asks for %d runs of the pipeline in a step, each of which fills and drains it; they "
-            "are predicted as one run of %d micro-batches",
-            n_steps, p->n_micro_batches);
+        ek__warn(r->in.listener, (ek_origin){r->source->path, 0, 0},
+                 "global_batch_size needs %d runs of the pipeline in a step, each of which fills and drains it; they "
+                 "are predicted as one run of %d micro-batches",
+                 n_steps, p->n_micro_batches);
     return EK_OK;
 }
 
@@ -725,7 +723,7 @@ static ek_status read_recompute(reader *r)
     if (option && (option->kind != EK__SCALAR || !ek__text_is_number(option->text, &value) || value != floor(value) ||
                    value < 0 || value > EK_MAX_LAYERS))
         return ek__fail_at(&r->in, option,
-                           "says what is kept, expected \"op\", or \"n\" for every n-th layer; correct it");
+                           "selects saved activations, expected \"op\", or \"n\" for every n-th layer; correct it");
     if (option)
         every = value > 0 ? (int)value : 1; /* 0 is every layer to torchtitan */
     ek__torchtitan_every(&r->job->plan, every);

@@ -183,7 +183,7 @@ ek_status ek__key_switch(const ek__key_reader *r, const char *path, bool *out)
     if (!node)
         return EK_OK;
     if (ek__key_is_unknown(node))
-        return ek__fail_at(&r->in, node, "is %.60s, which only a run would tell; write true or false", node->text);
+        return ek__fail_at(&r->in, node, "is %.60s, which is known only at run time; write true or false", node->text);
     return ek__bool(&r->in, node, "it is a switch", out);
 }
 
@@ -274,8 +274,8 @@ ek_status ek__key_check_missing(ek__key_reader *r, const ek_job_overrides *overr
     }
     if (n == 0)
         return EK_OK;
-    return ek__fail(r->in.err, EK_ERR_INPUT, ((ek_origin){ek__config_name(r->in.doc), 0, 0}),
-                    "the file does not say %s%s", names, r->form->if_missing);
+    return ek__fail(r->in.err, EK_ERR_INPUT, ((ek_origin){ek__config_name(r->in.doc), 0, 0}), "the file has no %s%s",
+                    names, r->form->if_missing);
 }
 
 /* ---- a whole file ---- */

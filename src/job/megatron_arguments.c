@@ -200,7 +200,7 @@ static const struct {
     {"first-last-layers-bf16", "all layers are taken to compute in 8 bits"},
     {"delay-wgrad-compute", "gradients of weights are timed where they are without it"},
     {"defer-embedding-wgrad-compute", "the head's gradient is timed where it is without it"},
-    {"overlap-param-gather-with-optimizer-step", "weights are timed as gathered behind the optimizer"},
+    {"overlap-param-gather-with-optimizer-step", "weights are timed as gathered after the optimizer"},
     {"overlap-p2p-communication-warmup-flush", "transfers of the first and last micro-batches are timed without it"},
     {"ddp-num-buckets", "gradients are timed in buckets of the usual size"},
     {"use-nccl-ub", "collectives are timed without it"},
@@ -500,11 +500,11 @@ static ek_status value_of(const ek__arguments *a, const char *name, const ek__wo
     const ek__argument *argument = find(a, name);
     ek_error *err = a->source->err;
     if (argument->n_values == 0)
-        return ek__fail(err, EK_ERR_INPUT, place(a, argument->name), "--%s has no value behind it; write one", name);
+        return ek__fail(err, EK_ERR_INPUT, place(a, argument->name), "--%s has no value; write one", name);
     const ek__word *value = argument->value;
     if (value->unknown)
         return ek__fail(err, EK_ERR_INPUT, place(a, value),
-                        "--%s is given as %.60s, whose value only a run would tell; write the value there%s", name,
+                        "--%s is given as %.60s, with a value known only at run time; write the value there%s", name,
                         value->unknown, a->put ? "" : ", or put a line NAME=VALUE with a plain number above");
     if (value->twice)
         ek__warn(a->source->listener, place(a, value), "--%s comes from %s, which has several values; '%.40s' is taken",

@@ -154,10 +154,9 @@ static ek_status read_attention(reader *r)
         ek__warn(r->a.source->listener, ek__argument_at(&r->a, "no-masked-softmax-fusion"),
                  "--no-masked-softmax-fusion is not modelled: the softmax is timed as one operator");
     if (fused && !given(r, "use-flash-attn") && !given(r, "attention-backend") && !given(r, "transformer-impl"))
-        ek__warn(
-            r->a.source->listener, (ek_origin){r->a.source->path, 0, 0},
-            "nothing says which attention is used; a fused one is taken, as Megatron does since --transformer-impl "
-            "is transformer_engine by default (--attention-backend unfused: none)");
+        ek__warn(r->a.source->listener, (ek_origin){r->a.source->path, 0, 0},
+                 "the kind of attention is missing; a fused one is used, as in Megatron since --transformer-impl is "
+                 "transformer_engine by default (--attention-backend unfused: none)");
     return EK_OK;
 }
 
@@ -262,11 +261,10 @@ static ek_status read_frequency(reader *r)
     bool modelled = n == m->n_layers && ek__megatron_expert_layers(experts, n, &m->n_dense_layers, &m->expert_period);
     free(experts);
     if (!modelled)
-        return ek__fail(
-            r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, "moe-layer-freq"),
-            "--moe-layer-freq is '%.60s', expected a number, or a list like ([0]*3+[1]*%d) of %d layers with "
-            "those without experts first and every so many with them behind, which is what can be modelled",
-            text, m->n_layers > 3 ? m->n_layers - 3 : 1, m->n_layers);
+        return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, "moe-layer-freq"),
+                        "--moe-layer-freq is '%.60s', expected a number, or a list like ([0]*3+[1]*%d) of %d layers, "
+                        "dense ones first and then a regular pattern with experts; others are not modelled",
+                        text, m->n_layers > 3 ? m->n_layers - 3 : 1, m->n_layers);
     return EK_OK;
 }
 
@@ -367,8 +365,8 @@ static ek_status read_vocabulary(reader *r)
     r->vocab = known_vocabulary(tokenizer);
     if (r->vocab == 0)
         return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, "tokenizer-type"),
-                        "--vocab-size is missing, and the tokenizer's files, which would say it, are not read; add "
-                        "--vocab-size N or --padded-vocab-size N");
+                        "--vocab-size is missing, and the files of the tokenizer are not read; add --vocab-size N or "
+                        "--padded-vocab-size N");
     ek__warn(r->a.source->listener, ek__argument_at(&r->a, "tokenizer-type"),
              "no --vocab-size is given; %d is taken, which a %s usually has", r->vocab, tokenizer);
     return EK_OK;
@@ -512,7 +510,7 @@ static ek_status derive_data(reader *r)
     if (r->world == 0) {
         p->data = 1;
         ek__warn(source->listener, (ek_origin){source->path, 0, 0},
-                 "nothing says how many ranks there are; data parallel is taken as 1 (%s)",
+                 "the number of ranks is missing; data parallel is 1 (%s)",
                  r->a.put ? "give it with the option -dp N"
                           : "--data-parallel-size N, or the launcher's --nproc_per_node and --nnodes as plain numbers");
         return EK_OK;

@@ -31,7 +31,7 @@ static int repetitions(layout *l)
     for (l->at++; *l->at >= '0' && *l->at <= '9'; l->at++, digits++)
         n = n < MAX_LAYOUT ? 10 * n + (*l->at - '0') : n;
     if (digits == 0)
-        l->wrong = "has a * without a number behind it";
+        l->wrong = "has a * without a number after it";
     return n;
 }
 

@@ -101,8 +101,8 @@ static void check_overlaps(const ek__arguments *a, ek_job *job)
     run->overlap_p2p = run->overlap_p2p_interleaved && job->plan.n_chunks > 1;
     if (ek__argument_given(a, p2p) && job->plan.n_chunks == 1 && job->parallel.pipeline > 1)
         ek__argument_warn_idle(a, p2p,
-                               "--overlap-p2p-communication does nothing without interleaved stages, whose transfers "
-                               "alone run beside computing");
+                               "--overlap-p2p-communication has no effect without interleaved stages, since only their "
+                               "transfers overlap with computing");
 }
 
 /* ---- 8-bit products ---- */

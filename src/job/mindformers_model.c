@@ -152,7 +152,7 @@ static ek_status read_main(const reader *r, const char *const *name, int max, in
         return ek__int(r->in, node, 1, max, advice, out);
     if (r->newer || r->class->family != EK_FAMILY_LLAMA)
         return ek__require(r->in, r->file->model, name[r->newer && name[1] ? 1 : 0], advice, &node);
-    ek__warn_at(r->in, r->file->model, "does not say %s; the framework's default is %d", name[0], otherwise);
+    ek__warn_at(r->in, r->file->model, "has no %s; the framework's default is %d", name[0], otherwise);
     *out = otherwise;
     return EK_OK;
 }
@@ -348,7 +348,7 @@ static ek_status read_switches(const reader *r, const switch_of *switches, size_
 
 static ek_status read_tying(const reader *r)
 {
-    static const char advice[] = "it says whether the head uses the embedding table";
+    static const char advice[] = "it sets whether the head uses the embedding table";
     ek_job_model *m = &r->job->model;
     bool untied = true;
     ek_status status = ek__mf_bool(r->in, r->file->model, "untie_embeddings_and_output_weights", advice, &untied);
@@ -487,7 +487,7 @@ static ek_status read_all_switches(const reader *r)
 {
     static const names hidden = {"hidden_dropout", "hidden_dropout_prob", NULL},
                        attention = {"attention_dropout", "attention_dropout_prob", NULL};
-    static const char advice[] = "it is a share of what is dropped";
+    static const char advice[] = "it is the dropped share";
     ek_job_model *m = &r->job->model;
     const ek__node *node = ek__mf_find(r->file->model, hidden);
     m->flash_attention = r->newer;
@@ -544,8 +544,8 @@ static ek_status read_residual(const reader *r)
     *residual = stated;
     if (r->newer || r->class->family == EK_FAMILY_GLM) {
         const ek__node *node = r->newer ? ek__get(model, "residual_dtype") : NULL;
-        ek_status status = ek__mf_bool(r->in, model, "fp32_residual_connection",
-                                       "it says whether sums of layers are kept in fp32", &fp32);
+        ek_status status =
+            ek__mf_bool(r->in, model, "fp32_residual_connection", "it sets whether sums of layers are in fp32", &fp32);
         if (fp32)
             *residual = EK_FP32;
         return status || !node ? status : parse_type(r, node, residual);

@@ -13,11 +13,10 @@ static ek_status check_devices(const ek__in *in, const ek__node *at, const ek_jo
     for (size_t i = 0; i < sizeof factor / sizeof *factor; i++) {
         ranks *= factor[i];
         if (ranks > EK_MAX_RANKS)
-            return ek__fail_at(
-                in, at,
-                "asks for more than %d devices: data_parallel %d, model_parallel %d, context_parallel %d, "
-                "pipeline_stage %d; correct them",
-                EK_MAX_RANKS, factor[0], factor[1], factor[2], factor[3]);
+            return ek__fail_at(in, at,
+                               "needs more than %d devices: data_parallel %d, model_parallel %d, context_parallel %d, "
+                               "pipeline_stage %d; correct them",
+                               EK_MAX_RANKS, factor[0], factor[1], factor[2], factor[3]);
     }
     return EK_OK;
 }
@@ -73,8 +72,7 @@ static ek_status read_piece(const ek__in *in, ek__mf_sections *file, ek_job *job
         status = ek__mf_int(in, file->model, "batch_size", 1, MAX_BATCH, batch_advice, &p->batch);
     if (status == EK_OK && !p->batch)
         return ek__fail_at(in, file->root,
-                           "does not say how many sequences a micro-batch has; give 'batch_size: N' below "
-                           "runner_config");
+                           "has no number of sequences of a micro-batch; give 'batch_size: N' below runner_config");
     return status;
 }
 

@@ -97,8 +97,8 @@ static ek_status find_sections(reader *r)
         status = ek__bool(&r->in, swap, "it switches swapping on", &on);
     if (status == EK_OK && on)
         return ek__fail_at(&r->in, swap,
-                           "is on, so the recompute lists name layers instead of counting them; switch it off, which "
-                           "is the only way a plan can say them");
+                           "is on, so the recompute lists name layers instead of counting them; switch it off, since a "
+                           "plan can only count layers");
     return status;
 }
 

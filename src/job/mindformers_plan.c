@@ -47,7 +47,7 @@ static ek_status read_counts(const list_reader *r, const ek__node *node)
     if (status || (!counts && !any(r->list, &r->job->plan)))
         return status;
     if (r->kind == EK_PATTERN_SELECT_EXCLUDE || r->kind == EK_PATTERN_COMM_EXCLUDE)
-        return ek__fail_at(r->in, node, "does not say what to leave out; write a list of patterns");
+        return ek__fail_at(r->in, node, "has no patterns to exclude; write a list of patterns");
     const char *const *pattern = ek__job_usual_patterns(r->job, r->kind);
     for (; *pattern && status == EK_OK; pattern++)
         status = add(r, *pattern, node, r->list, true);

@@ -146,7 +146,7 @@ static const ek__key_argument keys_bridge[] = {
 #define STATE_SPACE "is of a model with state spaces or linear attention, which is not modelled; it is not predicted"
 #define ON_THE_HOST "is on, which is not modelled; activations are predicted as if they stayed on the device"
 #define RAMP        "is given, which is not modelled; the step is that of the whole global batch"
-#define ADAPTERS    "is given: training of a few weights beside the model is not modelled; leave it out"
+#define ADAPTERS    "is given: parameter-efficient fine-tuning is not modelled; remove it"
 #define WINDOW      "is given, which is not modelled; attention is predicted over the whole sequence"
 
 static const ek__key_trouble troubles_1[] = {
@@ -179,7 +179,7 @@ static const ek__key_trouble troubles_bridge[] = {
     {"model.experimental_attention_variant", true,
      "is of a model with another kind of attention, which is not modelled; it is not predicted"},
     {"model.heterogeneous_block_specs", true,
-     "is on: a model whose layers differ from one another is not modelled; it is not predicted"},
+     "is on: a model with different layers is not modelled; it is not predicted"},
     {"model.fp4", true, "is given: products in 4 bits are not modelled; leave it out"},
     {"mixed_precision.fp4", true, "is given: products in 4 bits are not modelled; leave it out"},
     {"model.cpu_offloading", false, ON_THE_HOST},

@@ -50,11 +50,12 @@ typedef struct rule {
     X(gradient_cast_fused, SWITCH, 0, 1, NULL, "assumed", "no,yes",                                                    \
       "weight gradients are cast while they are added to the buffer")                                                  \
     X(dummy_gradients, SWITCH, 0, 1, NULL, "documented", "",                                                           \
-      "one tensor of each shape of weight stays as a gradient's stand-in")                                             \
+      "one tensor of each shape of weight stays as a placeholder of a gradient")                                       \
     X(gather_buffer, SWITCH, 0, 1, NULL, "documented", "", "the head's gathered input lies in a buffer that stays")    \
     X(fp8_copies, WHOLE, 0, 2, NULL, "documented", "",                                                                 \
-      "copies of a weight in 8 bits that stay where its products run in them: 2 as it is and turned over, 1 as it is") \
-    X(p2p_buffers, WHOLE, 0, 64, NULL, "assumed", "0,1,2", "receive buffers of an activation besides the one in use")  \
+      "copies of a weight in 8 bits that stay if its products run in 8 bits: 2 original and transposed, 1 original")   \
+    X(p2p_buffers, WHOLE, 0, 64, NULL, "assumed", "0,1,2",                                                             \
+      "receive buffers of an activation in addition to the one in use")                                                \
     X(workspace_mb, DECIMAL, 0, 1e6, NULL, "assumed", "", "MB of operators' workspace at the peak")                    \
     X(constant_mb, DECIMAL, -1e6, 1e6, NULL, "calibrated", "", "MB added to every stage")                              \
     X(activation_scale, DECIMAL, 0, 100, NULL, "calibrated", "", "factor on kept activations")                         \

@@ -144,7 +144,8 @@ static void write_recompute(ek__settings *s)
         ek__settings_put(s, section, "mode", "%s", "\"selective\"");
         ek__settings_put(s, section, "selective_ac_option", "%s", "\"op\"");
     } else
-        s->why = "the framework recomputes whole layers, every n-th of them or all but what \"op\" keeps";
+        s->why =
+            "the framework recomputes whole layers, every n-th of them, or all operators that \"op\" does not save";
 }
 
 static void write_run(ek__settings *s)

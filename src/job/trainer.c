@@ -60,12 +60,12 @@ static ek_status check_method(run *r)
         {"shift_attn", "attention to a part of the tokens is not modelled"},
         {"fp8", "products in 8 bits under this trainer are not modelled"},
         {"fsdp", "PyTorch's FSDP under this trainer is not modelled"},
-        {"use_peft", "training of a few weights beside the model is not modelled"},
-        {"use_lora", "training of a few weights beside the model is not modelled"},
-        {"lora_dim", "training of a few weights beside the model is not modelled"},
-        {"lora_r", "training of a few weights beside the model is not modelled"},
-        {"only_optimize_lora", "training of a few weights beside the model is not modelled"},
-        {"adapter_name_or_path", "training of a few weights beside the model is not modelled"},
+        {"use_peft", "parameter-efficient fine-tuning is not modelled"},
+        {"use_lora", "parameter-efficient fine-tuning is not modelled"},
+        {"lora_dim", "parameter-efficient fine-tuning is not modelled"},
+        {"lora_r", "parameter-efficient fine-tuning is not modelled"},
+        {"only_optimize_lora", "parameter-efficient fine-tuning is not modelled"},
+        {"adapter_name_or_path", "parameter-efficient fine-tuning is not modelled"},
     };
     const ek__trainer *t = r->t;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -89,8 +89,8 @@ static ek_status check_stage(run *r)
         return EK_OK;
     if (!type)
         return ek__fail(t->source->err, EK_ERR_INPUT, ((ek_origin){t->source->path, 0, 0}),
-                        "finetuning_type is not given, which means lora: training of a few weights beside the model is "
-                        "not modelled; only full is");
+                        "finetuning_type is not given, which means lora: parameter-efficient fine-tuning is not "
+                        "modelled; only full is");
     ek_status status = ek__trainer_text(t, type, &text);
     if (status == EK_OK && strcmp(text, "full") != 0)
         return ek__trainer_fail(t, type, "is '%.40s': training of a part of the weights is not modelled; only full is",
@@ -99,7 +99,7 @@ static ek_status check_stage(run *r)
         status = ek__trainer_text(t, stage, &which);
     if (status == EK_OK && stage && strcmp(which, "pt") != 0 && strcmp(which, "sft") != 0)
         return ek__trainer_fail(
-            t, stage, "is '%.40s', which holds more than the model and its loss; pt and sft are modelled", which);
+            t, stage, "is '%.40s', which trains more than the model with its loss; pt and sft are modelled", which);
     return status;
 }
 
@@ -114,8 +114,8 @@ static ek_status check_optimizer(run *r)
             return EK_OK;
     return status || !text ? status
                            : ek__trainer_fail(r->t, s,
-                                              "is '%.40s', whose states are not known here; expected one of "
-                                              "adamw_torch, adamw_torch_fused, adamw_hf, adamw_apex_fused",
+                                              "is '%.40s', with unknown states; expected one of adamw_torch, "
+                                              "adamw_torch_fused, adamw_hf, adamw_apex_fused",
                                               text);
 }
 
@@ -142,14 +142,13 @@ static ek_status open_deepspeed(run *r)
         return EK_OK;
     }
     if (!stage)
-        return alone ? ek__trainer_fail(t, s,
-                                        "names no file, and nothing says the stage of ZeRO; add --zero_stage N, or "
-                                        "the file")
+        return alone ? ek__trainer_fail(
+                           t, s, "names no file, and the stage of ZeRO is missing; add --zero_stage N, or the file")
                      : EK_OK;
     r->has_zero = true;
     ek__trainer_warn(t, stage,
-                     "stands for a configuration of DeepSpeed that the program makes; what else it says is "
-                     "taken as DeepSpeed's own defaults");
+                     "refers to a configuration of DeepSpeed that the program creates; its other settings are assumed "
+                     "to be the defaults of DeepSpeed");
     return ek__trainer_int(t, stage, 0, 3, &r->zero.stage);
 }
 
@@ -260,10 +259,9 @@ static ek_status read_length(run *r)
         return ek__trainer_int(t, s, 1, EK__JOB_MAX_SEQUENCE, &p->seq_length);
     }
     if (!t->factory)
-        return ek__fail(
-            t->source->err, EK_ERR_INPUT, ((ek_origin){t->source->path, 0, 0}),
-            "nothing says how long sequences are (--max_seq_len, --model_max_length, --block_size); add one, "
-            "or give --seq-length");
+        return ek__fail(t->source->err, EK_ERR_INPUT, ((ek_origin){t->source->path, 0, 0}),
+                        "the sequence length is missing (--max_seq_len, --model_max_length, --block_size); add one, or "
+                        "give --seq-length");
     p->seq_length = FACTORY_LENGTH;
     ek__warn(t->source->listener, (ek_origin){t->source->path, 0, 0},
              "cutoff_len is not given; %d tokens are taken, LLaMA-Factory's default", FACTORY_LENGTH);
@@ -295,8 +293,8 @@ static ek_status read_sizes(run *r)
         p->data = (int)t->ranks;
     else if (o->data == 0)
         ek__warn(t->source->listener, (ek_origin){t->source->path, 0, 0},
-                 "the file does not say how many devices there are; data parallel is taken as 1 (give it with -dp N; "
-                 "`plan` takes the batch with --global-batch N)");
+                 "the file has no number of devices; data parallel is 1 (give it with -dp N; `plan` takes the batch "
+                 "with --global-batch N)");
     p->n_micro_batches = r->accumulation;
     return EK_OK;
 }
@@ -330,7 +328,7 @@ static ek_status read_zero(run *r)
     const ek__node *type = old && old->kind == EK__MAP ? ek__get(old, "type") : NULL;
     if (status == EK_OK && type &&
         (type->kind != EK__SCALAR || !strstr(type->text, "Adam") || strstr(type->text, "Bit")))
-        return ek__fail_at(&in, type, "is an optimizer whose states are not known here; expected Adam or AdamW");
+        return ek__fail_at(&in, type, "is an optimizer with unknown states; expected Adam or AdamW");
     return status;
 }
 

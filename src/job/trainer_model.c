@@ -93,8 +93,8 @@ static ek_status open_config(const ek__trainer *t, const ek__trainer_setting *s,
     if (status || *out || *public)
         return status;
     return ek__trainer_fail(t, s,
-                            "is %.200s, whose sizes are missing: there is no %.300s from the folder of this file; "
-                            "put the model's config.json there, or name a folder that has it",
+                            "is %.200s, with missing sizes: there is no %.300s from the folder of this file; put the "
+                            "model's config.json there, or name a folder that has it",
                             name, path);
 }
 
@@ -115,11 +115,11 @@ ek_status ek__trainer_read_model(const ek__trainer *t, int *vocab)
     }
     ek__hf_model model = {.in = {doc, t->source->listener, t->source->err}, .job = t->job};
     model.map = ek__hf_find_model(doc);
-    status = model.map ? ek__hf_read_model(&model)
-                       : ek__trainer_fail(t, s,
-                                          "leads to %.200s, which does not say the sizes of a model "
-                                          "(num_hidden_layers, hidden_size)",
-                                          ek__config_name(doc));
+    status =
+        model.map
+            ? ek__hf_read_model(&model)
+            : ek__trainer_fail(t, s, "leads to %.200s, which has no sizes of a model (num_hidden_layers, hidden_size)",
+                               ek__config_name(doc));
     *vocab = model.vocab;
     ek__config_free(doc);
     return status;

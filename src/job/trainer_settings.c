@@ -51,7 +51,7 @@ ek_status ek__trainer_text(const ek__trainer *t, const ek__trainer_setting *s, c
     if (!s)
         return EK_OK;
     if (s->unknown)
-        return ek__trainer_fail(t, s, "is given as %.60s, whose value only a run would tell; write the value there",
+        return ek__trainer_fail(t, s, "is given as %.60s, with a value known only at run time; write the value there",
                                 s->unknown);
     if (!s->text)
         return ek__trainer_fail(t, s, "has several values, expected one; correct it");
@@ -113,8 +113,6 @@ ek_status ek__trainer_open(const ek__trainer *t, const ek__trainer_setting *s, c
         status = ek__job_read_other(&source, slash + 1, s->at, "", out);
     if (status || *out)
         return status;
-    return ek__trainer_fail(t, s,
-                            "is %.200s, which is not at hand beside this file, and says %s; put it there, or name "
-                            "the path of the file that says it",
-                            name, what);
+    return ek__trainer_fail(
+        t, s, "is %.200s, which is not next to this file, and contains %s; put it there, or give its path", name, what);
 }

@@ -119,8 +119,8 @@ static ek_status add(writing *w, const ek__settings *s)
     for (int i = 0; i < s->n; i++)
         if (s->setting[i].kind == EK__SETTING_VARIABLE)
             return ek__fail(w->err, EK_ERR_INPUT, file_of(w),
-                            "cannot say how memory is allocated; set %s=%s in the environment instead",
-                            s->setting[i].key, s->setting[i].value);
+                            "has no setting for the allocator; set %s=%s in the environment instead", s->setting[i].key,
+                            s->setting[i].value);
     ek_status status = function_of(w->now->framework)(s, &file, &text, &size, w->err);
     if (status)
         return status;

@@ -291,7 +291,7 @@ static ek_status put(ek__script *s, const ek__setting *setting)
         else
             return ek__fail(s->err, EK_ERR_INPUT,
                             ((ek_origin){s->file->name, s->a.words.word[i].line, s->a.words.word[i].column}),
-                            "--%s has no value behind it that could be changed; write one", setting->key);
+                            "--%s has no value to change; write one", setting->key);
     }
     return found || status ? status : add(s, setting->key, setting->value);
 }

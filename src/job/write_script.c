@@ -161,7 +161,7 @@ ek_status ek__write_script(const ek_job *job, char **out, size_t *size, ek_error
     ek__text text = {0};
     if (why)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){job->path, 0, 0}),
-                        "describes a model that Megatron-LM cannot be told: %s", why);
+                        "describes a model that Megatron-LM cannot express: %s", why);
     print(&text,
           "#!/bin/bash\n# The model of %.120s. Give tokenizer, data and learning rate as arguments of this script.\n"
           "set -eu\n",

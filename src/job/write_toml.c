@@ -132,7 +132,7 @@ static ek_status drop(toml *t, const ek__node *node)
 {
     size_t at = (size_t)node->key_begin, end = line_end(t, (size_t)node->end);
     if (!begins_line(t, at))
-        return refuse(t, node, "stands in a line with others and has to go; write it on a line of its own");
+        return refuse(t, node, "is on a line with others and must be removed; write it on a separate line");
     return splice(t, line_begin(t, at), end + (end < size_of(t)), "");
 }
 

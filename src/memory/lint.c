@@ -118,10 +118,10 @@ static void warn_of_no_communication(const lint *l, const ek_pattern *pattern, c
             kind_name[pattern->kind], pattern->text);
     else if (!names->reshape)
         ek__warn_of(l->listener, "recompute-no-communication", pattern->origin,
-                    "%s: no communication follows what '%.120s' names, so it saves nothing%s", kind_name[pattern->kind],
-                    pattern->text,
+                    "%s: no communication follows the operators of '%.120s', so it saves nothing%s",
+                    kind_name[pattern->kind], pattern->text,
                     p->tensor == 1          ? "; there is none without tensor parallelism"
-                    : !p->sequence_parallel ? "; sequence parallelism is off, and it is what gathers behind norms"
+                    : !p->sequence_parallel ? "; sequence parallelism is off, which would gather after norms"
                                             : "; name the operator in front of it, such as '.*\\.norm'");
 }
 
@@ -152,11 +152,10 @@ static bool check_names(const lint *l, const ek_pattern *pattern)
     else if (n == 0 && pattern->kind == EK_PATTERN_COMM)
         warn_of_no_communication(l, pattern, &all);
     else if (n == 0 && pattern->kind == EK_PATTERN_SELECT)
-        ek__warn_of(
-            l->listener, "recompute-no-saving", pattern->origin,
-            "%s: '%.120s' names a cell whose only operator makes its output, which is kept: it saves nothing; name "
-            "the operator itself",
-            kind_name[pattern->kind], pattern->text);
+        ek__warn_of(l->listener, "recompute-no-saving", pattern->origin,
+                    "%s: '%.120s' names a cell with one operator, whose output is saved: it saves nothing; name the "
+                    "operator itself",
+                    kind_name[pattern->kind], pattern->text);
     return n > 0;
 }
 
@@ -197,12 +196,12 @@ static bool check_requirements(const lint *l, const ek_pattern *pattern)
         if (!op)
             continue;
         convert(op->path, true, text);
-        ek__warn_of(
-            l->listener, "recompute-no-saving", pattern->origin,
-            "%s: recomputing '%.120s' saves nothing unless the reshape behind it is recomputed too, which keeps "
-            "the same bytes; add '%s' for the same layers%s",
-            kind_name[pattern->kind], pattern->text, text,
-            l->job->parallel.tensor > 1 ? ", or set fine_grain_interleave: 2, with which there are no reshapes" : "");
+        ek__warn_of(l->listener, "recompute-no-saving", pattern->origin,
+                    "%s: recomputing '%.120s' saves nothing unless the following reshape, which saves the same bytes, "
+                    "is recomputed too; add '%s' for the same layers%s",
+                    kind_name[pattern->kind], pattern->text, text,
+                    l->job->parallel.tensor > 1 ? ", or set fine_grain_interleave: 2, with which there are no reshapes"
+                                                : "");
         return false;
     }
     return true;
@@ -225,11 +224,10 @@ static void check_saving(const lint *l, int index)
         int64_t more = kept_without(l, g, -1) - kept_without(l, g, index);
         if (more <= 0)
             continue;
-        ek__warn_of(
-            l->listener, "recompute-no-saving", pattern->origin,
-            "%s: recomputing '%.120s' keeps %.1f MB more in a layer, not less: what it reads is larger than what "
-            "it makes, as with a cast to lower precision; leave it out",
-            kind_name[pattern->kind], pattern->text, (double)more / 0x1p20);
+        ek__warn_of(l->listener, "recompute-no-saving", pattern->origin,
+                    "%s: recomputing '%.120s' saves %.1f MB more in a layer, not less: its input is larger than its "
+                    "output, as with a cast to lower precision; remove it",
+                    kind_name[pattern->kind], pattern->text, (double)more / 0x1p20);
         return;
     }
 }
@@ -250,8 +248,8 @@ static void check_hidden(const lint *l, ek_pattern_kind kind)
     }
     if (first)
         ek__warn_of(l->listener, "recompute-hidden", first->origin,
-                    "%s holds only for layers that `recompute` recomputes whole, which hides it; name more layers than "
-                    "`recompute` does, or drop it",
+                    "%s applies only to layers that `recompute` recomputes fully, which hides it; name more layers "
+                    "than `recompute` does, or drop it",
                     kind_name[kind]);
 }
 
@@ -298,8 +296,7 @@ static void check_table(const lint *l)
     ek__warn_of(
         l->listener, "embedding-not-sharded", (ek_origin){.file = job->path},
         "the embedding table takes %.0f MB on each rank of the first stage with its gradient and states, and the "
-        "optimizer does not share it among the %lld ranks that hold it; set parallel_optimizer: True in "
-        "model_config",
+        "optimizer does not shard it over the %lld ranks that have it; set parallel_optimizer: True in model_config",
         bytes / 0x1p20, (long long)group);
 }
 

@@ -89,7 +89,7 @@ static void add_buffers_top(const predictor *p, int s, ek_memory_stage *stage)
     int64_t dummy[EK__MAX_DUMMIES], all = 0;
     for (int i = ek__stage_dummies(p->job, p->programs, s, dummy) - 1; i >= 0; i--)
         all += dummy[i];
-    add_static_top(stage, "stand-ins for gradients, one of each shape", "", EK_PART_OTHER, all, 1);
+    add_static_top(stage, "placeholders of gradients, one of each shape", "", EK_PART_OTHER, all, 1);
     add_static_top(stage, "weights gathered ahead, and gradients while they are reduced", "", EK_PART_OTHER,
                    ek__stage_layer_buffers(p->job, p->programs, s), 1);
     add_static_top(stage, "buffer of the head's gathered input", "", EK_PART_OTHER,
