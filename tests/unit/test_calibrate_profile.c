@@ -671,7 +671,7 @@ static void launches_are_the_hosts(void **state)
     assert_true(c.device.host.kernel_us[EK_LAUNCH_COMPILED] == start->host.kernel_us[EK_LAUNCH_COMPILED]);
     assert_true(c.device.host.layer_us[EK_LAUNCH_EAGER] == start->host.layer_us[EK_LAUNCH_EAGER]);
     assert_string_equal(c.profile[0].note[0],
-                        "no operator tells its shapes: profile with torch.profiler.profile(record_shapes=True)");
+                        "no operator has shapes: profile with torch.profiler.profile(record_shapes=True)");
     ek_calibration_clear(&c);
 }
 

@@ -468,14 +468,11 @@ static void contradictions_are_refused(void **state)
         double memory;
         const char *message;
     } cases[] = {
-        {{-1, -1, 9, -1},
-         false,
-         100,
-         "stage 2 is fixed to 9 layers, but it must hold 1 (1 chunks, at least 1 each) to 8"},
+        {{-1, -1, 9, -1}, false, 100, "stage 2 is fixed to 9 layers, but must have 1 (1 chunks, at least 1 each) to 8"},
         {{0, -1, -1, -1}, false, 100, "stage 0 is fixed to 0 layers"},
-        {{3, 3, 2, -1}, false, 100, "the fixed stages hold 8 layers and the others need some, but the model has 8"},
-        {{2, 2, 2, 1}, false, 100, "the fixed stages hold 7 layers and no stage is free, but the model has 8"},
-        {{-1, -1, -1, -1}, true, 100, "every recompute kind whose memory is known (none) is forbidden"},
+        {{3, 3, 2, -1}, false, 100, "the fixed stages have 8 layers and the others need some, but the model has 8"},
+        {{2, 2, 2, 1}, false, 100, "the fixed stages have 7 layers and no stage is free, but the model has 8"},
+        {{-1, -1, -1, -1}, true, 100, "every recompute kind with known memory (none) is forbidden"},
         {{-1, -1, -1, -1}, false, -5, "the memory limit of stage 0 must be a positive number of MB (got -5)"},
     };
     static const bool none[EK_N_RECOMPUTE] = {true};

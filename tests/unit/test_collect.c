@@ -243,7 +243,7 @@ static void two_logs_of_one_stage_must_agree(void **state)
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
-    refuse(top, 0, top, "holds no log of a dry run; looked for stage_S_rank_R/mindformer.log");
+    refuse(top, 0, top, "contains no log of a dry run; looked for stage_S_rank_R/mindformer.log");
     put_log("stage_0_rank_0/mindformer.log", 10);
     put_log("stage_5_rank_40/mindformer.log", 10);
     refuse(top, 5, top, "is of stage 5, but the dry run has 5 stages, 0 to 4");

@@ -295,7 +295,7 @@ static void all_there_is_matches_its_golden_files(void **state)
     assert_golden_page("diagnosis_page.json", &(ek_view_run){.name = "diagnosis", .diagnosis = &d});
     char *text = written(write_plain, &nothing);
     assert_string_equal(text, "no step was measured: gains are not shares of one\n"
-                              "nothing holds it back by more than was asked for\n");
+                              "no bottleneck is above the requested threshold\n");
     free(text);
 }
 

@@ -73,7 +73,7 @@ static void broken_text_is_refused_with_its_place(void **state)
         const char *text, *expected;
     } cases[] = {
         {"", "1:1: the file is empty\n"},
-        {"# only\n", "1:1: the file holds nothing but comments or white space\n"},
+        {"# only\n", "1:1: the file contains only comments or white space\n"},
         {"a: 1\nb: 2\na: 3\n", "3:1: a is given twice, first at line 1, column 1; keep one\n"},
         {"{\"x\":{\"b\":1,\"c\":2,\"b\":3}}", "1:19: x.b is given twice, first at line 1, column 7; keep one\n"},
         {"a: &a [1]\nb: *a\n", "2:4: aliases (a word after '*') are not supported; write the value out\n"},

@@ -513,10 +513,11 @@ static void what_the_framework_has_a_default_for_may_be_left_out_and_is_told(voi
     assert_int_equal(read_job(scratch(), NULL, &heard, &job, &err), EK_OK);
     expect("defaults", &job,
            "model.hidden=4096 model.n_heads=32 model.vocab=32000 parallel.seq_length=2048 model.intermediate=11008");
-    expect_warnings(
-        "defaults", &heard,
-        "does not say hidden_size; the framework's default is 4096\nnum_heads; the framework's default is 32"
-        "\nvocab_size; the framework's default is 32000\nseq_length; the framework's default is 2048");
+    expect_warnings("defaults", &heard,
+                    "has no hidden_size; the framework's default is 4096\n"
+                    "num_heads; the framework's default is 32\n"
+                    "vocab_size; the framework's default is 32000\n"
+                    "seq_length; the framework's default is 2048");
     ek_job_clear(&job);
     put(glm, sizeof glm - 1);
     assert_int_equal(read_job(scratch(), NULL, &heard, &job, &err), EK_ERR_INPUT);
@@ -607,7 +608,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {{"    offset: [1, 1]\n", "  pipeline_stage: 2\n  micro_batch_num: 2\n", NULL},
          "9:13: model.model_config.offset adds up to 2, expected 0"},
         {{NULL, "  model_parallel: 3\n", NULL},
-         "6:16: num_heads is 8, which cannot be cut into 3 equal parts, as model_parallel asks for; correct one"},
+         "6:16: num_heads is 8, which cannot be divided into 3 equal parts, as model_parallel requires; correct one"},
         {{"    n_kv_heads: 2\n", "  model_parallel: 4\n", NULL}, "9:17: n_kv_heads is 2, which cannot be cut into 4"},
         {{"    n_kv_heads: 3\n", NULL, NULL}, "6:16: num_heads is 8, which cannot be cut into 3 equal parts, as n_kv"},
         {{"    hidden_size: 60\n    num_heads: 6\n    head_dim: 8\n    n_kv_heads: 6\n", "  model_parallel: 2\n", NULL},
@@ -646,8 +647,8 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 3\n", NULL},
          "context_parallel is 4, which cannot be cut into 3 equal parts, as ulysses_degree_in_cp asks for"},
         {{NULL, "  context_parallel: 16\n  context_parallel_algo: ulysses_cp\n", NULL},
-         "6:16: num_heads is 8, which cannot be cut into 16 equal parts, as model_parallel 1 and Ulysses groups of 16 "
-         "ranks (of context_parallel 16) ask for; correct one"},
+         "6:16: num_heads is 8, which cannot be divided into 16 equal parts, as model_parallel 1 and Ulysses groups of "
+         "16 ranks (of context_parallel 16) require; correct one"},
         {{NULL, "  pipeline_stage: 3\n  micro_batch_num: 3\n", NULL},
          "model.model_config has no offset, but 8 layers on 3 stages x 1 chunks are 2 each and 2 over; write an offset "
          "that adds up to 2"},
@@ -657,7 +658,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
          "13:22: parallel.parallel_optimizer_config.optimizer_level is 'level9', expected level1, level2 or level3"},
         {{NULL, NULL, "swap:\n  swap: True\n"}, "12:9: swap.swap is on, so the recompute lists name layers"},
         {{NULL, NULL, "recompute_config:\n  select_recompute_exclude: True\n"},
-         "12:29: recompute_config.select_recompute_exclude does not say what to leave out; write a list of patterns"},
+         "12:29: recompute_config.select_recompute_exclude has no patterns to exclude; write a list of patterns"},
         {{NULL, NULL, "recompute_config:\n  select_recompute:\n    'a': [1, 2]\n"},
          "must be a list of 1 numbers, one for each stage"},
         {{"    type: ChatGLM2Config\n", NULL, NULL}, "model.model_config.ffn_hidden_size is missing"},

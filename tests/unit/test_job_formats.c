@@ -487,7 +487,7 @@ static void layouts_are_read_letter_by_letter(void **state)
         {"Et*4m|t*4L", "--mtp-num-layers 1", 2, {0}, "has an m elsewhere than in its last part, which is not modelled"},
         {"Et,*4|t*4L", "", 2, {0}, "has something else than E, t, m, L, |, ( ) and *N"},
         {"Et*4|x*4L", "", 2, {0}, "has something else than E, t, m, L, |, ( ) and *N"},
-        {"Et*|t*4L", "", 2, {0}, "has a * without a number behind it"},
+        {"Et*|t*4L", "", 2, {0}, "has a * without a number after it"},
         {"Et*4|t*4)L", "", 2, {0}, "has a ) without a ("},
         {"E(t*4|t*4L", "", 2, {0}, "has a ( that does not end"},
         {"Et*4|Lt*4", "", 2, {0}, "must begin with E and end with L"},
@@ -746,16 +746,15 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {"run --num-layers 8", "0:0: --hidden-size is missing; give the model's width"},
     {"run " MODEL RUN REST "--tensor-model-parallel-size $TP\n",
-     "1:220: --tensor-model-parallel-size is given as $TP, whose value only a run would tell; write the value there, "
-     "or "
-     "put a line NAME=VALUE with a plain number above"},
+     "1:220: --tensor-model-parallel-size is given as $TP, with a value known only at run time; write the value there, "
+     "or put a line NAME=VALUE with a plain number above"},
     {"TP=$(nproc)\nrun --num-layers \\\n  ${TP}\n", "3:3: --num-layers is given as $(nproc), whose value only a run"},
     {"TP=$((X*2))\nrun --num-layers $TP\n", "2:18: --num-layers is given as $X, whose"},
     {"run --num-layers 8 --hidden-size wide",
      "1:34: --hidden-size is 'wide', expected a whole number from 1 to 1048576"},
     {"run --num-layers 8.5", "1:18: --num-layers is '8.5', expected a whole number"},
-    {"run --num-layers", "1:5: --num-layers has no value behind it; write one"},
-    {"run --num-layers --hidden-size 4", "1:5: --num-layers has no value behind it; write one"},
+    {"run --num-layers", "1:5: --num-layers has no value; write one"},
+    {"run --num-layers --hidden-size 4", "1:5: --num-layers has no value; write one"},
     {"run --num-layers \"8", "1:18: begins with \" and does not end; close it with \""},
     {"A=( --num-layers 8", "1:1: is an array that does not end; close it with )"},
     {"run --num-layers 8 ${A", "1:20: begins with ${ and does not end"},
@@ -1104,7 +1103,7 @@ static void mindspeed_sections_and_lists(void **state)
         {flat,
          "model_parallel:\n  pipeline_model_parallel_size: 2\n  recompute_config:\n    recompute: [3, 3]\n"
          "    select_recompute: [2, 0]\n",
-         NULL, 0, "counts 2 layers of chunk 0 on stage 0 behind 3 recomputed whole, of 4 there; lower it"},
+         NULL, 0, "counts 2 layers of chunk 0 on stage 0 after 3 with full recomputation, of 4 there; lower it"},
         {flat, "model_parallel:\n  pipeline_model_parallel_size: 2\n  standalone_embedding_stage: true\n", NULL, 0,
          "standalone_embedding_stage is on, a stage without layers, which is not modelled; switch it off"},
     };
@@ -1390,7 +1389,7 @@ static const struct {
      "3:39: warning: layer_types has layers of sliding_attention, but nothing says to how many tokens", 3},
     {LLAMA "\"layer_types\": null, \"attn_type_list\": [1, 1, 1, 1], \"attn_layer_period\": 1", "", 2},
     {"\"model_type\": \"unheard_of\", \"num_experts\": 8",
-     "3:44: warning: nothing says how many of the 8 experts a token goes to (num_experts_per_tok); 2 are taken", 4},
+     "3:44: warning: the number of the 8 experts for each token (num_experts_per_tok) is missing; 2 is used", 4},
     {"\"model_type\": \"unheard_of\", \"num_experts\": 1, \"num_experts_per_tok\": 1", "", 3},
 };
 
@@ -1505,9 +1504,9 @@ static void gemmas_defaults_are_taken_and_told(void **state)
     assert_int_equal(job.model.head_dim, 256);
     assert_int_equal(job.model.vocab_told, 262208);
     assert_int_equal(job.model.max_position, 131072);
-    assert_non_null(strstr(s.text, "1:56: warning: the file leaves out what Gemma3TextConfig has by default: "
-                                   "num_attention_heads 8, num_key_value_heads 4, head_dim 256, vocab_size 262208, "
-                                   "max_position_embeddings 131072"));
+    assert_non_null(
+        strstr(s.text, "1:56: warning: the file relies on defaults of Gemma3TextConfig: num_attention_heads 8, "
+                       "num_key_value_heads 4, head_dim 256, vocab_size 262208, max_position_embeddings 131072"));
     assert_non_null(strstr(s.text, "3:18: warning: vision_config is a part of the model beside its language model"));
     assert_non_null(strstr(s.text, "sliding_window is 1024, fewer than the 4096 tokens"));
     ek_job_clear(&job);

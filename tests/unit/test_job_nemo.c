@@ -59,8 +59,8 @@ static const struct {
     const char *file, *begin, *line, *message;
     bool read;
 } lines[] = {
-    {"nemo.yaml", "  num_layers:", NULL, "the file does not say model.num_layers; add them", false},
-    {"nemo.yaml", "  hidden_size:", "  hidden_size: ???", "the file does not say model.hidden_size; add", false},
+    {"nemo.yaml", "  num_layers:", NULL, "the file has no model.num_layers; add them", false},
+    {"nemo.yaml", "  hidden_size:", "  hidden_size: ???", "the file has no model.hidden_size; add", false},
     {"nemo.yaml", "  encoder_seq_length:", "  encoder_seq_length: ${oc.env:LENGTH}",
      "11:23: model.encoder_seq_length is given as ${oc.env:LENGTH}, whose value only a run would tell", false},
     {"nemo.yaml", "  num_layers:", "  num_layers: many",
@@ -96,9 +96,8 @@ static const struct {
      true},
     {"nemo.yaml", "  normalization:", "  num_moe_experts: 8\n  moe_router_topk: 9", "moe", false},
     {"bridge.yaml", "  num_layers:", NULL,
-     "the file does not say model.num_layers: it changes a recipe, which has them; give the whole configuration",
-     false},
-    {"bridge.yaml", "  micro_batch_size:", NULL, "the file does not say train.micro_batch_size: it changes", false},
+     "the file has no model.num_layers: it changes a recipe, which has them; give the whole configuration", false},
+    {"bridge.yaml", "  micro_batch_size:", NULL, "the file has no train.micro_batch_size: it changes", false},
     {"bridge.yaml", "  global_batch_size:", NULL, "no train.global_batch_size is given", true},
     {"bridge.yaml", "  vocab_size:", NULL, "model.vocab_size is missing, and the tokenizer's files", false},
     {"bridge.yaml", "  moe_layer_freq:", "  moe_layer_freq: [0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1]",

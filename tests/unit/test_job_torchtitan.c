@@ -499,10 +499,10 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {LLAMA "[activation_checkpoint]\nmode = \"some\"\n",
          "5:8: activation_checkpoint.mode is 'some', expected one of none, selective, full"},
         {LLAMA "[activation_checkpoint]\nselective_ac_option = \"ops\"\n",
-         "5:23: activation_checkpoint.selective_ac_option says what is kept, expected \"op\""},
-        {"[model]\nname = \"llama3\"\nflavor = \"9B\"\n", "3:10: model.flavor names llama3 9B, whose shapes are not "
-                                                          "known here, and the file does not hold them; known are "
-                                                          "debugmodel, 8B, 70B, 405B"},
+         "5:23: activation_checkpoint.selective_ac_option selects saved activations, expected \"op\""},
+        {"[model]\nname = \"llama3\"\nflavor = \"9B\"\n",
+         "3:10: model.flavor names llama3 9B with unknown shapes, and the file does not contain them; known are "
+         "debugmodel, 8B, 70B, 405B"},
         {"[model]\nname = \"flux\"\nflavor = \"9B\"\n", "known are llama3, llama2, llama4, qwen3, deepseek_v3"},
         {"model = 3\n", "1:9: model is 3, expected a map"},
         {LLAMA SHARD "[training]\nlocal_batch_size = 2\nglobal_batch_size = 30\n",

@@ -125,7 +125,7 @@ static const struct {
     {"model_name_or_path: '@/tiny_llama'\nfinetuning_type: full\nstage: dpo\n" AFTER,
      "3:8: stage is 'dpo', which holds more than the model and its loss", false},
     {"model_name_or_path: meta-llama/Llama-3.2-1B\nfinetuning_type: full\nstage: sft\n" AFTER,
-     "1:21: model_name_or_path is meta-llama/Llama-3.2-1B, whose sizes are missing: there is no "
+     "1:21: model_name_or_path is meta-llama/Llama-3.2-1B, with missing sizes: there is no "
      "meta-llama/Llama-3.2-1B/config.json from the folder of this file",
      false},
     {"model_name_or_path: '@/ds_z3.json'\nfinetuning_type: full\nstage: sft\n" AFTER,
@@ -152,7 +152,7 @@ static const struct {
      "keeps weights on the host, which is not modelled", true},
     {YAML "deepspeed: {optimizer: {type: Lamb}, bf16: {enabled: auto}}\nbf16: true\n",
      "deepspeed.optimizer.type is an optimizer whose states are not known here", false},
-    {SCRIPT "--deepspeed @/ds_z3.json --bf16 True\n", "0:0: nothing says how long sequences are (--max_seq_len", false},
+    {SCRIPT "--deepspeed @/ds_z3.json --bf16 True\n", "0:0: the sequence length is missing (--max_seq_len", false},
     {SCRIPT "--deepspeed @/ds_z3.json --max_seq_len $LENGTH --bf16 True\n",
      "--max_seq_len is given as $LENGTH, whose value only a run would tell", false},
     {SCRIPT "--deepspeed --max_seq_len 512\n", "--deepspeed names no file, and nothing says the stage of ZeRO", false},

@@ -536,9 +536,8 @@ static void a_refusal_names_the_setting_and_what_to_do(void **state)
          NULL},
         {MEGATRON("--data-parallel-size 1 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "
                   "--no-overlap-p2p-communication"),
-         "a stage has 2 chunks, but pipeline-model-parallel-size is 2; interleaved stages are at least 3 where "
-         "transfers "
-         "do not run beside computing"},
+         "a stage has 2 chunks, but pipeline-model-parallel-size is 2; interleaved stages are at least 3 if transfers "
+         "do not overlap with computing"},
         {TITAN("local_batch_size = 2\nseq_len = 2048\n",
                "data_parallel_shard_degree = 2\npipeline_parallel_degree = 4\n"),
          "gives 2 micro-batches for 4 stages; PyTorch's schedules of one stage a rank need at least as many"},

@@ -158,8 +158,8 @@ static void the_verdict_comes_first_and_is_right(void **state)
     } cases[] = {
         {10000 * MB, "fits: fullest is stage 3 with 8 700 MB of 10 000 MB, 1 299 MB (13.0 %) free\n"},
         {8000 * MB, "does not fit: fullest is stage 3 with 8 700 MB of 8 000 MB, 700 MB (8.8 %) too much\n"
-                    "over the limit: 1 of 4 stages; --measures shows what would help\n"},
-        {0, "no limit is known: fullest is stage 3 with 8 700 MB; --mem says what a device has\n"},
+                    "over the limit: 1 of 4 stages; --measures lists remedies\n"},
+        {0, "no limit is known: fullest is stage 3 with 8 700 MB; set it with --mem\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;

@@ -787,7 +787,7 @@ int main(void)
         {"a tied head is no second table", a_tied_head_is_no_second_table, NULL, NULL, NULL},
         {"the step of a trace is the median over ranks", the_step_of_a_trace_is_the_longest_mean_of_its_ranks, NULL,
          NULL, NULL},
-        {"JSON has every figure and what it rests on", json_has_every_figure_and_what_it_rests_on, NULL, NULL, NULL},
+        {"JSON has every figure and its basis", json_has_every_figure_and_what_it_rests_on, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
         {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
         {"so they are with their files", published_throughputs_are_possible_with_their_files, NULL, NULL, NULL},

@@ -581,7 +581,8 @@ static void a_report_has_a_drawing_where_it_is_wanted(void **state)
     }
     assert_null(strstr(text[0], "what each stage does"));
     assert_non_null(strstr(text[1], text[2])); /* the drawing alone is what the text has */
-    assert_non_null(strstr(text[2], "\n1f1b: what each stage does in a step of "));
+    assert_non_null(strstr(text[2], "\n"
+                                    "1f1b: work of each stage in a step of "));
     assert_true(strlen(text[1]) == strlen(text[0]) + strlen(text[2]));
     for (int i = 0; i < 3; i++)
         free(text[i]);

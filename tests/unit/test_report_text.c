@@ -409,7 +409,7 @@ int main(void)
         {"what was asked of a cluster is said", what_was_asked_of_a_cluster_is_said, NULL, NULL, NULL},
         {"the smallest limit is one, and none is not", the_smallest_limit_is_one_and_none_is_not, NULL, NULL, NULL},
         {"a prediction that may be short is doubted", a_prediction_that_may_be_short_is_doubted, NULL, NULL, NULL},
-        {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
+        {"every status says its basis", every_status_says_what_it_rests_on, NULL, NULL, NULL},
         {"an infeasible search says why and what would help", infeasible_says_why_and_what_would_help, NULL, NULL,
          NULL},
         {"a list prints every case with its name", a_list_prints_every_case_with_its_name, NULL, NULL, NULL},

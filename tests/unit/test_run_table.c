@@ -350,7 +350,7 @@ static void rows_that_say_too_little_are_left_out(void **state)
     }
     assert_true(isnan(runs.run[5].step_seconds));
     assert_int_equal(heard.n_warnings, 5);
-    assert_non_null(strstr(heard.text, "2:1: warning: the row is left out: it does not say the model's shape"));
+    assert_non_null(strstr(heard.text, "2:1: warning: the row is left out: it has no the model's shape"));
     ek_measured_runs_clear(&runs);
 }
 
@@ -382,14 +382,14 @@ static void errors_have_places(void **state)
         {"", 0, 0, ""},
         {HEAD ",colour\n", 1, 55, "'colour' is no column that is known; correct or remove it. Known are job,framework"},
         {HEAD ",tokens_per_s\n", 1, 55, "did you mean tokens_per_s_per_gpu? Correct or remove it (docs"},
-        {"layers,hidden\n4,256\n", 1, 1, "no column says how long a step took; add step_seconds"},
+        {"layers,hidden\n4,256\n", 1, 1, "no column has the step time; add step_seconds"},
         {HEAD "\n4,256,8,128,8,1,1\n4,2x6,8,128,8,1,1\n", 3, 3, "hidden is '2x6', expected a number from 1 to"},
         {HEAD "\n4,256,8,128,8,1.5,1\n", 2, 15, "local_batch is '1.5', expected a whole number"},
         {HEAD "\n4,256,8,128,8,1,0\n", 2, 17, "step_seconds is '0', expected a number from 1e-09 to 1000000000"},
         {HEAD "\n4,256,8,128,8,1,nan\n", 2, 17, "step_seconds is 'nan'"},
         {HEAD ",dp\n4,256,8,128,8,1,1,4\n", 2, 13,
-         "data 4 x tensor 1 x pipeline 1 x context 1 are 4 devices, the row says 8; correct one of them, or mark the "
-         "row suspect"},
+         "data 4 x tensor 1 x pipeline 1 x context 1 are 4 devices, but the row has 8; correct one of them, or mark "
+         "the row suspect"},
         {HEAD ",dp,micro_batch,num_microbatches,global_batch\n4,256,8,128,8,,1,8,2,2,30\n", 2, 24,
          "a global batch of 30 sequences is not 8 data-parallel ranks x 2 sequences x 2 micro-batches"},
         {HEAD ",recompute\n4,256,8,128,8,1,1,some\n", 2, 19, "recompute is 'some', expected none, full, selective"},
@@ -402,8 +402,8 @@ static void errors_have_places(void **state)
         {HEAD ",job\n,,,,,,1,missing.yaml\n", 0, 0, "missing.yaml"},
         {HEAD ",tp\n4,250,8,128,8,1,1,4\n", 2, 1, "cannot be cut into 4 equal parts"},
         {HEAD "\n4,256,8,128,8,1,1\n4,256,8,128,8,2,1\n4,256,8,128,8,1,1.2\n", 4, 1,
-         "lines 2 and 4 are the same job on the same hardware and say 1 s and 1.2 s, 20 % apart; correct one of them, "
-         "or add a column suspect with 1 in the row that is in doubt"},
+         "lines 2 and 4 are the same job on the same hardware with 1 s and 1.2 s, 20 % apart; correct one of them, or "
+         "add a column suspect with 1 in the row that is in doubt"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_measured_runs runs = {0};

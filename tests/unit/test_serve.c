@@ -969,7 +969,7 @@ static void a_damaged_index_is_told(void **state)
                 damage_file(files.gl_pathv[i], 20);
         globfree(&files);
         assert_true(ask_again(&s, path, right) >= (cut ? 6 : 1));
-        assert_status(ask(&s, "timeline"), 200, "what was read at the start");
+        assert_status(ask(&s, "timeline"), 200, "sources at the start");
     }
     ek_server_stop(s.server);
     ek_trace_index_close(s.index);

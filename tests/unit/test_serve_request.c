@@ -118,7 +118,7 @@ static void wrong_values_are_told(void **state)
     } cases[] = {
         {"", EK__HAS(ROWS), 0, "rows is missing"},
         {"begin=1", EK__HAS(BEGIN) | EK__HAS(END), 0, "end is missing"},
-        {"begin=2&end=1", EK__HAS(BEGIN) | EK__HAS(END), 0, "begin must not be behind end"},
+        {"begin=2&end=1", EK__HAS(BEGIN) | EK__HAS(END), 0, "begin must not be after end"},
         {"rows=1&rows=2", EK__HAS(ROWS), 0, "rows is given twice"},
         {"rows=1&path=/etc/passwd", EK__HAS(ROWS), 0, "a value that this address does not have"},
         {"rows=1&begin=2", EK__HAS(ROWS), 0, "a value that this address does not have"},
