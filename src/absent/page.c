@@ -1,4 +1,4 @@
-/* The viewer's page in a build without it: nothing. */
+/* The viewer's page in a build without it: empty. */
 #include "view/shell.h"
 
 const size_t ek__view_page_document = 0;

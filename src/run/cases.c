@@ -1,4 +1,4 @@
-/* Plans with their simulations: which schedule a plan runs under, its order, its timeline, a name for its picture. */
+/* Plans with their simulations: the schedule of a plan, its order, its timeline, a name for its picture. */
 #include "evenkeel/cases.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/layers.h"
@@ -30,7 +30,7 @@ static bool is_picture_taken(const ek_cases *cases, int n, const char *name)
     return taken;
 }
 
-/* The plan's own name, kept inside the folder, and never that of another picture. */
+/* The plan's own name, kept inside the folder, and unique among the pictures. */
 static void name_picture(ek_cases *cases, int i, const char *file)
 {
     char *name = cases->files[i];
@@ -50,7 +50,7 @@ static void name_picture(ek_cases *cases, int i, const char *file)
 
 /* ---- adding ---- */
 
-/* The failure of a plan's own, with its name. */
+/* A failure of one plan, with its name. */
 static ek_status fail_plan(const char *name, ek_status status, const ek_error *why, ek_error *err)
 {
     ek__set_error(err, status, EK__NOWHERE, "plan '%s': %s", name, why->message);
@@ -89,7 +89,7 @@ static void release(const ek_case_options *how, void *own)
         how->lists->release(own);
 }
 
-/* Takes `own` over, which `comm` borrows from. */
+/* Takes ownership of `own`, from which `comm` borrows. */
 static ek_status add_run(ek_cases *cases, const ek_case_options *how, const ek_comm *comm, void *own,
                          const ek_layers *layers, const char *name, const char *file, const ek_plan *plan,
                          const ek_order *order, ek_error *err)
@@ -154,7 +154,7 @@ ek_status ek_cases_add(ek_cases *cases, const ek_case_options *how, const ek_lay
 
 /* ---- plan files ---- */
 
-/* A plan that says its schedule keeps it unless another is given. */
+/* A plan that names its schedule keeps it unless another is given. */
 static ek_case_options with_schedule(const ek_case_options *how, const ek_strategy *plan, const ek_listener *notes)
 {
     ek_case_options own = *how;

@@ -61,7 +61,7 @@ const ek_run_file *ek_run_files_first(const ek_run_files *files, ek_run_kind kin
 
 /* ---- folders ---- */
 
-/* What a search has met. Graphs: the last pass of each folder. */
+/* The results of a search. Graphs: the last pass of each folder. */
 typedef struct search {
     ek_run_files *files;
     bool has_trace, has_dry_run;
@@ -114,7 +114,7 @@ static void read_found(search *s, const char *path, long long size)
         s->status = push(s->files, path, kind, true, s->err);
 }
 
-/* An index that lies beside the traces is no part of the run. */
+/* An index in the folder of the traces is not part of the run. */
 static int keep_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' && strcmp(entry->d_name, EK_TRACE_INDEX_FOLDER) != 0;
@@ -173,9 +173,9 @@ static ek_status read_folder(ek_run_files *files, const char *path, const ek_lis
     return s.status;
 }
 
-/* ---- what is named ---- */
+/* ---- named files ---- */
 
-/* Files of events below a folder that was said to be a profile. */
+/* Files of events below a folder that was given as a profile. */
 static void count_traces(ek_run_files *files, const char *path)
 {
     ek_run_files below = {0};

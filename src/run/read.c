@@ -1,5 +1,5 @@
-/* Reading what there is of a training run into what a diagnosis takes: settings, logs of dry runs, graphs, the training
- * log, traces. Files that were named must be good; those that a search came across are left out when they are not. */
+/* Reads the files of a training run as input of a diagnosis: settings, logs of dry runs, graphs, the training log,
+ * traces. Files that were named must be good; those found by a search are left out when they are not. */
 #include "evenkeel/compute.h"
 #include "evenkeel/ir.h"
 #include "evenkeel/memory.h"
@@ -26,8 +26,8 @@ void ek_run_evidence_clear(ek_run_evidence *f)
     f->n_ir = 0;
 }
 
-/* A file that was named must be good; one that a search came across may turn out not to be of the run, but what is
- * wrong with settings may be an option that stands above them. */
+/* A file that was named must be good; one found by a search may not belong to the run, but an error in settings may be
+ * an option that has precedence over them. */
 static bool is_fatal(const ek_run_reading *c, const ek_run_file *file, const ek_error *err)
 {
     bool gives_up = !file->found || (file->kind == EK_RUN_CONFIG && c->has_overrides) || err->status == EK_ERR_MEMORY;

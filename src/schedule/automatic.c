@@ -4,12 +4,12 @@
  *
  * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as they can be, with W in gaps, W
  * where memory runs out, and W where waiting would exceed what a target leaves the stage to idle. Patterns come from
- * four families. For one chunk: so many forwards before the first backward, then in turn. For two: *rounds* of a
+ * four families. For one chunk: a number of forwards before the first backward, then in turn. For two: *rounds* of a
  * backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
  * up and back, repeated, best where it is scarce; and such a way on a grid of equal slots, squeezed at both ends
- * (schedule/building_block.c), which also says when W run. Many patterns and targets are tried, then the best is
- * improved by small changes of its pattern. Everything is counted in passes, so answers repeat unless a watch
- * (base/watch.h) ends the search: then the best so far is the order.
+ * (schedule/building_block.c), which also determines when W run. Many patterns and targets are tried, then the best is
+ * improved by small changes of its pattern. The effort is counted in passes, so results are reproducible unless a watch
+ * (base/watch.h) ends the search: then the best order so far is returned.
  *
  * Why laying out stage by stage from fixed patterns, and not event by event: when a block is placed the arrival of the
  * next one is known exactly, so that W never delays it unless that was decided. */
@@ -29,7 +29,7 @@
 
 enum { MAX_CHUNKS = 2, N_CLASSES = EK_N_BLOCK_KINDS * MAX_CHUNKS };
 
-/* Relative rounding that memory is allowed, and that equal times may differ by. */
+/* Relative rounding error allowed for memory and for equal times. */
 #define SLACK 1e-9
 #define EXACT 1e-12
 
@@ -74,9 +74,9 @@ static inline int position(const pipeline *x, int chunk, int stage)
 
 /* How W is placed. */
 typedef struct policy {
-    double target; /* a wait that makes the stage miss this gives way to a W */
+    double target; /* a wait that makes the stage miss this is replaced by a W */
     double share;  /* so does a gap that is at least this share of the W */
-    int most_owed; /* W that may be owed when the next block starts, or AS_WRITTEN beside the pattern */
+    int most_owed; /* W that may be deferred when the next block starts, or AS_WRITTEN for the pattern */
     int ahead;     /* F of chunk 0 that may run before their turn where they fit into a gap */
 } policy;
 
@@ -96,7 +96,7 @@ typedef struct lane {
 } lane;
 
 typedef struct score {
-    double aim, other; /* the measure aimed at, and the one that breaks ties */
+    double aim, other; /* the objective, and the tie-breaker */
 } score;
 
 /* Where one micro-batch's blocks lie on a stage. */
@@ -107,26 +107,27 @@ typedef struct slots {
 
 typedef struct search {
     pipeline x;
-    double *numbers;     /* what all arrays of doubles but `end` lie in */
+    double *numbers;     /* memory of all arrays of doubles except `end` */
     lane *lanes;         /* [p] */
     double *end;         /* [2][n_positions][m], of F and B; negative before they are placed */
     int *ready;          /* [p], a stack */
-    uint8_t *bytes;      /* what the arrays of classes lie in */
+    uint8_t *bytes;      /* memory of the arrays of classes */
     uint8_t *laid;       /* [p][n_blocks], classes */
     uint8_t *best_laid;  /* [p][n_blocks], of the best */
     int *warm_up;        /* [p] */
     double *way;         /* [2][n_positions], when one micro-batch's blocks begin, along its way */
     slots *taken;        /* [p] */
     double *delay;       /* [2][n_positions], waited before each of them */
-    uint8_t *pattern;    /* [p][n_pattern], the one tried */
+    uint8_t *pattern;    /* [p][n_pattern], the pattern being tried */
     uint8_t *best;       /* [p][n_pattern] */
-    uint16_t *owed;      /* [p][n_pattern], W that may be owed when each block of the pattern starts, if AS_WRITTEN */
+    uint16_t *owed;      /* [p][n_pattern], W that may be deferred when each block of the pattern starts, if
+                          * AS_WRITTEN */
     uint16_t *best_owed; /* [p][n_pattern] */
     policy best_policy;
     score best_score;
 } search;
 
-/* Is it time to end, after so much work? The first pattern has to be whole, since without it there is no order. */
+/* Is it time to end, after so much work? The first pattern has to be completed, since without it there is no order. */
 static bool is_over(const search *z, double work)
 {
     return z->best_score.aim == DBL_MAX ? ek__watch_late(work) : ek__watch_spent(work);
@@ -192,7 +193,7 @@ static bool admits(const pipeline *x, const lane *l, int s, int chunk)
     return l->held - l->owed + x->activation[position(x, chunk, s)] <= x->limit[s];
 }
 
-/* Pass over what has run before its turn. @return whether something is left. */
+/* Skip blocks that have run before their turn. @return whether something is left. */
 static bool skip_early(const search *z, int s)
 {
     lane *l = &z->lanes[s];
@@ -228,7 +229,7 @@ static int choose(const search *z, int s)
     return -1;
 }
 
-/* Run the W that go before a block which arrives at `arrival`. */
+/* Run the W that precede a block which arrives at `arrival`. */
 static void run_weights_before(search *z, int s, int class, double arrival, const policy *how)
 {
     const pipeline *x = &z->x;
@@ -255,7 +256,8 @@ static void run_weights_before(search *z, int s, int class, double arrival, cons
         run_weight(z, s, w);
 }
 
-/* When the next block of a class arrives; negative when what it waits for is not placed yet, which *before then tells.
+/* When the next block of a class arrives; negative when its predecessor is not placed yet, which is then returned in
+ * *before.
  */
 static double arrival_of(const search *z, int s, int class, ptrdiff_t *before)
 {
@@ -291,8 +293,8 @@ static bool fits_ahead(const search *z, int s, double until, const policy *how)
     return arrival >= 0 && fmax(arrival, l->time) + x->time[EK_FORWARD][position(x, 0, s)] <= until * (1 + EXACT);
 }
 
-/* Place the stage's blocks until one has to wait for a block not placed yet. @return false when the pattern is none, or
- * time is over. */
+/* Place the stage's blocks until one has to wait for a block not placed yet. @return false when the pattern is
+ * infeasible, or time is over. */
 static bool lay_out_stage(search *z, int s, int *n_ready, const policy *how)
 {
     const pipeline *x = &z->x;
@@ -345,7 +347,8 @@ static bool lay_out_stage(search *z, int s, int *n_ready, const policy *how)
     return true;
 }
 
-/* Lay out z->pattern. @return false when it is none, blocks would wait for one another, or time is over. O(p v m). */
+/* Lay out z->pattern. @return false when it is infeasible, blocks would wait for one another, or time is over. O(p v
+ * m). */
 static bool lay_out(search *z, const policy *how, score *out)
 {
     const pipeline *x = &z->x;
@@ -641,7 +644,7 @@ static void try_rounds(search *z)
 
 /* ---- Patterns for two chunks: one micro-batch's way, repeated ---- */
 
-/* One micro-batch after the other; what every limit that is accepted admits. */
+/* One micro-batch after the other; feasible under every accepted limit. */
 static void write_one_by_one(search *z)
 {
     const pipeline *x = &z->x;
@@ -653,8 +656,8 @@ static void write_one_by_one(search *z)
         }
 }
 
-/* Start, from `earliest` on, of a block that repeats every `period` on a stage beside others that do. `earliest` itself
- * when there is no room. */
+/* Start, from `earliest` on, of a block that repeats every `period` on a stage with other repeating blocks. `earliest`
+ * itself when there is no room. */
 static double free_slot(const slots *taken, double period, double earliest, double time)
 {
     double start = earliest, tiny = SLACK * period;
@@ -686,7 +689,7 @@ static double use_slot(slots *taken, double period, double earliest, double time
 }
 
 /* Make one micro-batch's way such that it can be repeated every `period`: no two blocks of a stage meet. z->delay[k] is
- * waited before its k-th block. A slow way keeps more micro-batches alive: it is how memory becomes fewer gaps. */
+ * the wait before its k-th block. A slow way keeps more micro-batches alive: it trades memory for fewer gaps. */
 static void make_way(search *z, double period)
 {
     const pipeline *x = &z->x;
@@ -783,7 +786,7 @@ static double least_period(const pipeline *x)
     return least;
 }
 
-/* Ways of many paces, each repeated as often as memory admits and a few steps more seldom. */
+/* Ways of many paces, each repeated as often as memory admits and a few steps less often. */
 static void try_ways(search *z)
 {
     static const double outer[] = {1, 1.5, 3, 5, 7}, inner[] = {1, 1.5, 2, 3};
@@ -840,8 +843,8 @@ typedef struct candidate {
     score score;
 } candidate;
 
-/* The k-th building block. Those come first that take F0 as B1, and F1 as B0, from stage to stage, as the published
- * ones do. */
+/* The k-th building block. Blocks that take F0 as B1, and F1 as B0, from stage to stage come first, as in the published
+ * ones. */
 static ek__building_block building_block(int k)
 {
     int i = k, turn[EK__N_PASSES - 1];
@@ -916,7 +919,7 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
         for (int first = 0; first <= 1; first++) {
             c.weights_first = first;
             ek__slot_grid_repeat(grid, first);
-            if (ek__watch_spent(0)) /* what ended early is no order */
+            if (ek__watch_spent(0)) /* an order that ended early is incomplete */
                 break;
             write_grid(z, grid);
             left--;
@@ -928,7 +931,7 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
     return n_fitting;
 }
 
-/* Try one that was kept with all policies. @return false without memory. */
+/* Try a stored pattern with all policies. @return false without memory. */
 static bool try_candidate(search *z, const double *limit, const candidate *c)
 {
     const pipeline *x = &z->x;
@@ -983,7 +986,7 @@ static ek_status try_blocks(search *z, ek_error *err)
 #define IMPROVE_BLOCKS 2e7
 #define IMPROVE_PASSES 3000
 
-/* From somewhere on, let up to `most` neighbours `a`, `b` of the stages' patterns change places. */
+/* From a random place on, let up to `most` neighbours `a`, `b` of the stages' patterns change places. */
 static void swap_neighbours(search *z, ek__random *r)
 {
     const pipeline *x = &z->x;
@@ -1005,7 +1008,7 @@ static void swap_neighbours(search *z, ek__random *r)
     }
 }
 
-/* From somewhere on, let a W more or a W less be owed. */
+/* From a random place on, let one more or one less W be deferred. */
 static void shift_weights(search *z, ek__random *r)
 {
     const pipeline *x = &z->x;
@@ -1184,7 +1187,7 @@ static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *s
     return EK_OK;
 }
 
-/* Every stage has to hold one micro-batch in all its chunks at once. */
+/* Every stage must have memory for one micro-batch in all its chunks at once. */
 static ek_status check_limit(const pipeline *x, const ek_profile *profile, ek_error *err)
 {
     for (int s = 0; s < x->p; s++) {
@@ -1213,13 +1216,13 @@ static void write_best(const search *z, ek_block *blocks)
     }
 }
 
-/* Try what there is for the shape, the best first. */
+/* Try the patterns for the shape, the best first. */
 static ek_status search_patterns(search *z, ek_error *err)
 {
     ek_status status = EK_OK;
     write_one_by_one(z);
     try_policy(z, at_once, false);
-    if (z->best_score.aim == DBL_MAX) /* a limit that is accepted admits it, given the time */
+    if (z->best_score.aim == DBL_MAX) /* feasible under every accepted limit, given the time */
         return ek__watch_fail(err, "an order");
     if (z->x.v == 1) {
         try_warm_ups(z);
