@@ -1,19 +1,19 @@
 /* schedule/building_block.h - orders for two chunks a stage in a V: the passes of one micro-batch on a grid of equal
- * slots, repeated, then squeezed. For schedule/automatic.c, which knows the real times. */
+ * slots, repeated, then squeezed. For schedule/automatic.c, which has the real times. */
 #ifndef EK_SCHEDULE_BUILDING_BLOCK_H
 #define EK_SCHEDULE_BUILDING_BLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The passes of a micro-batch on a stage, in the order it takes them. */
+/** The passes of a micro-batch on a stage, in order. */
 typedef enum ek__building_pass { EK__PASS_F0, EK__PASS_F1, EK__PASS_B1, EK__PASS_B0 } ek__building_pass;
 enum { EK__N_PASSES = 4 };
 
 /** F, B and W of both chunks: no period is shorter. */
 enum { EK__LEAST_PERIOD = 6 };
 
-/** How one micro-batch goes through the stages: the least slots between the starts of passes that follow. */
+/** The way of one micro-batch through the stages: the least slots between the starts of consecutive passes. */
 typedef struct ek__building_block {
     int step[EK__N_PASSES];     /**< [ek__building_pass] from a stage to the next one, 1 .. EK__MOST_STEP */
     int turn[EK__N_PASSES - 1]; /**< between a pass and the next one on the stage where it turns, 1 .. EK__MOST_STEP */
@@ -35,7 +35,8 @@ void ek__slot_grid_free(ek__slot_grid *grid);
 bool ek__slot_grid_fits(ek__slot_grid *grid, const ek__building_block *block);
 
 /**
- * Repeat the block that ek__slot_grid_fits laid out, and squeeze. What is left when a watch ends it is no order.
+ * Repeat the block that ek__slot_grid_fits laid out, and squeeze. After a watch ends it, the grid contains no valid
+ * order.
  * @param weights_first  W keep slots of their own while the start and the end are squeezed for the first time
  * O(p m + p^2 (p + m')) with m' micro-batches in flight.
  */

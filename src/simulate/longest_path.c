@@ -1,4 +1,4 @@
-/* The longest path through the blocks of an order: one walk forward, which notes for each block the one that it waited
+/* The longest path through the blocks of an order: one walk forward, which notes the predecessor that each block waited
  * for, and one back from the end. */
 #include "simulate/longest_path.h"
 

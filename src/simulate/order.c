@@ -1,7 +1,7 @@
 /* Laying a schedule out: every stage's list of blocks is merged into one topological order by walking all lists at
  * once, then sorted by level (longest path in blocks), so that neighbours in the order are independent of one another
- * and a processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait.
- * Which cell and stage a model position has is tabled once, so that nothing else asks for the placement. */
+ * and a processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait. The
+ * cell and stage of each model position are tabulated once, so that only this file uses the placement. */
 #include "simulate/order.h"
 
 #include <assert.h>
@@ -147,7 +147,7 @@ ek_status ek__factors_check(const double *factor, int n, const char *what, ek_er
     return EK_OK;
 }
 
-/* What an order is made for: numbers that add up without overflow. */
+/* The inputs of an order must be numbers that add up without overflow. */
 static ek_status check_profile(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
                                ek_error *err)
 {
@@ -172,7 +172,7 @@ static ek_status check_profile(const ek_schedule *schedule, const ek_shape *shap
     return EK_OK;
 }
 
-/* Fill the tables that say where each cell and each model position is. Every bank gets n_held cells. */
+/* Fill the tables with the location of each cell and each model position. Every bank gets n_held cells. */
 static ek_status make_tables(ek_order *order, ek_error *err)
 {
     int p = order->shape.n_stages, n = order->n_cells, *count;
@@ -331,7 +331,7 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
             next[s]++;
             if (!in_chain)
                 continue;
-            /* The chain moves on: its next stage may have been waiting for just this. At most one entry per block. */
+            /* The chain moves on: its next stage may have been waiting for this block. At most one entry per block. */
             int after = ++place[b->micro_batch];
             if (after < 2 * order->n_cells && chain_stage(order, b->micro_batch, after) != s) {
                 assert(n_todo < order->n_blocks + (size_t)p);
@@ -399,7 +399,7 @@ static bool all_freed(const ek_order *order, const double *alive)
 }
 #endif
 
-/* What the vectors of a stage are compared by before their columns are. */
+/* The first key when vectors of a stage are compared, before their columns. */
 typedef struct weights {
     double sum, mixed; /* of the columns; with factors from 1 to 2 */
 } weights;
@@ -446,7 +446,7 @@ static bool has_room(collecting *c)
     return vectors && weight;
 }
 
-/* Add a vector unless one there dominates it; those that it dominates go. */
+/* Add a vector unless an existing one dominates it; those that it dominates are removed. */
 static ek_status add_live(collecting *c, const double *vector, ek_error *err)
 {
     ek__live *live = c->live;
@@ -485,7 +485,8 @@ static ek_status collect_live(const ek_order *order, int stage, const double *fa
 {
     size_t per_stage = order->n_blocks / (size_t)order->shape.n_stages;
     const ek_block *blocks = order->blocks + (size_t)stage * per_stage;
-    const double held_from[EK_N_BLOCK_KINDS] = {1, order->weight_share, 0}; /* the share held once each kind has run */
+    const double held_from[EK_N_BLOCK_KINDS] = {1, order->weight_share, 0}; /* the share that stays in memory after each
+                                                                             * kind has run */
     collecting c = {.n = order->n_held, .factor = factor, .live = live};
     double alive[EK_MAX_CHUNKS] = {0};
     ek_status status = EK_OK;
@@ -523,7 +524,7 @@ static ek_status make_live(ek_order *order, ek_error *err)
     return EK_OK;
 }
 
-/* The steps' factors. The steps of a stage are in its own order, so its list says which micro-batch each one is. */
+/* The steps' factors. The steps of a stage are in its own order, so its list gives the micro-batch of each. */
 static ek_status make_factor(ek_order *order, ek_error *err)
 {
     size_t p = (size_t)order->shape.n_stages;

@@ -132,7 +132,7 @@ static ek_status make_order(const ek_schedule *schedule, const ek_shape *shape, 
     return status;
 }
 
-/* Live vectors hold whole counts (and shares of them), so v of them sum up without the rounding of 1/v. */
+/* Live vectors contain whole counts (and shares of them), so v of them sum up without the rounding of 1/v. */
 static void count_live(const ek_order *order, ek_uniform_run *run)
 {
     for (int s = 0; s < run->plan.n_stages; s++) {

@@ -11,8 +11,8 @@
 bool ek__is_balancer_log(const char *text, size_t size);
 
 /**
- * Keep of such a text the lists, in the form of a plan file. Nothing moves to another line, so that messages about the
- * lists name the place in the log. free() *out.
+ * Reduce such a text to the lists, in the form of a plan file. Nothing moves to another line, so that messages about
+ * the lists name the place in the log.
  *
  * @return EK_OK; EK_ERR_INPUT when no list follows such a line; EK_ERR_MEMORY. O(size).
  */

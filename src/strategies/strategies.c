@@ -1,6 +1,6 @@
 /* Reads plan files: the original's manual format with named strategies, the bare lists that it prints, its log, and the
- * JSON and YAML that Evenkeel writes. All of them hold the same lists, so one reader serves; every plan is checked cell
- * by cell against the model, so that a complaint points at the entry that is wrong. */
+ * JSON and YAML that Evenkeel writes. All of them contain the same lists, so one reader serves; every plan is checked
+ * cell by cell against the model, so that a message names the entry that is wrong. */
 #include "strategies/strategies.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ static const char *const field_name[N_FIELDS] = {"offset", "layers", "recompute"
 typedef struct reader {
     ek__in in;
     const ek_layers *layers;
-    ek_layers bare; /* stands for the model when there is none */
+    ek_layers bare; /* used for the model when there is none */
     ek_layer bare_body;
     int n_stages; /* of plans without lists; 0 while unknown */
     ek_strategies strategies;
@@ -34,7 +34,7 @@ typedef struct reader {
 
 /* One plan: its fields as nodes, NULL where absent, and their shape. */
 typedef struct lists {
-    const ek__node *node; /* of the map that holds them */
+    const ek__node *node; /* of the map that contains them */
     const ek__node *field[N_FIELDS];
     ek__grid grid;
 } lists;
@@ -120,7 +120,7 @@ static long add_counts(const ek__node *node)
     return total;
 }
 
-/* A model that is nothing but its number of layers, which a plan of the file says. */
+/* A model that consists only of its number of layers, which is in a plan of the file. */
 static ek_status read_counted_layers(reader *r, const ek__node *root)
 {
     enum { DEEPEST = 4 }; /* [{"cases": [{"plan": {"layers": ...}}]}] */
@@ -229,7 +229,7 @@ static void list_modelled(const ek_layers *layers, char *out, size_t size)
             at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "", ek_recompute_name[k]);
 }
 
-/* The entry to blame for layers of kind `k`: those of kind NONE come from the layer count. */
+/* The entry that errors about layers of kind `k` name: those of kind NONE come from the layer count. */
 static ek_status fail_kind(reader *r, const lists *l, int chunk, int stage, ek_recompute k, int n)
 {
     static const int blamed[EK_N_RECOMPUTE] = {OFFSET, SELECT, COMM, SELECT, FULL};
@@ -324,7 +324,7 @@ static ek_status read_options(reader *r, const ek__node *node, ek_strategy *stra
     return status || !file_name ? status : read_file_name(r, file_name, strategy);
 }
 
-/* Append a strategy; `named` is where its name stands. */
+/* Append a strategy; `named` is the place of its name. */
 static ek_status add_strategy(reader *r, const ek__node *node, const ek__node *named, const char *name)
 {
     static const char *const known[] = {"offset",
@@ -360,7 +360,7 @@ static ek_status add_strategy(reader *r, const ek__node *node, const ek__node *n
 
 /* ---- the file ---- */
 
-/* What the plan was made for, as it stands beside the plan in the JSON form. */
+/* The schedule and the pieces of a plan, which the JSON form has beside it. */
 static ek_status read_run(reader *r, const ek__node *node, ek_strategy *strategy)
 {
     const ek__node *schedule = ek__get(node, "schedule"), *pieces = ek__get(node, "seq");
@@ -382,8 +382,8 @@ static ek_status read_run(reader *r, const ek__node *node, ek_strategy *strategy
     return status;
 }
 
-/* A case of the JSON form, whose first may stand at the top of the file; what the search and the simulation found out
- * is not input. */
+/* A case of the JSON form, which may be at the top of the file when it is the first; results of the search and the
+ * simulation are not input. */
 static ek_status add_case(reader *r, const ek__node *node)
 {
     const ek__node *plan;
@@ -417,7 +417,7 @@ static ek_status read_json(reader *r, const ek__node *root, const ek__node *vers
     return status;
 }
 
-/* What `simulate` prints for several plans: one answer after the other. */
+/* The output of `simulate` for several plans: one answer after the other. */
 static ek_status read_json_list(reader *r, const ek__node *root)
 {
     ek_status status = EK_OK;
