@@ -1,4 +1,4 @@
-/* The host: does it launch in time, why does the device idle, and does it wait for data? Marks of the program too. Of
+/* The host: late launches, reasons for idle time of the device, and waiting for data. Marks of the program too. Of
  * single stretches of idle time the longest are listed. */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* What ranks do together, as links between events: sends and receives of two ranks as arrows, collectives as calls of
- * one number. Both were matched when the run was read (src/trace/compare/compare_pairs.c, compare_slow_rank.c); here
- * each side is looked for among the rows of its rank, by its begin and its name. Of NCCL's kernels a collective's name
- * is made from the arguments, so there the event's type has to do. An arrow leaves where the send begins and arrives
- * just before the receive ends, when both have what was sent. */
+/* Communication as links between events: sends and receives of two ranks as arrows, collectives as calls of one number.
+ * Both were matched when the run was read (src/trace/compare/compare_pairs.c, compare_slow_rank.c); here each side is
+ * searched among the rows of its rank, by its begin and its name. The name of a collective in NCCL's kernels is made
+ * from the arguments, so there the event's type has to suffice. An arrow leaves where the send begins and arrives just
+ * before the receive ends, when both have the data. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "index/index.h"
 #include "view/trace_sections.h"
 
-/* A side on its way: the row of its event, -1 while there is none. */
+/* A side of a link: the row of its event, -1 while there is none. */
 typedef struct side {
     int row;
     ek__index_event event;
@@ -51,8 +51,8 @@ static ek_status find_in_row(const ek_trace_index *index, int row, int64_t begin
     return status;
 }
 
-/* The row in which a rank's collective stands, if the timeline shows it. `*hint`: the row to try first, of the rank's
- * last one; -1 without. */
+/* The row of a rank's collective, if the timeline shows it. `*hint`: the row to try first, of the rank's last one; -1
+ * without. */
 static ek_status find_side(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_collective *one, int *hint,
                            side *out, ek_error *err)
 {

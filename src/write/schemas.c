@@ -16,7 +16,7 @@
 #include "write/schema_files.h"
 #include "write/schemas.h"
 
-/* X(kind, format, name, title, what writes it, description, shape, inner) */
+/* X(kind, format, name, title, its writer, description, shape, inner) */
 #define SCHEMAS(X)                                                                                                     \
     X(BALANCE, "json", "balance", "A pipeline plan", "balance, simulate", ek__result_balance.fields, ONE_OR_LIST,      \
       NULL)                                                                                                            \
