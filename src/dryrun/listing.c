@@ -1,5 +1,6 @@
 /* Reads the lines that grep found in the logs of a dry run: each has the log's path before the memory line, and the
- * path has the stage or the rank. What a log said is folded as in a whole log, so the last of several runs counts. */
+ * path has the stage or the rank. Several runs in a log are handled as when the complete log is read, so the last one
+ * counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static size_t find_path(const char *line, size_t n, int *stage, int *rank)
 /* The log of a path, added when it is new; its index. */
 static ek_status find_log(listing *l, const char *path, int stage, int rank, size_t *index)
 {
-    for (size_t i = l->logs->n; i-- > 0;) /* lines of one log stand together */
+    for (size_t i = l->logs->n; i-- > 0;) /* lines of one log are adjacent */
         if (strcmp(l->logs->log[i].path, path) == 0) {
             *index = i;
             return EK_OK;

@@ -1,4 +1,4 @@
-/* Logs of dry runs as they are found: which stage and rank a name is of; the list of them. */
+/* Logs of dry runs as found: the stage and rank in a name; the list of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

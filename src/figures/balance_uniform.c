@@ -1,4 +1,4 @@
-/* Figures of schedules: of each by itself, and of one with equal stages. */
+/* Figures of schedules: of each without a plan, and of one with equal stages. */
 
 #include "evenkeel/uniform.h"
 #include "figures/balance_figures.h"

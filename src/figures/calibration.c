@@ -1,5 +1,5 @@
-/* Figures of a calibration: sources, errors, constants, runs; what profiles, link tests and tables of kernels gave;
- * what to measure next. */
+/* Figures of a calibration: sources, errors, constants, runs; results of profiles, link tests and tables of kernels;
+ * the measurements to make next. */
 #include <math.h>
 
 #include "evenkeel/job.h"
@@ -223,7 +223,7 @@ static const ek__member measured[] = {
 };
 static const ek__fields all_measured = {FIELDS_BY_NUMBER(measured, NULL, NULL)};
 
-/* ---- layers and what to measure next ---- */
+/* ---- layers and the measurements to make next ---- */
 
 GETTER(layer_width, real, it->n_layers > 0 ? it->layer_width : (double)NAN);
 GETTER(layer_lambda, real, it->n_layers > 0 ? it->layer_lambda : (double)NAN);
@@ -299,7 +299,7 @@ static const ek__member run[] = {
 static const ek__fields runs = {FIELDS(run, "runs[]", "Every row of the sources.")};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_calibration
 GETTER(met_error, real, it->n_used > 0 ? it->met_error : (double)NAN);

@@ -1,6 +1,7 @@
-/* JSON Schema from the description of figures: a walk over fields as the writer of JSON does it (report/fields_json.c),
- * which prints types in place of values. A struct that has a path in the documentation is a definition of its own. A
- * value is let be null where its kind has a mark for what is not known, whether or not a result ever has it. */
+/* Writes the JSON Schema from the description of figures: a walk over fields as in the writer of JSON
+ * (report/fields_json.c), which prints types in place of values. A struct that has a path in the documentation is a
+ * definition of its own. A value may be null where its kind has a mark for unknown values, even if no result ever has
+ * it. */
 #include "figures/schema.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@ typedef struct walk {
     ek__stream *s;
     const ek__fields *defined[MAX_DEFINITIONS]; /* in the order of their first use */
     int n;
-    const char *without; /* a key that the whole has not */
+    const char *without; /* a key that the complete result does not have */
     const ek__fields *whole;
 } walk;
 
@@ -126,7 +127,7 @@ static void write_description(ek__stream *s, const char *about, const char *unit
 static void write_fields(walk *w, const ek__fields *fields);
 static void write_entry(walk *w, const ek__fields *fields, bool maybe_null);
 
-/* What a definition is called: its path without the marks of lists; of several paths the first. */
+/* The name of a definition: its path without the marks of lists; of several paths the first. */
 static void definition_name(const ek__fields *fields, char name[MAX_NAME])
 {
     int n = 0;
@@ -210,7 +211,7 @@ static void write_words(walk *w, const ek__member *f)
     ek__stream_bool(w->s, "additionalProperties", false);
 }
 
-/* What a function of the writer prints. */
+/* The output of a function of the writer. */
 static void write_own(walk *w, const ek__member *f, bool maybe_null)
 {
     const char *of = strstr(f->own, " of ");
@@ -323,7 +324,7 @@ static void write_fields(walk *w, const ek__fields *fields)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* ---- the whole ---- */
+/* ---- the document ---- */
 
 static void write_definition(walk *w, const char *name, const ek__fields *fields)
 {
@@ -334,7 +335,7 @@ static void write_definition(walk *w, const char *name, const ek__fields *fields
     ek__stream_end(w->s);
 }
 
-/* Definitions that these need come behind them. */
+/* Definitions that these need come after them. */
 static void write_definitions(walk *w)
 {
     char name[MAX_NAME];

@@ -1,5 +1,5 @@
-/* Figures of steps: where a step's time goes, by the words of Ascend and of Kineto, with what the producers' tables say
- * and what pipelines wait for; stages; the producer's cluster table. */
+/* Figures of steps: the parts of a step's time, by the words of Ascend and of Kineto, with the producers' tables and
+ * the waiting time of pipelines; stages; the producer's cluster table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ const ek__fields ek__trace_device = {
 
 /* ---- steps ---- */
 
-/* As the producer's table prints it; without the table what it would print. */
+/* As in the producer's table; without the table the value that it would have. */
 static int64_t printed(int64_t table, int64_t computed)
 {
     return table == EK_TRACE_UNKNOWN || table == 0 ? computed : table;
@@ -219,7 +219,7 @@ static int64_t mean_computing(const ek_trace_run *run, int stage, const char *na
     return n > 0 ? sum / n : EK_TRACE_UNKNOWN;
 }
 
-/* The first rank of a stage with steps, whose steps stand for the stage's, warm-up too; NULL without any. */
+/* The first rank of a stage with steps, whose steps represent the stage's, warm-up too; NULL without any. */
 static const ek_trace_rank *first_with_steps(const ek_trace_run *run, int stage)
 {
     for (int k = 0; k < run->n_ranks; k++)
@@ -352,7 +352,7 @@ LOCATOR(locate_step, out->step = it);
 LOCATOR(locate_stage, out->rank = first_with_steps(of->run, it->stage));
 #undef EK__T
 
-/* Rows of stages name several ranks, and none that could be shown alone. */
+/* Rows of stages name several ranks, and none that could be shown by itself. */
 static void locate_cluster(const void *record, const ek__owner *of, ek__location *out)
 {
     const ek_trace_cluster_row *it = record;
@@ -363,7 +363,7 @@ static void locate_cluster(const void *record, const ek__owner *of, ek__location
 
 /* ---- tables ---- */
 
-/* What a rank's device did: the whole file, and what is recomputed where something is. */
+/* The time of a rank's device: of the complete file, and of recomputation where there is some. */
 static const void *device_of(int i, ek__owner *of, bool *end)
 {
     const ek_trace_rank *rank = of->rank;
