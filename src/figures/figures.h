@@ -127,8 +127,7 @@ struct ek__member {
     } text;
     size_t n_at;                     /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
     size_t n_columns_at;             /**< of a list of lists: offset of the int count of each */
-    int (*less)(const void *record); /**< of a list of lists of integers: the difference between the array's count and
-                                      * each list's */
+    int (*less)(const void *record); /**< of a list of lists of integers: subtracted from each value */
     int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at; below 0: null */
     const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
     int n_words;              /**< BY_WORD */

@@ -1,9 +1,9 @@
-/* Where each step's time goes, every instant once. Computing counts by what it is for, the earlier phase where two run
- * side by side; communication where nothing is computed; copies where neither is there; idle time by its cause, as the
- * analyses of data loading and of host gaps found it. So the parts of computing sum to raw.computing, those of
+/* The breakdown of each step's time, every instant counted once. Computing counts by its phase, the earlier phase where
+ * two run side by side; communication where nothing is computed; copies where neither is there; idle time by its cause,
+ * as found by the analyses of data loading and of host gaps. So the parts of computing sum to raw.computing, those of
  * communication to raw.communication_not_overlapped, and all of them to the step's length, or to its device window
- * where that is longer since steps overlap on the device. With options->measure the pieces of work are kept, too.
- * O(n log n) for n events. */
+ * where that is longer since steps overlap on the device. With options->measure the pieces of work are stored, too. O(n
+ * log n) for n events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "trace/events/device.h"
 #include "trace/rank.h"
 
-/* In the order in which an instant counts: idle time has no intervals. */
+/* In the order of precedence at an instant: idle time has no intervals. */
 enum { N_BUSY = EK_TRACE_DATA };
 
 typedef struct steps {
@@ -27,7 +27,7 @@ static ek__intervals *set_of(const steps *s, const ek__device_work *work)
     return &s->of[(size_t)work->step * N_BUSY + work->activity];
 }
 
-/* Each set has room for all that comes to it. */
+/* Each set has room for all its intervals. */
 static bool deal(steps *s, const ek__device_work *work, size_t n)
 {
     size_t n_sets = (size_t)s->rank->n_steps * N_BUSY, sum = 0;
@@ -47,7 +47,7 @@ static bool deal(steps *s, const ek__device_work *work, size_t n)
     return true;
 }
 
-/* What each set has beyond those before it. */
+/* The part of each set that is not in those before it. */
 static bool count_busy(const ek__intervals *of, int64_t *out)
 {
     ek__intervals covered = {0};

@@ -1,6 +1,6 @@
 /* Is the host too slow to feed the device, and why? The verdict is the share of the steps' time in which the device
- * idled for something the host had not launched yet. The cause: many compilations, a synchronisation per launch, else
- * what the host did for the largest part of those gaps; plain dispatch when none of it stands out. */
+ * idled for work the host had not launched yet. The cause: many compilations, a synchronisation per launch, else the
+ * host's main activity in the largest part of those gaps; plain dispatch when no activity dominates. */
 #include <math.h>
 
 #include "trace/events/device.h"

@@ -1,4 +1,4 @@
-/* trace/analyse/launch_queue.h - how long what the host launches waits for the device. */
+/* trace/analyse/launch_queue.h - how long work launched by the host waits for the device. */
 #ifndef EK_TRACE_ANALYSE_LAUNCH_QUEUE_H
 #define EK_TRACE_ANALYSE_LAUNCH_QUEUE_H
 

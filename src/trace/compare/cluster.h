@@ -1,4 +1,5 @@
-/* trace/compare/cluster.h - ranks and rows of the vendor's cluster table, each made from the other where it is missing.
+/* trace/compare/cluster.h - ranks and rows of the vendor's cluster table, each derived from the other where it is
+ * missing.
  */
 #ifndef EK_TRACE_COMPARE_CLUSTER_H
 #define EK_TRACE_COMPARE_CLUSTER_H

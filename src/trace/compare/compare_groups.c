@@ -1,6 +1,6 @@
-/* How many ranks a collective's group has: Kineto's key ends in it; Ascend's topology tells it by the group's hash, as
- * do the places that links of the group name ("0-6"). Names of collectives carry the last digits of that hash only, so
- * a group is taken when just one size fits. 0 where nothing tells. */
+/* The number of ranks in a collective's group: Kineto's key ends in it; Ascend's topology has it by the group's hash,
+ * as do the places that links of the group name ("0-6"). Names of collectives carry the last digits of that hash only,
+ * so a group is taken when just one size fits. 0 where unknown. */
 #include <stdlib.h>
 #include <string.h>
 

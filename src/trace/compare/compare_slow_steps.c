@@ -1,7 +1,7 @@
-/* A step that takes longer than the others, with what differs in it: its time by activity (ek_trace_step.activity)
+/* Finds steps that take longer than the others, with the differences: their time by activity (ek_trace_step.activity)
  * against the median over the steps that count. Of the rank whose step is the run's; steps that end before the next one
- * begins are as long as they seem, others may have been longer and are left out. One finding, of all slow steps: what
- * they take beyond the median, spread over the steps. O(steps log steps). */
+ * begins have their measured length, others may have been longer and are left out. One finding, of all slow steps:
+ * their time beyond the median, spread over the steps. O(steps log steps). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static const double slow_from = 1.1;    /* medians */
 static const double least_share = 0.01; /* lost of a step in the mean */
-static const double named_from = 0.1;   /* of what a step takes beyond the median */
+static const double named_from = 0.1;   /* of a step's time beyond the median */
 enum { FEWEST = 3, MOST_NAMED = 3 };
 
 typedef struct steps {

@@ -1,6 +1,7 @@
-/* Who waits for whom: what each rank waits in collectives that another one came last to, and in transfers whose other
- * side came later, by pairs of ranks. Of a collective what is beyond its transfer; of a transfer, both sides of which
- * end together, what a side took longer than the other. Of steps that count. O(collectives log collectives). */
+/* Waiting time between ranks: the waits of each rank in collectives that another one came last to, and in transfers
+ * whose other side came later, by pairs of ranks. Of a collective the time beyond its transfer; of a transfer, both
+ * sides of which end together, the time by which a side was longer than the other. Of steps that count. O(collectives
+ * log collectives). */
 #include <stdlib.h>
 
 #include "base/error.h"
