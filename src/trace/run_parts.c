@@ -10,7 +10,7 @@
 #include "trace/run_ranks.h"
 #include "trace/tables/tables.h"
 
-/* ---- what files tell of the whole run ---- */
+/* ---- data about the whole run in files ---- */
 
 static void take_largest(int value, int *to)
 {
@@ -45,7 +45,7 @@ static bool is_same_row(const ek_trace_cluster_row *a, const ek_trace_cluster_ro
            a->bubble == b->bubble && a->exclude_receive == b->exclude_receive && a->preparing == b->preparing;
 }
 
-/* A table of the whole run lies beside every part of it: its rows count once. */
+/* A table of the whole run may be with every part of it: its rows count once. */
 static ek_status join_rows(ek_trace_run *run, const ek_trace_run *part, ek_error *err)
 {
     const int n = part->n_cluster_rows, before = run->n_cluster_rows;

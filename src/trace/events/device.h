@@ -78,10 +78,10 @@ int ek__step_window_at(const ek__step_finder *finder, int64_t time, int below);
 /** A step of events: their sums are 0, all else unknown */
 ek_trace_step ek__step_of_events(void);
 
-/** A period that the operators of the busiest stream repeat, as step windows in `rank`; none when nothing repeats
- *  convincingly. O(kernels). */
+/** A period of the operators of the busiest stream, as step windows in `rank`; none when there is no convincing one.
+ *  O(kernels). */
 ek_status ek__steps_by_repetition(const ek__trace *trace, ek_trace_rank *rank, ek_error *err);
-/** Which first steps are warm-up, by options->drop_first_steps or by their lengths; says so in a note. */
+/** Determine the warm-up steps, by options->drop_first_steps or by their lengths; reported in a note. */
 ek_status ek__mark_warm_up(const ek_trace_options *options, ek_trace_rank *rank, ek_error *err);
 
 /** Host launches of Ascend device tasks, by arrows. */
@@ -97,12 +97,12 @@ typedef struct ek__task_launches {
     ek__task_launch *at; /**< [n], by track, then start; each once */
 } ek__task_launches;
 
-/** The gaps in which the device had nothing to do since the host launched it too late. O(n log n). */
+/** The gaps in which the device was idle because the host launched too late. O(n log n). */
 ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__intervals *out, ek_error *err);
 
 /** Does a GPU kernel of this name communicate? By the default list of docs/trace.md. O(size). */
 bool ek__is_collective_kernel(const char *name, size_t size);
-/** Has a name a collective's word in it, so that it may communicate though the list does not know it? O(size). */
+/** Does a name contain a collective's word, so that it may communicate though the list does not have it? O(size). */
 bool ek__looks_like_collective(const char *name);
 
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
@@ -124,7 +124,7 @@ typedef struct ek__task_launch_walk {
     size_t *next; /**< [n_tracks]: the first launch that has not been passed */
 } ek__task_launch_walk;
 
-/** @return false when memory is out. O(launches) with all that is looked up. */
+/** @return false when memory is out. O(launches) with all lookups. */
 bool ek__task_launch_walk_make(const ek__trace *trace, ek__flow flow, ek__task_launch_walk *out);
 void ek__task_launch_walk_clear(ek__task_launch_walk *walk);
 /** NULL when no arrow ends there. */

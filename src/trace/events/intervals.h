@@ -1,7 +1,7 @@
 /* trace/events/intervals.h - sets of half-open time intervals [start, end): union, and the lengths of sets,
  * intersections, differences.
  *
- * A set is kept merged: sorted, disjoint, neighbours that touch are one. Every call is a merge of sorted lists. */
+ * A set is stored merged: sorted, disjoint, neighbours that touch are one. Every call is a merge of sorted lists. */
 #ifndef EK_TRACE_ANALYSE_INTERVALS_H
 #define EK_TRACE_ANALYSE_INTERVALS_H
 

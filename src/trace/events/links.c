@@ -1,6 +1,6 @@
 /* Ranks links within their transport: bandwidth = size / time of each, their plain mean, the slowest and the fastest
  * (the first of equal ones), and those 20 % or more below the mean. A link that moved under 1 MB mostly shows latency
- * and is not ranked. Links of one rank only; compare_links.c looks over all. */
+ * and is not ranked. Links of one rank only; compare_links.c compares those of all ranks. */
 #include "trace/events/links.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A sweep over the ticks at which something begins or ends. At one tick ends come before beginnings, as lifetimes are
- * half open; so the sum is never above what is live at the tick and never overflows. */
+/* A sweep over the ticks of begins and ends. At one tick ends come before beginnings, as lifetimes are half open; so
+ * the sum is never above the live memory at the tick and never overflows. */
 #include "trace/events/memory_sweep.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* trace/events/memory_sweep.h - when blocks of memory fill the most. */
+/* trace/events/memory_sweep.h - finds when blocks of memory fill the most. */
 #ifndef EK_TRACE_ANALYSE_MEMORY_SWEEP_H
 #define EK_TRACE_ANALYSE_MEMORY_SWEEP_H
 
@@ -24,11 +24,11 @@ static inline bool ek__block_is_live(const ek__memory_block *block, int64_t tick
     return block->start <= tick && tick < block->end;
 }
 
-/** The most bytes live at once, and the first tick at which they are (EK_TRACE_UNKNOWN when nothing ever is).
- *  O(n log n). @return false when memory is out. */
+/** The most bytes live at once, and the first tick with them (EK_TRACE_UNKNOWN without blocks). O(n log n). @return
+ *  false when memory is out. */
 bool ek__memory_sweep(const ek__memory_block *block, size_t n, int64_t *peak_bytes, int64_t *peak_tick);
 
-/** The most bytes live at once if every block that does not stay went when its last user is over. O(n log n).
+/** The most bytes live at once if every block that does not stay were released when its last user is over. O(n log n).
  *  @return false when memory is out. */
 bool ek__memory_released_peak(const ek__memory_block *block, size_t n, int64_t *peak_bytes);
 

@@ -1,4 +1,4 @@
-/* Types of Ascend's operators, read off the names of tasks as far as those follow the usual patterns. */
+/* Types of Ascend's operators, derived from the names of tasks as far as those follow the usual patterns. */
 #include <ctype.h>
 #include <string.h>
 

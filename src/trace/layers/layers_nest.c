@@ -1,5 +1,5 @@
 /* Nested ranges as a forest: sorted by track and start, each range's parent is found with the stack of open ranges. The
- * range that holds a moment is the last that began before it, or one of those around that. */
+ * range at a moment is the last that began before it, or one of those around that. */
 #include "trace/layers/layers_nest.h"
 
 #include <stdlib.h>

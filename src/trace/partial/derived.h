@@ -1,5 +1,6 @@
-/* trace/partial/derived.h - what of a rank follows from its pieces of work, and need not be written: the curves of the
- * queue, when executions and operators of layers began. It is left out only where it comes back bit for bit. */
+/* trace/partial/derived.h - the values of a rank that follow from its pieces of work, and need not be written: the
+ * curves of the queue, begins of executions and operators of layers. A value is left out only where it is restored bit
+ * for bit. */
 #ifndef EK_TRACE_PARTIAL_DERIVED_H
 #define EK_TRACE_PARTIAL_DERIVED_H
 
@@ -12,7 +13,7 @@ typedef struct ek__derived_item {
     int stream; /**< ek_trace_execution.stream */
 } ek__derived_item;
 
-/** What is written instead. {0}: nothing is left out. */
+/** The data written instead. {0}: nothing is left out. */
 typedef struct ek__derived {
     bool queue; /**< the curves are those of the pieces */
     int n_executions, n_members;
@@ -20,7 +21,8 @@ typedef struct ek__derived {
     ek__derived_item *member;    /**< [n_members]: all of ek_trace_layers.member */
 } ek__derived;
 
-/** Leave out of `rank`, a copy whose lists are another's, what comes back. @return EK_OK, EK_ERR_MEMORY. O(n log n). */
+/** Remove from `rank`, a copy whose lists are another's, the values that can be restored. @return EK_OK, EK_ERR_MEMORY.
+ * O(n log n). */
 ek_status ek__derived_take(ek_trace_rank *rank, ek__derived *out, ek_error *err);
 void ek__derived_clear(ek__derived *derived);
 /** Put it back into a rank that was read. @return EK_OK, EK_ERR_INPUT for pieces that are not there, EK_ERR_MEMORY. */

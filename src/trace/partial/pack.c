@@ -63,7 +63,7 @@ static bool is_in_range(const ek__record_member *m, int64_t value)
 
 /* ---- writing ---- */
 
-/* Columns of numbers in turn, so that each has the one before it beside. */
+/* Columns of numbers in turn, so that each has the previous one as reference. */
 typedef struct columns {
     int64_t *value[2]; /* [n] */
     int now;

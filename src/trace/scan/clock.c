@@ -1,4 +1,4 @@
-/* Clock offsets of a run's hosts from the communication they share. Every collective, and every send with its receive,
+/* Clock offsets of a run's hosts from their common communication. Every collective, and every send with its receive,
  * ends on both sides within microseconds; the difference of the two ends on two hosts' clocks is one measurement of the
  * offset between them. The median over all measurements of a pair of hosts is robust against the few that are matched
  * wrongly (group hashes are cut to three digits in names). Hosts are then tied together by Prim's algorithm over the
@@ -18,7 +18,7 @@ enum { AS_SEND = 1, AS_RECEIVE = 2 };
 
 /* The end of one shared communication, as one rank saw it. */
 typedef struct ending {
-    uint64_t key; /* of its name without its direction, and of which of several of that name it is */
+    uint64_t key; /* of its name without its direction, and its number among those of that name */
     int64_t end;
     int clock;
     uint8_t side; /* 0: a collective */
@@ -73,7 +73,7 @@ static size_t host_size(const char *name, size_t size)
     return size;
 }
 
-/* The host that a path names, in the pool; NULL when it names none, *failed when memory is out. */
+/* The host in a path, in the pool; NULL when there is none, *failed when memory is out. */
 static const char *host_of(const char *path, ek__pool *pool, bool *failed)
 {
     for (const char *begin = path; *begin;) {
@@ -308,7 +308,7 @@ static void grow_tree(clocks_work *w)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- all hosts ---- */
 
 static ek_status read_rank(clocks_work *w, const ek__rank_files *files, int n_threads, const ek_trace_options *options,
                            ek_error *err)

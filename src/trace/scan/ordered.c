@@ -1,5 +1,5 @@
-/* Several threads, one order. A part that is done before its turn is parked, and whoever merges the one before it goes
- * on with it. Framing and merging are the only work under a lock. */
+/* Runs several threads and keeps one order. A part that is done before its turn is parked, and the thread that merges
+ * its predecessor continues with it. Framing and merging are the only work under a lock. */
 #include "trace/scan/ordered.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void stop(reading *r, bool out_of_memory)
     pthread_mutex_unlock(&r->feeding);
 }
 
-/* The place that a part is parked in; with sequence -1 one that is free. NULL when there is none. */
+/* The place of a parked part; with sequence -1 a free one. NULL when there is none. */
 static parked *find_parked(reading *r, int64_t sequence)
 {
     for (int i = 0; i < r->n_parked; i++)
@@ -55,8 +55,8 @@ static parked *find_parked(reading *r, int64_t sequence)
     return NULL;
 }
 
-/* Merge a part and all that waited for it; else park it, for which another one's memory comes back. Without a free
- * place its thread waits; the one whose turn it is never does. */
+/* Merge a part and all that waited for it; else park it, in exchange for another one's memory. Without a free place its
+ * thread waits; the one whose turn it is never does. */
 static void merge_in_turn(reading *r, int64_t sequence, void **part)
 {
     bool go_on = true;
