@@ -1,5 +1,4 @@
-/* trace/tables/step_columns.h - the columns that step_trace_time.csv and the vendor's cluster table of it have in
- * common. */
+/* trace/tables/step_columns.h - the common columns of step_trace_time.csv and the vendor's cluster table of it. */
 #ifndef EK_TRACE_TABLES_STEP_COLUMNS_H
 #define EK_TRACE_TABLES_STEP_COLUMNS_H
 

@@ -1,6 +1,6 @@
 /* step_trace_raw_N_detail_time.csv and ascend_cluster_analyse_*_N.csv of MindSpore until 2023. Both have a row per step
- * and one, the last, that averages over all profiled steps, of which the file may list only some; the first file names
- * it "-". The second names nothing: its rows are matched by their place. Times are ticks of 10 ns in the first,
+ * and one, the last, that averages over all profiled steps, of which the file may contain only some; the first file
+ * names it "-". The second has no names: its rows are matched by their place. Times are ticks of 10 ns in the first,
  * milliseconds in the second; the many columns per communication operator are not read. */
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static ek_status find_raw_columns(const ek__table_in *in, const ek__csv *csv, ra
 typedef struct raw_reading {
     const ek__table_in *in;
     raw_columns column;
-    bool full; /* there are so many steps that none is looked for any more */
+    bool full; /* there are so many steps that none is searched any more */
 } raw_reading;
 
 static ek_status add_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
@@ -98,7 +98,7 @@ typedef struct part_columns {
     int computation, communication, stage, receive, collective, interval, fp_and_bp, tail;
 } part_columns;
 
-/* A row, in milliseconds or (intervals) ticks; EK_TRACE_UNKNOWN where it says nothing. */
+/* A row, in milliseconds or (intervals) ticks; EK_TRACE_UNKNOWN where it is empty. */
 typedef struct part_row {
     int64_t computation, communication, stage, receive, collective, interval, fp_and_bp, tail;
 } part_row;

@@ -1,8 +1,8 @@
-/* The stack machine of Python's pickle, restricted to plain data. A pickle is a program: each opcode pushes a value, or
- * takes values from the stack into a list or dictionary below them; a memo keeps values that come again. Opcodes that
- * import a name or call it are refused, as are those that nobody needs for plain data. The file goes through a window,
- * so that memory holds the tree alone. The numbers of a memo are given by count, which bounds its size by that of the
- * file. */
+/* Reads Python's pickle by its stack machine, restricted to plain data. A pickle is a program: each opcode pushes a
+ * value, or moves values from the stack into a list or dictionary below them; a memo stores values that are used again.
+ * Opcodes that import a name or call it are refused, as are those that are not needed for plain data. The file is read
+ * through a window, so that memory contains only the tree. The numbers of a memo are assigned by count, which bounds
+ * its size by that of the file. */
 #include "trace/text/pickle.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int64_t here(const machine *m)
 #define fail_at(m, at, format, ...)                                                                                    \
     ek__fail((m)->err, EK_ERR_INPUT, ((ek_origin){(m)->path, 0, 0}), "byte %" PRId64 ": " format, (at), __VA_ARGS__)
 
-/* A refusal of the tree has no file yet. */
+/* An error of the tree has no file yet. */
 static ek_status located(machine *m, ek_status status)
 {
     if (status != EK_ERR_INPUT || !m->err || m->err->file[0])
@@ -129,7 +129,7 @@ static ek_status push_mark(machine *m)
     return ek__data_count(m->data, (m->marks_capacity - before) * sizeof *larger, m->err);
 }
 
-/* Values above the last mark, which goes: *from is the first of them. */
+/* Values above the last mark, which is removed: *from is the first of them. */
 static ek_status pop_mark(machine *m, size_t *from)
 {
     if (m->n_marks == 0)
@@ -209,7 +209,7 @@ static ek_status read_text(machine *m, int size_of_size)
     ek_status status = read_number(m, size_of_size, &size);
     if (!status && size > MAX_TEXT)
         return fail_at(m, at, "a text of %" PRIu64 " bytes is beyond the limit of %d", size, MAX_TEXT);
-    /* Room comes as the bytes do: what a damaged length promises is not taken for granted. */
+    /* Memory grows with the bytes read: a damaged length is not trusted. */
     for (size_t got = 0; got < size && !status;) {
         if (m->at == m->n && (status = refill(m)) != EK_OK)
             break;
@@ -235,7 +235,7 @@ static ek_status push_empty(machine *m, ek__data_kind kind)
     return status ? status : push(m, out);
 }
 
-/* A new one of the values from `from` on, which go. */
+/* A new one of the values from `from` on, which are removed. */
 static ek_status collect(machine *m, ek__data_kind kind, size_t from)
 {
     ek__datum out;
@@ -256,7 +256,7 @@ static ek_status collect_marked(machine *m, ek__data_kind kind)
     return status ? status : collect(m, kind, from);
 }
 
-/* The values from `from` on go into what is below them. */
+/* The values from `from` on are added to the value below them. */
 static ek_status extend(machine *m, ek__data_kind kind, size_t from)
 {
     size_t n = m->height - from;
@@ -319,7 +319,7 @@ static ek_status get(machine *m, int size)
 
 /* ---- opcodes ---- */
 
-/* What would import, call or build something of a program; NULL for other opcodes. */
+/* The name of an opcode that would import, call or build an object of a program; NULL for other opcodes. */
 static const char *name_of_program(unsigned code)
 {
     static const struct {
@@ -454,7 +454,7 @@ static ek_status take_other(machine *m, unsigned code)
         return get(m, 1);
     case 'j':
         return get(m, 4);
-    case 0x95: /* the length of a frame, which nothing depends on */
+    case 0x95: /* the length of a frame, which is not needed */
         return read_number(m, 8, &ignored);
     default:
         return refuse(m, code);

@@ -1,5 +1,5 @@
-/* A tree of values of 8 bytes: three bits of kind, the rest a number or an index. Items of lists lie in a pool; a list
- * that grows moves to twice the room and leaves the old room behind, which is at most as much again. Nothing is freed
+/* A tree of values of 8 bytes: three bits of kind, the rest a number or an index. Items of lists are in a pool; a list
+ * that grows moves to twice the room and leaves the old room unused, which is at most as much again. Nothing is freed
  * before all is. */
 #include "trace/text/plain_data.h"
 
