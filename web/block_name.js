@@ -4,7 +4,7 @@
 const block = /^([FBW])(\d+(?:\.\d+)?)(?:\u00b7(\d+))?$/;
 
 /**
- * What a block's name says; null where it is none.
+ * The parts of a block's name; null where it is none.
  * @param {string} text
  */
 export function blockOf(text) {

@@ -1,5 +1,6 @@
-// What a document holds of a timeline besides events, for pages from a file and from a server alike: points of curves,
-// thinned to what a picture shows, and what is held at a time. Both are small, so they are searched and filtered plainly.
+// The data of a timeline other than events, for pages from a file and from a server alike: points of curves, thinned to
+// the resolution of a picture, and the live memory at a time. Both are small, so they are searched and filtered
+// directly.
 
 import { firstAfter, firstFrom } from "./blocks.js";
 
@@ -58,7 +59,7 @@ export function makeFixed(timeline, columns) {
             return out;
         },
 
-        /** What a group holds at a time, the largest first. @param {number} group @param {number} time */
+        /** The live memory of a group at a time, the largest first. @param {number} group @param {number} time */
         held(group, time) {
             const { begin, end, mb, name } = columns.held;
             return (held_of[group] ?? [])

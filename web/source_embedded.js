@@ -1,5 +1,5 @@
-// Events that stand in the page itself: flat columns, a tree of sums a row (blocks.js), and binary searches in them.
-// Everything is at hand at once; only sums over a range give way to the page now and then.
+// Events in the page itself: flat columns, a tree of sums a row (blocks.js), and binary searches in them. All data is
+// available at once; only sums over a range pause for the page now and then.
 
 import { makeArrowList, noArrows } from "./arrow_list.js";
 import { fillRoom, firstAfter, firstFrom, makeRoom, makeRow } from "./blocks.js";
@@ -14,9 +14,9 @@ import { allTracks, placeRows } from "./rows.js";
 /** @typedef {import("./document.js").Columns} Columns */
 
 const turn_ms = 8; // of sums, before the page may draw
-const events_per_look = 4096; // between looks at the clock
+const events_per_look = 4096; // between checks of the clock
 const most_flows = 256;
-const most_listed = 1 << 20; // events that a list of the longest is made from
+const most_listed = 1 << 20; // events from which a list of the longest is made
 
 /** @param {string} text */
 const lower = (text) => text.toLowerCase();
@@ -25,7 +25,8 @@ const lower = (text) => text.toLowerCase();
 const giveWay = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /**
- * What a line of details says: an object's `args`, `layer` and `text` where it has them, else all of it is arguments.
+ * The content of a line of details: an object's `args`, `layer` and `text` where it has them, else all of it is
+ * arguments.
  * @param {string} line
  * @returns {Pick<Details, "args" | "text" | "layer">}
  */
@@ -189,7 +190,7 @@ export function makeEmbedded(timeline, columns, line) {
                 const whole = { begin: begins, end: ends, name, type: typesOf(row), count: null, busy: null, index: null };
                 return { from: first, to: last, ...whole };
             }
-            // Whole cells, so that boxes at the edges stay what they are while the picture moves.
+            // Whole cells, so that boxes at the edges stay the same while the picture moves.
             first = Math.min(first, firstFrom(begins, Math.floor(begin / resolution) * resolution));
             last = firstFrom(begins, Math.ceil(end_time / resolution) * resolution);
             if (kept.first !== first || kept.last !== last || kept.resolution !== resolution) {

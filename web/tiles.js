@@ -1,6 +1,6 @@
-// Boxes that came from a server, kept in tiles: at level L a pixel is 2^L ns wide and a tile 2048 of them, so a screen
-// needs two or three tiles a row and a zoom by two needs new ones. The memory is bounded by the number of boxes; what was
-// not drawn for longest goes first.
+// Boxes from a server, stored in tiles: at level L a pixel is 2^L ns wide and a tile 2048 of them, so a screen needs
+// two or three tiles a row and a zoom by two needs new ones. The memory is bounded by the number of boxes; the least
+// recently drawn one is removed first.
 
 import { say } from "./texts.js";
 
@@ -149,7 +149,7 @@ export class Tiles {
     constructor() {
         /** @type {Map<string, Tile>} by row, level and number */
         this.tiles = new Map();
-        /** @type {Map<number, { key: string, columns: Columns }>} what was joined last, by row */
+        /** @type {Map<number, { key: string, columns: Columns }>} last joined tiles, by row */
         this.last = new Map();
         this.n_boxes = 0;
         this.clock = 0;
@@ -163,7 +163,7 @@ export class Tiles {
     }
 
     /**
-     * Keep the answer for tiles first .. last of some rows.
+     * Store the answer for tiles first .. last of some rows.
      * @param {Map<number, Columns>} rows @param {number} level @param {number} first @param {number} last
      */
     put(rows, level, first, last) {
@@ -205,7 +205,7 @@ export class Tiles {
     }
 
     /**
-     * What there is of a row between two times, at the level itself or the nearest coarser one, else a finer one.
+     * The tiles of a row between two times, at the level itself or the nearest coarser one, else a finer one.
      * @param {number} row @param {number} begin @param {number} end @param {number} level
      * @returns {Boxes | null}
      */
@@ -225,7 +225,7 @@ export class Tiles {
         const span = tileSpan(level);
         const first = Math.floor(begin / span);
         const last = Math.max(first, Math.ceil(end / span) - 1);
-        if (last - first > 16) return null; // much finer than what is shown
+        if (last - first > 16) return null; // much finer than the picture
         /** @type {Tile[]} */
         const found = [];
         for (let tile = first; tile <= last; tile++) {
@@ -243,7 +243,7 @@ export class Tiles {
     }
 }
 
-/** The level itself, then one finer, then coarser ones, then what is finer still. @param {number} at @param {number} level */
+/** The level itself, then one finer, then coarser ones, then still finer ones. @param {number} at @param {number} level */
 function rank(at, level) {
     if (at === level) return 0;
     return at > level ? 2 * (at - level) : at === level - 1 ? 1 : 1000 + level - at;

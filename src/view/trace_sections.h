@@ -52,7 +52,7 @@ void ek__view_put_location(const ek_view_run *run, const ek__location *at, int g
  *  the timeline does not show them. */
 void ek__view_put_window(const ek_view_run *run, int rank, const char *step, ek__stream *s);
 
-/** Parts of a timeline from a trace's tables: curves of memory by component, allocations as saved memory. Times are
+/** Parts of a timeline from a trace's tables: curves of memory by component, allocations as live memory. Times are
  *  nanoseconds after `origin`. */
 void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_timeline *t);
 /** The steps of every rank, and the critical path. */

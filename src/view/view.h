@@ -61,7 +61,7 @@ void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const
                         const double *time, const double *value, size_t n);
 /** The last curve is placed among the tracks of its group, below those of the device. */
 void ek__timeline_among_tracks(ek__view_timeline *t);
-/** Memory that is saved from one time to another: the memory tab lists the entries at the pointer. It exists from
+/** Memory that is live from one time to another: the memory tab lists the entries at the pointer. It exists from
  * `begin` on and is gone at `end`. */
 void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_view_type type, double begin, double end,
                        double mb);
@@ -78,7 +78,7 @@ typedef struct ek__view_call {
 void ek__timeline_call(ek__view_timeline *t, const ek__view_call *call);
 /** The time range of the timeline; without it, from the first to the last of all it has. */
 void ek__timeline_span(ek__view_timeline *t, double begin, double end);
-/** Events come from the server: no names are written, rows contain only their number of events, and the data are saved
+/** Events come from the server: no names are written, rows contain only their number of events, and the data are live
  * memory and curves. */
 void ek__timeline_served(ek__view_timeline *t);
 /** A row of `n_events` events that the server has; instead of ek__timeline_row(). */

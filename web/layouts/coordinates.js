@@ -47,7 +47,7 @@ export function showCoordinates(root, shared, context) {
     const toY = (/** @type {number} */ place) => TOP + (1 - place) * (HEIGHT - TOP - BOTTOM);
     const ofY = (/** @type {number} */ y) => Math.min(1, Math.max(0, 1 - (y - TOP) / (HEIGHT - TOP - BOTTOM)));
 
-    /** Apply a change of the brushes, and tell the other chart. @param {() => void} how */
+    /** Apply a change of the brushes, and update the other chart. @param {() => void} how */
     function change(how) {
         how();
         shared.keep(brushes.size > 0 ? brushed(space.n, axes, brushes) : null);
@@ -109,7 +109,7 @@ export function showCoordinates(root, shared, context) {
         const every = Math.ceil(axis.values.length / Math.floor((HEIGHT - TOP - BOTTOM) / 14));
         return axis.values.filter((_, k) => k % every === 0).map((value) => [value, String(value)]);
     };
-    /** All lines, below those that are kept: drawn once for a width. @param {ReturnType<typeof inkOf>} ink */
+    /** All lines, below the bright ones: drawn once for a width. @param {ReturnType<typeof inkOf>} ink */
     const faded = (ink) => {
         if (faint_width === width) return faint;
         const pen = penOf(faint, width, HEIGHT);

@@ -1,4 +1,4 @@
-// The matches of the search in order of time, a hundred at a time: each leads to its event, and the one that is selected is
+// The matches of the search in order of time, a hundred at a time: each links to its event, and the selected one is
 // marked as the current one.
 
 import { element, fill } from "../dom.js";

@@ -39,7 +39,7 @@ function mostDifferent(figures, a, b) {
 /**
  * Two tables of equal id, joined: one figure that can be chosen, the largest difference first.
  * @param {HTMLElement} root @param {import("../types").Table} a @param {import("../types").Table} b
- * @param {import("../types").Context} context @returns {() => void} what ends it
+ * @param {import("../types").Context} context @returns {() => void} ends it
  */
 export function joinedTable(root, a, b, context) {
     const figures = figureColumns(a, b);

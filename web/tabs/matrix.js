@@ -42,7 +42,7 @@ function mix([low, high], share) {
     return { css: `rgb(${parts.join(" ")})`, light: parts[0] * 0.299 + parts[1] * 0.587 + parts[2] * 0.114 > 140 };
 }
 
-/** Labels without the words that all of them begin with: above columns there is little room. @param {string[]} labels */
+/** Labels without their common first words: above columns there is not much room. @param {string[]} labels */
 export function shortLabels(labels) {
     if (labels.length < 2) return labels;
     const words = labels.map((label) => label.split(" "));
@@ -81,9 +81,9 @@ export function showMatrix(root, matrix, context) {
     const n = matrix.labels.length;
     const labels = matrix.columns ?? matrix.labels;
     const m = labels.length;
-    /** What is shown of it: all, or what is chosen. */
+    /** The shown cells: all, or the selected ones. */
     let shown = matrix;
-    // What stays where it is, as a copy on one device, would hide the differences between the links.
+    // Local traffic, as a copy on one device, would hide the differences between the links.
     const valuesOf = (/** @type {import("../types").Matrix} */ { cells, columns }) => {
         const moved = columns ? cells : cells.filter((cell) => cell[0] !== cell[1]);
         return (moved.length > 0 ? moved : cells).map((cell) => cell[2]);
@@ -210,7 +210,7 @@ export function showMatrix(root, matrix, context) {
                     4,
             );
         pen.textAlign = "left";
-        // As many as stand beside each other; where even one is wider than a few cells, shortened.
+        // As many as fit next to each other; where even one is wider than a few cells, shortened.
         const across = Math.max(1, Math.ceil(Math.min(above_width, 70) / size));
         for (let column = 0; column < m; column += across)
             pen.fillText(shortenTo(above[column], across * size - 8), label_width + column * size, LABEL_HEIGHT);

@@ -1,5 +1,5 @@
-// What all charts and tables share around their picture: a figure with its title and tools, buttons that copy, and
-// being told of their width.
+// Helpers of all charts and tables around their picture: a figure with its title and tools, buttons that copy, and
+// calls when their width changes.
 
 import { element } from "../dom.js";
 import { say } from "../texts.js";
@@ -35,7 +35,7 @@ async function copy(text) {
     }
 }
 
-/** A button that copies what `text` gives and says so for a moment. */
+/** A button that copies the result of `text` and confirms it for a moment. */
 export function copyButton(label, text) {
     const button = element("button", { type: "button", "aria-live": "polite" }, label);
     let timer = 0;
@@ -63,7 +63,8 @@ export function choice(label, options, value, changed) {
     return element("label", { class: "choice" }, element("span", {}, label), select);
 }
 
-/** Calls draw with the width a node has for its content, now and whenever it changes. Returns what ends it. */
+/** Calls draw with the width a node has for its content, now and whenever it changes. Returns the function that ends
+ * it. */
 export function onWidth(node, draw) {
     let width = -1;
     const observer = new ResizeObserver(([entry]) => {

@@ -63,7 +63,7 @@ function showFamily(root, family, context) {
 
 /**
  * @param {HTMLElement} root @param {import("../types").Section} section @param {import("../types").Context} context
- * @returns {(() => void)[]} what ends its parts
+ * @returns {(() => void)[]} functions that end its parts
  */
 export function showSection(root, section, context) {
     const notes = notesOf(section.notes);
@@ -80,7 +80,7 @@ export function showSection(root, section, context) {
     ];
 }
 
-/** Where a page has many parts: buttons that go to each. Of parts beside each other the first is enough. */
+/** Where a page has many parts: buttons that go to each. Of adjacent parts the first is enough. */
 function showContents(page) {
     const parts = [...page.querySelectorAll(".part")].filter(
         (part) => !part.parentElement?.closest(".part") && !part.matches(".beside > :not(:first-child) .part"),
@@ -102,7 +102,7 @@ function showContents(page) {
 }
 
 /**
- * Builds into a root of its own, and anew when colours change. `build` returns what ends its parts.
+ * Builds into a root of its own, and again when colours change. `build` returns the functions that end its parts.
  * @param {HTMLElement} root @param {import("../types").Context} context
  * @param {(page: HTMLElement) => (() => void)[]} build
  */

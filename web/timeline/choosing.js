@@ -1,4 +1,4 @@
-// Selecting events and what follows from it: the line for screen readers, bringing an event into sight, fitting it.
+// Selecting events and the consequences: the line for screen readers, bringing an event into sight, fitting it.
 
 import { fit, reveal } from "./scale.js";
 import { say, told } from "../texts.js";

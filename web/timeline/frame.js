@@ -1,4 +1,4 @@
-// What stands around the rows: the axis and the overview above them, names of steps, the range, marks and the pointer
+// The parts around the rows: the axis and the overview above them, names of steps, the range, marks and the pointer
 // across them, and the lanes of curves below. Each function draws one of these into the canvas, in pixels of the page.
 
 import { ticksOf } from "./axis.js";
@@ -12,7 +12,7 @@ import { say } from "../texts.js";
 /** @typedef {{begin: number, end: number}} Time */
 
 const TICKS_APART = 96;
-const BETWEEN_LEAST = 70; // pixels between marks whose distance is written
+const BETWEEN_LEAST = 70; // pixels between marks from which on their distance is written
 const SMALL = 11,
     SMALL_LETTER = 6.1; // pixels; the letters of the page's font are this wide at most on average
 
@@ -44,7 +44,7 @@ export function ticksFor(parts, time, clock) {
 }
 
 /** @param {Canvas} canvas @param {Parts} parts @param {Time} time @param {ReturnType<typeof ticksOf>} ticks
- *  @param {Palette} palette @param {string} corner  what stands at its left */
+ *  @param {Palette} palette @param {string} corner  text at its left */
 export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     const { axis, gutter } = parts,
         scale = scaleOf(parts, time),
@@ -356,7 +356,7 @@ function nameLane(canvas, lane, group, box, value, palette) {
     if (Number.isFinite(lane.most)) {
         canvas.fillText(value(lane.most, lane.unit), box.width - 6, box.y + 13);
         canvas.textAlign = "left";
-        // Where the axis begins with it, the axis says so.
+        // Where the axis begins with it, the axis has its label.
         if (lane.least !== low) {
             canvas.fillText(say("least {0}", value(lane.least, lane.unit)), 8, box.y + 48);
         }

@@ -1,5 +1,5 @@
-// What the timeline shows as an SVG drawing: the same rows, stretch of time and colours as on the canvas, with names and
-// labels as text. It is built of elements, never of markup, so that names of a trace stay text in it too.
+// The timeline as an SVG drawing: the same rows, stretch of time and colours as on the canvas, with names and labels as
+// text. It is built of elements, never of markup, so that names of a trace stay text in it too.
 
 import { append, svg } from "../dom.js";
 import { rangeOf, scaleOfLane, LANE } from "./curves.js";
@@ -24,7 +24,7 @@ const short = (value) => String(Math.round(value * 100) / 100);
 /** @param {number} pixel 0xAABBGGRR */
 const css = (pixel) => `rgb(${pixel & 255},${(pixel >> 8) & 255},${(pixel >> 16) & 255})`;
 
-/** What XML forbids becomes U+FFFD. @param {string} content */
+/** Characters that XML forbids become U+FFFD. @param {string} content */
 export const forXml = (content) => content.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\ud800-\udfff]/gu, "\ufffd");
 
 /** @param {number} x @param {number} y @param {string} content @param {Record<string, any>} [more] */
