@@ -54,7 +54,7 @@ function slotsOf(run) {
 /**
  * Puts the texts of a document into the language that is set. Nothing is done as long as that was always English.
  * @param {import("./types").Document} doc
- * @param {boolean} anew  sections were added since
+ * @param {boolean} anew  sections were added since the last call
  */
 export function tellDocument(doc, anew = false) {
     for (const run of doc.runs) {

@@ -27,7 +27,7 @@ export function grouped(text) {
 }
 
 /**
- * With so many significant digits, but never a whole digit rounded away; zeros at the end are dropped.
+ * With this number of significant digits, but never a whole digit rounded away; zeros at the end are dropped.
  * @param {number} value
  * @param {number} digits
  */

@@ -6,7 +6,7 @@
 const most_totals = 65536; // limit of a server: beyond, the count is a lower bound
 
 /**
- * How many events of some rows have a text in their names.
+ * Number of events of some rows with a text in their names.
  * @param {Source} source @param {number[]} rows @param {string} text @param {AbortSignal} signal
  * @returns {Promise<{ n: number, all: boolean }>} all: it is not more
  */

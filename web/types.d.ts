@@ -172,7 +172,7 @@ export interface Colors {
     pixel(type: number, name: number): number;
     /** CSS colour of text on such a box. */
     ink(type: number, name: number): string;
-    /** CSS colour of blocks of a chunk, of so many. */
+    /** CSS colour of blocks of a chunk, of a number of chunks. */
     chunk(type: number, chunk: number, of: number): string;
     series(number: number): string;
     /** The same in the light theme, in any theme: a choice by colours is then the same in both. */

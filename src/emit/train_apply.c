@@ -16,7 +16,7 @@ typedef struct applier {
     ek__in in;
     ek__edit *edit;
     const ek_train_change *change;
-    ek__mf_pipeline now; /* of the file as it is */
+    ek__mf_pipeline now; /* of the current file */
     bool lists_known;    /* are its lists right too? */
     const ek__node *root;
     char *value; /* scratch for a value's text */

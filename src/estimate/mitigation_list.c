@@ -160,7 +160,7 @@ static void recompute_first(ek_job *job, const int *full, const int *k)
     ek__job_one_rule(job);
 }
 
-/* Numbers for each stage between which the least that fits lies; high[s] is what is tried. */
+/* Numbers for each stage that bound the least one that fits; high[s] is tried. */
 typedef struct bounds {
     int *full;               /* [cells] the current recomputation */
     int *low, *high, *tried; /* [stages] */
@@ -213,7 +213,7 @@ static ek_status search_counts(ek__mitigation_try *t, bounds *b)
     return status;
 }
 
-/* Start with no layer where the stage fits as it is, and all of them elsewhere. */
+/* Start with no layer where the stage fits already, and all of them elsewhere. */
 static void start_bounds(const ek__mitigation_try *t, bounds *b)
 {
     const ek_plan *plan = &t->job->plan;

@@ -11,7 +11,7 @@
 
 typedef struct ek__mitigation_try {
     ek_job *job;                    /* a copy, to be changed */
-    const ek_memory *today;         /* of the job as it is */
+    const ek_memory *today;         /* of the current job */
     const struct ek_device *device; /* NULL: none */
     ek_mitigation *out;             /* name is filled; the change adds why it is not possible */
     ek_error *err;

@@ -191,7 +191,7 @@ bool ek__kind_is_whole(ek__kind kind);
 const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of);
 /** The record: the result of NUMBERED. */
 const void *ek__itself(const void *record, const ek__owner *of);
-/** How many structs a LIST or MAP has. */
+/** Number of structs of a LIST or MAP. */
 int ek__member_count(const ek__member *f, const void *record, const ek__owner *of);
 /** Value `i` of BY_WORD as a field of its own. */
 ek__member ek__member_of_word(const ek__member *f, int i);

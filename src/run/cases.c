@@ -74,7 +74,7 @@ static ek_status find_order(ek_cases *cases, const ek_balance_options *options, 
     return ek_order_for_plan(layers, plan, schedule, shape, options, &cases->order, err);
 }
 
-/* The options of a shape, and in *own what they borrow. */
+/* The options of a shape, and in *own the data that they borrow. */
 static ek_status fill(const ek_case_options *how, const ek_shape *shape, ek_balance_options *out, void **own,
                       ek_error *err)
 {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* A measured forward time; a modelled backward keeps its ratio to the forward, else the usual ones hold. */
+/* A measured forward time; a modelled backward keeps its ratio to the forward, else the usual ratios apply. */
 static void set_time(ek_layer *layer, double time)
 {
     if (isnan(time))

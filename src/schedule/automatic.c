@@ -3,9 +3,9 @@
  * gaps that the forwards (F) and input gradients (B) leave.
  *
  * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as they can be, with W in gaps, W
- * where memory runs out, and W where waiting would exceed what a target leaves the stage to idle. Patterns come from
- * four families. For one chunk: a number of forwards before the first backward, then in turn. For two: *rounds* of a
- * backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
+ * where memory runs out, and W where waiting would exceed the idle time that a target allows the stage. Patterns come
+ * from four families. For one chunk: a number of forwards before the first backward, then in turn. For two: *rounds* of
+ * a backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
  * up and back, repeated, best where it is scarce; and such a way on a grid of equal slots, squeezed at both ends
  * (schedule/building_block.c), which also determines when W run. Many patterns and targets are tried, then the best is
  * improved by small changes of its pattern. The effort is counted in passes, so results are reproducible unless a watch
@@ -392,7 +392,7 @@ static bool meets_bound(const search *z, score a)
     return a.aim <= z->x.bound * (1 + EXACT);
 }
 
-/* Is the best as good as can be, or time over? */
+/* Has the best reached the bound, or is time over? */
 static bool is_done(const search *z)
 {
     return meets_bound(z, z->best_score) || ek__watch_spent(0);
@@ -448,8 +448,8 @@ static void write_warm_ups(search *z)
     }
 }
 
-/* The fewest forwards with which no stage idles longer before its first backward than `spent` of what `target` leaves
- * it, but at least 1 + slope (p - 1 - s), and within memory. */
+/* The fewest forwards with which no stage idles longer before its first backward than the share `spent` of the idle
+ * time that `target` allows it, but at least 1 + slope (p - 1 - s), and within memory. */
 static void make_warm_ups(search *z, double target, double spent, double slope)
 {
     const pipeline *x = &z->x;
@@ -584,10 +584,10 @@ static void append_warm_up(search *z, bool may_delay)
     }
 }
 
-/* After the warm-up each round goes through the stages from the first to the last, so that what moves down them passes
- * all and what moves up passes one: a backward each, of chunk 0 where it has arrived, for it has been held longest;
- * then a forward each, of chunk 1 where it has arrived, for its memory is free again soonest. @return false when memory
- * keeps every stage from going on, or time is over. O(p v m). */
+/* After the warm-up each round goes through the stages from the first to the last, so that micro-batches on the way
+ * down pass all stages and those on the way up pass one: a backward each, of chunk 0 where it has arrived, for it has
+ * been held longest; then a forward each, of chunk 1 where it has arrived, for its memory is free again soonest.
+ * @return false when memory keeps every stage from going on, or time is over. O(p v m). */
 static bool write_rounds(search *z, bool may_delay)
 {
     const pipeline *x = &z->x;
@@ -831,7 +831,7 @@ enum {
     N_KEPT = 6,
 };
 
-/* Orders that are made of building blocks for one period and share, and slots and blocks gone through for them. */
+/* Orders from building blocks for one period and share, and the limits of slots and blocks tried for them. */
 #define BLOCK_ORDERS 500
 #define BLOCK_SLOTS  1e7
 
@@ -889,7 +889,7 @@ static void keep_candidate(const search *z, candidate *kept, candidate c)
         kept[at] = c;
 }
 
-/* Activations of a chunk that the stages may hold; chunks of a stage count alike. */
+/* Limit of a chunk's activations on a stage; chunks of a stage count alike. */
 static void limits_in_chunks(const pipeline *x, double *limit)
 {
     for (int s = 0; s < x->p; s++) {

@@ -17,7 +17,7 @@ typedef enum ek__automatic_aim {
  *
  * Position q is placed as in EK_PLACE_V; with one chunk that is EK_PLACE_WRAP too. F(q) waits for F(q-1), B(q) for
  * B(q+1), each plus the edge's time between different stages; B of the last position for its F, W for its own B. Live
- * activations of a stage, held and freed as ek_profile says, never exceed profile->limit (relative 1e-9).
+ * activations of a stage, allocated and freed as ek_profile defines, never exceed profile->limit (relative 1e-9).
  *
  * A heuristic; ek__automatic_bound gives the largest distance from the optimum. Never worse than 1F1B with W right
  * after B where the limit allows that. Deterministic.

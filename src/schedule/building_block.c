@@ -2,7 +2,7 @@
  * passes of one micro-batch on a grid where every pass takes one slot, and repeats them every period. The lifetime of
  * the activations of a stage's chunks, divided by the period, is the memory that the order needs, so the spacing of the
  * passes decides it. A pass goes to the earliest slot, at least a given number of slots after its predecessor, that no
- * other pass of its stage has modulo the period. W takes the slots that are left, oldest first.
+ * other pass of its stage occupies modulo the period. W takes the slots that are left, oldest first.
  *
  * A repeated block leaves slots empty before the first micro-batch is through and after the last one has begun. There
  * passes move to earlier slots where their inputs and the memory are available (squeezing), at first with every W in a

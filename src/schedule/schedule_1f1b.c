@@ -1,4 +1,4 @@
-/* 1F1B (Narayanan et al. 2019, PipeDream-flush): stage s holds at most p - s micro-batches alive. Also the loop that
+/* 1F1B (Narayanan et al. 2019, PipeDream-flush): stage s keeps at most p - s micro-batches alive. Also the loop that
  * the interleaved variants share, since 1F1B is its case of one chunk. */
 #include "schedule/one_f_one_b.h"
 

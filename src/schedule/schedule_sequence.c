@@ -5,7 +5,7 @@
  * are the orders of 1F1B and, for m >= p, of interleaved 1F1B.
  *
  * The first backward of a micro-batch is that of its last piece, so a stage warms up with k - 1 forwards more than
- * 1F1B. Interleaved, a group that passes through the chunks together is made of whole micro-batches, as few as have p
+ * 1F1B. Interleaved, a group that passes through the chunks together consists of whole micro-batches, as few as have p
  * pieces, so that no stage waits for a piece that comes back to chunk 0. */
 #include <assert.h>
 

@@ -58,8 +58,8 @@ bool ek__target_split(const char *text, size_t size, ek__target *out)
 
 /* ---- one value ---- */
 
-/* Percent-encoding decoded, and '+' read as a blank as forms write it. False when it is damaged, holds a byte 0, or is
- * longer than the room. */
+/* Percent-encoding decoded, and '+' read as a blank as forms write it. False when it is damaged, contains a byte 0, or
+ * is longer than the room. */
 static bool decode(const char *text, size_t size, char *out, size_t room, size_t *n)
 {
     *n = 0;

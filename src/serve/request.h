@@ -69,7 +69,7 @@ typedef struct ek__request {
     char state[EK__REQUEST_STATE_SIZE + 1]; /**< empty: none yet */
 } ek__request;
 
-/** An address as it is in a request, "/TOKEN/rows?rows=3": all borrowed, nothing decoded. */
+/** An address in a request, "/TOKEN/rows?rows=3": all borrowed, nothing decoded. */
 typedef struct ek__target {
     const char *token; /**< text between the first two slashes; up to the end where there is one slash only */
     size_t token_size;

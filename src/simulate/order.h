@@ -9,10 +9,9 @@
 
 /**
  * One block in topological order, packed so that a walk reads it with one load: clock of its chain (32 bits), stage
- * (16), slot of its duration (16): kind x n_cells + cell. The block ends at
- * max(stage's last end, chain's last end) + duration.
- * The chain's clock is the micro-batch. A weight gradient waits for its stage alone; so that the walk needs no branch,
- * its clock is one that no other stage writes, n_micro_batches + stage, and so is never ahead of the stage.
+ * (16), slot of its duration (16): kind x n_cells + cell. The block ends at max(stage's last end, chain's last end) +
+ * duration. The chain's clock is the micro-batch. A weight gradient waits only for its stage; so that the walk needs no
+ * branch, its clock is one that no other stage writes, n_micro_batches + stage, and so is never ahead of the stage.
  */
 typedef uint64_t ek__step;
 

@@ -7,7 +7,7 @@
 
 #include "evenkeel/error.h"
 
-/** Is there a line in this text, none of YAML's comments, below which the balancer prints its lists? */
+/** Is there a line in this text, outside of YAML comments, below which the balancer prints its lists? */
 bool ek__is_balancer_log(const char *text, size_t size);
 
 /**

@@ -563,7 +563,7 @@ static ek_status read_text(const char *path, char *text, size_t size, const ek_l
     if (is_job)
         return read_job(path, text, size, layers, listener, out, err);
     status = read_plans(path, text, size, layers, n_stages, listener, out, err);
-    /* A YAML of another kind may hold a launch command. */
+    /* A YAML of another kind may contain a launch command. */
     if (status == EK_ERR_INPUT && ek__job_format_of(name, text, size) &&
         read_job(path, text, size, layers, NULL, out, NULL) == EK_OK)
         return EK_OK;

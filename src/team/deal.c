@@ -530,7 +530,7 @@ static void report(deal *d)
     d->next_progress = now() + 0.1;
 }
 
-/* Room for so many items. */
+/* Reserve room for this many items. */
 static ek_status make_room(deal *d, int n_items, ek_error *err)
 {
     if (n_items > d->n_room || !d->item) {

@@ -75,7 +75,7 @@ static inline double ek__deal_patience(double patience)
 ek_status ek__packet_of(ek__pack *pack, ek_status status, ek__packet *out, ek_error *err);
 
 /**
- * Do all items together. Every process of the team calls it; `team` NULL is one process alone.
+ * Do all items together. Every process of the team calls it; without a `team` one process does all.
  * @return EK_OK when all items have been taken, on process 0; on the others when process 0 reports that it is done;
  *         EK_ERR_INPUT when processes differ in `same`; EK_ERR_STOPPED; EK_ERR_SYSTEM when process 0 is lost;
  *         EK_ERR_MEMORY; any status of `describe` and `take`. O(items log processes) messages.

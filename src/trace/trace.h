@@ -173,7 +173,7 @@ size_t ek__slice_lower(ek__slice slice, int64_t time);
 /** Are counts, shares and threads in their ranges? @return EK_OK, EK_ERR_INPUT */
 ek_status ek__trace_options_check(const ek_trace_options *options, ek_error *err);
 
-/** Has the caller asked to stop? The flag may be set by a signal handler or another thread at any time. */
+/** Has the caller requested a stop? The flag may be set by a signal handler or another thread at any time. */
 static inline bool ek__interrupted(const ek_trace_options *options)
 {
     return options && ek_interrupted(options->interrupt);

@@ -66,7 +66,7 @@ export function frontOf(x, y, points) {
 }
 
 /**
- * Axes of parallel coordinates: degrees by the rank of their values, the step by its logarithm, memory as it is. Only
+ * Axes of parallel coordinates: degrees by the rank of their values, the step by its logarithm, memory linearly. Only
  * degrees that differ, except for the usual ones.
  * @param {Space} space
  * @returns {Coordinate[]}

@@ -23,7 +23,7 @@ import { key, say } from "../texts.js";
  * @property {(i: number) => string} textOf
  */
 
-/** Decoded once for a section, since colours that change build the tab anew. @type {WeakMap<object, import("./space.js").Space>} */
+/** Decoded once for a section, since a change of colours builds the tab again. @type {WeakMap<object, import("./space.js").Space>} */
 const decoded = new WeakMap();
 
 /** Show another run's timeline; theme and the like stay. @param {import("../types").Context} context @param {number} run */

@@ -22,7 +22,7 @@ const MOST_FRAMES = 8;
 const DRAG_FROM = 5; // pixels
 const SHADES = [0, 0.16, -0.14, 0.28, -0.24]; // of the sites of a role, towards white and black
 
-/** Decoded once for a map, since colours that change build the tab anew. @type {WeakMap<object, import("./block_map.js").BlockMap>} */
+/** Decoded once for a map, since a change of colours builds the tab again. @type {WeakMap<object, import("./block_map.js").BlockMap>} */
 const decoded = new WeakMap();
 
 /** @param {number} value byte @param {number} shade */

@@ -69,7 +69,7 @@ export function showTools(root, context) {
     let counting = null;
     const key = () => JSON.stringify([query.value, state.view.filter]);
 
-    /** How many names and events match. @param {number} names */
+    /** Number of names and events that match. @param {number} names */
     async function count(names) {
         counting?.abort();
         const mine = (counting = new AbortController());

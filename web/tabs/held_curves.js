@@ -28,7 +28,7 @@ export function groupsOf(timeline) {
     return timeline.n_held > 0 ? all : all.filter((group) => memoryCurves(timeline, group).length > 0);
 }
 
-/** A curve as the path of a line; `steps`: values hold until the next point. */
+/** A curve as the path of a line; `steps`: values are valid until the next point. */
 export function curvePath(points, steps, toX, toY, right) {
     let path = "";
     for (let i = 0; i < points.n; i++) {

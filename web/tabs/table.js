@@ -25,7 +25,7 @@ const SPARE = 60;
 const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
 const NARROWEST_SENTENCE = 260; // a long one then takes two lines, and not ten
-const WORDS_OF_SENTENCE = 4; // texts of so many are broken into lines; names are shortened
+const WORDS_OF_SENTENCE = 4; // texts with this number of words are broken into lines; names are shortened
 const LONG_FROM = 12;
 
 /** Columns of numbers: those that have one in any of the first rows, or that have a unit of numbers. */

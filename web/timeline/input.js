@@ -1,6 +1,6 @@
 // Pointer, wheel and keys of the timeline as plain actions; the caller gives them their meaning. Held keys act by the
-// time that has gone by, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a
-// drag after SLACK pixels. Two fingers at once pinch, and the action of the first one is undone.
+// elapsed time, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a drag after
+// SLACK pixels. Two fingers at once pinch, and the action of the first one is undone.
 
 const SLACK = 3;
 const TAP = 90;

@@ -70,7 +70,7 @@ export function newModel(canvas, holder, contexts) {
     /** Where keys act: under the pointer, else in the middle. */
     const anchor = () =>
         it.over !== null && it.over.x >= it.parts.gutter ? timeAt(it.over.x) : (view.begin + view.end) / 2;
-    /** A duration as it is read. @param {number} value */
+    /** A duration as displayed. @param {number} value */
     const duration = (value) => format.value(value, unit === "ns" ? "ns" : "time");
     /** @param {number} time @param {number} resolution */
     const moment = (time, resolution) => format.time(time - limits.begin, unit, resolution);

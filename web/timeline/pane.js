@@ -171,7 +171,7 @@ export function newPane(context, options) {
         },
 
         number_letters,
-        /** Colour of a box as it is drawn, 0xAABBGGRR. @param {number} type @param {number} name */
+        /** Colour of a box as drawn, 0xAABBGGRR. @param {number} type @param {number} name */
         colorOf: (type, name) => look.color(type, name),
 
         /** Visible lines, the pinned ones last; clipped: its name has no room. */

@@ -181,7 +181,7 @@ static ek_status keep_pieces(const ek__trace *trace, const ek__device_work *work
         if (e->kind == EK__EVENT_COLLECTIVE)
             reach = ek__event_end(e) > reach ? ek__event_end(e) : reach;
         else if (!kineto && e->kind == EK__EVENT_COPY && e->start < reach)
-            continue; /* Ascend's collectives are made of copies */
+            continue; /* Ascend's collectives consist of copies */
         if (!name[e->name]) {
             const char *text = ek__trace_name(trace, e->name);
             name[e->name] = ek__pool_text(rank->pool, text, strlen(text));

@@ -11,7 +11,7 @@
 #include "trace/tables/tables.h"
 
 enum {
-    MIN_OF_KIND = 8,             /* executions before one of them can stand out */
+    MIN_OF_KIND = 8,             /* executions before one of them can be an outlier */
     OUTLIER_FACTOR = 3,          /* times the median of its kind */
     MIN_OUTLIER_LOSS_NS = 50000, /* 50 us over it */
     RARE = 50,                   /* at most one of this many, or a single one: more are another shape, no accident */

@@ -61,7 +61,8 @@ bool ek__is_of_graph(const char *name)
     return number && isdigit((unsigned char)number[3]);
 }
 
-/* A name without its numbers; one of the graph outside its layers as it is: its likes elsewhere are of other sizes. */
+/* A name without its numbers; unchanged for an operator of the graph outside its layers: those of the same name
+ * elsewhere have other sizes. */
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;

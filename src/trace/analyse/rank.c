@@ -215,7 +215,7 @@ int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *g
     return ek__in_counted_step(rank, gap->end) ? gap_start(gap, step_at(rank, gap->end)) : gap->end;
 }
 
-/* Gaps come by time: from the last one back, steps are gone through once. */
+/* Gaps come by time: steps are scanned once, from the last gap back. */
 double ek__host_late(const ek_trace_rank *rank, const char *cause)
 {
     double sum = 0;

@@ -1,6 +1,6 @@
 /* Finds the step of a time by binary search over windows sorted by their start. Windows of neighbouring steps may
  * overlap when the device lags behind the host: the one that began last wins, and a running maximum of their ends
- * bounds how far back one has to look. */
+ * bounds the search towards earlier windows. */
 #include <stdlib.h>
 
 #include "trace/events/device.h"

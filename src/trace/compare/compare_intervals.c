@@ -3,7 +3,7 @@
  * mean. */
 #include "trace/analyse/analysis.h"
 
-/* NAN would do for "none"; a flag says it. */
+/* NAN would do for "none"; a flag is explicit. */
 static bool interval_of(const ek_trace_rank *rank, double *out)
 {
     double sum = 0;

@@ -46,7 +46,7 @@ static bool collect(const ek_trace_run *run, all_links *all)
     return true;
 }
 
-/* "rank0:1752..:0-6"; a name that carries its rank already stays as it is. NULL when memory is out. */
+/* "rank0:1752..:0-6"; a name that contains its rank already stays unchanged. */
 static const char *global_name(const ek_trace_run *run, place at)
 {
     const ek_trace_link *link = link_at(run, at);

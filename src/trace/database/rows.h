@@ -140,7 +140,7 @@ const char *ek__row_text(const ek__database *database, sqlite3_stmt *row, int co
 
 /* ---- strings: trace/database/strings.c ---- */
 
-/** Add one, behind those before; texts beyond 4 GB in all are left out. @return false when memory is out. */
+/** Append one; texts beyond 4 GB in all are left out. @return false when memory is out. */
 bool ek__database_strings_add(ek__database_strings *strings, int64_t id, const char *text, size_t size);
 /** Sort by id, before the first lookup. O(n log n). */
 void ek__database_strings_sort(ek__database_strings *strings);

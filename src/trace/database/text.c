@@ -1,6 +1,6 @@
-/* Writes rows of a database: values of JSON, cells of tables, events of a Chrome trace as profilers write them. The
- * text is what trace/scan and trace/text read again, so nothing is rounded: times are whole nanoseconds in three
- * decimals of a microsecond, numbers have seventeen digits. */
+/* Writes rows of a database: values of JSON, cells of tables, events of a Chrome trace as profilers write them.
+ * trace/scan and trace/text read the text again, so nothing is rounded: times are whole nanoseconds in three decimals
+ * of a microsecond, numbers have seventeen digits. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

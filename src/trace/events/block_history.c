@@ -32,7 +32,7 @@ static bool is_of_blocks(ek__block_action action)
     return action == EK__BLOCK_ALLOC || action == EK__BLOCK_FREE_REQUESTED || action == EK__BLOCK_FREE_COMPLETED;
 }
 
-/* The block at an address while its run of events is gone through. */
+/* The block at an address during the walk over its run of events. */
 typedef struct open_block {
     bool is_open;
     int64_t requested; /* EK_TRACE_UNKNOWN */

@@ -451,8 +451,8 @@ static void sort_few(ek__event *event, size_t n)
 }
 
 /* Merge sort that moves only unordered events: halves in order are not changed, and of the left half only the part
- * after the first of the right one moves. Profilers write streams in order and arrows at the end of what they belong
- * to, so a long trace is sorted in little more than one pass. `spare` holds n / 2. Depth log n.
+ * after the first of the right one moves. Profilers write streams in order and arrows at the end of their events, so a
+ * long trace is sorted in little more than one pass. `spare` has room for n / 2. Depth log n.
  */
 static void sort_range(ek__event *event, size_t n, ek__event *spare) /* NOLINT(misc-no-recursion) */
 {

@@ -337,8 +337,8 @@ static void drop_marked_passes(ek__layer_search *s)
     s->n_passes = n;
 }
 
-/* Passes of all layers, and how many of them there should be of each: as many as the layer with most backward ones
- * (without any, most forward ones) has. Layers with fewer are cut again. */
+/* Passes of all layers, and their expected number for each: that of the layer with most backward ones (without any,
+ * most forward ones). Layers with fewer are cut again. */
 static bool cut_layers(cutter *c, bool whole)
 {
     ek__layer_search *s = c->search;

@@ -28,7 +28,7 @@ int64_t ek__cursor_number(ek__cursor *in);
 /** A column of whole numbers. `beside`: another one of equal length and similar values; NULL. O(n). */
 void ek__column_write(ek__column_bytes *out, const int64_t *value, size_t n, const int64_t *beside);
 void ek__column_read(ek__cursor *in, int64_t *value, size_t n, const int64_t *beside);
-/** A column of real numbers; all their bits come back. O(n). */
+/** A column of real numbers; all their bits are restored. O(n). */
 void ek__column_write_real(ek__column_bytes *out, const double *value, size_t n);
 void ek__column_read_real(ek__cursor *in, double *value, size_t n);
 

@@ -310,7 +310,7 @@ static void add_task(ek__part *part, const ek__raw_event *raw, const details *d,
     push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
 
-/* The duration of a beginning is not known yet: src/trace/events/halves.c drops what was too short. */
+/* The duration of a beginning is not known yet: src/trace/events/halves.c drops those that are too short. */
 static bool may_be(int kind, const ek__event *event)
 {
     return event->duration == EK__HALF_OPEN || !ek__event_is_too_short(kind, event->duration);

@@ -20,8 +20,8 @@ typedef struct ek__gunzip_spot {
 ek__gunzip *ek__gunzip_new(int fd);
 /** NULL is fine. */
 void ek__gunzip_free(ek__gunzip *gunzip);
-/** Record borders after about every so many decompressed bytes, 1 or more. To be called before the first byte is read;
- *  reading then takes three times as long. */
+/** Record borders at distances of about this many decompressed bytes, 1 or more. To be called before the first byte is
+ *  read; reading then takes three times as long. */
 void ek__gunzip_note_spots(ek__gunzip *gunzip, int64_t distance);
 /** Size of a read from the file, at most 64 KB, which is the default: for tests of data at the borders.
  */

@@ -304,7 +304,7 @@ static bool head_byte(ek__feed *feed, char c)
     return false;
 }
 
-/* How many bytes belong to the header: up to and with the '[' of the event array, or all. `offset` is that of data[0].
+/* Number of bytes of the header: up to and with the '[' of the event array, or all. `offset` is that of data[0].
  */
 static size_t parse_head(ek__feed *feed, const char *data, size_t size, int64_t offset, bool *opened)
 {

@@ -45,7 +45,7 @@ static ek_status find_raw_columns(const ek__table_in *in, const ek__csv *csv, ra
 typedef struct raw_reading {
     const ek__table_in *in;
     raw_columns column;
-    bool full; /* there are so many steps that none is searched any more */
+    bool full; /* beyond this number of steps none is searched any more */
 } raw_reading;
 
 static ek_status add_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)

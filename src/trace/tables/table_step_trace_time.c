@@ -49,7 +49,7 @@ typedef struct reading {
     const ek__table_in *in;
     ek__step_columns column;
     bool alone; /* the table has one row: then its step may have any name */
-    bool full;  /* there are so many steps that none is searched any more */
+    bool full;  /* beyond this number of steps none is searched any more */
     bool has_device;
     int64_t device; /* of the rows so far */
 } reading;
