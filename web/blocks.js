@@ -120,7 +120,7 @@ export function firstFrom(begin, time) {
 export function fillRoom(row, first, last, resolution, room) {
     const { begin, end, name, type_of, levels } = row;
     room.n = 0;
-    let cell = NaN; // of the box that is being gathered
+    let cell = NaN; // of the current box
     let longest = 0;
     let i = first;
     while (i < last) {

@@ -13,8 +13,8 @@ const most_names = 1 << 22; // with stored shades; others have the plain one
 const shade_steps = [0, 0.045, -0.04, 0.025, -0.02, 0.06, -0.055, 0.012];
 const shade_turns = [0, 7, -7, -12, 12, 4, -4, 0];
 
-// Of series that are of no type, as types: lightness and chroma on a light background, hue in degrees. On a dark one
-// lightness moves towards the middle.
+// Colours of series without a type: lightness and chroma on a light background, hue in degrees. On a dark one lightness
+// moves towards the middle.
 /** @type {[number, number, number][]} */
 const of_series = [
     [0.58, 0.14, 252],
@@ -118,7 +118,7 @@ function tables(base, dark) {
     return { pixel, ink, type: base.map(plain), series: of_series.map(plain) };
 }
 
-/** Which shade a chunk has: a single one the plain colour. @param {number} chunk @param {number} of */
+/** The shade of a chunk: a single one has the plain colour. @param {number} chunk @param {number} of */
 const chunkShade = (chunk, of) => (of < 2 ? 0 : n_shades + Math.round((Math.min(chunk, of - 1) * (n_chunk_shades - 1)) / (of - 1)));
 
 /**

@@ -126,7 +126,7 @@ export async function readColumns(timeline) {
 }
 
 /**
- * Lines of JSON, one an event, found by number without cutting all of them up.
+ * Lines of JSON, one an event, found by number without splitting all of them.
  * @param {Uint8Array} bytes
  */
 export function lineReader(bytes) {

@@ -29,7 +29,7 @@ export function makeFixed(timeline, columns) {
         curve(curve, begin, end, resolution) {
             const time = columns.points.time.subarray(starts[curve], starts[curve + 1]);
             const value = columns.points.value.subarray(starts[curve], starts[curve + 1]);
-            // One point more on each side, so that lines reach the edges.
+            // One more point on each side, so that lines reach the edges.
             const first = Math.max(0, firstAfter(time, begin) - 1);
             const last = Math.min(time.length, firstFrom(time, end) + 1);
             const most = Math.max(0, last - first);

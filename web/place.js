@@ -11,9 +11,9 @@ import { say, told } from "./texts.js";
 /** @typedef {import("./types").Timeline} Timeline */
 /** @typedef {{ group: number, begin: number | null, end: number | null, name: string | null }} Place */
 
-const event_share = 1 / 8; // of the picture, that an event gets
+const event_share = 1 / 8; // of the picture, for an event
 const window_share = 1 / 1.3;
-const moment_share = 1 / 100; // of the timeline, that is shown around a point in time
+const moment_share = 1 / 100; // of the timeline, shown around a point in time
 const most_looks = 64; // events of the same begin or of a longer name, before the search ends without a result
 const most_rows = 24; // events requested to find the one that runs at a time
 /** Tracks in the order of the search. */

@@ -60,7 +60,7 @@ function makeNames() {
     };
 }
 
-/** Groups and tracks that have an event, and the new numbers of their rows. @param {Timeline} timeline @param {Set<number>} rows */
+/** Groups and tracks with an event, and the new numbers of their rows. @param {Timeline} timeline @param {Set<number>} rows */
 export function keptRows(timeline, rows) {
     /** @type {Map<number, number>} */
     const row_of = new Map();

@@ -5,7 +5,7 @@ import { defaultFolds, withFolds } from "./timeline/layout.js";
 
 /** @typedef {import("./types").State} State */
 
-const least_share = 1 / 400; // of the picture, below which an event is too narrow to be seen
+const least_share = 1 / 400; // of the picture, below which an event is too narrow to be visible
 const good_share = 1 / 20; // its room then
 const most_share = 0.8;
 
@@ -30,7 +30,7 @@ export function stretchFor(shown, event, whole, least) {
 }
 
 /**
- * Keys of the group and the track that a row belongs to, as folds are listed.
+ * Keys of a row's group and track, as listed in folds.
  * @param {import("./types").Source} source @param {number} row
  */
 export function foldsOf(source, row) {

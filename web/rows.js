@@ -64,7 +64,7 @@ export function inList(list, number) {
 }
 
 /**
- * Rows that a filter shows, in order.
+ * Rows that pass a filter, in order.
  * @param {import("./types").Source} source
  * @param {import("./types").View["filter"]} filter
  */
@@ -80,7 +80,7 @@ export function filteredRows(source, filter) {
 }
 
 /**
- * Rows that a range is of: those that the filter shows, of its tracks where it has some.
+ * Rows of a range: those that pass the filter, of its tracks where it has some.
  * @param {import("./types").Source} source @param {import("./types").View} view
  */
 export function rangeRows(source, view) {

@@ -9,14 +9,14 @@ import { languages } from "./texts.js";
 /** @typedef {import("./types").Document} Document */
 
 const themes = ["auto", "light", "dark"];
-const least_write_ms = 300; // browsers count changes of the address
+const least_write_ms = 300; // browsers limit changes of the address
 const most_marks = 200;
 /** Lists of keys of groups and tracks. @type {("folded" | "pinned" | "hidden" | "order")[]} */
 const arranged = ["folded", "pinned", "hidden", "order"];
 const most_keys = 4096; // of each
 const most_letters = 500; // of a text in the address
 
-/** How a run's timeline reaches: all of it. @param {Document} doc @param {number} run */
+/** The range of a run's timeline: all of it. @param {Document} doc @param {number} run */
 function extent(doc, run) {
     const timeline = doc.runs[run].timeline;
     if (timeline === null || !(timeline.end > timeline.begin)) return { begin: 0, end: 1 };
@@ -96,7 +96,7 @@ export function encodeView(view, doc) {
     return new URLSearchParams(parts).toString().replace(/%7E/g, "~").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
 
-/** A number that is written in decimal, else null. @param {string | null | undefined} text */
+/** A decimal number, else null. @param {string | null | undefined} text */
 function number(text) {
     if (text === null || text === undefined || !/^-?\d+(\.\d+)?(e[+-]?\d+)?$/.test(text)) return null;
     const value = Number(text);

@@ -55,7 +55,7 @@ export function firstTab(tabs, run) {
 }
 
 /**
- * The tabs that have something to show.
+ * The tabs with content.
  * @param {import("./types").Context} context
  */
 export function tabsOf(context) {

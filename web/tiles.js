@@ -112,7 +112,7 @@ function joined(tiles) {
     if (tiles.length === 1) return tiles[0];
     /** @type {Columns[]} */
     const parts = [];
-    let next = 0; // index of the first event that no box has yet
+    let next = 0; // index of the first event without a box yet
     for (const tile of tiles) {
         let from = 0;
         while (from < tile.index.length && tile.index[from] < next) from++;
@@ -157,7 +157,7 @@ export class Tiles {
         this.levels = new Set();
     }
 
-    /** Is a row's tile there? @param {number} row @param {number} level @param {number} tile */
+    /** Is a row's tile present? @param {number} row @param {number} level @param {number} tile */
     has(row, level, tile) {
         return this.tiles.has(`${row}/${level}/${tile}`);
     }
@@ -196,7 +196,7 @@ export class Tiles {
         if (this.n_boxes <= most_boxes && this.tiles.size <= most_boxes / 10) return;
         const oldest = [...this.tiles.values()].sort((a, b) => a.used - b.used);
         for (const { key, used } of oldest) {
-            if (used === this.clock) break; // of the picture that is being drawn
+            if (used === this.clock) break; // of the current picture
             if (this.n_boxes <= most_boxes / 2 && this.tiles.size <= most_boxes / 20) break;
             this.drop(key);
         }

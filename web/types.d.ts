@@ -78,7 +78,7 @@ export interface Boxes {
     from: number; to: number;
     begin: Float64Array; end: Float64Array; name: Uint32Array; type: Uint8Array;
     count: Uint32Array | null;  // null: all 1
-    busy: Float64Array | null;  // of boxes with count > 1: time that is filled
+    busy: Float64Array | null;  // of boxes with count > 1: filled time
     index: Uint32Array | null;  // of the first event in its row; null: the box's own index
 }
 export interface EventPlace { row: number; index: number }
@@ -89,7 +89,8 @@ export interface Details {
     args: Record<string, unknown> | null; text: string | null; flows: Flow[];
     calls?: Calls | null;  // of a collective that was matched over ranks
 }
-/** A collective on its ranks. of: ranks of its group, 0: unknown; wait: for others, null: unknown; last: others waited for it. */
+/** A collective on its ranks. of: ranks of its group, 0: unknown; wait: for others, null: unknown; last: others waited
+ * for it. */
 export interface Calls { of: number; calls: { row: number; begin: number; wait: number | null; last: boolean }[] }
 export interface Total { name: string; type: number; track: number; n: number; total: number }
 export interface Arrows { all: boolean; from_row: number[]; from_time: number[]; to_row: number[]; to_time: number[]; name: string[] }
@@ -128,15 +129,15 @@ export interface View {
     top: number;                         // scrolled down, pixels
     selected: EventPlace | null;
     range: [number, number] | null;      // dragged
-    area: number[] | null;               // tracks that the range is of, ascending; null: all
-    pointer: number | null;              // time under the pointer, or where it was left
+    area: number[] | null;               // tracks of the range, ascending; null: all
+    pointer: number | null;              // time under the pointer, or its last one
     marks: { time: number; name: string }[];
     query: string; filter: { rank: string; stage: string; track: string; name: string };
-    folded: string[];                    // groups and tracks that are closed, "0", "0/3"
+    folded: string[];                    // closed groups and tracks, "0", "0/3"
     pinned: string[];                    // tracks above all others
-    hidden: string[];                    // groups and tracks that are left out
+    hidden: string[];                    // hidden groups and tracks
     order: string[];                     // groups and tracks that are not in the timeline's order
-    compare: number | null;              // run that the first is compared with
+    compare: number | null;              // run compared with the first
     theme: "auto" | "light" | "dark";
     lang: string;                        // of the texts, requested by the reader or the address; "": neither
     arrows: boolean;                     // all of them; those of the selected event are always there
@@ -153,14 +154,14 @@ export interface State {
 
 export interface Context {
     document: Document; state: State; run: Run; source: Source | null; colors: Colors; format: Format;
-    /** The timeline that is shown, where one is. */
+    /** The shown timeline, if any. */
     chart: { current: { svg(): string; png(): Promise<Blob | null> } | null };
     /** The context of another run of the page, by its number. */
     of(run: number): Promise<Context>;
 }
 export interface Tab {
     id: string; title: string;
-    /** Has it anything to show for this run? */
+    /** Does it have content for this run? */
     present(context: Context): boolean;
     /** Build into `root`. Returns the function that removes it. */
     show(root: HTMLElement, context: Context): () => void;

@@ -7,7 +7,7 @@
 enum {
     EK__MAX_LOGS = 4096,        /**< of a round */
     EK__MAX_RANK = 1 << 30,     /**< far beyond any cluster */
-    EK__NO_STAGE = -1,          /**< follows from the ranks of the others */
+    EK__NO_STAGE = -1,          /**< derived from the ranks of the others */
     EK__MAX_LOG_STAGE = 999999, /**< largest number that a name may contain; the existing stages are checked later */
 };
 

@@ -142,7 +142,8 @@ static ek_status fill_matrix(lsq *q, ek_error *err)
     return EK_OK;
 }
 
-/* Which quantities are mixed up: those with a part in a direction that the matrix maps to zero. Overwrites it. */
+/* The quantities that are not separated: those with a part in a direction that the matrix maps to zero. Overwrites
+ * it. */
 static ek_status fail_singular(lsq *q, ek_error *err)
 {
     double singular[EK__MAX_UNKNOWNS] = {0}, right[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS];
@@ -200,7 +201,7 @@ static ek_status solve(lsq *q, ek_error *err)
     double *work = ek__alloc(n_cells + (size_t)q->n_rows, sizeof *work), singular[EK__MAX_UNKNOWNS];
     if (!work)
         return ek__no_memory(err);
-    memcpy(work, q->matrix, n_cells * sizeof *work); /* LAPACK destroys its input */
+    memcpy(work, q->matrix, n_cells * sizeof *work); /* LAPACK overwrites its input */
     double *peaks = work + n_cells;
     for (int i = 0; i < q->n_rows; i++)
         peaks[i] = q->init->measurement[i].peak_mb;
@@ -322,7 +323,7 @@ static ek_layer make_layer(const char *name, double time, const ek_layer *measur
     return layer;
 }
 
-/* Memory as the layers state it. */
+/* Memory as given in the layers. */
 static double stated_mb(const lsq *q, double value)
 {
     return q->sapp_compatible ? whole_mb(value) : nearly(value);

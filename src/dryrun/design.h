@@ -12,7 +12,7 @@
 
 enum { EK__MAX_UNKNOWNS = 2 + EK_N_RECOMPUTE };
 
-/** Which unknowns there are. */
+/** The unknowns of the system. */
 typedef struct ek__unknowns {
     int n_kinds;
     ek_recompute kind[EK_N_RECOMPUTE];

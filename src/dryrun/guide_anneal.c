@@ -51,7 +51,7 @@ typedef struct designer {
     matrix plans;                         /* mean of x x^T over the middle stages of balanced plans */
     matrix end_spread[2];                 /* of the first and the last stage: mean of (x - m) (x - m)^T ... */
     double end_mean[2][EK__MAX_UNKNOWNS]; /* ... with the mean row m */
-    double typical;                       /* peak that has an error of 1 */
+    double typical;                       /* peak with an error of 1 */
     double uneven, overflow;              /* sums over the cells */
     double value;                         /* of the design */
     ek__random random;
@@ -218,7 +218,7 @@ static double plans_variance(const designer *d, const matrix covariance, bool pr
     return ((p - 2) * sum + end_variance(d, covariance, 0, first) + end_variance(d, covariance, 1, last)) / p;
 }
 
-/* Standard deviation of the peaks of balanced plans, of both sorts of errors together. */
+/* Standard deviation of the peaks of balanced plans, of both kinds of errors together. */
 static double peak_error(const designer *d)
 {
     double lower[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS] = {0};

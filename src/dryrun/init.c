@@ -13,7 +13,7 @@
 
 enum { MAX_ROUNDS = 64 };
 
-/* A reading in progress; `init` is handed over only when all of it is right. */
+/* State of a reading; `init` is returned only when all of it is valid. */
 typedef struct reader {
     ek__in in;
     ek_dryrun init;

@@ -26,7 +26,7 @@ extern const char *const ek__pipeline_keys[];
 /** Read from pipeline_config the pipeline to balance for. */
 ek_status ek__dryrun_run_read(const ek__in *in, const ek__node *pipeline, ek_dryrun_run *run);
 
-/** Are there peaks enough for ek_dryrun_decompose()? @return EK_OK, or its EK_ERR_INPUT. */
+/** Are there enough peaks for ek_dryrun_decompose()? @return EK_OK, or its EK_ERR_INPUT. */
 ek_status ek__dryrun_check_peaks(const ek_dryrun *init, ek_error *err);
 
 #endif

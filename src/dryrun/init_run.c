@@ -48,7 +48,7 @@ static ek_status read_run_switches(const ek__in *in, const ek__node *pipeline, e
         run->less_memory = on;
     }
     for (int i = 0; i < 2 && status == EK_OK; i++)
-        if (unused[i]) /* every plan is simulated, and a layer file's backward times always count */
+        if (unused[i]) /* every plan is simulated, and a layer file's backward times are always used */
             status = read_switch(in, unused[i], &on);
     return status;
 }

@@ -203,7 +203,7 @@ static bool is_continuation(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* For people: control characters would reach their terminal. */
+/* Removes control characters, which would reach the user's terminal. */
 static void copy_line(const unsigned char *from, const unsigned char *end, bool from_start, char to[EK_LOG_LINE_SIZE])
 {
     static const char dots[] = "...";
@@ -218,7 +218,7 @@ static void copy_line(const unsigned char *from, const unsigned char *end, bool 
     for (; from < end && put < last; from++)
         *put++ = (char)(*from < 0x20 || *from == 0x7f ? ' ' : *from);
     if (from < end) {
-        for (; put > to && is_continuation(*from); from--) /* no half a character */
+        for (; put > to && is_continuation(*from); from--) /* not half a character */
             put--;
         put += snprintf(put, sizeof dots, "%s", dots);
     }

@@ -28,7 +28,7 @@ typedef struct ek__fold {
     ek__peak_block last, next;
 } ek__fold;
 
-/** Memory lines of one log folded into its last block. Starts as zeros. */
+/** Memory lines of one log accumulated in its last block. Starts as zeros. */
 typedef struct ek__blocks {
     ek__fold all, full;  /**< `full` without the bare lines */
     bool with_fragments; /**< a line names it: then the ones without a name are of something else, and `full` counts */

@@ -12,7 +12,7 @@
 
 enum { NUMBER_SIZE = 32 };
 
-/* A text that grows; failed when memory was out. */
+/* A growing text; `failed` when memory was out. */
 typedef struct line {
     char *text;
     size_t n, room;

@@ -77,7 +77,7 @@ static ek_status as_original(const ek_trace_run *run, ek_layer *out, char **note
     return EK_OK;
 }
 
-/* A name that no trace has: its layer would count as no time. The original leaves it out without a word. */
+/* A name that no trace has: its layer would count as no time. The original skips it silently. */
 static ek_status check_names(const ek_dryrun *init, const ek_trace_run *run, const char *const *path,
                              const ek_trace_options *options, const ek_listener *listener, ek_error *err)
 {

@@ -339,7 +339,7 @@ static void write_launch(const ek_dryrun_script *script, FILE *out)
     fputs("\n    exec ${session:+\"$session\"} \"$@\"\n}\n", out);
 }
 
-/* The fixed rest, in two parts around launch(). */
+/* The fixed parts before and after launch(). */
 static const char helpers[] =
     "\n"
     "say() { printf '%s\\n' \"$*\" >&2; }\n"
@@ -445,7 +445,7 @@ static ek_status write_next(const ek_dryrun_script *script, FILE *out, ek_error 
         if (n_rounds(script) > 1)
             fprintf(next, "/round%d", round);
     }
-    bool fine = fclose(next) == 0 && text; /* libc reports no failure where it had no memory for the last byte */
+    bool fine = fclose(next) == 0 && text; /* libc reports no failure when memory was out for the last byte */
     if (fine) {
         fputs("\n# What to run next.\nprintf '%s\\n' ", out);
         write_word(text, out);

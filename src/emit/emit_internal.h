@@ -18,7 +18,7 @@ typedef struct ek__cost {
     bool within; /**< the limits; true without any */
 } ek__cost;
 
-/** Can plans be judged? */
+/** Can plans be evaluated? */
 bool ek__can_judge(const ek_emission *emission);
 
 /** Simulate a plan of the emission's shape. Only when ek__can_judge(). @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. */
@@ -26,7 +26,7 @@ ek_status ek__judge(const ek_emission *emission, const ek_plan *plan, ek__cost *
 
 /* ---- schedules ---- */
 
-/** The schedule the plan is for. */
+/** The schedule of the plan. */
 const ek_schedule *ek__emission_schedule(const ek_emission *emission);
 
 /** The framework's schedule for a plan, and whether it is the same. */

@@ -51,7 +51,7 @@ static int saving(const int *layers, int at, int period, int repeats)
     return length * (repeats - 1) - number;
 }
 
-/* Chunks before the last, each with the separator after it; greedily as the groups that save most. */
+/* Chunks before the last, each with the separator after it; greedily by the groups that save most. */
 static void write_middle(const int *layers, int begin, int end, FILE *out)
 {
     for (int at = begin; at < end;) {

@@ -10,7 +10,7 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/schedule.h"
 
-/* A few words, by value. */
+/* A short text, by value. */
 typedef struct phrase {
     char text[128];
 } phrase;
@@ -166,7 +166,7 @@ static phrase describe_chunk(const ek_plan *plan, int cell)
     return words;
 }
 
-/* "+2.7%", so that no line ends within it. */
+/* "+2.7%", so that no line break is inside. */
 static phrase change(double now, double before)
 {
     phrase words = {"no change"};

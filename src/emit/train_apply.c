@@ -11,13 +11,13 @@
 #include "evenkeel/schedule.h"
 #include "job/mindformers_pipeline.h"
 
-/* A change in progress. */
+/* State of a change. */
 typedef struct applier {
     ek__in in;
     ek__edit *edit;
     const ek_train_change *change;
     ek__mf_pipeline now; /* of the current file */
-    bool lists_known;    /* are its lists right too? */
+    bool lists_known;    /* are its lists valid too? */
     const ek__node *root;
     char *value; /* scratch for a value's text */
     size_t size;

@@ -27,7 +27,7 @@ ek_against_part ek_against_of(ek_step_part part)
     return of[part];
 }
 
-/* Constants of a device file that a part of the step hangs on. */
+/* Constants of a device file that affect a part of the step. */
 static const char *const constants[EK_N_AGAINST_PARTS] = {
     "the curves (share, memory_share) or the measured kernels of the device file",
     "the tiers (gbs, share) and overlap_share of the device file",
@@ -49,7 +49,7 @@ static void report_worst(ek_against *a)
                      ek_against_title[a->worst], share, off[a->worst] > 0 ? "long" : "short", constants[a->worst]);
 }
 
-/* No constant is that wrong. */
+/* No constant has a larger error. */
 #define ANOTHER_JOB 3.0
 
 static void report_doubt(const ek_estimate *e, ek_against *a)

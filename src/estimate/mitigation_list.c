@@ -188,7 +188,7 @@ static ek_status try_counts(ek__mitigation_try *t, bounds *b, int *over)
     return EK_OK;
 }
 
-/* Middles of the bounds. @return whether one of them still has one */
+/* Middles of the bounds. @return whether any bounds still have one */
 static bool middle(const ek_job *job, bounds *b)
 {
     bool more = false;
@@ -407,7 +407,7 @@ static ek_status change_offset(ek__mitigation_try *t)
     return EK_OK;
 }
 
-/* A list of the old plan in the new one: each stage recomputes the share that the stage in its place did, rounded up.
+/* A list of the old plan in the new one: each stage recomputes the share of the old stage in its place, rounded up.
  */
 static void carry(const ek_plan *was, const int *list, const ek_plan *now, int *out)
 {

@@ -166,7 +166,7 @@ static ek_status settle(const search *s, ek__mitigation_try *t)
     return status;
 }
 
-/* @param changed  the job with the measure, to be cleared, where it is possible; NULL: not wanted */
+/* @param changed   the job with the mitigation, to be cleared, where it is possible; NULL: not wanted */
 static ek_status try_measure(const search *s, const ek__mitigation_kind *kind, ek_mitigation *out, ek_job *changed)
 {
     ek_job copy;
@@ -272,7 +272,7 @@ static bool goes_before(const ek_mitigation *a, const ek_mitigation *b)
         return a->effort < b->effort;
     if (!a->fits)
         return a->saved_mb > b->saved_mb;
-    if (isnan(a->step_change) || isnan(b->step_change)) /* no more than is needed costs least */
+    if (isnan(a->step_change) || isnan(b->step_change)) /* the least recomputation needed costs least */
         return a->saved_mb < b->saved_mb;
     return a->step_change < b->step_change;
 }

@@ -13,7 +13,7 @@ typedef struct ek__mitigation_try {
     ek_job *job;                    /* a copy, to be changed */
     const ek_memory *today;         /* of the current job */
     const struct ek_device *device; /* NULL: none */
-    ek_mitigation *out;             /* name is filled; the change adds why it is not possible */
+    ek_mitigation *out;             /* name is set; the change adds the reason when it is not possible */
     ek_error *err;
 } ek__mitigation_try;
 
@@ -26,7 +26,8 @@ typedef struct ek__mitigation_kind {
 
 extern const ek__mitigation_kind ek__mitigation_kinds[]; /* name NULL at the end */
 
-/* Actual peaks of a changed job; EK_OK with *fine false, and out->why, where the framework would not run it. */
+/* Actual peaks of a changed job; EK_OK with *fine false, and the reason in out->why, where the framework would not run
+ * it. */
 ek_status ek__mitigation_predict(const ek__mitigation_try *t, ek_memory *memory, bool *fine);
 
 /* Apply the least recomputation that keeps the limit to the job, by the backward times of `layers`, which may be

@@ -4,7 +4,7 @@
 
 #include "evenkeel/estimate.h"
 
-/** Add a sentence; one more than there is room for is left out. */
+/** Add a sentence; one beyond the room is left out. */
 void ek__estimate_say(ek_estimate_texts *texts, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** Add the measurements that make the error of an estimate smaller (advice.c). */

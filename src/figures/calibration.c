@@ -96,7 +96,7 @@ static const ek__member constant[] = {
 static const ek__fields constants = {FIELDS(constant, "constants[]", NULL)};
 #undef EK__T
 
-/* By state, those that are determined first. */
+/* By state, the determined ones first. */
 static const ek_calibrated_constant *constant_there(const ek_calibration *c, int i)
 {
     const ek_calibrated_constant *k = &c->constant[i % c->n_constants];
@@ -197,7 +197,7 @@ static const ek__member kernel[] = {
 static const ek__fields kernels = {FIELDS(kernel, "kernels[]", "What tables of kernels and profiles gave.")};
 #undef EK__T
 
-/* Kernels by kind, then links: those that there are. */
+/* Kernels by kind, then links: the existing ones. */
 #define EK__T  ek_calibration
 #define KERNEL (&it->kernels[of->number])
 #define LINK   (&it->link[of->number - EK_N_KERNEL_KINDS])

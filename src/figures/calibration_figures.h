@@ -13,7 +13,7 @@ const ek_calibration_error *ek__calibration_error_row(const ek_calibration *cali
 /** The change of a constant, in words. */
 extern const char *const ek__fit_state_title[EK_N_FIT_STATES];
 
-/** Tables of the page in their order; runs are a CSV, too. */
+/** Tables of the page in their order; the table of runs is a CSV, too. */
 enum {
     EK__CALIBRATION_ERRORS,
     EK__CALIBRATION_RUNS,

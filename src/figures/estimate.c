@@ -20,7 +20,7 @@ static const ek_estimate *estimate_of(const ek__owner *of)
 
 /* ---- parts of the step ---- */
 
-/* A part's seconds in the array of its stage. The owner's number is the part; in the CSV it counts on over the stages.
+/* A part's seconds in the array of its stage. The owner's number is the part; in the CSV it continues over the stages.
  */
 #define EK__T double
 #define STEP  (&estimate_of(of)->step)

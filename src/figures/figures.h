@@ -136,7 +136,7 @@ struct ek__member {
     ek__reading (*get)(const void *record, const ek__owner *of); /**< in place of the member */
     /** OBJECT: the struct, in place of the member; NULL: JSON has null. LIST, MAP: the first of them. */
     const void *(*find)(const void *record, const ek__owner *of);
-    bool (*shown)(const void *record, const ek__owner *of); /**< LIST: entries that are; NULL: all */
+    bool (*shown)(const void *record, const ek__owner *of); /**< LIST: number of entries; NULL: all */
     bool (*when)(const void *record, const ek__owner *of);  /**< JSON does not have the key where it returns false;
                                                              * NULL: always */
     bool (*known)(const void *record, const ek__owner *of); /**< null, unknown, where it returns false; NULL: always
@@ -147,7 +147,7 @@ struct ek__member {
     /** TEXT: of the number, a uint32_t, in the member: an existing text, or one composed in `text`; NULL: none. */
     const char *(*text_of)(uint32_t number, const ek__owner *of, char *text, size_t room);
     const char *own; /**< OWN, JSON: its type in JSON: "list", "object", "integer or null", ... */
-    int most;        /**< LIST: entries that are written; 0: all */
+    int most;        /**< LIST: number of written entries; 0: all */
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
     bool in_place;   /**< TEXT: an array of char. LIST, MAP: an array within the struct */
     bool not_empty;  /**< TEXT: "" is unknown */
@@ -171,7 +171,7 @@ struct ek__fields {
     const char *about; /**< a sentence or two for the documentation; NULL */
     const ek__member *field;
     int n;
-    size_t size;                       /**< of the struct; 0: entries of a list are all the struct that it is in */
+    size_t size;                       /**< of the struct; 0: the entries of a list are complete structs themselves */
     bool lines;                        /**< a line for every member */
     bool points;                       /**< of a complete result: the notation of ek__stream.points */
     bool (*known)(const void *record); /**< where it returns false, JSON has null; NULL: it never does */
@@ -198,7 +198,7 @@ ek__member ek__member_of_word(const ek__member *f, int i);
 
 /* ---- columns ---- */
 
-/** A writer that has columns. */
+/** A writer with columns. */
 typedef enum ek__columns_of { EK__OF_CSV, EK__OF_PAGE, EK__OF_TEXT } ek__columns_of;
 
 /** Depth of structs that contain columns. */
@@ -241,7 +241,7 @@ typedef struct ek__location {
     const ek_trace_rank *rank; /**< NULL: nowhere */
     const ek_trace_step *step; /**< the complete range, where `start` is not known; NULL: not of one step */
     int64_t start, end;        /**< EK_TRACE_UNKNOWN: not known; end as start: a point in time */
-    const char *name;          /**< of the event that is there; NULL: no particular one */
+    const char *name;          /**< of the event there; NULL: no particular one */
 } ek__location;
 
 /** A table with a row for every struct of a list of the run or of every rank, or for every rank. */
@@ -262,8 +262,8 @@ typedef struct ek__rows {
     /** Where in the timeline an entry is: adds to `out`, which has the rank of the entry. NULL: the rank is all. */
     void (*locate)(const void *record, const ek__owner *of, ek__location *out);
     int least;      /**< entries without which the page has no table; 0: one */
-    int most;       /**< entries at most on the page; 0: EK__VIEW_MAX_ROWS rows */
-    int most_ranks; /**< ranks that have rows on the page; 0: all */
+    int most;       /**< most entries on the page; 0: EK__VIEW_MAX_ROWS rows */
+    int most_ranks; /**< ranks with rows on the page; 0: all */
     int sort;       /**< column by which the page sorts, falling; 0: none */
 } ek__rows;
 

@@ -11,7 +11,7 @@
 
 /* ---- nodes (ir_nodes.c) ---- */
 
-/** Bytes that a scope and a type are cut to in the JSON. */
+/** Limit of bytes of a scope and a type in the JSON. */
 enum { EK__IR_SCOPE = 2048, EK__IR_TYPE = 1024 };
 
 /** "%12"; "Return"; "-" for EK_IR_NONE and nodes without a number. */
@@ -27,7 +27,7 @@ uint32_t ek__ir_count_parameters(const ek_ir *ir);
 /** The nodes that a view shows. */
 typedef struct ek__ir_choice {
     bool all;   /**< the view omits nothing */
-    uint32_t n; /**< nodes shown, every Return among them when all are */
+    uint32_t n; /**< nodes shown, including every Return when all are */
     bool *node; /**< [ir->n_nodes]; NULL when all are shown */
 } ek__ir_choice;
 bool ek__ir_chosen(const ek__ir_choice *choice, uint32_t node);
@@ -36,7 +36,7 @@ bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, c
 
 /* ---- sums over the nodes in a view ---- */
 
-/** How a request for recomputation ended. */
+/** The result of a request for recomputation. */
 typedef enum ek__ir_outcome {
     EK__IR_IN_EFFECT,
     EK__IR_NOT_IN_EFFECT,
@@ -82,7 +82,7 @@ typedef struct ek__ir_sums {
     int n_outcome[EK__IR_N_OUTCOMES]; /**< requests for recomputation, of all micro-batches */
     int64_t outcome[EK__IR_N_OUTCOMES];
     int n_layers, n_comms, n_graphs;
-    ek__ir_layer_sum *layer; /**< [n_layers], those with anything in them, by number; outside layers last */
+    ek__ir_layer_sum *layer; /**< [n_layers], the non-empty ones, by number; outside layers last */
     ek__ir_comm_sum *comm;   /**< [n_comms], most traffic first */
     ek__ir_graph_sum *graph; /**< [n_graphs], in file order; the nodes outside of all graphs last. Independent of the
                               * view */
@@ -122,7 +122,7 @@ typedef struct ek__ir_sides {
 
 /* ---- figures of nodes (ir_nodes.c) ---- */
 
-/** The file that a record is of, and its graph. */
+/** The file of a record, and its graph. */
 static inline const ek__ir_file *ek__ir_file_of(const ek__owner *of)
 {
     return (const ek__ir_file *)of->part;
@@ -132,16 +132,16 @@ static inline const ek_ir *ek__ir_of(const ek__owner *of)
     return ek__ir_file_of(of)->report.ir;
 }
 
-/** Texts of numbers: a node as ek__ir_node_label() has it, a graph's name. NULL without one. */
+/** Texts of numbers: a node as in ek__ir_node_label(), a graph's name. NULL without one. */
 const char *ek__ir_label(uint32_t node, const ek__owner *of, char *text, size_t room);
 const char *ek__ir_graph_name(uint32_t graph, const ek__owner *of, char *text, size_t room);
-/** Where a node begins; INT64_MIN for EK_IR_NONE. */
+/** The start of a node in the file; INT64_MIN for EK_IR_NONE. */
 int64_t ek__ir_line(uint32_t node, const ek__owner *of);
 /** The ek_ir_node with the number in the record, or in its first member. */
 const void *ek__ir_node_of(const void *record, const ek__owner *of);
 
-/** Fields of an ek_ir_node: which one it is, the same without file and line, its type, instance name and type,
- *  strategies; all of it. */
+/** Fields of an ek_ir_node: its name, the same without file and line, its type, instance name and type, strategies; all
+ *  of it. */
 extern const ek__fields ek__ir_which_node, ek__ir_node_place, ek__ir_node_type, ek__ir_instance, ek__ir_strategies,
     ek__ir_nodes;
 

@@ -19,7 +19,7 @@ extern const ek__fields ek__memory_stage, ek__memory_top, ek__memory_cell, ek__m
     ek__memory_kept_tensor, ek__memory_worth, ek__memory_calibration, ek__memory_calibration_peak,
     ek__memory_calibration_error;
 
-/** The report that a figure is of. */
+/** The report of a figure. */
 static inline const ek_memory_report *ek__memory_report_of(const ek__owner *of)
 {
     return (const ek_memory_report *)of->result;
@@ -45,7 +45,7 @@ extern const ek__rows ek__memory_table[EK__N_MEMORY_TABLES];
 
 /* ---- stages ---- */
 
-/** Layers of the chunk that the stage's peak is in, and where its first one is in the model. */
+/** Layers of the chunk with the stage's peak, and the place of its first one in the model. */
 typedef struct ek__place {
     int n_layers;
     int model_layer; /**< of the peak, from 0; -1 in the embedding or the head */
@@ -78,7 +78,7 @@ void ek__kept_reader(const ek_kept_tensor *tensor, char *text, size_t size);
 
 /** Does the rule change anything in this job? */
 bool ek__rule_matters(const ek_job *job, const char *name);
-/** Its value, and whether that is not the framework's default. */
+/** Its value, and whether it differs from the framework's default. */
 typedef struct ek__rule_value {
     char text[64];
     char usual[64];

@@ -67,9 +67,9 @@
     {                                                                                                                  \
         no, yes                                                                                                        \
     }
-/** A value of a kind that a function has. */
+/** A value of a kind that is returned by a function. */
 #define GET(kind_, function) EK__KIND_##kind_, .get = (function), .at = 0
-/** A text that a function puts together. */
+/** A text that a function composes. */
 #define COMPOSE(function) EK__KIND_TEXT, .compose = (function), .at = 0
 /** The text of a number, which is a uint32_t. */
 #define TEXT_OF(m, function) EK__KIND_TEXT, .text_of = (function), EK__OF_TYPE(uint32_t, m)
@@ -81,7 +81,7 @@
 /** A struct that a function finds: NULL for null; its fields as if they were listed here. */
 #define FOUND(function, f)       EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
 #define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
-/** The same of members of this very struct. */
+/** The same of members of this struct. */
 #define MORE(f)             EK__KIND_PARTS, .fields = &(f), .at = 0
 #define HERE(f)             EK__KIND_OBJECT, .fields = &(f), .at = 0
 #define LIST(n, m, f)       EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)

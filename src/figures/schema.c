@@ -77,7 +77,8 @@ static const char *value_type(const ek__member *f)
     return ek__kind_is_whole(f->kind) ? "integer" : "number";
 }
 
-/* Types by the words that a description uses where a function of the writer prints: "list of integers or strings". */
+/* Types by the words of a description for values that a function of the writer prints: "list of integers or
+ * strings". */
 static void write_word_types(ek__stream *s, const char *words, bool maybe_null)
 {
     static const char *const type[] = {"integer", "string", "number", "boolean", "object", "array", "null"};
@@ -151,7 +152,7 @@ static void write_reference(walk *w, const ek__fields *fields)
     ek__stream_text(w->s, "$ref", text);
 }
 
-/* A struct as a value, inside an object that is open. */
+/* A struct as a value, inside an open object. */
 static void write_struct(walk *w, const ek__fields *fields, bool maybe_null)
 {
     if (fields->path && maybe_null) {
@@ -270,7 +271,7 @@ static void write_entry(walk *w, const ek__fields *fields, bool maybe_null)
         write_struct(w, fields, maybe_null);
 }
 
-/* The keys of an object, those of its PARTS among them. */
+/* The keys of an object, including those of its PARTS. */
 static int gather(const walk *w, const ek__fields *fields, bool always, bool maybe_null, property *all, int n)
 {
     for (int i = 0; i < fields->n; i++) {

@@ -52,9 +52,9 @@ int64_t ek__known(int64_t ns);
 int64_t ek__sum(int64_t a, int64_t b);
 /** The breakdown of a rank: the mean of its steps; without any, of the complete file. */
 const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank);
-/** How long the rank's step (or file) took: computing, communication outside it, and the rest. */
+/** The parts of a rank's step (or file): computing, communication outside it, and the rest. */
 int64_t ek__rank_span(const ek_trace_rank *rank);
-/** How long a step took, ek_trace_rank_step(); of a rank without one its span. */
+/** The length of a step, ek_trace_run_step() of the rank; of a rank without one its span. */
 int64_t ek__rank_step(const ek_trace_rank *rank);
 /** The parts of a breakdown's time: they add up to `span`. */
 typedef struct ek__breakdown_parts {
@@ -82,7 +82,7 @@ void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS]);
 /** Means over the ranks' breakdowns, in nanoseconds. */
 typedef struct ek__run_means {
     double step;                           /**< no mean: ek_trace_run_step(), without steps the longest span */
-    double whole;                          /**< of ek__rank_step(), which shares are of */
+    double whole;                          /**< of ek__rank_step(), the base of shares */
     double span, computing, exposed, idle; /**< of ek__rank_span() and its parts */
 } ek__run_means;
 ek__run_means ek__means_of_run(const ek_trace_run *run);
@@ -103,7 +103,7 @@ void ek__step_key(const ek_trace_run *run, const ek_trace_rank *rank, const ek_t
                   size_t room);
 /** Does the link's name contain its rank? Those of hccl_raw do, and are put side by side. */
 bool ek__link_names_rank(const ek_trace_link *link);
-/** Do the files show launches? */
+/** Do the files contain launches? */
 bool ek__has_dispatch(const ek_trace_dispatch *d);
 
 #endif

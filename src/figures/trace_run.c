@@ -283,7 +283,7 @@ static const ek__member finding[] = {
 const ek__fields ek__trace_finding = {FIELDS(finding, "findings[]", "Most to win first.")};
 #undef EK__T
 
-/* Which definition the run's step has. */
+/* The definition of the run's step. */
 static void step_source(const void *record, const ek__owner *of, char *text, size_t room)
 {
     ek_trace_step_time step = ek_trace_run_step(record);

@@ -33,7 +33,7 @@ const ek__fields ek__trace_breakdown = {
            "Parts of a step in Ascend's words; a step itself has the same fields. `mean` is over the steps that are no "
            "warm-up; `raw` is from the raw device events alone, which `--raw` puts into the step itself.")};
 
-/* "all of the device": which breakdown of its rank one is. */
+/* "all of the device": the kind of a breakdown. */
 static void what_device(const void *record, const ek__owner *of, char *text, size_t room)
 {
     const ek_trace_rank *rank = of->rank;
@@ -204,7 +204,7 @@ static const ek_trace_step *step_named(const ek_trace_rank *rank, const char *na
     return NULL;
 }
 
-/* Mean computing of a step over the stage's ranks; of no rank unknown. `longest` rises to the longest of them. */
+/* Mean computing of a step over the stage's ranks; of no rank unknown. `longest` is raised to the longest of them. */
 static int64_t mean_computing(const ek_trace_run *run, int stage, const char *name, int near, int64_t *longest)
 {
     int64_t sum = 0, n = 0;

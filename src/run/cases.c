@@ -57,7 +57,7 @@ static ek_status fail_plan(const char *name, ek_status status, const ek_error *w
     return status;
 }
 
-/* The order of a plan, laid out unless the last one is of the same shape and needs no plan; lives until the next call.
+/* The order of a plan, laid out unless the last one is of the same shape and needs no plan; valid until the next call.
  */
 static ek_status find_order(ek_cases *cases, const ek_balance_options *options, const ek_layers *layers,
                             const ek_plan *plan, const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
@@ -98,7 +98,7 @@ static ek_status add_run(ek_cases *cases, const ek_case_options *how, const ek_c
         release(how, own);
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "more than %d plans at once; split the file", EK_MAX_CASES);
     }
-    int i = cases->n++; /* also after a failure: to be cleared */
+    int i = cases->n++; /* to be cleared, also after a failure */
     ek_error why;
     cases->own[i] = own;
     cases->release = how->lists ? how->lists->release : NULL;

@@ -75,7 +75,7 @@ static bool is_final_pass(const char *name)
     return strstr(name, "validate") || strstr(name, "execute");
 }
 
-/* Of a folder's passes those of the end of compilation count before others, then the later name. */
+/* Of a folder's passes those of the end of compilation have precedence, then the later name. */
 static void read_graph(search *s, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -143,7 +143,7 @@ static void walk(search *s, const char *folder, int depth)
     free(entry);
 }
 
-/* Without slashes at its end. */
+/* Without trailing slashes. */
 static void walk_folder(search *s, const char *path, char plain[MAX_PATH])
 {
     size_t n = strlen(path);
@@ -208,7 +208,7 @@ static ek_status read_peaks(ek_run_files *files, const char *path, ek_error *err
     return push(files, listing ? path : folder, EK_RUN_DRY_RUN, false, err);
 }
 
-/* Why a file of a kind is not taken. */
+/* The reason why a file of a kind is skipped. */
 static ek_status refuse(const ek_run_files *files, const char *path, ek_run_kind kind, ek_error *err)
 {
     if (kind == EK_RUN_ANSWER)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { HEAD = 1 << 16, CHUNK = 1 << 20, OVERLAP = 64 };
-static const long long most_searched = 1LL << 28; /* bytes of a log that are searched for its lines */
+static const long long most_searched = 1LL << 28; /* bytes of a log searched for its lines */
 
 static const char *const ek__run_kind_name[EK_N_RUN_KINDS] = {
     "trace", "settings", "dry run", "graph", "training log", "plan", "layer file", "init file", "answer"};

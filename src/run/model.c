@@ -31,7 +31,7 @@ static bool is_job(const char *path, ek_error *err)
     return true;
 }
 
-/* One note for each sentence; cuts them at their line breaks. */
+/* One note for each sentence; splits them at their line breaks. */
 static void note_all(char *text, const ek_listener *notes)
 {
     for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {

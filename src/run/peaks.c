@@ -112,7 +112,7 @@ typedef struct columns {
     int stage, mb;
 } columns;
 
-/* Is a line the heading of a list? Where are its columns? */
+/* Is a line the heading of a list? Finds its columns. */
 static bool read_heading(char *const *cell, int n, bool actual, columns *out)
 {
     const char *const names[] = {actual ? "actual_peak_mb" : "used_peak_mb",

@@ -37,7 +37,7 @@ static bool is_fatal(const ek_run_reading *c, const ek_run_file *file, const ek_
     return gives_up;
 }
 
-/* A failure that counts, or EK_OK where the file is left out. */
+/* A relevant failure, or EK_OK where the file is left out. */
 static ek_status judge(const ek_run_reading *c, const ek_run_file *file, ek_status status, const ek_error *why,
                        ek_error *err)
 {
@@ -137,7 +137,7 @@ static ek_status read_graphs(const ek_run_reading *c, ek_run_evidence *f, ek_err
     return EK_OK;
 }
 
-/* All ranks print the same steps, the last stage's log has the loss too: of those found the last one counts. */
+/* All ranks print the same steps, the last stage's log also has the loss: of the found logs the last one is used. */
 static ek_status read_log(const ek_run_reading *c, ek_run_evidence *f, ek_error *err)
 {
     const ek_run_file *taken = NULL;
@@ -168,7 +168,7 @@ static ek_status read_traces(const ek_run_reading *c, ek_run_evidence *f, ek_err
     if (!path)
         return ek__no_memory(err);
     int n = ek_run_files_of(c->files, EK_RUN_TRACE, path);
-    /* All stages are there: their order is that of the ranks. */
+    /* All stages are present: their order is that of the ranks. */
     if (stages == 0 && f->input.job && c->files->n_traces % f->job.parallel.pipeline == 0 && c->files->n_traces > 0)
         stages = f->job.parallel.pipeline;
     const ek_trace_options how = {.stages = stages,

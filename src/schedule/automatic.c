@@ -72,10 +72,10 @@ static inline int position(const pipeline *x, int chunk, int stage)
     return ek_position(EK_PLACE_V, x->p, chunk, stage);
 }
 
-/* How W is placed. */
+/* The placement of W. */
 typedef struct policy {
     double target; /* a wait that makes the stage miss this is replaced by a W */
-    double share;  /* so does a gap that is at least this share of the W */
+    double share;  /* a gap of at least this share of the W is filled, too */
     int most_owed; /* W that may be deferred when the next block starts, or AS_WRITTEN for the pattern */
     int ahead;     /* F of chunk 0 that may run before their turn where they fit into a gap */
 } policy;
@@ -84,7 +84,7 @@ enum { AS_WRITTEN = -1 };
 
 static const policy at_once = {DBL_MAX, 1, 0, 0}, as_written = {DBL_MAX, 1, AS_WRITTEN, 0};
 
-/* Where a stage is while it is laid out. */
+/* State of a stage during its layout. */
 typedef struct lane {
     double time, idle, start, held;
     double owed;          /* part of `held` that W would free */
@@ -92,7 +92,7 @@ typedef struct lane {
     size_t n_laid;        /* in its blocks */
     ptrdiff_t waits_for;  /* index in `end`, or -1 */
     int next[N_CLASSES];  /* micro-batch of each class */
-    int early[N_CLASSES]; /* of each class, run before their turn */
+    int early[N_CLASSES]; /* of each class, number run before their turn */
 } lane;
 
 typedef struct score {
@@ -117,7 +117,7 @@ typedef struct search {
     int *warm_up;        /* [p] */
     double *way;         /* [2][n_positions], when one micro-batch's blocks begin, along its way */
     slots *taken;        /* [p] */
-    double *delay;       /* [2][n_positions], waited before each of them */
+    double *delay;       /* [2][n_positions], wait before each of them */
     uint8_t *pattern;    /* [p][n_pattern], the pattern being tried */
     uint8_t *best;       /* [p][n_pattern] */
     uint16_t *owed;      /* [p][n_pattern], W that may be deferred when each block of the pattern starts, if
@@ -159,7 +159,7 @@ static void run_weight(search *z, int s, int chunk)
     l->owed -= freed;
 }
 
-/* Chunk of the oldest W that is owed, or -1. */
+/* Chunk of the oldest owed W, or -1. */
 static int oldest_weight(const search *z, const lane *l)
 {
     int oldest = -1;
@@ -171,7 +171,7 @@ static int oldest_weight(const search *z, const lane *l)
     return oldest;
 }
 
-/* Chunk of the longest W that is owed and ends in time, or -1. */
+/* Chunk of the longest owed W that ends in time, or -1. */
 static int fitting_weight(const search *z, int s, double until)
 {
     const lane *l = &z->lanes[s];
@@ -187,7 +187,7 @@ static int fitting_weight(const search *z, int s, double until)
     return longest;
 }
 
-/* Whether a forward finds memory once all W that are owed have run. */
+/* Whether a forward finds memory once all owed W have run. */
 static bool admits(const pipeline *x, const lane *l, int s, int chunk)
 {
     return l->held - l->owed + x->activation[position(x, chunk, s)] <= x->limit[s];
@@ -469,7 +469,8 @@ static void make_warm_ups(search *z, double target, double spent, double slope)
     }
 }
 
-/* Where memory cut the first stages to the same number: one less from stage to stage. @return whether that changed any.
+/* Where memory limits the first stages to the same number: one less from stage to stage. @return whether that changed
+ * any.
  */
 static bool stagger_warm_ups(search *z)
 {
@@ -760,7 +761,7 @@ static void write_ways(search *z, double period)
     }
 }
 
-/* A block of kind k and chunk c is followed pace[k][c] times its time after its start. */
+/* The successor of a block of kind k and chunk c starts pace[k][c] times its time after its start. */
 static void set_delays(search *z, const double pace[2][MAX_CHUNKS])
 {
     const pipeline *x = &z->x;
@@ -835,7 +836,7 @@ enum {
 #define BLOCK_ORDERS 500
 #define BLOCK_SLOTS  1e7
 
-/* An order from a building block, and how good it is with W as written. */
+/* An order from a building block, and its quality with W as written. */
 typedef struct candidate {
     int block, period;
     double share;
@@ -954,7 +955,8 @@ static bool try_candidate(search *z, const double *limit, const candidate *c)
     return true;
 }
 
-/* Building blocks of the shortest period that memory admits, counted as if activations stayed until W, and as they do.
+/* Building blocks of the shortest period that memory admits, computed with activations kept until W, and with their
+ * real lifetimes.
  */
 static ek_status try_blocks(search *z, ek_error *err)
 {
@@ -1049,7 +1051,7 @@ static void improve(search *z)
 
 /* ---- The problem ---- */
 
-/* Time that forwards on a stage with two chunks or one can fill at most before its first backward. */
+/* Upper bound of the time that forwards on a stage with two chunks or one can fill before its first backward. */
 static double most_forward_time(const pipeline *x, int s)
 {
     double all = 0, longest = 0, least = DBL_MAX;
@@ -1203,7 +1205,7 @@ static ek_status check_limit(const pipeline *x, const ek_profile *profile, ek_er
     return EK_OK;
 }
 
-/* Number the best's blocks. */
+/* Number the blocks of the best order. */
 static void write_best(const search *z, ek_block *blocks)
 {
     const pipeline *x = &z->x;

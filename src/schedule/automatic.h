@@ -25,8 +25,8 @@ typedef enum ek__automatic_aim {
  * @param shape    n_chunks 1 or 2
  * @param profile  times >= 0, in one unit
  * @return EK_OK; EK_ERR_INPUT when a stage cannot hold one micro-batch, the message names the least limit;
- * EK_ERR_MEMORY. At most some ten thousand passes over the blocks, their number falls as the blocks grow: 1 s for 32
- * stages and 96 micro-batches in two chunks; fewer when the bound is met. Thread-safe.
+ * EK_ERR_MEMORY. At most some ten thousand passes over the blocks, fewer for more blocks: 1 s for 32 stages and 96
+ * micro-batches in two chunks; fewer when the bound is met. Thread-safe.
  */
 ek_status ek__automatic_arrange_for(ek__automatic_aim aim, const ek_shape *shape, const ek_profile *profile,
                                     ek_block *blocks, ek_error *err);

@@ -40,7 +40,7 @@ struct ek__slot_grid {
     int *way;        /* [EK__N_PASSES][p], slots of the first micro-batch */
     int *when;       /* [EK__N_PASSES][p][m] */
     int *n_seen;     /* [p][EK__N_PASSES], passes counted */
-    int *end;        /* [p], slots taken while gaps are closed */
+    int *end;        /* [p], slots processed while gaps are closed */
     uint8_t *cells;  /* [p][most_slots] */
     holding *before; /* [p][most_slots + 1] */
 };
@@ -115,7 +115,8 @@ static bool stage_fits(const ek__slot_grid *g, int s)
     return true;
 }
 
-/* Whether the forwards without their backward fit on average, which no order that fits exceeds in full swing. */
+/* Whether the forwards without their backward fit on average; every feasible order satisfies this in its steady
+ * state. */
 static bool average_fits(const ek__slot_grid *g, int s)
 {
     const int *way = g->way;
@@ -135,7 +136,7 @@ bool ek__slot_grid_fits(ek__slot_grid *g, const ek__building_block *block)
         for (int other = 0; other < pass; other++)
             if ((now - g->way[other * g->p + s]) % g->period == 0) {
                 now++;
-                other = -1; /* from the first once more */
+                other = -1; /* again from the first */
             }
         g->way[pass * g->p + s] = now;
     }
@@ -206,7 +207,7 @@ static int n_seen(ek__slot_grid *g, int s, int pass)
     return g->n_seen[s * EK__N_PASSES + pass]++;
 }
 
-/* First slot after all that a pass waits for. */
+/* First slot after all inputs of a pass. */
 static int earliest(ek__slot_grid *g, int pass, int s, int i)
 {
     int k = pass * g->p + (pass % 2 ? g->p - 1 - s : s), t = 0;

@@ -25,7 +25,7 @@ typedef struct ek__slot_grid ek__slot_grid;
 /**
  * @param period  slots until the next micro-batch, >= EK__LEAST_PERIOD
  * @param limit   [n_stages] of live activations, in activations of a chunk
- * @param share   of a chunk's activation that stays until the end of W; the rest is free after B
+ * @param share     of a chunk's activation that stays until the end of W; the rest is freed after B
  * @return NULL without memory
  */
 ek__slot_grid *ek__slot_grid_new(int n_stages, int n_micro_batches, int period, const double *limit, double share);

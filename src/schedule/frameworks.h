@@ -34,7 +34,7 @@ typedef struct ek__framework_schedule {
                                        cannot place such chunks */
     bool same;                    /**< it runs this order of blocks; else one that places chunks alike */
     /* Settings of a job. */
-    const char *word;     /**< that is read as this schedule, and written for it; NULL: no setting names it */
+    const char *word;     /**< read as this schedule, and written for it; NULL: no setting names it */
     const char *argument; /**< the argument with that word, where a framework has several; NULL: it has one */
     bool by_chunks;       /**< without a word, this schedule is selected by the number of chunks */
     ek__schedule_alias alias[EK__MAX_SCHEDULE_ALIASES]; /**< up to the first without a word */
@@ -44,7 +44,7 @@ typedef struct ek__framework_schedule {
     ek__micro_rule micro_batches;
     int least;            /**< micro-batches for each stage; 0: any number */
     int least_stages;     /**< 2: it needs a pipeline; 0: any number */
-    bool without_context; /**< it runs with one context-parallel rank only */
+    bool without_context; /**< it runs only with one context-parallel rank */
     bool untied;          /**< it does not take a head that uses the embedding's table */
 } ek__framework_schedule;
 
@@ -65,7 +65,7 @@ typedef struct ek__schedule_word {
  * The words that a framework's setting accepts, in the order of the table.
  * @param argument  as in ek__framework_schedule; NULL for a framework with one setting
  * @param out       [EK__MAX_SCHEDULE_WORDS]
- * @return how many. O(schedules).
+ * @return their number. O(schedules).
  */
 int ek__schedule_words(ek_framework framework, const char *argument, ek__schedule_word *out);
 

@@ -5,7 +5,7 @@
 /* Walks micro-batches group by group and chunk by chunk. */
 typedef struct walk {
     int n_micro_batches, n_chunks, group_size;
-    int group, group_end; /* micro-batches [group, group_end) are being walked */
+    int group, group_end; /* micro-batches [group, group_end) are the current ones */
     int chunk, micro_batch;
 } walk;
 

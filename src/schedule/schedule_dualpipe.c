@@ -74,7 +74,7 @@ void ek__dualpipe(int n_ranks, int rank, int n, const ek__dual_stream stream[2],
         forward(&l, FAR);
         whole_backward(&l, NEAR);
     }
-    for (int i = 0; i < 2 * (rank + 1); i++) /* the second half leaves its weight gradients for later */
+    for (int i = 0; i < 2 * (rank + 1); i++) /* the second half defers its weight gradients */
         (i <= rank ? whole_backward : input_gradient)(&l, i % 2 == 0 ? FAR : NEAR);
     for (int i = 0; i < inner; i++) {
         oldest_weight_gradient(&l);

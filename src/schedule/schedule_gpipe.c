@@ -5,7 +5,7 @@
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
 {
     (void)stage;
-    ek__one_f_one_b(shape, shape->n_micro_batches, blocks); /* the warm-up is all of it */
+    ek__one_f_one_b(shape, shape->n_micro_batches, blocks); /* the warm-up is the complete order */
 }
 
 const ek_schedule ek__schedule_gpipe = {

@@ -11,7 +11,7 @@
 
 #include "evenkeel/schedule.h"
 
-/* Groups of `size` micro-batches, the first with the `rest` that is left over too; in all, first + n size = m. */
+/* Groups of `size` micro-batches, the first also with the remaining `rest`; in all, first + n size = m. */
 typedef struct groups {
     int pieces; /* k */
     int chunks; /* v */

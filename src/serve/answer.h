@@ -34,12 +34,12 @@ typedef struct ek__summings ek__summings;
 typedef struct ek__serving {
     ek_trace_index *index;
     const ek_serve_options *options;
-    const char *timeline; /**< the document that is there at once */
+    const char *timeline; /**< the document of the first moment */
     size_t timeline_size;
     const char *unfinished; /**< the same with a note that the figures could not be computed */
     size_t unfinished_size;
     ek__searches *searches; /**< recent searches for names */
-    ek__summings *summings; /**< sums that are not done yet */
+    ek__summings *summings; /**< sums in progress */
 } ek__serving;
 
 typedef struct ek__reply {
@@ -73,7 +73,7 @@ typedef struct ek__answer_json {
 ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err);
 /** Return the text as a reply, or nothing when memory ran out or a name could not be read. */
 ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *err);
-/** A text of any bytes, a byte 0 too. */
+/** A text of any bytes, including a byte 0. */
 void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *text, size_t size);
 /** The text of a name by number. */
 void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace_index *index, uint32_t name);
@@ -81,7 +81,7 @@ void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace
 /** Existing rows of a request, in the form of ek__index_find() and others: borrowed from the request, whose numbers are
  *  below 2^31 then. */
 ek_status ek__answer_rows_of(const ek__serving *serving, const ek__request *request, const int **rows, ek_error *err);
-/** The row of a request, when it is there. */
+/** The row of a request, if it exists. */
 ek_status ek__answer_check_row(const ek__serving *serving, const ek__request *request, ek_error *err);
 
 /* ---- state between requests ---- */

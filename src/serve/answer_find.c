@@ -13,7 +13,7 @@ typedef struct kept_search {
     ek__index_search *search; /* NULL: free */
     char text[EK__REQUEST_MAX_TEXT + 1];
     int users;
-    unsigned long used; /* when: a count of requests */
+    unsigned long used; /* of its last use: a count of requests */
 } kept_search;
 
 struct ek__searches {

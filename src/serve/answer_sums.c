@@ -109,7 +109,7 @@ static ek_status begin(const ek__serving *serving, const ek__request *request, s
     return EK_OK;
 }
 
-/* By events of the rows. */
+/* By the number of events of the rows. */
 static double covered(const ek_trace_index *index, const summing *s)
 {
     double before = 0, all = 0;

@@ -49,7 +49,7 @@ static bool has_unread(const ek__client *client)
     return ioctl(client->fd, FIONREAD, &n) == 0 && n > 0;
 }
 
-/* The socket stays open, so that its number cannot become another one's, until its owner has seen the end. */
+/* The socket stays open until its owner has seen the end, so that its number cannot be reused before. */
 static void drop(ek__clients *clients, ek__client *client)
 {
     detach(clients, client);

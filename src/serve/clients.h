@@ -18,7 +18,7 @@
 typedef struct ek__client {
     int fd;        /**< its socket */
     bool waits;    /**< this and all below: only under the lock */
-    int64_t since; /**< when it began to wait: milliseconds of the monotonic clock */
+    int64_t since; /**< begin of its waiting: milliseconds of the monotonic clock */
     struct ek__client *before, *after;
 } ek__client;
 

@@ -19,7 +19,7 @@ typedef enum form {
     FORM_FLAG,   /* 0 or 1 */
     FORM_TEXT,   /* any but empty */
     FORM_STATE,  /* result of an earlier answer */
-    FORM_RUN,    /* which of those that are served */
+    FORM_RUN,    /* number of a served run */
 } form;
 
 static const struct {
@@ -135,7 +135,7 @@ static bool read_list(const char *text, size_t size, ek__number_list *out)
     return false;
 }
 
-/* An empty one is that of the first request. */
+/* An empty address is that of the first request. */
 static bool read_state(const char *text, size_t size, char *out)
 {
     if (size != 0 && size != EK__REQUEST_STATE_SIZE)

@@ -85,7 +85,7 @@ bool ek__target_split(const char *text, size_t size, ek__target *out);
 /**
  * Read the values after a question mark, "rows=1,4-6&begin=0". Each may be percent-encoded.
  *
- * @param needs  bits of the values that must be there
+ * @param needs   bits of the required values
  * @param takes  bits of those that are optional
  * @return EK_OK, or EK_ERR_INPUT with a line for the client: an unknown, repeated or missing value, or one that is out
  *         of its range; EK_ERR_MEMORY. O(size + numbers of the lists).

@@ -27,14 +27,14 @@ enum {
     THREADS = 4,
     MOST_RUNS = 2,
     MOST_CONNECTIONS = 512,
-    MOST_WAITING = 384,          /* of them, those that have not shown the token: the others always find room */
-    WAITING_MILLISECONDS = 5000, /* from one's opening, or its last answer, to the end of the next request's headers */
+    MOST_WAITING = 384,          /* of these, those that have not shown the token: the others always find room */
+    WAITING_MILLISECONDS = 5000, /* from opening, or its last answer, to the end of the next request's headers */
     CONNECTION_BYTES = 96 << 10, /* request line and headers of a request */
-    IDLE_SECONDS = 30,           /* without taking any of an answer */
+    IDLE_SECONDS = 30,           /* without receiving any of an answer */
     BACKLOG = 128,
     STOP_MILLISECONDS = 5000,
 };
-static const int64_t most_outstanding = 96 << 20; /* bytes of answers that are not sent yet */
+static const int64_t most_outstanding = 96 << 20; /* bytes of answers not sent yet */
 
 struct ek_server {
     struct MHD_Daemon *daemon;
@@ -55,7 +55,7 @@ struct ek_server {
 typedef struct pending {
     struct ek_server *server;
     struct client *client;
-    int64_t bytes; /* of an answer that counts as outstanding */
+    int64_t bytes; /* of an answer, that count as outstanding */
     bool called, too_long;
     size_t size;
     char text[];
@@ -83,7 +83,7 @@ typedef struct refusal {
     const char *text;
 } refusal;
 
-/* Exactly one Host header: two of them could be read differently. */
+/* Exactly one Host header: two of them could be interpreted differently. */
 typedef struct host_header {
     int n;
     const char *text;
@@ -292,7 +292,7 @@ static void *read_address(void *user, const char *text, struct MHD_Connection *c
     return c->request = request;
 }
 
-/* Values are decoded by serve/request.c, each where it is read. */
+/* Values are decoded by serve/request.c, each on use. */
 static size_t keep_encoded(void *user, struct MHD_Connection *connection, char *text)
 {
     (void)user, (void)connection;

@@ -8,7 +8,7 @@
 typedef struct ek__path {
     double length;
     int end;       /**< stage of its last block; the first of those that end at once */
-    double *count; /**< [n_slots] how often each slot is on it */
+    double *count; /**< [n_slots] how many times each slot is on it */
     /** [n_ways][n_slots] how often the communication time of a slot is on it, in the layout of ek__delays. All NULL
      *  where not needed. */
     double *before, *after, *travel;

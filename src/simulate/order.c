@@ -135,7 +135,7 @@ ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err)
 
 ek_status ek__factors_check(const double *factor, int n, const char *what, ek_error *err)
 {
-    static const double least = 1e-9, most = 1e9; /* so that times stay numbers */
+    static const double least = 1e-9, most = 1e9; /* so that times stay finite */
     for (int i = 0; factor && i < n; i++) {
         if (!(factor[i] > 0) || !isfinite(factor[i]))
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the %s %d must be a positive number (got %g)", what, i,
@@ -214,7 +214,7 @@ static ek_status check_lists(const ek_order *order, ek_error *err)
     size_t p = (size_t)order->shape.n_stages, m = (size_t)order->shape.n_micro_batches, per_stage = order->n_blocks / p;
     size_t n_chunks = order->n_ways == 2 ? 2 : (size_t)order->shape.n_chunks;
     unsigned char *run =
-        ek__alloc(n_chunks * m, sizeof *run); /* of each chunk and micro-batch: kinds that ran, as bits */
+        ek__alloc(n_chunks * m, sizeof *run); /* of each chunk and micro-batch: kinds run so far, as bits */
     if (!run)
         return ek__no_memory(err);
     ek_status status = EK_OK;
@@ -252,7 +252,7 @@ static ek_status check_lists(const ek_order *order, ek_error *err)
 static int chain_place(const ek_order *order, int stage, const ek_block *block)
 {
     int position = ek_position(order->schedule->placement, order->shape.n_stages, block->chunk, stage);
-    assert(block->kind != EK_BACKWARD_WEIGHT); /* which is in no chain */
+    assert(block->kind != EK_BACKWARD_WEIGHT); /* not in any chain */
     assert(position >= 0 && position < order->n_cells);
     return block->kind == EK_FORWARD ? position : 2 * order->n_cells - 1 - position;
 }
@@ -284,7 +284,7 @@ static ek_status deadlock(const ek_order *order, const size_t *next, const int *
         used += n > 0 && (size_t)n < sizeof waits - used ? (size_t)n : 0;
         listed++;
     }
-    assert(listed > 0); /* a walk that ended early left a stage waiting */
+    assert(listed > 0); /* an interrupted walk left a stage waiting */
     int r = shape->n_micro_batches % shape->n_stages;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                     "schedule '%s' deadlocks with %d stages, interleave %d and %d micro-batches: %s. Use a multiple of "
@@ -401,17 +401,17 @@ static bool all_freed(const ek_order *order, const double *alive)
 
 /* The first key when vectors of a stage are compared, before their columns. */
 typedef struct weights {
-    double sum, mixed; /* of the columns; with factors from 1 to 2 */
+    double sum, mixed; /* sum of the columns; sum with factors from 1 to 2 */
 } weights;
 
-/* The stage's vectors while they are collected. */
+/* The stage's vectors during the collection. */
 typedef struct collecting {
     int n;                /* columns */
     const double *factor; /* [n] of weights.mixed */
     ek__live *live;
     int capacity;
     weights *weight; /* [live->n] */
-    int last;        /* that dominated: in the steady part it or a neighbour does so again */
+    int last;        /* the last dominating one: in the steady part it or a neighbour dominates again */
 } collecting;
 
 static weights weigh(const collecting *c, const double *vector)
@@ -601,7 +601,7 @@ ek_status ek_order_slow_stages(ek_order *order, const double *slowdown, ek_error
     return EK_OK;
 }
 
-/* Have the schedule fill the stages' lists. */
+/* Let the schedule fill the stages' lists. */
 static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error *err)
 {
     const ek_schedule *schedule = order->schedule;

@@ -161,7 +161,7 @@ ek_status ek__timeline_follow(ek_timeline *timeline, ek_error *err);
 ek_status ek__simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                        ek_timeline *out, ek_error *err);
 
-/** Is it a shape that the schedule can be laid out for? @return EK_OK; EK_ERR_INPUT, also for a schedule that is NULL
+/** Can the schedule be laid out for this shape? @return EK_OK; EK_ERR_INPUT, also for a schedule that is NULL
  */
 ek_status ek__shape_check(const ek_schedule *schedule, const ek_shape *shape, ek_error *err);
 
@@ -172,7 +172,7 @@ ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err);
 #define EK__MAX_TRANSFER 1e12
 
 /**
- * Are factors numbers that times can be multiplied by, 1e-9 to 1e9?
+ * Are factors valid, 1e-9 to 1e9?
  *
  * @param factor  [n]; NULL: all 1
  * @param what    description of each, for the message: "slowdown of stage"
@@ -180,7 +180,7 @@ ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err);
  */
 ek_status ek__factors_check(const double *factor, int n, const char *what, ek_error *err);
 
-/** Is there any communication to account for? */
+/** Does communication take any time? */
 static inline bool ek__comm_matters(const ek_comm *comm)
 {
     return comm && (comm->edge_time || comm->p2p_time > 0);

@@ -41,7 +41,7 @@ static size_t indent_of(const line *l)
     return i;
 }
 
-/* Where `word` begins in a line; NULL when it is not there. */
+/* Position of `word` in a line; NULL when it is not there. */
 static const char *find(const line *l, const char *word)
 {
     size_t size = strlen(word);

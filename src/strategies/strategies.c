@@ -22,7 +22,7 @@ enum { OFFSET, LAYERS, FULL, SELECT, COMM, N_FIELDS };
 static const char *const field_name[N_FIELDS] = {"offset", "layers", "recompute", "select_recompute",
                                                  "select_comm_recompute"};
 
-/* A reading in progress; `strategies` is handed over only when all of it is right. */
+/* State of a reading; `strategies` is returned only when all of it is valid. */
 typedef struct reader {
     ek__in in;
     const ek_layers *layers;
@@ -155,7 +155,7 @@ static ek_status read_offset(reader *r, const lists *l, ek_plan *plan)
     return status;
 }
 
-/* Explicit counts, and if there are offsets too, agreement with them. */
+/* Explicit counts, checked against the offsets if there are any. */
 static ek_status read_counts(reader *r, const lists *l, ek_plan *plan)
 {
     int n = plan->n_stages * plan->n_chunks;
@@ -283,7 +283,7 @@ static ek_status read_plan(reader *r, const ek__node *node, ek_plan *out)
     return EK_OK;
 }
 
-/* true, false, 0 or 1; `*out` stays when the key is absent. */
+/* true, false, 0 or 1; `*out` is unchanged when the key is absent. */
 static ek_status read_switch(reader *r, const ek__node *map, const char *key, int *out)
 {
     const ek__node *node = ek__get(map, key);
@@ -513,7 +513,7 @@ static ek_status read_plans(const char *path, char *text, size_t size, const ek_
     return status;
 }
 
-/* The plan that a job runs today; the job's plan moves out of it. */
+/* The job's current plan; it is moved out of the job. */
 static ek_status read_today(ek_job *job, const ek_layers *layers, ek_strategies *out, ek_error *err)
 {
     ek_error why;
@@ -586,7 +586,7 @@ ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_st
 ek_status ek_strategies_parse(const char *name, const char *text, size_t size, const ek_layers *layers, int n_stages,
                               const ek_listener *listener, ek_strategies *out, ek_error *err)
 {
-    char *copy = ek__text_copy(text, size); /* lists of a log are cut out in place */
+    char *copy = ek__text_copy(text, size); /* lists of a log are extracted in place */
     if (!copy)
         return ek__no_memory(err);
     ek_status status = read_text(name, copy, size, layers, n_stages, listener, out, err);

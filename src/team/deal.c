@@ -28,7 +28,7 @@ enum {
     RESULT,      /* up: number, status, result or error */
     NEWS,        /* to 0, and down from it */
     LOST,        /* from 0 to each: number of a process */
-    STOP,        /* down from 0: job->stop is to be set */
+    STOP,        /* down from 0: set job->stop */
     DONE,        /* from 0 to each: status, error */
     DECLINE,     /* to 0: host, error: this process does not take part */
 };
@@ -42,7 +42,7 @@ typedef struct item {
     int n_tried, tried[MOST_TRIES];
 } item;
 
-/* A process, as 0 sees it. */
+/* A process, in the view of 0. */
 typedef struct member {
     double heard; /* when */
     int item;     /* -1: none */
@@ -56,7 +56,7 @@ typedef struct deal {
     double patience, beat_every, next_beat, heard_of_0;
     bool has_word; /* of 0 */
     bool *lost;    /* [size]: as known to this process */
-    /* the thread that works */
+    /* the worker thread */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool has_work, is_done, must_end;
@@ -111,7 +111,7 @@ static int parent_of(const deal *d, int process)
     return process;
 }
 
-/* To the children in the tree; to theirs, where one is lost. */
+/* To the children in the tree; to their children, where one is lost. */
 static ek_status send_down(const deal *d, int from, int kind, const void *bytes, size_t n, ek_error *err)
 {
     ek_status status = EK_OK;

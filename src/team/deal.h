@@ -31,7 +31,7 @@ typedef struct ek__deal_job {
     /** The current number of items, at least as many as before; `ended`: it is final. Called many times a second, where
      *  items become known as results come. NULL: n_items are all. */
     int (*more)(void *user, bool *ended);
-    /** All that a process needs to do the item; NULL: its number is enough. */
+    /** All data that a process needs for the item; NULL: its number is enough. */
     ek_status (*describe)(void *user, int item, ek__packet *out, ek_error *err);
     /** Called before an item is handed out: is it still needed? NULL: always. */
     bool (*wanted)(void *user, int item);

@@ -10,7 +10,7 @@
 
 enum { MAX_SHOWN = 3, MAX_CANDIDATES = 256 };
 
-/* Names to offer, the nearest first. Borrowed of the run they are from. */
+/* Suggested names, the nearest first. Borrowed from the run. */
 typedef struct candidates {
     int n;
     const char *name[MAX_CANDIDATES];

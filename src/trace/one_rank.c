@@ -19,7 +19,7 @@ struct ek__gathered {
     ek__table_times times;
     ek__tracker_tasks tasks;
     bool has_trace;
-    ek__shapes shapes; /* of a rank that has a trace */
+    ek__shapes shapes; /* of a rank with a trace */
 };
 typedef struct ek__gathered gathered;
 
@@ -177,7 +177,7 @@ static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *o
                          problem);
 }
 
-/* Is a thread worth starting? */
+/* Is a thread worth its start? */
 static bool is_large(const ek__trace *trace)
 {
     enum { MANY_KERNELS = 5000 };

@@ -7,13 +7,13 @@
 #include "trace/tables/files.h"
 #include "trace/trace.h"
 
-/** How ranks of one run are read, by several threads at once. */
+/** The settings for reading ranks of one run by several threads. */
 typedef struct ek__rank_reading {
     const ek_trace_options *options;
     ek_trace_run *run;     /**< its pool receives the data that tables have about the whole run */
     pthread_mutex_t *lock; /**< of the run */
     int n_ranks;           /**< of the whole run: of many each stores fewer allocations */
-    int n_threads;         /**< that share a trace */
+    int n_threads;         /**< number of threads for one trace */
 } ek__rank_reading;
 
 /** Values that need several tables of a rank. */

@@ -81,8 +81,8 @@ typedef struct ek__exposure {
 ek__exposure ek__collective_exposure(const ek_trace_collective *c);
 /** Does the collective count for means: is it in a step that is no warm-up, or are there no steps? */
 bool ek__collective_counts(const ek_trace_rank *rank, const ek_trace_collective *c);
-/** Mean over the steps that count of all collectives of a rank but pipeline traffic; of ranks without a timeline, of
- *  their tables' totals. No more than the mean step has exposed communication, where collectives ran side by side.
+/** Mean over the counted steps of all collectives of a rank except pipeline traffic; of ranks without a timeline, of
+ *  their tables' totals. At most the exposed communication of the mean step, where collectives ran side by side.
  *  O(collectives). */
 ek__exposure ek__rank_exposure(const ek_trace_rank *rank);
 /** The same of each of its sums. `of_sum` [n_sums]. O(collectives). */

@@ -24,7 +24,7 @@ typedef struct plan {
     const ek__rank_files *files;
     int n_files, rank, stage;
     int64_t base, first; /* first: the earliest event kept by the reader, on the file's clock */
-    int64_t shift;       /* to add to its times: base and clock */
+    int64_t shift;       /* added to its times: base and clock */
     int64_t from, to;    /* on the file's clock: [from, to) */
     size_t n_windows, windows_capacity, n_links, links_capacity;
     window *window;          /* [n_windows]: selected modules, by track and start */

@@ -144,7 +144,7 @@ static void weigh(ek__run_reading *w)
 static ek_status set_up(ek__run_reading *w, ek_error *err)
 {
     size_t n = (size_t)w->layout->n_ranks;
-    for (size_t i = 0; i < n; i++) { /* rank by rank: those of parts join them */
+    for (size_t i = 0; i < n; i++) { /* rank by rank: those of parts are appended */
         ek_trace_rank *grown = ek__pool_push(w->run->pool, w->run->rank, (int)i, sizeof *grown);
         if (!grown)
             return ek__no_memory(err);

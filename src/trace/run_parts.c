@@ -89,7 +89,7 @@ ek_status ek__run_join(ek_trace_run *run, ek_trace_run *part, ek_error *err)
         run->rank = all;
         run->rank[run->n_ranks++] = part->rank[n];
     }
-    for (; n < part->n_ranks; n++) /* those that had no room */
+    for (; n < part->n_ranks; n++) /* number that did not fit */
         ek__pool_free(part->rank[n].pool);
     *part = (ek_trace_run){0};
     return status;

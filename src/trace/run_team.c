@@ -73,7 +73,7 @@ static ek_status make_order(shared_work *w, ek_error *err)
     return EK_OK;
 }
 
-/* Its files, and of how many ranks it is. */
+/* Its files, and the number of its ranks. */
 static ek_status describe(void *user, int item, ek__packet *out, ek_error *err)
 {
     const shared_work *w = user;

@@ -87,7 +87,7 @@ typedef struct ek__event {
     uint8_t core;     /**< ek__core; of Kineto's collectives ek_trace_exchange */
 } ek__event;
 
-/** INT64_MAX when it is beyond. */
+/** INT64_MAX when it does not fit. */
 static inline int64_t ek__event_end(const ek__event *e)
 {
     int64_t end;
@@ -145,7 +145,7 @@ typedef struct ek__trace {
  * Read the Chrome traces of one rank (plain or .gz; array or object; any key order).
  *
  * @param path       [n_paths], read in this order into one trace
- * @param n_threads  that share one file; 1 or more
+ * @param n_threads   number for one file; 1 or more
  * @param source     [n_paths], filled: bytes, items, problem, problem_offset; texts in `pool`
  * @param options    for collective patterns, progress and interrupt
  * @return EK_OK also for damaged files with the readable part; EK_ERR_SYSTEM when a file cannot be opened; EK_ERR_INPUT
@@ -170,7 +170,7 @@ static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 /** First event of a slice that starts at `time` or later: its index, or n. O(log n). */
 size_t ek__slice_lower(ek__slice slice, int64_t time);
 
-/** Are counts, shares and threads in their ranges? @return EK_OK, EK_ERR_INPUT */
+/** Are counts, shares and threads in range? @return EK_OK, EK_ERR_INPUT */
 ek_status ek__trace_options_check(const ek_trace_options *options, ek_error *err);
 
 /** Has the caller requested a stop? The flag may be set by a signal handler or another thread at any time. */

@@ -27,7 +27,7 @@ static ek_status run_step(const ek_layout_plan *plan, const ek_device *device, s
     return status;
 }
 
-/* Blocks that the plan's timeline has. */
+/* Blocks of the plan's timeline. */
 static double n_blocks(const ek_layout *layout)
 {
     return 2.0 * layout->value[EK_AXIS_PIPELINE] * layout->value[EK_AXIS_CHUNKS] * layout->n_micro_batches;

@@ -159,7 +159,7 @@ static void fill_row(const filler *f, int stage)
         const ek_interval *b = &t->block[k];
         const ek_wait *w = &f->wait[k];
         if (w->receive_time > 0) {
-            double begin = fmax(b->start - w->receive_time, clock); /* differences round */
+            double begin = fmax(b->start - w->receive_time, clock); /* rounding of differences */
             ek__timeline_event(f->out, begin, b->start - begin, transfer_name(f, "receive"), NULL, 0);
         }
         ek__view_block_name(t, b, name);
@@ -200,7 +200,7 @@ static ek_status fill_curve(const filler *f, int stage, ek_error *err)
         value[n++] = before;
         for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
             const ek_interval *b = &t->block[k];
-            if (b->during_mb > before) { /* recomputation brings something back for as long as the block runs */
+            if (b->during_mb > before) { /* recomputation needs memory for as long as the block runs */
                 time[n] = b->start;
                 value[n++] = b->during_mb;
             }

@@ -93,7 +93,7 @@ static void place_stages(int n_stages, ek__section *x)
 
 /* ---- facts ---- */
 
-/* Labels are the same for every plan, since runs are compared by them. */
+/* Labels are equal for all plans, since runs are compared by them. */
 static void memory_facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_report *report = run->plans;

@@ -118,7 +118,7 @@ void ek__bars_bar(ek__section *x, const char *label, int group, const double *va
 
 void ek__bars_end(ek__section *x, double limit)
 {
-    open_inner(x, bars); /* there when empty, too */
+    open_inner(x, bars); /* written when empty, too */
     open_inner(x, NULL);
     ek__stream_real(x->s, "limit", limit);
     ek__stream_end(x->s);

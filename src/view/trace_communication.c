@@ -31,7 +31,7 @@ static void write_members(const ek_trace_matrix *m, ek__section *x)
     }
 }
 
-/* Is there something to choose? */
+/* Is there a choice of several? */
 static bool has_choice(const ek_trace_matrix *m)
 {
     for (int i = 1; i < m->n_parts; i++)

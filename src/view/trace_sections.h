@@ -42,7 +42,7 @@ void ek__view_note_rest(ek__section *x, int64_t left_out, const char *of_what, c
 
 /* ---- places in the timeline ---- */
 
-/** The group of the timeline that shows a rank: the file of the index that its events are from. -1 without. */
+/** The group of the timeline that shows a rank: the file of the index with its events. -1 without. */
 int ek__view_trace_group(const ek_view_run *run, const ek_trace_rank *rank);
 /** A time of a rank's clock after the timeline's origin. False without a timeline of this rank. */
 bool ek__view_trace_at(const ek_view_run *run, const ek_trace_rank *rank, int64_t time, double *at);

@@ -30,7 +30,7 @@ static ek_status is_named(const ek_trace_index *index, const ek__index_event *ev
     return status;
 }
 
-/* Is the event that begins then among a row's? Of two that touch there, the second begins. */
+/* Is the event with this begin among a row's? Of two that touch there, the second begins. */
 static ek_status find_in_row(const ek_trace_index *index, int row, int64_t begin, const char *name, side *out,
                              ek_error *err)
 {
@@ -102,7 +102,7 @@ ek_status ek__view_trace_transfers(const ek_view_run *run, ek__view_timeline *t,
 
 /* ---- collectives ---- */
 
-/* Which collectives others waited for: [n_ranks] lists of [n_collectives]; NULL when memory is out. */
+/* Collectives that others waited for: [n_ranks] lists of [n_collectives]; NULL when memory is out. */
 static bool **find_last(const ek_trace_run *run)
 {
     bool **last = ek__alloc((size_t)run->n_ranks, sizeof *last);

@@ -40,7 +40,7 @@ ek__view_timeline *ek__timeline_new(const char *unit, const char *origin);
 void ek__timeline_group(ek__view_timeline *t, const char *name, int rank, int stage);
 /** A track of `n_rows` rows: the rows that follow. `track_class` as in docs/view-json.md. */
 void ek__timeline_track(ek__view_timeline *t, const char *name, const char *track_class, int n_rows);
-/** Events of the last track that are not in it, since no row was free for them. */
+/** Events of the last track that are missing in it, since no row was free for them. */
 void ek__timeline_left_out(ek__view_timeline *t, int64_t n_events);
 /** The number of a name of a type, added when new. */
 uint32_t ek__timeline_name(ek__view_timeline *t, const char *text, size_t size, ek_view_type type);
@@ -50,7 +50,7 @@ void ek__timeline_event(ek__view_timeline *t, double begin, double duration, uin
                         size_t args_size);
 void ek__timeline_arrow(ek__view_timeline *t, int from_row, double from_time, int to_row, double to_time,
                         const char *name);
-/** A stretch of all rows of a group that has a name: a step. */
+/** A named stretch of all rows of a group: a step. */
 void ek__timeline_step(ek__view_timeline *t, const char *name, int group, double begin, double end);
 /** A stretch of the critical path on a group, in order of time; one that begins at the end of the last one extends
  *  it. */
@@ -69,7 +69,7 @@ void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_vie
 typedef struct ek__view_call {
     int row;         /**< of its event, */
     double begin;    /**< which begins then */
-    double wait;     /**< that the rank waited in it for others; NAN: unknown */
+    double wait;     /**< wait of the rank in it for others; NAN: unknown */
     uint32_t number; /**< of the collective, the same on all its ranks */
     bool came_last;  /**< others waited for this rank */
     int n_group;     /**< ranks of the group; 0: unknown */
@@ -119,8 +119,8 @@ void ek__view_job(const ek_job *job, ek__stream *s);
  * and so on in any order of the kinds; the lists are opened and closed as the kind changes. */
 typedef struct ek__section {
     ek__stream *s;
-    const char *list;  /**< of pieces that is open; NULL */
-    const char *inner; /**< list of the piece that is open; NULL */
+    const char *list;  /**< the open list of pieces; NULL */
+    const char *inner; /**< the open list of the piece; NULL */
 } ek__section;
 ek__section ek__section_begin(ek__stream *s, const char *name);
 void ek__section_end(ek__section *x);
@@ -141,11 +141,11 @@ void ek__cell_text(ek__section *x, const char *text); /* NULL: an empty cell */
 void ek__cell_real(ek__section *x, double value);     /* not finite: an empty cell */
 void ek__cell_int(ek__section *x, int64_t value);     /* INT64_MIN: an empty cell */
 void ek__row_end(ek__section *x);
-/** Where a row of a table is in the timeline. */
+/** The place of a table's row in the timeline. */
 typedef struct ek__view_place {
     int group;
     double begin, end; /**< NAN: all of the group */
-    const char *name;  /**< of the event that is there; NULL */
+    const char *name;  /**< of the event there; NULL */
 } ek__view_place;
 /** After all rows, one for every row in their order, or none at all: the place of a row. NULL: none. */
 void ek__table_place(ek__section *x, const ek__view_place *place);
@@ -191,7 +191,7 @@ void ek__finding_end(ek__section *x);
     X(sweep)       /* best plans over a swept value */                                                                 \
     X(layout)      /* layouts of a job: all points, the best plans */                                                  \
     X(estimate)    /* the step of a job, from the job only */                                                          \
-    X(step)        /* that step as it runs: the timeline */                                                            \
+    X(step)        /* that step as a timeline */                                                                       \
     X(calibration) /* a device fitted to measured runs */                                                              \
     X(memory)      /* a prediction of memory */                                                                        \
     X(trace)       /* figures of a trace: breakdown, layers, operators, communication, memory */                       \
@@ -206,7 +206,7 @@ typedef struct ek__view_part {
     void (*facts)(const ek_view_run *run, ek__stream *s);
     /** Sentences about the run, by ek__stream_text(s, NULL, ...); NULL without. */
     void (*notes)(const ek_view_run *run, ek__stream *s);
-    /** Fill the timeline; NULL without. Of several parts the first one's is taken. */
+    /** Fill the timeline; NULL without. The first of several parts with one is used. */
     ek_status (*timeline)(const ek_view_run *run, bool served, ek__view_timeline **out, ek_error *err);
     /** Sections; NULL without. */
     ek_status (*sections)(const ek_view_run *run, ek__stream *s, ek_error *err);

@@ -12,8 +12,8 @@ enum { EK__GATE_TEXT = 256, EK__MAX_GATES = 64, EK__MAX_SEGMENTS = 16 };
 typedef enum ek__gate_about {
     EK__GATE_FIGURE,  /**< a figure of the JSON, or each of a list */
     EK__GATE_FINDING, /**< findings of a name: a figure of each */
-    EK__GATE_COUNT,   /**< findings of a name: how many there are */
-    EK__GATE_LEVEL,   /**< findings of a level and above: how many there are */
+    EK__GATE_COUNT,   /**< findings of a name: their number */
+    EK__GATE_LEVEL,   /**< findings of a level and above: their number */
 } ek__gate_about;
 
 typedef enum ek__gate_relation {

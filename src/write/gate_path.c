@@ -133,7 +133,7 @@ typedef struct place {
     const ek__fields *fields; /* an object; NULL: the value of `field` */
     const ek__member *field;
     ek__kind kind; /* of the value; that of an entry, where `entry` */
-    bool entry;    /* it is an entry of the list or map that the field is */
+    bool entry;    /* it is an entry of the list or map of the field */
 } place;
 
 static bool is_bare(const ek__fields *fields)

@@ -60,7 +60,7 @@ void ek_gates_free(ek_gates *gates)
 
 /* The result of one gate. */
 typedef struct judged {
-    int n, n_unknown, n_failed; /* figures, or findings; of them those that are null, or not there; that fail */
+    int n, n_unknown, n_failed; /* figures, or findings; the unknown ones among them; the failing ones */
     double worst;               /* of those that fail the most extreme one */
     char where[PLACE];          /* its path; of findings the first one */
     char word[EK__GATE_TEXT];   /* of a text */
@@ -207,7 +207,7 @@ static void judge_findings(const ek__gate *gate, const ek__findings *f, const js
 
 /* ---- sentences ---- */
 
-/* "29.9 %", as people write it. */
+/* "29.9 %", in the form for messages. */
 static void print_value(double value, const char *unit, char text[96])
 {
     snprintf(text, 96, "%s%s%s", ek__short(value).text, *unit ? " " : "", unit);

@@ -60,7 +60,7 @@ typedef struct found {
     const ek__schema_file *file; /* NULL: from the description */
 } found;
 
-/* Described fields of results are reached through a pointer, which no constant of C11 is. */
+/* Described fields of results are accessed through a pointer, which is not a constant of C11. */
 static bool find(ek_output_kind kind, const char *format, found *out)
 {
 #define ROW(kind_, format_, name_, title_, from_, fields_, shape_, inner_)                                             \

@@ -142,7 +142,7 @@ export function showCoordinates(root, shared, context) {
         count.textContent = say("{0} of {1} layouts; blue: the best plans; red: selected", format.value(kept, "count"), format.value(space.n, "count"));
         clear.disabled = brushes.size === 0;
     };
-    /** Of an axis' values the nearest. @param {number} axis @param {number} place */
+    /** The nearest of an axis' values. @param {number} axis @param {number} place */
     const snapped = (axis, place) => {
         const { values, place: of } = axes[axis];
         return values === null ? place : values.map(of).reduce((best, one) => (Math.abs(one - place) < Math.abs(best - place) ? one : best));

@@ -52,7 +52,7 @@ export function wordsOf(space, i) {
 }
 
 /**
- * Of some points those that no other is below: x rises from one to the next and y falls.
+ * The points that no other dominates: x rises from one to the next and y falls.
  * @param {ArrayLike<number>} x @param {ArrayLike<number>} y @param {number[]} points
  */
 export function frontOf(x, y, points) {

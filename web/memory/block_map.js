@@ -46,7 +46,7 @@ export function decodeMap(raw, bytes) {
     };
 }
 
-/** Blocks that are there at a time, in the order of their begins. @param {BlockMap} map @param {number} time */
+/** Blocks at a time, in the order of their begins. @param {BlockMap} map @param {number} time */
 export function liveAt(map, time) {
     const live = [];
     for (let i = 0; i < map.n; i++) if (map.begin[i] <= time && time < map.end[i]) live.push(i);

@@ -57,7 +57,7 @@ function textOf(map, context, i) {
     ].join("\n");
 }
 
-/** The largest blocks that are there at a time, as a table. @param {import("./block_map.js").BlockMap} map @param {number[]} live @returns {import("../types").Table} */
+/** The largest blocks at a time, as a table. @param {import("./block_map.js").BlockMap} map @param {number[]} live @returns {import("../types").Table} */
 function tableOf(map, live, title, types) {
     const column = (name, of, unit) => ({ name, title: of, unit, search: false });
     const frames = map.stacks.length > 0;
@@ -213,7 +213,7 @@ function showMap(root, map, context) {
         drawAxes(pen, ink);
         drawMark();
     };
-    /** The picture with the mark and the rectangle that is dragged. @param {{ x: number, y: number } | null} to */
+    /** The picture with the mark and the dragged rectangle. @param {{ x: number, y: number } | null} to */
     const drawMark = (to = null) => {
         const ink = inkOf(root);
         const pen = penOf(canvas, width, HEIGHT);

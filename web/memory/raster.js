@@ -43,7 +43,7 @@ export function rasterPlaced(map, seen, width, height) {
 }
 
 /**
- * The time within each column at which most is there; the first one.
+ * The time within each column with the most bytes; the first one.
  * @param {{ time: Float64Array, bytes: Float64Array }} totals @param {Window} seen @param {number} width
  */
 export function columnTimes(totals, seen, width) {

@@ -12,7 +12,7 @@ const most_letters = 2000; // of one text, before "all of it"
 const most_depth = 12;
 const most_ranks = 64; // of a collective, those that waited longest, before "all of them"
 
-/** A text; a long one in part, with a button for the rest. @param {string} text */
+/** A text; of a long one a part, with a button for the rest. @param {string} text */
 function longText(text) {
     if (text.length <= most_letters) return element("span", {}, text);
     const span = element("span", {}, `${text.slice(0, most_letters)} … `);
@@ -67,7 +67,7 @@ export function detailsPanel(root, context, act) {
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${say("{0}, at {1}", where, moment)}`));
     }
 
-    /** The event that begins then in a row. @param {{ row: number, begin: number }} call */
+    /** The event with this begin in a row. @param {{ row: number, begin: number }} call */
     async function goTo(call) {
         const index = await source.at(call.row, call.begin);
         if (index === null) return;

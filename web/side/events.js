@@ -13,7 +13,7 @@ import { key, say, told } from "../texts.js";
 
 const wait_ms = 160;
 const most_events = 2000; // requested ones, the longest
-const most_lines = 200; // that are shown
+const most_lines = 200; // shown ones
 
 /** @typedef {{ label: string, begin: number, duration: number, where: string, place: import("../types").EventSeen }} Line */
 /** @typedef {"label" | "begin" | "duration" | "where"} Key */

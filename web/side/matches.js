@@ -43,7 +43,7 @@ export function showMatches(root, context) {
             element("span", { class: "quiet" }, ` ${say("{0}, at {1}", where, moment)}`));
     }
 
-    /** Which one is selected. */
+    /** Mark the selected one. */
     function mark() {
         const { selected } = state.view;
         const place = selected === null ? "" : `${selected.row}.${selected.index}`;

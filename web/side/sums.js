@@ -88,7 +88,7 @@ export function showSums(root, context) {
     const clear = element("button", { onclick: () => state.set({ range: null, area: null }), "aria-label": say("Clear the range") }, say("Clear"));
     const buttons = element("div", { class: "row" }, closer, clear);
     const csv = () => {
-        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? ""; // of a file, as its other titles
+        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? ""; // title in a file, as its other titles
         const of = [[name, "text"], ["count", "count"], ["total", unit], ["mean", unit]].map(([title, kind]) =>
             ({ name: title, title, unit: /** @type {import("../types").Unit} */ (kind), search: false }));
         const lines = sums();

@@ -50,7 +50,7 @@ export function showTools(root, context) {
         } else if (event.key === "Escape") {
             query.value = "";
             typed();
-            query.blur(); // keys belong to the timeline again
+            query.blur(); // keys go to the timeline again
         }
     }
 
@@ -145,7 +145,7 @@ export function showTools(root, context) {
                 if (event.key !== "Escape") return;
                 input.value = "";
                 input.dispatchEvent(new Event("input"));
-                input.blur(); // keys belong to the timeline again
+                input.blur(); // keys go to the timeline again
             },
             oninput: () => {
                 state.set({ filter: { ...state.view.filter, [key]: input.value } });

@@ -14,7 +14,7 @@ import { choice, makePart } from "./part.js";
 import { showPage } from "./section.js";
 import { key, say } from "../texts.js";
 
-/** Which run is B: the chosen one, else the first that is not A. */
+/** The number of run B: the selected one, else the first that is not A. */
 function otherRun(context) {
     const { compare, run } = context.state.view;
     const runs = context.document.runs;
@@ -23,7 +23,7 @@ function otherRun(context) {
         : runs.findIndex(({ kinds }, number) => number !== run && !kinds.includes("layout"));
 }
 
-/** Both runs to choose from, and a button that swaps them. */
+/** The selection of both runs, and a button that swaps them. */
 function chooser(context, other) {
     const { state, document } = context;
     const runs = document.runs.flatMap(({ name, kinds }, number) =>

@@ -7,7 +7,7 @@ import { choice, signed } from "./part.js";
 import { showTable } from "./table.js";
 import { say } from "../texts.js";
 
-/** Columns of figures that can be compared. */
+/** Columns of comparable figures. */
 function figureColumns(a, b) {
     const figures = (table) =>
         table.columns.filter(
@@ -37,7 +37,7 @@ function mostDifferent(figures, a, b) {
 }
 
 /**
- * Two tables of equal id, joined: one figure that can be chosen, the largest difference first.
+ * Two tables of equal id, joined: one figure at a time, the largest difference first.
  * @param {HTMLElement} root @param {import("../types").Table} a @param {import("../types").Table} b
  * @param {import("../types").Context} context @returns {() => void} ends it
  */

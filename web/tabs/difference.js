@@ -56,7 +56,7 @@ export function joinRows(a, b, name_a = firstCell, name_b = name_a) {
     return pairs;
 }
 
-/** Column of the rank that a row is of; -1 without. @param {import("../types").Table} table */
+/** Column of a row's rank; -1 without. @param {import("../types").Table} table */
 const rankColumn = (table) => table.columns.findIndex((column, i) => i > 0 && column.name === "rank");
 
 /** Is there more than one rank? @param {import("../types").Table} table */

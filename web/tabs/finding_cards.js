@@ -58,7 +58,7 @@ function settingBlock(setting) {
     ];
 }
 
-/** The button that leads to where something was seen; null where that is not in the timeline. */
+/** The button that leads to the place of the evidence; null where that is not in the timeline. */
 function placeButton(seen, context, kind, words) {
     const { group, begin, end } = seen;
     const raw = group === null || group === undefined ? null : [group, begin ?? null, end ?? null, null];

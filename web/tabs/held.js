@@ -18,7 +18,7 @@ const COLUMNS_PER_PIXEL = 0.25;
 const MOST_LOOKS = 1e7; // at a piece at a time: some tenths of a second
 const SLIDER_STEPS = 2000;
 
-/** Is there anything that this part can show? @param {import("../types").Context} context */
+/** Does this part have content? @param {import("../types").Context} context */
 export function hasHeld(context) {
     return context.source !== null && groupsOf(context.source.timeline).length > 0;
 }

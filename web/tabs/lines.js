@@ -22,7 +22,7 @@ let next_id = 0;
 /** The dashes of a series' line: another pattern each time that colours repeat. @param {number} number */
 export const dashOf = (number) => DASHES[Math.floor(number / N_COLORS) % DASHES.length];
 
-/** The path of points that have values: straight, or holding each value until the next point. */
+/** The path of points with values: straight, or holding each value until the next point. */
 export function pathOf(run, steps, toX, toY) {
     return run
         .map(([x, y], i) => {
@@ -44,7 +44,7 @@ function markPath(number, x, y, r) {
     return shapes[(number + Math.floor(number / N_COLORS)) % shapes.length];
 }
 
-/** Runs of points that have values: a line each. */
+/** Runs of points with values: a line each. */
 export function unbroken(points) {
     const runs = [];
     let run = [];
@@ -93,7 +93,7 @@ export function showLines(root, lines, context) {
     const limit = typeof lines.limit === "number" ? lines.limit : null;
     let from_zero = true;
     let active = -1;
-    let stressed = -1; // the series of the legend that is pointed at
+    let stressed = -1; // the legend's series at the pointer
     let width = 0;
     const clip = `lines-${next_id++}`;
     let at = (_point) => [0, 0];

@@ -21,7 +21,7 @@ const CHOICES = {
     transport: { title: key("Transport"), all: key("all transports") },
 };
 
-/** Colours of the style sheet for this theme, as the browser works them out for an element of that class. */
+/** Colours of the style sheet for this theme, as computed by the browser for an element of that class. */
 function colorOf(node, name) {
     const probe = element("i", { class: name, hidden: true });
     node.append(probe);

@@ -51,7 +51,7 @@ export function copyButton(label, text) {
 }
 
 /**
- * A choice of one of some. @param {[string, string][]} options values and texts @param {(value: string) => void}
+ * A selection of one of several. @param {[string, string][]} options values and texts @param {(value: string) => void}
  * changed
  */
 export function choice(label, options, value, changed) {
@@ -76,7 +76,7 @@ export function onWidth(node, draw) {
 }
 
 /**
- * A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not taken for a share of
+ * A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not mistaken for a share of
  * one.
  */
 export function signed(format, value, unit) {

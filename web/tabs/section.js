@@ -12,7 +12,7 @@ import { showTable } from "./table.js";
 import { say } from "../texts.js";
 
 const CONTENTS_FROM = 4;
-const FAMILY_FROM = 5; // tables of one kind, a rank each: one is shown, a list chooses which
+const FAMILY_FROM = 5; // tables of one kind, a rank each: one is shown, a list selects it
 
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
 function notesOf(notes) {

@@ -49,7 +49,7 @@ function titleWidth(title) {
     return Math.min(...widths);
 }
 
-/** Natural width of a column: its title, and the widest of its texts as far as the longest and the largest show it. */
+/** Natural width of a column: its title, and the widest of its texts, estimated from the longest and the largest. */
 function naturalWidth(format, table, column, numeric) {
     const { title, search } = table.columns[column];
     const step = Math.max(1, Math.floor(table.rows.length / 400));
@@ -134,7 +134,7 @@ function textCell(context, table, column, widthOf) {
     let full = "";
     let shown = "";
     const name = element("span", { class: "name" });
-    let whole = true; // is all of it in sight?
+    let whole = true; // is all of it visible?
     giveTip(name, () => (whole ? "" : full));
     const button = search ? searchButton(context, () => full) : null;
     const node = element("td", { class: search ? "sought" : null }, name, button);
@@ -163,7 +163,7 @@ function textCell(context, table, column, widthOf) {
     return { node, fill };
 }
 
-/** The table without the columns that no row has anything in; the first one stays. @param {import("../types").Table} table */
+/** The table without its empty columns; the first one stays. @param {import("../types").Table} table */
 export function withoutEmpty(table) {
     const kept = table.columns
         .map((_, column) => column)

@@ -64,7 +64,7 @@ export function virtualRows(scroller, body, kind, height, make) {
             spare = [];
             draw();
         },
-        /** Scroll so that a row is in sight, below `covered` pixels at the top. */
+        /** Scroll so that a row is visible, below `covered` pixels at the top. */
         reveal(row, covered) {
             const [top, room_below] = [row * height, scroller.clientHeight - covered];
             if (top < scroller.scrollTop) scroller.scrollTop = top;

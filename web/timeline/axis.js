@@ -5,7 +5,7 @@
 import { time_units } from "../format.js";
 
 const UNITS = time_units.map(([ns, name]) => ({ ns, name }));
-const EPOCH_FIRST = 1_000_000_000n * 1_000_000_000n; // of 2001: earlier clocks are not a date
+const EPOCH_FIRST = 1_000_000_000n * 1_000_000_000n; // of 2001: earlier clocks are not dates
 const EPOCH_LAST = 4_000_000_000n * 1_000_000_000n;
 const DIGITS_BEFORE_BASE = 1e5; // number of steps after zero from which on a base is subtracted
 

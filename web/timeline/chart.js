@@ -30,7 +30,7 @@ function follow(it, dropOverview) {
         state.on(["begin", "end", "top", "range", "area", "marks", "arrows"], it.ask),
         state.on(["selected"], () => {
             if (view.selected !== null) {
-                // One selection, of the first pane now.
+                // The only selection, of the first pane now.
                 panes.slice(1).forEach((pane) => pane.select(null));
             }
             it.ask();

@@ -13,7 +13,7 @@ const MOVE_RATE = 0.9; // of the visible stretch per second
 const SCROLL_RATE = 700; // pixels per second
 const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
 const LEAST_APART = 16; // pixels between two fingers
-const SPLIT_STEP = 33; // pixels that a key moves the bar between rows and curves
+const SPLIT_STEP = 33; // pixels per key press for the bar between rows and curves
 const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 
 /** @typedef {import("./model.js").Pane} Pane */
@@ -120,7 +120,7 @@ export function newControls(it, pointing, choosing) {
 
     const menu = newMenu(it.holder, canvas);
 
-    /** The line that arranging means, where its pane arranges: pinned, hidden and moved lines. */
+    /** The line for arranging, where its pane can be arranged: pinned, hidden and moved lines. */
     function lineToArrange() {
         const { pane, at } = lineMeant(),
             line = pane.layout.lines[at];
@@ -283,7 +283,7 @@ export function newControls(it, pointing, choosing) {
         return { move: go, drop: () => {}, click: go };
     }
 
-    /** The bar between rows and curves: so much height is wanted for the curves. @param {number} height */
+    /** The bar between rows and curves: sets the height for the curves. @param {number} height */
     function splitAt(height) {
         it.curves_height = Math.max(0, height);
         it.displace();

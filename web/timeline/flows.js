@@ -77,7 +77,7 @@ export function drawArrows(canvas, pane, time, palette) {
     return true;
 }
 
-/** Where ranks begin a collective, of those that are shown, from the top down; one a line. @param {Pane} pane
+/** The shown ranks' begins in a collective, from the top down; one a line. @param {Pane} pane
  *  @param {import("../types").Calls} calls @param {(time: number) => number} x_of @returns {Knot[]} */
 export function knotsOf(pane, calls, x_of) {
     /** @type {Map<number, Knot>} by height */

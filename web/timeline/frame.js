@@ -14,7 +14,7 @@ import { say } from "../texts.js";
 const TICKS_APART = 96;
 const BETWEEN_LEAST = 70; // pixels between marks from which on their distance is written
 const SMALL = 11,
-    SMALL_LETTER = 6.1; // pixels; the letters of the page's font are this wide at most on average
+    SMALL_LETTER = 6.1; // pixels; the average width of the page's letters is at most this
 
 /** @param {Canvas} canvas @param {Palette} palette @param {string} color @param {string} [weight] */
 function small(canvas, palette, color, weight = "") {
@@ -72,7 +72,7 @@ export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     canvas.restore();
 }
 
-/** Names of steps, where they have room. @param {Canvas} canvas @param {Parts} parts @param {Time} time
+/** Names of steps, where they fit. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {{name: string, begin: number, end: number}[]} steps  in order, not overlapping @param {Palette} palette */
 export function drawSteps(canvas, parts, time, steps, palette) {
     const { steps: box } = parts,
@@ -98,7 +98,7 @@ export function drawSteps(canvas, parts, time, steps, palette) {
     canvas.restore();
 }
 
-/** The overview and which part of it is shown. @param {Canvas} canvas @param {Parts} parts @param {Time} time
+/** The overview and the shown part of it. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {Time} all @param {HTMLCanvasElement | null} picture @param {Palette} palette @param {string} text */
 export function drawOverview(canvas, parts, time, all, picture, palette, text) {
     const box = parts.overview,
@@ -138,7 +138,7 @@ function plate(canvas, text, x, y, within, ground, ink, palette) {
     canvas.fillText(text, left + 5, y + 0.5);
 }
 
-/** The range that was dragged, with how long it is. @param {Canvas} canvas @param {Parts} parts @param {Time} time
+/** The dragged range, with its length. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {[number, number]} range @param {{y: number, height: number}[] | null} lines that it is of; null: all
  *  @param {string} text @param {Palette} palette */
 export function drawRange(canvas, parts, time, range, lines, text, palette) {
@@ -237,7 +237,7 @@ export function drawSplit(canvas, parts, palette) {
 let kept = null;
 
 /**
- * The lanes in sight: curves and their names.
+ * The visible lanes: curves and their names.
  * @param {Canvas} canvas @param {Parts} parts @param {Time} time
  * @param {{lane: import("./curves.js").Lane, source: import("../types").Source, group: string}[]} lanes
  * @param {{top: number, pointer: number | null, ratio: number, value: (value: number, unit: string) => string}} view

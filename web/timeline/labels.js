@@ -21,7 +21,7 @@ export function cut(text, letters) {
 
 /** @type {Map<string, string>} */
 const cores = new Map();
-const MOST_KEPT = 20000; // texts, before all are forgotten
+const MOST_KEPT = 20000; // texts, before the cache is cleared
 
 /**
  * The distinctive part of a C++ name, for where it does not fit: without the return type, name spaces, templates and
@@ -56,7 +56,7 @@ export function letterWidth(context, font) {
 /** @type {Map<string, string>} by font, width and text */
 const fitted = new Map();
 /**
- * A name of a row, cut so that it fits: "PROCESS / THREAD" loses its process first. Measured once for each name.
+ * A name of a row, cut so that it fits: of "PROCESS / THREAD" the process is cut first. Measured once for each name.
  * @param {CanvasRenderingContext2D} context with the font set @param {string} text @param {number} width
  * @param {string} font  a name for it
  * @returns {string}

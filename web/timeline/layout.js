@@ -13,10 +13,10 @@ const CURVE = 34; // of a curve among the tracks
 const ON_DEVICE = new Set(["step", "overlap", "compute", "communication"]);
 const FOLDED = 22; // of a folded track: all its rows
 const FOLDED_ROWS = 10; // shown of it
-const TALL = 32; // rows from which deep host tracks are folded unless they are opened
+const TALL = 32; // rows from which deep host tracks are folded by default
 const MANY_TRACKS = 96; // from here on, groups after the first ones are folded
 const OPEN_GROUPS = 4;
-const MANY_GROUPS = 16; // with more ranks each is one row, until it is opened
+const MANY_GROUPS = 16; // with more ranks each is one row by default
 const MOST_SUMMED = 8; // tracks of a class in the row of a folded group
 const PINNED_SHARE = 0.5; // of the height, that pinned tracks may take
 const DEEP = new Set(["host", "scope", "runtime", "other"]);
@@ -147,7 +147,7 @@ export function busiestRows(row_events, first, n_rows, shown) {
 }
 
 /**
- * Height of a row where `height` pixels are there for all that pass the filter.
+ * Height of a row when all that pass the filter share `height` pixels.
  * @param {Timeline} timeline @param {number} height @param {(group: number, track: number) => boolean} shows
  */
 function rowHeight(timeline, height, shows) {
@@ -191,7 +191,7 @@ function siblings(timeline, key, order) {
 }
 
 /**
- * The order after a group or a track was moved beyond the next one that is shown.
+ * The order after a group or a track was moved beyond the next shown one.
  * @param {Timeline} timeline @param {string[]} order @param {string} key @param {number} by 1 or -1
  * @param {(key: string) => boolean} shows
  */
@@ -211,7 +211,7 @@ export function moved(timeline, order, key, by, shows) {
 }
 
 /**
- * Positions of everything that is shown.
+ * Positions of all shown parts.
  * @param {Timeline} timeline
  * @param {{folded: string[], defaults: Set<string>, height: number, pinned?: string[], order?: string[], shows: (group:
  *          number, track: number) => boolean, shows_curve?: (group: number, key: string, name: string) => boolean}}

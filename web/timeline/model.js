@@ -67,7 +67,7 @@ export function newModel(canvas, holder, contexts) {
     /** @param {Stretch} next */
     const show = (next) => state.set({ begin: next[0], end: next[1] });
     const paneAt = (y) => panes.find((pane) => y >= pane.box.y && y < pane.box.y + pane.box.height) ?? null;
-    /** Where keys act: under the pointer, else in the middle. */
+    /** The target of keys: under the pointer, else in the middle. */
     const anchor = () =>
         it.over !== null && it.over.x >= it.parts.gutter ? timeAt(it.over.x) : (view.begin + view.end) / 2;
     /** A duration as displayed. @param {number} value */
@@ -105,7 +105,7 @@ export function newModel(canvas, holder, contexts) {
         curves_top: 0,
         absolute: false, // times of the trace's clock
 
-        // The pointer: where it is on the canvas, the line it is over at the left, and the time it is or was at.
+        // The pointer: its position on the canvas, the line under it at the left, and its present or last time.
         over: /** @type {{x: number, y: number} | null} */ (null),
         hovered: -1,
         pointer_time: /** @type {number | null} */ (view.pointer),

@@ -14,7 +14,7 @@ const PATH = 3; // height of the critical path's line
 
 const LETTERS = 11; // pixels, of labels in boxes
 const GAP_FROM = 5; // rows of at least this height are separated by a line of the ground
-const LABELS_FROM = 13; // rows at least so high have labels
+const LABELS_FROM = 13; // rows of at least this height have labels
 const LEAST_STEP = 6; // pixels of a step to be shaded
 const TICK_STRENGTH = 1;
 
@@ -144,7 +144,7 @@ export function newPane(context, options) {
         /** The line and row at a place of the page, -1 for none. @param {number} y */
         rowAt: (y) => rowAt(layout, y - box.y + (y - box.y < layout.pinned_height ? 0 : pane.top)),
 
-        /** Where the rows that scroll begin on the page. */
+        /** The top of the scrolling rows on the page. */
         get scrolled_from() {
             return box.y + layout.pinned_height;
         },
@@ -156,7 +156,7 @@ export function newPane(context, options) {
             context.state.set({ pinned: next });
         },
 
-        /** Leave a track or a group out of the picture. @param {string} key */
+        /** Hide a track or a group. @param {string} key */
         hide(key) {
             context.state.set({ hidden: [...view.hidden.filter((other) => other !== key), key] });
         },
@@ -203,7 +203,7 @@ export function newPane(context, options) {
         /** Tracks of a line: a group's header includes all tracks of the group. @param {import("./layout.js").Line} line */
         tracksOf: (line) => (line.kind === "curve" ? [] : line.track >= 0 ? [line.track] : shownTracks(line.group)),
 
-        /** The lane of a line that is a curve. @param {import("./layout.js").Line} line */
+        /** The lane of a line with a curve. @param {import("./layout.js").Line} line */
         laneOf: (line) => curveOf(line.curve),
 
         /** Tracks between two places of the page, ascending. @param {number} y0 @param {number} y1 */
@@ -216,7 +216,7 @@ export function newPane(context, options) {
             return [...new Set(counted.flatMap((line) => pane.tracksOf(line)))].sort((a, b) => a - b);
         },
 
-        /** Where the lines of some tracks are on the page, clipped to the box. @param {number[]} chosen */
+        /** The places of some tracks' lines on the page, clipped to the box. @param {number[]} chosen */
         placesOf(chosen) {
             const lines = new Set(chosen.map((track) => layout.of_track[track] ?? -1));
             return [...lines].filter((at) => at >= 0).map((at) => {
@@ -239,7 +239,7 @@ export function newPane(context, options) {
             return source.boxes(row, asked.begin, asked.end, asked.resolution);
         },
 
-        /** Where a row is on the page; null where it is hidden. @param {number} row */
+        /** The place of a row on the page; null where it is hidden. @param {number} row */
         placeOf(row) {
             const place = row < 0 ? null : placeOf(layout, row, source.row_track[row]);
             const top = place !== null && place.y < layout.pinned_height ? 0 : pane.top;
@@ -310,13 +310,13 @@ export function newPane(context, options) {
         },
     };
 
-    /** Tracks of a group that are shown, open or not. @param {number} group */
+    /** Shown tracks of a group, open or not. @param {number} group */
     function shownTracks(group) {
         const all = tracks.map((_, number) => number);
         return all.filter((number) => tracks[number].group === group && layout.of_track[number] >= 0);
     }
 
-    /** Where a line is on the page. @param {import("./layout.js").Line} line */
+    /** The place of a line on the page. @param {import("./layout.js").Line} line */
     function yOf(line) {
         return line.y + box.y - (line.pinned ? 0 : pane.top);
     }
@@ -461,7 +461,7 @@ export function newPane(context, options) {
         }
     }
 
-    /** Where the critical path is on a group: a line at the lower edge of its header, or of its first line. */
+    /** The critical path on a group: a line at the lower edge of its header, or of its first line. */
     function paintPath(line, time, scale, ratio, height, palette) {
         const width = ground.length;
         const edge = line.y + line.height - (line.pinned ? 0 : pane.top);
@@ -530,7 +530,7 @@ export function newPane(context, options) {
         }
     }
 
-    /** The most of a curve, at its axis. @param {import("./layout.js").Line} line */
+    /** The maximum of a curve, at its axis. @param {import("./layout.js").Line} line */
     function amount(line) {
         const { most, unit } = curveOf(line.curve);
         return Number.isFinite(most) ? context.format.value(most, /** @type {import("../types").Unit} */ (unit)) : "";

@@ -61,12 +61,12 @@ export function mix(color, ground, share) {
     return (0xff000000 | ((blue + 0.5) << 16) | ((green + 0.5) << 8) | (red + 0.5)) >>> 0;
 }
 
-/** How strong a pixel is that is filled by `weight`. @param {number} weight */
+/** The strength of a pixel filled by `weight`. @param {number} weight */
 function strength(weight) {
     return LEAST + (1 - LEAST) * Math.min(1, weight);
 }
 
-/** Share of a box that is filled. @param {import("../types").Boxes} boxes @param {number} i */
+/** The filled share of a box. @param {import("../types").Boxes} boxes @param {number} i */
 export function fullness(boxes, i) {
     if (boxes.count === null || boxes.busy === null || boxes.count[i] < 2) {
         return 1;
@@ -75,7 +75,7 @@ export function fullness(boxes, i) {
     return length > 0 ? Math.min(1, boxes.busy[i] / length) : 1;
 }
 
-/** Sum a narrow box up in the pixels it touches. @param {Liner} liner @param {number} x0 @param {number} x1
+/** Add a narrow box to the pixels it touches. @param {Liner} liner @param {number} x0 @param {number} x1
  *  @param {number} full @param {number} color @param {boolean} marked */
 function sumUp(liner, x0, x1, full, color, marked) {
     const from = Math.max(0, Math.floor(x0));

@@ -85,7 +85,7 @@ function rowShapes(pane, row, place, it, budget) {
     return shapes;
 }
 
-/** A name of a row that fits: "PROCESS / THREAD" loses its process first. @param {string} name @param {number} letters */
+/** A name of a row that fits: of "PROCESS / THREAD" the process is cut first. @param {string} name @param {number} letters */
 const nameFor = (name, letters) => cut(name.length > letters ? name.slice(name.lastIndexOf(" / ") + 1).replace(/^\/ /, "") : name, letters);
 
 /** A text on a ground of its own. @param {number} x  middle @param {number} y @param {string} content @param {string} ground
@@ -131,7 +131,7 @@ function curvePath(points, steps, x_of, box, y_of) {
     return path;
 }
 
-/** A curve among the rows, where all of it is in sight. @param {Pane} pane @param {import("./layout.js").Line} line
+/** A curve among the rows, where all of it is visible. @param {Pane} pane @param {import("./layout.js").Line} line
  *  @param {number} y  of its top @param {Model} it @param {Palette} palette */
 function curveShapes(pane, line, y, it, palette) {
     const { rows, gutter } = it.parts,
@@ -148,7 +148,7 @@ function curveShapes(pane, line, y, it, palette) {
         svg("path", { d: path, fill: "none", stroke: palette.css.curve, "stroke-width": 1 })];
 }
 
-/** Curves in sight, with their names. @param {Model} it @param {Palette} palette */
+/** Visible curves, with their names. @param {Model} it @param {Palette} palette */
 function laneShapes(it, palette) {
     const { curves: box, gutter, width } = it.parts,
         { view } = it;

@@ -68,7 +68,7 @@ static int64_t at_most(int64_t value, int64_t limit)
     return value == EK_TRACE_UNKNOWN || value < 0 ? 0 : value < limit ? value : limit;
 }
 
-/* `late`: idle for the host, but for data. */
+/* `late`: idle for the host, except for data. */
 static void count_idle(const ek_trace_rank *rank, int index, int64_t late, int64_t *out)
 {
     const ek_trace_step *step = &rank->step[index];

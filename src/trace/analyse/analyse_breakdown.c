@@ -18,7 +18,7 @@ typedef struct part {
     ek__intervals computing, communication, copy, receives, exchanges, layer_computing;
     int64_t n_work;
     extent counted;           /* computing and communication; Kineto: all work */
-    extent layer, layer_busy; /* of the overlap layer: its four kinds, those but Free */
+    extent layer, layer_busy; /* of the overlap layer: its four kinds, and those except Free */
     int64_t layer_sum[4], clipped_free;
     extent collectives;
     int64_t last_collective_start, bubble;
@@ -75,7 +75,7 @@ static const ek__intervals *unite(const ek__intervals *a, const ek__intervals *b
     return ek__intervals_unite(a, b, room) ? room : NULL;
 }
 
-/* The sums that both definitions share. @return false when memory is out */
+/* The sums common to both definitions. @return false when memory is out */
 static bool finish_sets(const part *p, ek_trace_breakdown *out)
 {
     ek__intervals busy_room = {0}, all_room = {0};

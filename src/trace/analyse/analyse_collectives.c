@@ -174,7 +174,7 @@ typedef struct table {
     int64_t *transferred;    /* before each of them */
     ek__step_finder finder;
     ek_trace_collective *at;
-    ek_trace_collective_sum *sum; /* [n], one per collective until they are brought together */
+    ek_trace_collective_sum *sum; /* [n], one per collective until they are grouped */
 } table;
 
 /* Starts in the table are rounded to a tenth of a microsecond, and to less as a double. */
@@ -359,7 +359,7 @@ static int by_key_of(const void *a, const void *b)
     return by_key(*(const ek_trace_collective_sum *const *)a, *(const ek_trace_collective_sum *const *)b);
 }
 
-/* Which sum every collective is in. `sum` [n] is in its final order. */
+/* The sum of every collective. `sum` [n] is in its final order. */
 static bool number_sums(table *t, ek__slice slice, const ek_trace_collective_sum *sum, size_t n)
 {
     const ek_trace_collective_sum **at = ek__alloc(n, sizeof *at);

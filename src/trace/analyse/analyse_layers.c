@@ -70,7 +70,7 @@ static int by_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* When layers were run again, pieces too. Before they are joined. */
+/* Begins of layers' repeated executions, including pieces. Before they are joined. */
 static ek_status keep_reruns(const ek__layer_search *search, ek_trace_layers *out, ek_error *err)
 {
     ek__intervals set = {0};

@@ -26,7 +26,7 @@ static uint32_t name_of(const ek__event *e)
     return e->name;
 }
 
-/* A kernel of an operator that an id names. */
+/* A kernel of an operator with an id. */
 typedef struct part {
     uint32_t id;
     bool sets;

@@ -66,7 +66,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The types of all names in use, each once, and which name has which. */
+/* The types of all names in use, each once, and the type of each name. */
 static ek_status find_types(table *t, ek_error *err)
 {
     ek__slice slice = t->trace->of[EK__EVENT_KERNEL];
@@ -292,7 +292,7 @@ static ek_status make_outliers(const table *t, ek_error *err)
 
 /* ---- shares ---- */
 
-/* Of the compute time: everything in the table but communication. */
+/* Of the compute time: everything in the table except communication. */
 static void fill_shares(const ek__trace *trace, ek_trace_operators *ops)
 {
     double of[3] = {0}, all = 0;

@@ -173,9 +173,9 @@ static void look_around(table *t)
     for (size_t i = 0; i < t->n; i++)
         t->own[i] = t->all[i].key;
     for (size_t i = 0; i < t->n; i++) {
-        uint64_t around = 0; /* keys are mixed already: their order is all that must still count */
+        uint64_t around = 0; /* keys are mixed already: only their order matters */
         for (int k = -AROUND; k <= AROUND; k++) {
-            size_t j = i + (size_t)k; /* runs over below 0, which is above n */
+            size_t j = i + (size_t)k; /* wraps around below 0, to a value above n */
             bool there = j < t->n && t->all[j].track == t->all[i].track;
             around = around * 0x9e3779b97f4a7c15u + (there ? t->own[j] : (uint64_t)(k + AROUND));
         }
@@ -245,7 +245,7 @@ static ek_status sort_by_kind(table *t, ek_error *err)
     return EK_OK;
 }
 
-/* Hoare's partition: @return where it splits, below `high`. */
+/* Hoare's partition: @return the split position, below `high`. */
 static size_t split_values(int64_t *value, size_t low, size_t high)
 {
     int64_t pivot = value[low + (high - low) / 2];
@@ -309,7 +309,7 @@ static ek_status keep_worst(table *t, ek_trace_rank *rank, ek_error *err)
         return ek__no_memory(err);
     for (size_t i = 0; i < n; i++) {
         kept[i] = t->slow[i];
-        if (i >= EK_TRACE_MAX_NAMES) { /* the worst are named, the others only count */
+        if (i >= EK_TRACE_MAX_NAMES) { /* the worst are named, the others only counted */
             kept[i].name = NULL;
             continue;
         }

@@ -72,7 +72,7 @@ typedef struct cursor {
     size_t at;
 } cursor;
 
-/* The first event at `time` or later: doubling steps from the cursor, back to the beginning for an earlier time. */
+/* The first event at `time` or later: doubling steps from the cursor, from the beginning for an earlier time. */
 static size_t move_to(cursor *c, int64_t time)
 {
     size_t step = 1;

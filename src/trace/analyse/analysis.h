@@ -12,7 +12,7 @@
 #define EK__ANALYSIS_LIST(X)                                                                                           \
     X(steps)              /* windows, warm-up: ek_trace_rank.step */                                                   \
     X(breakdown)          /* computing, communication, free of every step: step[].own, .raw, mean, device */           \
-    X(idle)               /* why the device was idle: idle, step[].host_bound .. unlinked */                           \
+    X(idle)               /* reasons for idle time: idle, step[].host_bound .. unlinked */                             \
     X(dispatch)           /* is the host too slow: dispatch */                                                         \
     X(host_gaps)          /* dispatch.gap: idle time of the device for the host, and the host's                        \
                            * activity */                                                                               \
@@ -25,7 +25,7 @@
     X(recompute)          /* recompute, of PyTorch */                                                                  \
     X(layers)             /* layers */                                                                                 \
     X(anatomy)            /* step[].activity; work with options->measure */                                            \
-    X(likely_collectives) /* a note on operators named like collectives that count as computing */
+    X(likely_collectives) /* a note on operators with names like collectives that count as computing */
 
 /* Analyses that need only the steps and their warm-up, and that no other one needs: on large traces they run on a
  * thread of their own, in parallel with those above that come after breakdown. Each fills the member of the rank that
@@ -42,7 +42,8 @@ EK__ANALYSIS_BESIDE_LIST(EK__ANALYSIS)
 
 /* Analyses of all ranks together; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */
 #define EK__COMPARISON_LIST(X)                                                                                         \
-    X(exchanges) /* communication.collective[].exchange where it is unclear; step[].receive, .pipeline_wait of them */ \
+    X(exchanges) /* communication.collective[].exchange where it is unclear; the steps' receive and pipeline_wait from \
+                  * these */                                                                                           \
     X(stages)    /* stage of every rank; stage[], stage_imbalance */                                                   \
     X(intervals) /* worst_rank_by_interval */                                                                          \
     X(pairs)     /* pair[] */                                                                                          \
@@ -70,8 +71,8 @@ EK__COMPARISON_LIST(EK__COMPARISON)
 ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** Is this name one that waits for, or sends to, another pipeline stage? By `options->receive`, else the default list
- *  (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
+/** Does a collective with this name wait for, or send to, another pipeline stage? By `options->receive`, else the
+ *  default list (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
 bool ek__is_receive(const ek_trace_options *options, const char *name);
 bool ek__is_send(const ek_trace_options *options, const char *name);
 /** Either of them, or by its words another exchange between two ranks; also for names whose numbers were cut off. */
@@ -88,7 +89,7 @@ static inline bool ek__are_one_collective(int64_t apart, int64_t shortest, int64
 {
     return (double)apart <= EK__TOGETHER_SHARE * (double)shortest || (apart <= EK__TOGETHER_NS && apart <= longest / 2);
 }
-/** Does a producer's Bubble column count this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
+/** Does a producer's Bubble column include this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
  *  hcom_receive. */
 bool ek__is_producer_bubble(ek_producer producer, const char *name);
 

@@ -95,7 +95,7 @@ static size_t walk(const int64_t *launch, const ek__launched *work, size_t n_wai
     return n;
 }
 
-/* Delays in order of begins; those that waited move to the front. @return how many these are */
+/* Delays in order of begins; those that waited move to the front. @return their number */
 static size_t measure_delays(ek__launched *work, size_t n, ek_trace_queue *q, ek_trace_value *out)
 {
     size_t waited = 0;

@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "evenkeel/trace.h"
 
-/** Work of the device and when the host launched it. */
+/** Work of the device and the time of its launch. */
 typedef struct ek__launched {
     int64_t launch; /**< EK_TRACE_UNKNOWN: left out */
     int64_t start;

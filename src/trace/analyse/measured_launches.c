@@ -70,7 +70,7 @@ static bool waits_between(const waits *all, size_t *next, int64_t from, int64_t 
     return *next < all->n && all->at[*next] <= to;
 }
 
-/* Beyond this a launch waited for the device. */
+/* Above this a launch waited for the device. */
 static int64_t longest_call(const launches *all, int64_t *scratch)
 {
     for (size_t i = 0; i < all->n; i++)

@@ -54,7 +54,7 @@ static bool is_free_cut(const layer *l)
     return matters(unnamed, ek__ns_sub(span.end, span.start));
 }
 
-/* Do events of one kind run at the same time? */
+/* Do events of one kind overlap? */
 static bool is_manifold(const ek__trace *trace, const layer *l)
 {
     const ek__intervals *const of[] = {&l->computing, &l->communication, &l->exposed, &l->idle};

@@ -148,7 +148,7 @@ static bool find_arrows(work *x, int64_t *balance)
     return true;
 }
 
-/* Without arrows: threads that launch kernels, but those that mark steps or step an optimizer. */
+/* Without arrows: threads that launch kernels, except those that mark steps or step an optimizer. */
 static void guess_threads(work *x)
 {
     for (size_t i = 0; i < x->n && x->n_optimizers > 0; i++)
@@ -246,7 +246,7 @@ static size_t n_until(const int64_t *list, size_t n, int64_t time)
     return low;
 }
 
-/* The host's step around a time: all of time where no step is marked. */
+/* The host's step around a time: the complete time where no step is marked. */
 static range step_around(work *x, int64_t time)
 {
     int step = ek__step_at(&x->host, time);
@@ -433,7 +433,7 @@ static const char *group_of(const ek_trace_collective *c)
 
 static reduction *sum_of(reduction *list, size_t *n, const ek_trace_collective *c)
 {
-    enum { MOST = 256 }; /* groups of a rank are few; those beyond share the last sum */
+    enum { MOST = 256 }; /* groups of a rank are few; any further ones share the last sum */
     int kind = reduction_of(c->name);
     const char *group = group_of(c);
     for (size_t i = 0; i < *n; i++)

@@ -12,7 +12,7 @@ typedef struct ek__device_work {
     int64_t launch;    /**< on the host; EK_TRACE_UNKNOWN */
     int32_t track;     /**< of the launch; -1: not known */
     int32_t step;      /**< index in rank->step; -1: outside */
-    uint8_t activity;  /**< ek_trace_activity, of those before EK_TRACE_DATA */
+    uint8_t activity;  /**< ek_trace_activity, one of those before EK_TRACE_DATA */
     bool communicates; /**< else `phase` is the phase, and `activity` the same except for copies */
     uint8_t phase;     /**< EK_TRACE_FORWARD to EK_TRACE_OTHER_COMPUTING: of collectives and copies too */
 } ek__device_work;

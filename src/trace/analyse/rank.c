@@ -350,7 +350,7 @@ ek__exposure ek__rank_exposure(const ek_trace_rank *rank)
     }
     if (!timeline)
         return of_tables(rank);
-    /* Those at one time count once. */
+    /* Several at one time count once. */
     all = per_step(rank, all);
     double sum = all.exposed + per_step(rank, transfers).exposed;
     double both = (double)rank->mean.communication_not_overlapped;

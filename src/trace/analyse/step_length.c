@@ -63,7 +63,7 @@ static bool counts(const ek_trace_step *step, bool windows)
     return !step->warm_up && !step->average && (!windows || (!step->from_table && has_window(step)));
 }
 
-/* Sum of the lengths with a follower, or of those without one, which count `least` at least. */
+/* Sum of the lengths with a follower, or of those without one, which count as `least` or more. */
 static double sum_lengths(const ek_trace_rank *rank, bool windows, bool followed, double least, int *n)
 {
     double sum = 0;

@@ -36,7 +36,7 @@ typedef struct paths {
     ek_trace_segment *at; /* of one step, from its end on */
 } paths;
 
-/* Where the walk is: at the start of something on a rank. */
+/* Position of the walk: at the begin of an event on a rank. */
 typedef struct place {
     int rank;
     int64_t time, begin, launch; /* begin: of the step, on the rank's clock */
@@ -122,7 +122,7 @@ static bool emit(paths *p, int rank, ek_trace_activity activity, int64_t start, 
     return true;
 }
 
-/* How many places of by_end ended at a time or before. */
+/* The number of places of by_end that ended at a time or before. */
 static size_t n_ended(const line *l, size_t n, int64_t time)
 {
     size_t low = 0;

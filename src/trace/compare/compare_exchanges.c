@@ -54,7 +54,7 @@ static bool end_together(const row *x, const row *y, int64_t k)
 
 enum { MAX_COMPARED = 2000 }; /* exchanges of a rank: the first ones are sufficient */
 
-/* Do the k-th exchanges of most end with those of enough others? O(ranks^2 x exchanges). */
+/* Do the k-th exchanges of most ranks end with those of enough others? O(ranks^2 x exchanges). */
 static bool end_in_groups(const row *rows, int n_rows)
 {
     int64_t n_together = 0, n_all = 0, n = rows[0].n < MAX_COMPARED ? rows[0].n : MAX_COMPARED;
@@ -87,7 +87,7 @@ static bool fill_row(const ek_trace_rank *rank, row *out)
     return out->end && out->duration;
 }
 
-/* `rows` [n_ranks], zeroed: of those that have unclear exchanges. */
+/* `rows` [n_ranks], zeroed: of ranks with unclear exchanges. */
 static ek_trace_exchange judge(const ek_trace_options *options, const ek_trace_run *run, const row *rows, int n_rows)
 {
     double most = 0, fewest = INFINITY, lead = INFINITY;

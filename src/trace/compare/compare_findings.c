@@ -18,13 +18,13 @@ static const double LEAST_HOST = 0.01;          /* idle for the host by one caus
 static const double LEAST_DATA = 0.02;          /* device idle while the host waits for data */
 static const double LEAST_EXPOSED = 0.05;       /* of one kind of collective */
 static const double LEAST_WAIT = 0.05;          /* for another stage */
-static const double LEAST_REST = 0.10;          /* exposed or idle time that no other finding names */
+static const double LEAST_REST = 0.10;          /* exposed or idle time without another finding */
 static const double LEAST_COPY = 0.05;          /* copies that nothing hides */
 static const double LEAST_IMBALANCE = 1.05;     /* slowest over fastest stage */
 static const double LEAST_OUTLIERS = 0.01;      /* time lost to executions slower than their kind */
 static const double LEAST_RECOMPUTE = 0.05;     /* recomputation */
 static const double LEAST_ON_PATH = 0.30;       /* of the critical path, the host */
-static const double MORE_ON_PATH = 0.10;        /* and by that much more than the device idles for it */
+static const double MORE_ON_PATH = 0.10;        /* and by which it exceeds the device's idle time for it */
 static const double LEAST_VOTES = 0.10;         /* of the voted operators that one rank came last to */
 static const double LEAST_FRAGMENTATION = 0.20; /* of the reserved memory */
 static const double LEAST_FRAGMENT_MB = 1024;
@@ -36,7 +36,7 @@ typedef struct judge {
     ek_trace_run *run;
 } judge;
 
-/* The rank that a rule hits hardest. */
+/* The rank most affected by a rule. */
 typedef struct worst {
     const ek_trace_rank *rank; /* NULL: none */
     double ns;                 /* of a step */
@@ -136,7 +136,7 @@ static const struct {
      "Use fused operators, graph mode or a larger micro-batch; on Ascend TASK_QUEUE_ENABLE=2 and CPU_AFFINITY_CONF=1."},
 };
 
-/* One finding for each cause, as the diagnosis has them. Waits for data are the finding data-loading. */
+/* One finding for each cause, as in the diagnosis. Waits for data are the finding data-loading. */
 static ek_status find_host_bound(judge *j, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -196,9 +196,9 @@ typedef struct exposed {
     ek__exposure of;
 } exposed;
 
-/* Which rank the waiting of `x` is for. */
+/* The rank that `x` waits for. */
 typedef struct late {
-    const ek_trace_rank *rank; /* NULL: not among those here */
+    const ek_trace_rank *rank; /* NULL: not among these */
     int place;                 /* in the group, where the waits themselves determine it; -1 */
     double ns;                 /* of a step */
     int n_here, n_group;       /* ranks of the group; n_group 0: not known */
@@ -261,7 +261,7 @@ static const char *late_text(const judge *j, const exposed *x, double *wait)
     return " The rank that comes last is not among the traces: add those of the other ranks of the group.";
 }
 
-/* "waits for other ranks 95.93 ms, transfer 4.04 ms", with all that is not sure. */
+/* "waits for other ranks 95.93 ms, transfer 4.04 ms", with the uncertain parts. */
 static const char *split_text(const judge *j, const exposed *x)
 {
     const ek__exposure *e = &x->of;
@@ -491,7 +491,7 @@ static const ek_trace_rank *rank_at(const ek_trace_run *run, int at)
     return at >= 0 && at < run->n_ranks ? &run->rank[at] : NULL;
 }
 
-/* By how much longer the others of its stage communicate: they wait for it. */
+/* The additional communication time of the others of its stage: they wait for it. */
 static double waited_for(const ek_trace_run *run, const ek_trace_rank *slow)
 {
     double sum = 0;
@@ -526,7 +526,7 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
         err);
 }
 
-/* A rank's name in the middle of a sentence. */
+/* A rank's name inside a sentence. */
 static ek__who inside(ek__who w)
 {
     w.text[0] = (char)ek__to_lower((unsigned char)w.text[0]);

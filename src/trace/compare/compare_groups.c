@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
 
-/* Is `hash` the group that a collective calls `name`: all of it, or its last digits? */
+/* Is `hash` the group that a collective calls `name`: completely, or by its last digits? */
 static bool is_group(const char *hash, size_t size, const char *name)
 {
     size_t n = strlen(name);

@@ -73,7 +73,7 @@ static void add(const ek_trace_run *run, ek_trace_run_transport *t, place at)
     if (!link->ranked)
         return;
     t->n_ranked++;
-    t->mean_gbps += link->bandwidth_gbps; /* the sum, for now */
+    t->mean_gbps += link->bandwidth_gbps; /* the sum, until it is divided */
     if (t->slowest.rank < 0 || link->bandwidth_gbps < t->slowest.bandwidth_gbps)
         t->slowest = (ek_trace_run_link){NULL, at.rank, at.link, NULL, link->bandwidth_gbps, NAN};
     if (t->fastest.rank < 0 || link->bandwidth_gbps > t->fastest.bandwidth_gbps)

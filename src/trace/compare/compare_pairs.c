@@ -121,7 +121,7 @@ static ek_trace_transfer transfer_of(const ek_trace_run *run, const side *x, con
     return (ek_trace_transfer){from->rank, from->index, to->rank, to->index};
 }
 
-/* The sides of one name: the two nearest ends again and again. `out` has room for n / 2. @return how many */
+/* The sides of one name: repeatedly the two nearest ends. `out` has room for n / 2. @return their number */
 static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_transfer *out)
 {
     size_t n_pairs = 0;
@@ -282,7 +282,7 @@ ek_status ek__compare_pairs(const ek_trace_options *options, ek_trace_run *run, 
             end++;
         n_transfers += pair_up(run, &all[i], end - i, transfer + n_transfers);
     }
-    if (status == EK_OK) { /* the list has room for all of them, and is done with the others */
+    if (status == EK_OK) { /* the list has room for all of them, and the others are not needed any more */
         size_t n_unnamed = gather_unnamed(run, all);
         n += n_unnamed;
         n_transfers += pair_unnamed(run, all, n_unnamed, transfer + n_transfers);

@@ -13,7 +13,7 @@
 #include "trace/rank.h"
 
 static const double slow_from = 1.1;    /* medians */
-static const double least_share = 0.01; /* lost of a step in the mean */
+static const double least_share = 0.01; /* mean loss of a step */
 static const double named_from = 0.1;   /* of a step's time beyond the median */
 enum { FEWEST = 3, MOST_NAMED = 3 };
 
@@ -77,7 +77,7 @@ static void gather(steps *s)
     }
 }
 
-/* The activities of a step that exceed the usual most, most first. @return how many */
+/* The activities of a step that exceed their usual time most, in this order. @return their number */
 static int what_differs(const steps *s, int step, int *out)
 {
     const ek_trace_step *it = &s->rank->step[s->at[step]];

@@ -65,7 +65,7 @@ static int most_first(const void *a, const void *b)
     return by_pair(a, b);
 }
 
-/* Sums of pairs, of a mean step. @return how many */
+/* Sums of pairs, of a mean step. @return their number */
 static size_t bring_together(const ek_trace_run *run, list *l)
 {
     size_t kept = 0;

@@ -122,7 +122,7 @@ static bool is_p2p(const char *name)
     return false;
 }
 
-/* Open step, section and operator of a row (columns STEP, SECTION, NAME, GROUP) unless they are. */
+/* Open step, section and operator of a row (columns STEP, SECTION, NAME, GROUP) unless they are open. */
 enum { STEP = 1, SECTION, NAME, GROUP, VALUES };
 
 static void open_all(ek__database *d, sqlite3_stmt *row)
@@ -239,7 +239,7 @@ static bool select_communication(ek__database *d, sqlite3_str *sql)
 static void put_communication(ek__database *d, sqlite3_stmt *row)
 {
     state *s = ek__database_state(d);
-    close_one(d, &s->open_operator); /* a row is an operator, also where two have one name */
+    close_one(d, &s->open_operator); /* a row is an operator, even if two have one name */
     open_all(d, row);
     ek__put(d, "\"Communication Time Info\": {");
     for (int i = 0; i < N_TIMES; i++)

@@ -22,7 +22,7 @@ static int64_t layer_of(int64_t device, int layer)
     return LAYERS_FROM + (device & 0xffffff) * LAYERS + layer;
 }
 
-/* A layer's process, named when it is first met. */
+/* A layer's process, named at its first event. */
 static int64_t process_of(ek__database *d, int64_t device, int layer, const char *name)
 {
     int64_t pid = layer_of(device, layer);
@@ -92,8 +92,8 @@ static void put_api(ek__database *d, sqlite3_stmt *row)
     ek__put_event_end(d);
 }
 
-/* Of the numbers that an operator is connected by, those that tasks have lead to the device, others from an operator to
- * its gradient's. */
+/* Of the numbers that connect an operator, those that tasks have lead to the device, others from an operator to its
+ * gradient's. */
 static bool select_connections(ek__database *d, sqlite3_str *sql)
 {
     if (!ek__database_has(d, "PYTORCH_API") || !ek__database_has_column(d, "PYTORCH_API", "connectionId") ||

@@ -28,7 +28,7 @@ typedef struct step {
 
 typedef struct state {
     bool has_steps;
-    int n_steps, last; /* last: that was found */
+    int n_steps, last; /* last: the last found one */
     step step[EK__DATABASE_MAX_STEPS];
     bool any;    /* rows so far */
     int64_t end; /* of the last */

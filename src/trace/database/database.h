@@ -43,7 +43,7 @@ size_t ek__database_read(ek__database *database, char *to, size_t room);
 /** The error in the part of the database read so far; NULL. */
 const char *ek__database_problem(const ek__database *database);
 bool ek__database_out_of_memory(const ek__database *database);
-/** Of the file on disk, and how much of it is read, in proportion to rows. */
+/** Size of the file on disk, and the part read so far, in proportion to rows. */
 int64_t ek__database_total(const ek__database *database);
 int64_t ek__database_bytes(const ek__database *database);
 

@@ -89,7 +89,7 @@ static bool has_beside(const char *path, const char *suffix)
            about.st_size > 0;
 }
 
-/* "file:PATH?mode=ro&immutable=1", with every byte but letters, digits and slashes escaped. */
+/* "file:PATH?mode=ro&immutable=1", with every byte except letters, digits and slashes escaped. */
 static bool make_immutable(const char *path, char *uri, size_t room)
 {
     size_t n = (size_t)snprintf(uri, room, "file:");
@@ -125,7 +125,7 @@ static int64_t bytes_by_header(const char *path)
     return kept ? (page == 1 ? 65536 : page) * (int64_t)big_endian(header + PAGES) : 0;
 }
 
-/* Opens, and reads the schema: only then locks and damage show. */
+/* Opens, and reads the schema: locks and damage show only then. */
 static int try_open(ek__database *d, const char *name, int flags)
 {
     int code = sqlite3_open_v2(name, &d->connection, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | flags, NULL);

@@ -172,7 +172,7 @@ static void end_part(ek__database *d)
     d->rows_before += d->part_rows;
 }
 
-/* Prepare the next part that there is; else end. */
+/* Prepare the next existing part; else end. */
 static void begin_part(ek__database *d)
 {
     while (++d->part < d->script->n_parts) {

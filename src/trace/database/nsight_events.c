@@ -154,7 +154,7 @@ static bool select_copies(ek__database *d, sqlite3_str *sql)
                   "copyKind", "bytes");
 }
 
-/* As CUPTI numbers them, and as Kineto calls them. */
+/* As CUPTI numbers them, and their names in Kineto. */
 static const char *copy_name(int64_t kind)
 {
     switch (kind) {

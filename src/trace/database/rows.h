@@ -17,9 +17,9 @@
 #include "trace/database/database.h"
 
 enum {
-    EK__DATABASE_MAX_TEXT = 1 << 20, /**< longer texts of a row are cut to that */
+    EK__DATABASE_MAX_TEXT = 1 << 20, /**< limit of a text of a row; longer ones are cut */
     EK__DATABASE_MAX_STEPS = 10000,
-    EK__DATABASE_WAIT_MS = 250, /**< for another program's lock */
+    EK__DATABASE_WAIT_MS = 250, /**< wait for another program's lock */
 };
 
 /** A text of the table of strings. */
@@ -73,7 +73,7 @@ struct ek__database {
     /* The text that was not returned yet, at [given, n_text). */
     char *text;
     size_t n_text, given, text_capacity;
-    /* Where it is. */
+    /* Its position. */
     sqlite3_stmt *statement;
     int part;                            /**< of the script; -1 before the first */
     int64_t n_rows, part_rows, all_rows; /**< of this part so far, of it in all; of all parts in all */
@@ -94,7 +94,7 @@ ek_status ek__database_fail(const ek__database *database, int code, ek_error *er
  */
 bool ek__database_has(ek__database *database, const char *table);
 bool ek__database_has_column(ek__database *database, const char *table, const char *column);
-/** Has the table a row? */
+/** Does the table have a row? */
 bool ek__database_has_rows(ek__database *database, const char *table);
 /** Record an error, the first time. Of SQLite's codes SQLITE_NOMEM sets out_of_memory. */
 void ek__database_note(ek__database *database, int code);
@@ -111,7 +111,7 @@ void ek__database_column(ek__database *database, sqlite3_str *sql, const char *t
 bool ek__database_join(ek__database *database, sqlite3_str *sql, const char *table, const char *key, const char *on);
 /** Add `, x IN (SELECT column FROM table)` to a list, or `, 0` where there is no such table. */
 void ek__database_in(ek__database *database, sqlite3_str *sql, const char *x, const char *table, const char *column);
-/** Finish a text and add it to another. */
+/** Finish a text and append it to another. */
 void ek__database_append(ek__database *database, sqlite3_str *sql, sqlite3_str *more);
 /** The statement for columns of one table, in the order of the file: from column 1 on, as column 0 is a zero. A NULL
  *  ends the columns. @return false without the table */

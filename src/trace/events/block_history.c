@@ -72,7 +72,7 @@ static ek_status take_event(const ek__block_event *e, open_block *open, ek__bloc
     return status;
 }
 
-/* Those of one address are over. */
+/* The pieces of one address are closed. */
 static ek_status end_run(const ek__block_history *h, open_block *open, const ek__block_left *left, ek__block_list *out,
                          ek_error *err)
 {
@@ -124,7 +124,7 @@ static ek_status pair_blocks(const ek__block_history *h, ek__block_list *out, ek
 
 /* ---- segments ---- */
 
-/* Pieces that are there, by address; they do not overlap. */
+/* Mapped pieces, by address; they do not overlap. */
 typedef struct pieces {
     ek_trace_memory_segment *at;
     size_t n, capacity;
@@ -246,7 +246,7 @@ static ek_status add_left(const ek__block_left *left, size_t n, const pieces *p,
     return status;
 }
 
-/* Does a segment that was there at the end reach into the piece? */
+/* Does a segment that remained at the end reach into the piece? */
 static bool is_left(const ek__block_left *left, size_t n, const ek_trace_memory_segment *piece)
 {
     size_t low = 0, high = n; /* the first one that begins at or after the piece's end */

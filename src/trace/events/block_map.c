@@ -70,7 +70,7 @@ static int64_t place_of(const range *ranges, size_t n, int64_t address)
     return ranges[low - 1].place + (address - ranges[low - 1].from);
 }
 
-/* Ranges that overlap or meet become one; each gets its place. @return how many are left */
+/* Ranges that overlap or meet become one; each gets its place. @return the number of remaining ones */
 static size_t merge(range *ranges, size_t n, int64_t *height)
 {
     size_t n_merged = 0;
@@ -304,8 +304,8 @@ static void sum_site(const ek_trace_block_map *map, const ek_trace_block *b, ek_
     }
 }
 
-/* Sites of the names that have blocks, sorted; blocks get the sites' indices. Blocks without a site get that of
- * `nameless`, the last one. */
+/* Sites of the names with blocks, sorted; blocks get the sites' indices. Blocks without a site get that of `nameless`,
+ * the last one. */
 static bool make_sites(ek_trace_block_map *map, const ek__block_names *names, ek__pool *pool)
 {
     int n = (int)names->sites.n, nameless = n;
@@ -456,7 +456,7 @@ static bool keep(ek_trace_block_map *map, size_t most, ek__pool *pool)
     return true;
 }
 
-/* Blocks and segments of the list, which it still owns. */
+/* Blocks and segments of the list, which keeps ownership. */
 static void take(ek__block_list *list, ek_trace_block_map *map)
 {
     map->block = list->block;

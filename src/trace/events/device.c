@@ -19,7 +19,7 @@ static const ek__event *head_of(ek__event_walk *walk, int kind)
 
 bool ek__walk_run(ek__event_walk *walk)
 {
-    /* The first of all kinds and the first of all others, which ends its run. */
+    /* The first of all kinds and the first of the other kinds, which ends its run. */
     const ek__event *first = NULL, *second = NULL;
     for (uint32_t left = walk->kinds; left; left &= left - 1) {
         const ek__event *head = head_of(walk, __builtin_ctz(left));

@@ -100,7 +100,7 @@ typedef struct ek__task_launches {
 /** The gaps in which the device was idle because the host launched too late. O(n log n). */
 ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__intervals *out, ek_error *err);
 
-/** Does a GPU kernel of this name communicate? By the default list of docs/trace.md. O(size). */
+/** Does a GPU kernel with this name communicate? By the default list of docs/trace.md. O(size). */
 bool ek__is_collective_kernel(const char *name, size_t size);
 /** Does a name contain a collective's word, so that it may communicate though the list does not have it? O(size). */
 bool ek__looks_like_collective(const char *name);
@@ -112,7 +112,7 @@ const char *ek__kernel_family(const char *name);
  *  "aclnnAdd_AddAiCore_Add" is Add, "trans_TransData_12" TransData. @param size  out: of the type. O(size). */
 const char *ek__operator_type(const char *name, size_t *size);
 
-/** A path, or an operator by its number in the graph, "Slice-op192": every execution of it works on the same shapes. */
+/** A path, or an operator by its number in the graph, "Slice-op192": all its executions have the same shapes. */
 bool ek__is_of_graph(const char *name);
 
 /** Those of one class of arrows, HOST_TO_DEVICE or ASYNC_NPU; the trace's own. */
@@ -121,7 +121,7 @@ const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow f
 /** Finds the launches of tasks that come in order of start, as in a slice. */
 typedef struct ek__task_launch_walk {
     const ek__task_launches *launches;
-    size_t *next; /**< [n_tracks]: the first launch that has not been passed */
+    size_t *next; /**< [n_tracks]: the first launch not passed yet */
 } ek__task_launch_walk;
 
 /** @return false when memory is out. O(launches) with all lookups. */

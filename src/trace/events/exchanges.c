@@ -102,7 +102,7 @@ static ek_trace_exchange kind_of(const ek__trace *trace, const ek_trace_options 
     }
     if (!detail || !detail[0])
         return exchange ? EK_EXCHANGE_UNCLEAR : EK_EXCHANGE_NONE;
-    if (begins(detail, "coalesced")) /* of several calls: of sends and receives when the kernel is one of them */
+    if (begins(detail, "coalesced")) /* of several calls: sends and receives, when the kernel is one of them */
         return exchange ? EK_EXCHANGE_P2P : EK_EXCHANGE_NONE;
     ek_trace_exchange kind = kind_of_text(detail);
     return exchange || kind == EK_EXCHANGE_P2P ? kind : EK_EXCHANGE_NONE;

@@ -35,7 +35,7 @@ struct ek__kernel_events {
     bool ended, separated; /* separated: the next item needs a comma before it */
     bool out_of_memory;
     bool named[N_PROCESSES];
-    ek__texts threads; /* "process\nthread" of those that have a name already */
+    ek__texts threads; /* "process\nthread" of those with a name already */
     char problem[400];
 };
 
@@ -110,7 +110,7 @@ static void name_item(ek__kernel_events *k, const char *item, process of, const 
     put(k, "}}");
 }
 
-/* Process and thread have their names when they first appear. */
+/* Process and thread get their names at their first event. */
 static void name_thread(ek__kernel_events *k, process of, const char *thread, const char *name)
 {
     char key[300];

@@ -21,7 +21,7 @@ typedef struct ek__largest {
 
 /** Add one if it is among the largest so far. O(max) then, else O(1). NAN is not taken. */
 void ek__largest_add(ek__largest *largest, const ek__sized *one);
-/** Them with names, in the pool; sizes times `unit_kb`. NULL when memory is out. */
+/** The allocations with names, in the pool; sizes times `unit_kb`. NULL when memory is out. */
 ek_trace_allocation *ek__largest_keep(const ek__largest *largest, const ek__texts *names, double unit_kb,
                                       ek__pool *pool);
 

@@ -126,7 +126,7 @@ static bool count_ends(ek__slice flows, size_t n_tracks, arrows *classes)
     return true;
 }
 
-/* Room for the starts, and where the ends of every track begin in the answer. */
+/* Allocate the starts, and compute where the ends of every track begin in the answer. */
 static bool make_room(size_t n_tracks, arrows *a)
 {
     size_t room = 16, sum = 0;

@@ -56,7 +56,7 @@ static void add_to_transport(ek_trace_transport *transport, const ek_trace_link 
     if (!link[i].ranked)
         return;
     transport->n_ranked++;
-    transport->mean_gbps += link[i].bandwidth_gbps; /* the sum, for now */
+    transport->mean_gbps += link[i].bandwidth_gbps; /* the sum, until it is divided */
     if (transport->slowest < 0 || link[i].bandwidth_gbps < link[transport->slowest].bandwidth_gbps)
         transport->slowest = i;
     if (transport->fastest < 0 || link[i].bandwidth_gbps > link[transport->fastest].bandwidth_gbps)

@@ -12,13 +12,13 @@
 
 enum { N_TEXTS = 7 };
 
-/* A row, and the number that its executions have of it. */
+/* A row, and its number in executions. */
 typedef struct numbered {
     ek_trace_shaped row;
     int number;
 } numbered;
 
-/* How long an execution took, and which it is. */
+/* Duration of an execution, and its index. */
 typedef struct timed {
     int64_t duration;
     size_t at;
@@ -152,7 +152,7 @@ static int by_text(const void *a, const void *b)
     return order;
 }
 
-/* The lines of a text, each ended where it ends. */
+/* The lines of a text, each terminated at its end. */
 static bool split(ek__pool *pool, const char *text, const char *line[N_TEXTS])
 {
     char *copy = ek__pool_text(pool, text, strlen(text));

@@ -15,7 +15,7 @@ typedef struct ek__memory_block {
     int64_t used_until; /**< tick at which the task that used it last is over; EK_TRACE_UNKNOWN */
     int64_t last_user;  /**< tick of the last task that used it; EK_TRACE_UNKNOWN */
     int type, layer, name, place;
-    bool stays;              /**< by intent: a weight or a constant */
+    bool stays;              /**< intended: a weight or a constant */
     uint32_t users, n_users; /**< of one that stays: its users' ticks among those of all blocks */
 } ek__memory_block;
 

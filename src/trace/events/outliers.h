@@ -14,7 +14,7 @@ typedef struct ek__outliers {
 
 /** Add one if it is among the worst so far; of equal ones the earlier. O(EK_TRACE_MAX_NAMES) then, else O(1). */
 void ek__outliers_add(ek__outliers *outliers, const ek_trace_outlier *one);
-/** Them with names and shapes in the pool, worst first. EK_OK or EK_ERR_MEMORY. */
+/** The executions with names and shapes in the pool, worst first. EK_OK or EK_ERR_MEMORY. */
 ek_status ek__outliers_keep(ek__outliers *outliers, ek__pool *pool, ek_trace_operators *out, ek_error *err);
 
 #endif

@@ -62,7 +62,7 @@ bool ek__is_send(const ek_trace_options *options, const char *name)
 /* Sums go by a name without its numbers, as the lists of names need it. "Send" is in "SendRecv" too. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name)
 {
-    const char *slash = strrchr(name, '/'); /* of a scope before it, as in graph mode */
+    const char *slash = strrchr(name, '/'); /* after a scope, as in graph mode */
     name = slash ? slash + 1 : name;
     char numbered[256];
     snprintf(numbered, sizeof numbered, "%.240s__0_0_0", name);

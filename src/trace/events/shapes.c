@@ -8,7 +8,7 @@
 #include "base/texts.h"
 #include "trace/analyse/analysis.h"
 
-enum { SAME_NS = 1000 }; /* a table and a trace round their times */
+enum { SAME_NS = 1000 }; /* tolerance: a table and a trace round their times */
 
 uint32_t ek__shape_number(const char *text, size_t size)
 {

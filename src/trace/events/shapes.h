@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-/** An execution that a table lists, or operators of PyTorch by their external id. */
+/** A table's row of an execution, or operators of PyTorch by their external id. */
 typedef struct ek__shape {
     int64_t key;      /**< start, or external id */
     int64_t duration; /**< of a table's row */

@@ -438,7 +438,7 @@ static inline bool is_before(const ek__event *a, const ek__event *b)
     return a->start != b->start ? a->start < b->start : a->duration > b->duration;
 }
 
-/* Stable, for the few that are left of halving. */
+/* Stable, for the short rest of halving. */
 static void sort_few(ek__event *event, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

@@ -58,7 +58,7 @@ bool ek__table_times_add(ek__table_times *times, const ek_trace_options *options
 /* The sets of one step, with those of its figures that are sums. */
 typedef struct part {
     ek__intervals computing, communication, receives;
-    int64_t first, last; /* of all of it */
+    int64_t first, last; /* of the complete step */
     bool any;
     int64_t n_receives, receive, n_sends, send;
 } part;

@@ -23,12 +23,13 @@ enum {
     EK__LAYOUT_PATH_SIZE = 4096,
 };
 
-/** A file that will be read. */
+/** A file to be read. */
 typedef struct ek__found {
     const char *path; /**< as given, or below a given folder */
     const char *full; /**< the same from the root, without "." and ".." */
     ek__file_type type;
-    uint32_t types; /**< of a database: all that it is read as, EK__FILE_BIT(); else 0. `type` is the first of them */
+    uint32_t types; /**< of a database: the types as which it can be read, EK__FILE_BIT(); else 0. `type` is the first
+                     * of them */
     bool given;     /**< the file itself was given, not a folder */
     bool left_out;
     dev_t device;
@@ -68,7 +69,7 @@ bool ek__type_of_content(const char *path, bool strict, ek__file_type *type);
 #define EK__PART_END   ".ekr"
 #define EK__PART_MAGIC "EKPART1\n"
 bool ek__begins_as_part(const char *path);
-/** Has a CSV the header of the memory tracker's tasks? */
+/** Does a CSV have the header of the memory tracker's tasks? */
 bool ek__begins_with_tasks(const char *path);
 
 /** Folder of a path, its last part; both of a part. */
@@ -83,7 +84,7 @@ ek__path_part ek__stem_of(ek__path_part name);
 int ek__number_behind(ek__path_part name, const char *word);
 /** The last number, unless it has more than six digits, as times and process ids have; -1 without one. */
 int ek__last_number(ek__path_part name);
-/** The numbers of "msprof_0_2_1": those at the end, separated by "_", up to three. @return how many. */
+/** The numbers of "msprof_0_2_1": those at the end, separated by "_", up to three. @return their number. */
 int ek__end_numbers(ek__path_part stem, int number[3]);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { BEGINNING = 4096, MAX_COLUMNS = 3 };
 
-/* Columns that only this table has together; the first that fits counts. */
+/* Columns that only this table has together; the first match counts. */
 static const struct {
     ek__file_type type;
     const char *column[MAX_COLUMNS];
@@ -97,7 +97,7 @@ static bool type_of_json(const char *bytes, bool strict, ek__file_type *type)
 bool ek__type_of_content(const char *path, bool strict, ek__file_type *type)
 {
     char bytes[BEGINNING + 1];
-    gzFile file = gzopen(path, "rb"); /* reads plain files as they are */
+    gzFile file = gzopen(path, "rb"); /* reads plain files unchanged */
     int n = file ? gzread(file, bytes, BEGINNING) : -1;
     bool packed = file && !gzdirect(file);
     if (file)

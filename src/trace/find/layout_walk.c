@@ -77,7 +77,7 @@ static const char *full_path(const char *path, char full[EK__LAYOUT_PATH_SIZE])
     return full;
 }
 
-/* One more in a list of the search. */
+/* Append to a list of the search. */
 static ek_status keep_in(ek__file_search *search, ek__found **list, int *n, const char *path, const struct stat *info,
                          ek__found found, ek_error *err)
 {

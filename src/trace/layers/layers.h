@@ -1,6 +1,6 @@
 /* trace/layers/layers.h - executions of layers in the sources of a trace, before they are summed up.
  *
- * A source finds layers and their passes; analyse_layers.c chooses the source and turns passes into figures. */
+ * A source finds layers and their passes; analyse_layers.c selects the source and turns passes into figures. */
 #ifndef EK_TRACE_LAYERS_LAYERS_H
 #define EK_TRACE_LAYERS_LAYERS_H
 
@@ -39,7 +39,7 @@ typedef struct ek__layer_search {
     const ek__trace *trace;
     const ek_trace_options *options;
     ek_trace_rank *rank;
-    bool use_warm_up; /**< no other step is there */
+    bool use_warm_up; /**< there is no other step */
     bool named;       /**< a source has names of the model's parts */
     size_t n_layers, layers_capacity, n_passes, passes_capacity, n_members, members_capacity;
     ek__found_layer *layer;

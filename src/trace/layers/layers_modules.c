@@ -27,7 +27,7 @@ typedef struct member {
     int64_t start, end, host;
 } member;
 
-/* A pass that kernels are added to; those of one execution but different layers are chained. */
+/* A pass to which kernels are added; those of one execution but different layers are chained. */
 typedef struct open_pass {
     ek__layer_pass pass;
     int64_t host; /* launch of its first kernel */
@@ -52,7 +52,7 @@ typedef struct work {
     int32_t *body;       /* [modules.n]: the module of the surrounding layer, or the module itself; -1 */
     bool *has_body;      /* [modules.n]: contains a layer */
     int32_t *layer_of;   /* [n_names]: layer of a module's name, or of the module around; -1 */
-    int64_t *balance;    /* [n_tracks]: arrows that end less those that begin */
+    int64_t *balance;    /* [n_tracks]: number of arrow ends less begins */
     int32_t *module_of;  /* [kernels]: the innermost module around the launch; -1 */
     flow *ends, *starts; /* by track and time; by id */
     size_t n_ends, n_starts, last_end, n_passes, passes_capacity;
@@ -150,7 +150,7 @@ static int32_t forward_module(work *w, int32_t track, int64_t time)
 
 /* ---- which modules are layers ---- */
 
-/* A thread on which more arrows end than begin runs backward passes. */
+/* A thread with more ends of arrows than begins runs backward passes. */
 static bool is_backward_track(const work *w, int32_t track)
 {
     return w->balance[track] > 0;

@@ -21,7 +21,7 @@ typedef struct pattern {
     size_t n, n_distinct;
 } pattern;
 
-/* A pass being found. */
+/* A pass under construction. */
 typedef struct piece {
     size_t first, last; /* operators of the layer */
     int64_t start, end, busy;
@@ -133,7 +133,7 @@ static void find_patterns(cutter *c, size_t begin, size_t end)
     c->split = false;
 }
 
-/* Is the pattern k equal parts? */
+/* Does the pattern consist of k equal parts? */
 static bool is_repeated(const pattern *p, size_t k)
 {
     if (k < 2 || p->n % k != 0 || p->n == 0)
@@ -291,7 +291,7 @@ static bool emit_pieces(cutter *c, int32_t layer, size_t first_piece, bool whole
 
 /* ---- layers ---- */
 
-/* How a layer was cut: its passes in the search. */
+/* The result of cutting a layer: its passes in the search. */
 typedef struct layer_cut {
     size_t first, last;
     tally tally;

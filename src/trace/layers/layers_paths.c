@@ -152,7 +152,7 @@ static uint32_t intern_pair(ek__texts *texts, uint32_t first, const char *text, 
     return ek__texts_intern(texts, key, pair_key(key, sizeof key, first, text, size));
 }
 
-/* Was the element of the same kind with the next number (`by` 1 or -1) seen in the container? */
+/* Was the element of the same kind with the next number (`by` 1 or -1) found in the container? */
 static bool has_neighbour(const work *w, uint32_t list, const span *e, size_t kind, int by)
 {
     char text[600], key[600];

@@ -49,7 +49,7 @@ static bool add_op(maker *m, int32_t of, int64_t start, int64_t end, const char 
     for (int i = 0; i < n; i++) {
         size_t size = strlen(parts[i]);
         if (size + 1 > at)
-            return true; /* no scope of a program is that long */
+            return true; /* no scope of a program is longer */
         at -= size;
         memcpy(path + at, parts[i], size);
         if (i + 1 < n)

@@ -118,7 +118,7 @@ static void set_name(ek_layer *layer, const char *name)
 {
     snprintf(layer->name, sizeof layer->name, "%s", name);
     for (char *c = layer->name; *c; c++)
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) /* cut or odd characters would not be read back */
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) /* cut or odd characters could not be read back */
             *c = '?';
     if (!layer->name[0])
         snprintf(layer->name, sizeof layer->name, "layer");

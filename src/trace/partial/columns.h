@@ -11,10 +11,10 @@
 typedef struct ek__column_bytes {
     unsigned char *at; /**< [n]; owned (free) */
     size_t n, room;
-    bool no_memory; /**< something was left out */
+    bool no_memory; /**< data was lost */
 } ek__column_bytes;
 
-/** Bytes that are read. */
+/** Bytes to read. */
 typedef struct ek__cursor {
     const unsigned char *at, *end;
     bool wrong; /**< they ended, or are not as expected; all further values are 0 */

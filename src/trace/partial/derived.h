@@ -6,7 +6,7 @@
 
 #include "evenkeel/trace.h"
 
-/** An execution, or an operator of a layer, as the piece of work that it is. */
+/** An execution, or an operator of a layer, as its piece of work. */
 typedef struct ek__derived_item {
     int piece;  /**< index in ek_trace_work.piece */
     int of;     /**< ek_trace_execution.op; ek_trace_member.layer */
@@ -25,7 +25,7 @@ typedef struct ek__derived {
  * O(n log n). */
 ek_status ek__derived_take(ek_trace_rank *rank, ek__derived *out, ek_error *err);
 void ek__derived_clear(ek__derived *derived);
-/** Put it back into a rank that was read. @return EK_OK, EK_ERR_INPUT for pieces that are not there, EK_ERR_MEMORY. */
+/** Restore it in a rank that was read. @return EK_OK, EK_ERR_INPUT for pieces that do not exist, EK_ERR_MEMORY. */
 ek_status ek__derived_put(const ek__derived *derived, ek_trace_rank *rank, ek_error *err);
 
 #endif

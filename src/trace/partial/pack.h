@@ -26,7 +26,7 @@ unsigned char *ek__records_end(ek__records_out *pack, size_t *size);
 /** The input: bytes from ek__records_end(). */
 typedef struct ek__records_in {
     ek__cursor cursor;
-    size_t most; /**< records of one list: more than the bytes can mean */
+    size_t most; /**< records of one list: more than valid bytes can contain */
     uint32_t n_texts;
     const char **text; /**< [n_texts], in `pool` */
     ek__pool *pool;

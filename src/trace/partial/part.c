@@ -183,7 +183,7 @@ static ek_status read_section(ek__cursor *in, const packable *record, int n_reco
 {
     static const char what[] = "its records are not what was written, although the checksum is right";
     int64_t size = ek__cursor_number(in), packed = ek__cursor_number(in);
-    /* No compression of zlib is better than 1 to 1032. */
+    /* zlib compresses by at most 1 to 1032. */
     if (in->wrong || packed < 0 || packed > in->end - in->at || size < 0 || size > MAX_SECTION || size / 1100 > packed)
         return wrong(name, err, what);
     unsigned char *bytes = malloc((size_t)size + 1);

@@ -11,7 +11,7 @@
 #include "trace/partial/derived.h"
 #include "trace/tables/files.h"
 
-/* Members of the record T that is being described. */
+/* Members of the current record T. */
 #define SIZE_OF(m)    sizeof(((T *)NULL)->m)
 #define HEAD(m, what) .name = #m, .kind = EK__MEMBER_##what, .offset = offsetof(T, m)
 #define WHOLE(m)                                                                                                       \

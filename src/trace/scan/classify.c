@@ -82,7 +82,7 @@ static uint32_t link_number(const ek__span *span)
 
 /* ---- arguments ---- */
 
-/* The arguments that decide something. */
+/* The arguments that are used. */
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
     ek__span external, dims, types, strides, values; /* of PyTorch */
@@ -265,7 +265,7 @@ static void add_runtime(ek__part *part, const ek__block *block, const ek__raw_ev
         push(part, raw, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
 }
 
-/* Name, shapes, types, strides and values, a line each. Lists of very many tensors are of no operator that is priced.
+/* Name, shapes, types, strides and values, a line each. Operators with lists of very many tensors have no price.
  */
 static uint32_t shape_text(ek__part *part, const ek__raw_event *raw, const details *d)
 {

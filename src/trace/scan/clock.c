@@ -16,7 +16,7 @@
 
 enum { AS_SEND = 1, AS_RECEIVE = 2 };
 
-/* The end of one shared communication, as one rank saw it. */
+/* The end of one common communication, on the clock of one rank. */
 typedef struct ending {
     uint64_t key; /* of its name without its direction, and its number among those of that name */
     int64_t end;
@@ -54,7 +54,7 @@ static bool all_digits(const char *text, size_t size)
     return size > 0;
 }
 
-/* Of "{host}_{pid}_{time}_ascend_{pt|ms}": the size of host, 0 when the name is another. */
+/* Of "{host}_{pid}_{time}_ascend_{pt|ms}": the size of host, 0 when the name has another form. */
 static size_t host_size(const char *name, size_t size)
 {
     static const char mark[] = "_ascend_";
@@ -138,7 +138,7 @@ static uint64_t numbered(uint64_t key, uint64_t number)
     return key ^ key >> 32;
 }
 
-/* Names with an index are unique; kernels of NCCL repeat, and the n-th of a name is the n-th on every rank. */
+/* Names with an index are unique; kernels of NCCL repeat, and the n-th of a name is the same on every rank. */
 static bool add_endings(clocks_work *w, const ek__trace *trace, int clock)
 {
     ek__slice all = trace->of[EK__EVENT_COLLECTIVE];

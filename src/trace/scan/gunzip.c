@@ -35,7 +35,7 @@ struct ek__gunzip {
     bool between;                  /* at the start of a member */
     bool pending;                  /* there may be more output without more input */
     bool by_isal;                  /* this member's bytes */
-    bool again;                    /* this member was begun again, by zlib */
+    bool again;                    /* this member was restarted, by zlib */
     bool ended, out_of_memory;
     const char *problem;
     size_t n_spots, spots_capacity;

@@ -7,12 +7,12 @@
 typedef struct ek__isal ek__isal;
 
 typedef enum ek__isal_end {
-    EK__ISAL_MORE,   /**< all of the input is used, or all of the room */
+    EK__ISAL_MORE,   /**< all of the input is used, or the room is full */
     EK__ISAL_DONE,   /**< the member is read to its end */
     EK__ISAL_FAILED, /**< ISA-L cannot decode it */
 } ek__isal_end;
 
-/** Is ISA-L part of this build? Else zlib inflates everything, with the same bytes and the same sentences. */
+/** Is ISA-L part of this build? Else zlib inflates everything, with the same bytes and the same messages. */
 bool ek__isal_present(void);
 /** NULL when memory is out. */
 ek__isal *ek__isal_new(void);

@@ -10,7 +10,7 @@
 /* Some merges take as long as many others together: when a run of the index is sorted. */
 enum { PARKED_PER_THREAD = 2, PARKED_BESIDES = 12 };
 
-/* A part that waits for those before it. Its memory stays for the next one. */
+/* A part that waits for earlier ones. Its memory is reused. */
 typedef struct parked {
     bool taken;
     int64_t sequence;
@@ -106,7 +106,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Without places to park, as without all the threads that were wanted, it is only slower. */
+/* Without places to park, as without some of the threads, it is only slower. */
 static void make_places(reading *r)
 {
     int n = r->how->n_threads > 1 ? r->how->n_threads * PARKED_PER_THREAD + PARKED_BESIDES : 0;

@@ -153,7 +153,7 @@ static inline size_t memo_place(const char *text, uint32_t size)
     return (size_t)(mixed >> (64 - EK__MEMO_BITS));
 }
 
-/* Only texts without a backslash are remembered: with one, equal bytes need not be equal texts. */
+/* Only texts without a backslash are cached: with one, equal bytes need not be equal texts. */
 uint32_t ek__part_text(ek__part *part, const ek__span *span)
 {
     if (!span->at)

@@ -83,10 +83,10 @@ typedef struct ek__half {
 } ek__half;
 /** Duration of a beginning whose end is not known yet; of kinds other than flows, whose ids take any value. */
 #define EK__HALF_OPEN INT64_MIN
-/** Are events of this kind left out when they last this long? */
+/** Are events of this kind left out below this duration? */
 bool ek__event_is_too_short(int kind, int64_t duration);
 
-/* Texts that a part remembers by a few of their bytes: a block of a megabyte has hundreds of names. A power of two. */
+/* Texts that a part caches by a few of their bytes: a block of a megabyte has hundreds of names. A power of two. */
 enum { EK__MEMO_BITS = 9 };
 
 typedef struct ek__part {
@@ -118,13 +118,12 @@ bool ek__part_reset(ek__part *part);
 void ek__part_clear(ek__part *part);
 /** Process every event of a block. O(block). */
 void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_options *options);
-/** Put one event where it belongs: src/trace/scan/classify.c. */
+/** Store one event by its kind: src/trace/scan/classify.c. */
 void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options);
 
-/** A decoded text as a number; 0 with out_of_memory set when memory is out. One that was met before is compared, not
- *  hashed. */
+/** A decoded text as a number; 0 with out_of_memory set when memory is out. A cached one is compared, not hashed. */
 uint32_t ek__part_text(ek__part *part, const ek__span *span);
-/** The same among other texts; `part` lends its scratch. */
+/** The same among other texts; the scratch memory is that of `part`. */
 uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span);
 /** Is a text equal to the literal, ignoring escapes? Ids are short: a loop is faster than a call. */
 static inline bool ek__same_text(const ek__texts *texts, uint32_t number, const ek__span *span)
@@ -198,12 +197,12 @@ bool ek__store_close_halves(ek__trace_store *store);
 /** Decide the kind of pending events, drop those with the wrong process, sort every kind, fill `out`. */
 ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err);
 
-/** When an event is. Sums of two times stay within 64 bits everywhere. */
+/** The time of an event. Sums of two times stay within 64 bits everywhere. */
 static inline bool ek__event_time(const ek__raw_event *raw, int64_t *time)
 {
     return raw->ts.at && ek__parse_us(raw->ts.at, raw->ts.size, time) && *time > INT64_MIN / 4 && *time < INT64_MAX / 4;
 }
-/** How long it lasts. A missing duration is 0, a negative one too, which is counted in `*n_negative`. */
+/** The duration of an event. A missing one is 0, a negative one too, which is counted in `*n_negative`. */
 static inline bool ek__event_duration(const ek__raw_event *raw, int64_t *duration, int64_t *n_negative)
 {
     *duration = 0;

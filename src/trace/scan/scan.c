@@ -35,7 +35,7 @@ struct ek__feed {
     ek__made *made; /* NULL unless its text is made */
     const char *memory;
     size_t memory_left;
-    size_t block_bytes;           /* at most, but for longer events */
+    size_t block_bytes;           /* limit, except for longer events */
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
     mode mode;
     bool end_of_file, array_form, has_events, out_of_memory;
@@ -96,7 +96,7 @@ static ek_status open_file(ek__feed *feed, const char *path, ek_error *err)
     feed->gz = ek__gunzip_new(feed->fd);
     if (!feed->gz)
         return ek__no_memory(err);
-    feed->fd = -1; /* it is closed with the stream */
+    feed->fd = -1; /* closed with the stream */
     return EK_OK;
 }
 
@@ -128,7 +128,7 @@ ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, 
 
 void ek__feed_limit_blocks(ek__feed *feed, size_t bytes)
 {
-    assert(bytes >= 4 && feed->bytes == 0); /* the first has a byte-order mark in one piece */
+    assert(bytes >= 4 && feed->bytes == 0); /* the first block has a byte-order mark in one piece */
     feed->block_bytes = bytes;
 }
 
@@ -254,7 +254,7 @@ static void keep_header(ek__feed *feed, const char *text, size_t size)
     }
 }
 
-/* One byte of a string. */
+/* Process one byte of a string. */
 static void head_string(head_state *h, char c)
 {
     if (h->escaped)
@@ -614,7 +614,7 @@ static inline size_t read_value(const ek__block *block, size_t at, ek__span *val
     return end > at && end <= block->size ? end : 0;
 }
 
-/* A key with its colon at `at`. @return where its value begins, or 0 with *wrong set */
+/* A key with its colon at `at`. @return the position of its value, or 0 with *wrong set */
 static inline size_t read_key(const ek__block *block, size_t at, ek__span *key, size_t *wrong)
 {
     const char *data = block->data;

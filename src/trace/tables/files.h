@@ -102,7 +102,7 @@ typedef struct ek__layout {
 
 /**
  * Find profilers' files below the paths and the rank of each (docs/trace.md, "Layouts").
- * @param pool  where the result lives
+ * @param pool   that receives the result
  * @return EK_OK, EK_ERR_INPUT when there is none, EK_ERR_SYSTEM, EK_ERR_MEMORY. Never depends on the paths' order.
  */
 ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, const ek_listener *listener,

@@ -177,7 +177,7 @@ static ek_status sum_cores_and_types(const ek__kernels *k, const ek_trace_operat
         ops->core[g].count = ++ops->type[g].count;
         ops->core[g].total = ops->type[g].total = ek__ns_add(ops->type[g].total, k->at[i].duration);
     }
-    /* Number 0 is the empty text, which no group is. */
+    /* Number 0 is the empty text, which is not a group. */
     ops->n_cores = merge_names(ops->core + 1, (int)n - 1);
     ops->n_types = merge_names(ops->type + 1, (int)n - 1);
     ops->core++;
@@ -411,7 +411,7 @@ ek_status ek__kernels_steps(const ek__kernels *kernels, const ek__table_in *in, 
         free(at);
         return ek__no_memory(err);
     }
-    /* Starts far from any clock would not leave room for their ends. */
+    /* Starts far from any clock would leave no room for their ends. */
     for (size_t i = 0; i < kernels->n; i++)
         if (kernels->at[i].start > -INT64_MAX / 4 && kernels->at[i].start < INT64_MAX / 4 &&
             kernels->at[i].duration < INT64_MAX / 4)

@@ -52,7 +52,7 @@ static ek_trace_link *link_of(links *l, const char *group, const char *pair, con
 
 static const char total_end[] = "-total";
 
-/* Does the name's part before '@' end so? */
+/* Does the name's part before '@' have this end? */
 static bool is_total(const char *name)
 {
     const char *at = strrchr(name, '@');
@@ -70,7 +70,7 @@ static size_t operation_of(const char *name, bool total)
     return numbers && numbers > name && (size_t)(numbers - name) < size ? (size_t)(numbers - name) : size;
 }
 
-/* The place of sums for a link in a step, by this kind of operation. NULL when memory is out. */
+/* The sums of a link in a step, by this kind of operation. NULL when memory is out. */
 static ek_trace_move *move_of(links *l, int link, const char *step, const char *name, bool total)
 {
     int size = (int)operation_of(name, total), n = (int)l->moves.n;

@@ -20,7 +20,7 @@ typedef struct columns {
     int cube[2], vector[2], load[3], store[3]; /* of one metric; -1: not there */
 } columns;
 
-/* The reader's state: a row's keys are put together in `key`. */
+/* The reader's state: a row's keys are composed in `key`. */
 typedef struct reading {
     const ek__csv *csv;
     columns column;
@@ -28,7 +28,7 @@ typedef struct reading {
     ek__shapes *shapes; /* NULL: not needed */
     char *key;
     size_t key_room;
-    ek__texts in_step; /* "name\nstep", and how often each was there */
+    ek__texts in_step; /* "name\nstep", and the number of its occurrences */
     uint32_t *n_in_step;
     size_t n_room;
     bool measure;       /* store executions by shape */
@@ -132,7 +132,7 @@ static bool note_shapes(reading *r, const ek__kernel *k)
     return ek__shapes_add(r->shapes, &(ek__shape){k->start, k->duration, ek__shape_number(kind, strlen(kind))});
 }
 
-/* The largest of a metric's columns, which the units that did not work have at 0; NAN without one. */
+/* The largest of a metric's columns, which are 0 for unused units; NAN without one. */
 static double metric(const ek__csv *csv, const int *column, int n)
 {
     double most = NAN, value;

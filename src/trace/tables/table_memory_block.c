@@ -94,7 +94,7 @@ static int64_t last_user(const tracker *t)
     return errno == ERANGE ? EK_TRACE_UNKNOWN : tick;
 }
 
-/* Weights and constants are there to stay. */
+/* Weights and constants are never released. */
 static bool is_to_stay(const tracker *t)
 {
     static const char *const types[] = {"Weight", "ConstantValue", "GeConst"};

@@ -488,7 +488,7 @@ ek_status ek__table_memory_snapshot(const ek__table_in *in, ek_error *err)
     status = status ? status : ek__left_out_report(&s.left, "entry", "entries", NULL, in, err);
     in->source->items = s.n_events;
     clear(&s);
-    if (status == EK_ERR_INPUT && err && !err->file[0]) { /* a limit of the tree or of the blocks */
+    if (status == EK_ERR_INPUT && err && !err->file[0]) { /* a limit of the tree or of the blocks was reached */
         ek_error plain = *err;
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 0, 0}), "%s", plain.message);
     }

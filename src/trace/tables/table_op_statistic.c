@@ -83,7 +83,7 @@ static int by_total(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Operators as if they had been summed here. */
+/* Totals of operators in the form of summed executions. */
 static ek_status stand_in(const ek__table_in *in, ek_error *err)
 {
     ek_trace_operators *ops = &in->rank->operators;

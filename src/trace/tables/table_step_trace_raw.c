@@ -170,7 +170,7 @@ static ek_status find_part_step(const ek__table_in *in, const int *raw, int n_ra
     return status;
 }
 
-/* Indices of the steps that step_trace_raw gave, in its order. */
+/* Indices of the steps of step_trace_raw, in its order. */
 static int list_raw(const ek_trace_rank *rank, int *raw)
 {
     int n = 0;

@@ -32,7 +32,7 @@ typedef struct ek__table_times {
 /**
  * Add one execution. The kind of a name (a receive, a send) follows ek__is_receive() and ek__is_send(), also of the
  * part after its last '/', for MindSpore's `launch op/kernel`.
- * @param step  as the table names it; "N/A" is "". Starts or durations far from any clock are left aside.
+ * @param step   as the table names it; "N/A" is "". Starts or durations far from any clock are skipped.
  * @return false when memory is out. O(size of the names).
  */
 bool ek__table_times_add(ek__table_times *times, const ek_trace_options *options, ek__timed_by by, const char *step,

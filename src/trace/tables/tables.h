@@ -28,8 +28,8 @@ bool ek__is_communication_row(const char *core, const char *name);
 
 enum { EK__MAX_GROUPS = 65536 };
 
-/** Add the groups of one file, which are sorted, to the topology: one that is listed by several files appears once, the
- *  nth of one name and the same ranks in a file being the nth of the others.
+/** Add the groups of one file, which are sorted, to the topology: one that several files list appears once, the nth of
+ *  one name and the same ranks in a file being the nth of the others.
  *  @return EK_OK; EK_ERR_INPUT for one beyond EK__MAX_GROUPS: adding one moves those after it; EK_ERR_MEMORY */
 ek_status ek__topology_add(ek_trace_run *run, ek_trace_group *group, size_t n, ek_error *err);
 

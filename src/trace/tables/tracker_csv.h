@@ -28,7 +28,7 @@ typedef struct ek__tracker_csv {
     ek__left_out left;
 } ek__tracker_csv;
 
-/** Open and read the header. @param n_required  the first columns, which must be there. Close it also after failure. */
+/** Open and read the header. @param n_required  the first columns, which are required. Close it also after failure. */
 ek_status ek__tracker_csv_open(const char *path, const char *const *column_name, int n_columns, int n_required,
                                int stack, ek__tracker_csv *out, ek_error *err);
 void ek__tracker_csv_close(ek__tracker_csv *csv);
@@ -55,7 +55,7 @@ typedef struct ek__tracker_tasks {
 void ek__tracker_tasks_clear(ek__tracker_tasks *tasks);
 /** @return false when memory is out. */
 bool ek__tracker_tasks_add(ek__tracker_tasks *tasks, int64_t tick, const char *node, const char *task);
-/** By tick, each tick once: the first one added counts. O(n log n). */
+/** By tick, each tick once: of equal ones the first added counts. O(n log n). */
 void ek__tracker_tasks_sort(ek__tracker_tasks *tasks);
 /** The name of the task at a tick; NULL. Sorted ones only. O(log n). */
 const char *ek__tracker_tasks_at(const ek__tracker_tasks *tasks, int64_t tick);

@@ -567,7 +567,7 @@ bool ek__csv_int(const ek__csv *csv, int column, int64_t *value)
         return false;
     errno = 0;
     long long read = strtoll(text, &end, 10);
-    /* Tables that went through floating point have "3.0". */
+    /* Tables that were converted through floating point have "3.0". */
     if (*end == '.')
         end += 1 + strspn(end + 1, "0");
     if (*end || errno == ERANGE)

@@ -23,7 +23,7 @@ typedef struct machine {
     int64_t offset; /* of its first byte */
     ek__data *data;
     ek__datum *stack, *memo;
-    size_t *mark; /* heights of the stack */
+    size_t *mark; /* positions in the stack */
     size_t height, stack_capacity, n_marks, marks_capacity, n_memo, memo_capacity;
     char *text;
     size_t text_capacity;
@@ -292,7 +292,7 @@ static ek_status put(machine *m, uint64_t number)
         return ek__no_memory(m->err);
     m->memo = larger;
     for (; m->n_memo <= number; m->n_memo++)
-        m->memo[m->n_memo] = UINT64_MAX; /* no value has all bits of its kind */
+        m->memo[m->n_memo] = UINT64_MAX; /* no value has all bits of its kind set */
     m->memo[number] = m->stack[m->height - 1];
     return ek__data_count(m->data, (m->memo_capacity - before) * sizeof *larger, m->err);
 }
@@ -372,7 +372,7 @@ static ek_status take_number(machine *m, unsigned code, bool *known)
         return read_long(m, 4);
     case 'G':
         return read_float(m);
-    case 0x8c: /* texts; of bytes too, which older versions of Python wrote for them */
+    case 0x8c: /* texts; also of bytes, which older versions of Python wrote for them */
     case 'U':
     case 'C':
         return read_text(m, 1);
@@ -502,7 +502,7 @@ ek_status ek__pickle_read(const char *path, ek__data *data, ek__datum *root, int
 {
     ek_error own = {.status = EK_OK};
     machine m = {.path = path, .data = data, .err = &own};
-    m.file = gzopen(path, "rb"); /* reads plain files as they are */
+    m.file = gzopen(path, "rb"); /* reads plain files unchanged */
     if (!m.file)
         return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot open: %s", strerror(errno));
     m.window = ek__alloc(WINDOW, 1);

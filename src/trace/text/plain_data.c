@@ -150,7 +150,7 @@ static ek_status add_object(ek__data *data, json_t *json, ek__datum dict, ek_err
     return EK_OK;
 }
 
-/* As deep as jansson reads, 2048 levels. */
+/* The depth that jansson reads, 2048 levels. */
 ek_status ek__data_from_json(ek__data *data, const json_t *json, ek__datum *out, ek_error *err)
 {
     ek_status status;
