@@ -14,7 +14,7 @@ import { say, told } from "./texts.js";
 const event_share = 1 / 8; // of the picture, for an event
 const window_share = 1 / 1.3;
 const moment_share = 1 / 100; // of the timeline, shown around a point in time
-const most_looks = 64; // events of the same begin or of a longer name, before the search ends without a result
+const most_looks = 64; // events of the same start or of a longer name, before the search ends without a result
 const most_rows = 24; // events requested to find the one that runs at a time
 /** Tracks in the order of the search. */
 const classes = ["stage", "compute", "communication", "step", "scope", "overlap", "host", "runtime", "other"];

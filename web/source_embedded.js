@@ -91,7 +91,7 @@ export function makeEmbedded(timeline, columns, line) {
         return { row, index, begin: begin[index], end: ends[index], name: names.text[name[index]] ?? "" };
     }
 
-    /** The event of a row at a time, or one with its begin or end there. @param {number} row @param {number} time */
+    /** The event of a row at a time, or one with its start or end there. @param {number} row @param {number} time */
     function indexAt(row, time) {
         if (row >= n_rows) return null;
         const { begin, end: ends } = rows[row];
@@ -242,7 +242,7 @@ export function makeEmbedded(timeline, columns, line) {
                 }
                 const { n, total } = by_track.get(track);
                 const last = firstFrom(row.begin, end_time);
-                // An event without duration counts where its begin is within the stretch.
+                // An event without duration counts where its start is within the stretch.
                 const first = Math.min(firstAfter(row.end, begin), firstFrom(row.begin, begin));
                 for (let i = first; i < last; i++) {
                     n[row.name[i]]++;

@@ -67,7 +67,7 @@ static void add(listing *l, const listed *one)
     }
 }
 
-/* The first event of a row that ends after the begin of the stretch, or begins in it. O(log n) reads. */
+/* The first event of a row that ends after the start of the stretch, or begins in it. O(log n) reads. */
 static ek_status find_first(listing *l, int row, uint32_t *first, ek_error *err)
 {
     uint32_t low = 0, high = (uint32_t)ek__index_row_events(l->index, row);

@@ -41,7 +41,7 @@ void ek__clients_stop(ek__clients *clients);
 /** Free the result of ek__clients_start(), after ek__clients_stop(), when all have left. */
 void ek__clients_clear(ek__clients *clients);
 
-/** A connection begins to wait, which may close another one; one that waits already keeps its begin. Closing is
+/** A connection begins to wait, which may close another one; one that waits already keeps its start. Closing is
  *  shutdown() of its socket: the owner of the connection sees its end, and closes the socket after ek__clients_leave().
  *  O(waiting) at worst. */
 void ek__clients_wait(ek__clients *clients, ek__client *client);

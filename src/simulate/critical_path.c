@@ -22,7 +22,7 @@ static int stage_of(const ek_timeline *t, size_t block)
     return (int)(block / (t->n_blocks / (size_t)t->shape.n_stages));
 }
 
-/* The block that a block waited for; EK_NO_BLOCK at the step's begin. */
+/* The block that a block waited for; EK_NO_BLOCK at the step's start. */
 static ptrdiff_t cause_of(const ek_timeline *t, const ek_wait *wait, size_t block)
 {
     bool first = block == t->first[stage_of(t, block)];

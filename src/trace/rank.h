@@ -28,7 +28,7 @@ int ek__all_steps(const ek_trace_rank *rank);
 /** Mean of a time over the counted steps that have it, nanoseconds; NAN where none does. O(steps). */
 double ek__step_mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *step));
 
-/** The begin of a step, on the host where that is earlier; EK_TRACE_UNKNOWN where unknown. */
+/** The start of a step, on the host where that is earlier; EK_TRACE_UNKNOWN where unknown. */
 int64_t ek__step_start_of(const ek_trace_step *step);
 /** Position of a search for steps. */
 typedef struct ek__step_cursor {
@@ -55,7 +55,7 @@ double ek__data_wait(const ek_trace_rank *rank);
 /**
  * Idle time of a step for which the host was late, by the host's activity meanwhile:
  *
- *     sum of the gaps of that cause that end in a counted step, each from its step's begin at the earliest, / steps
+ *     sum of the gaps of that cause that end in a counted step, each from its step's start at the earliest, / steps
  *
  * Unlike ek_trace_step.host_bound it includes the idle time before the first kernel of the first step.
  *
@@ -63,7 +63,7 @@ double ek__data_wait(const ek_trace_rank *rank);
  * @return nanoseconds of a step, at most the step less its computing; 0 where no gaps are known. O(gaps + steps).
  */
 double ek__host_late(const ek_trace_rank *rank, const char *cause);
-/** The begin of the counted part of a gap; its end when the gap does not count. */
+/** The start of the counted part of a gap; its end when the gap does not count. */
 int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *gap);
 /** Communication without computing at the same time: exposed = transfer + wait + unknown. Nanoseconds of a step. */
 typedef struct ek__exposure {

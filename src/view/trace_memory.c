@@ -49,7 +49,7 @@ static bool has_column(const ek_trace_memory *m, int first, int end, bool reserv
     return false;
 }
 
-/* The time of the first point of all: the begin of the axis of every curve. */
+/* The time of the first point of all: the start of the axis of every curve. */
 static int64_t first_time(const ek_trace_run *run)
 {
     int64_t first = INT64_MAX;

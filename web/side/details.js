@@ -67,7 +67,7 @@ export function detailsPanel(root, context, act) {
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${say("{0}, at {1}", where, moment)}`));
     }
 
-    /** The event with this begin in a row. @param {{ row: number, begin: number }} call */
+    /** The event with this start in a row. @param {{ row: number, begin: number }} call */
     async function goTo(call) {
         const index = await source.at(call.row, call.begin);
         if (index === null) return;

@@ -306,7 +306,7 @@ export function newControls(it, pointing, choosing) {
 
     const nothing = { move: () => {}, drop: () => {} };
 
-    /** Times from the begin, or of the trace's clock. */
+    /** Times from the start, or of the trace's clock. */
     function changeClock() {
         it.absolute = origin !== null && !it.absolute;
         it.ask();

@@ -40,7 +40,7 @@ export function newPointing(it) {
         return null;
     }
 
-    /** The begin or end of the box at a place, where that is near; null. @param {number} x @param {number} y */
+    /** The start or end of the box at a place, where that is near; null. @param {number} x @param {number} y */
     function edgeAt(x, y) {
         const found = hit(x, y);
         if (found === null) {

@@ -74,7 +74,7 @@ export function fit(begin, end, limits) {
 }
 
 /**
- * The same zoom, moved only as far as needed to have [begin, end] in the picture (its begin where it is longer).
+ * The same zoom, moved only as far as needed to have [begin, end] in the picture (its start where it is longer).
  * @param {Stretch} stretch @param {number} begin @param {number} end @param {Limits} limits @returns {Stretch}
  */
 export function reveal(stretch, begin, end, limits) {

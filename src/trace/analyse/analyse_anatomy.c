@@ -83,7 +83,7 @@ static void count_idle(const ek_trace_rank *rank, int index, int64_t late, int64
     out[EK_TRACE_IDLE] = idle - out[EK_TRACE_DATA] - out[EK_TRACE_HOST];
 }
 
-/* Idle for the host by step. A gap that began before its step counts from the step's begin. */
+/* Idle for the host by step. A gap that began before its step counts from the step's start. */
 static void sum_gaps(const ek_trace_rank *rank, int64_t *late)
 {
     ek__step_cursor cursor = ek__step_cursor_of(rank);

@@ -1,4 +1,4 @@
-/* The queue of launched work: begins and launches merged in order of time. A launch adds one, the begin of the launched
+/* The queue of launched work: begins and launches merged in order of time. A launch adds one, the start of the launched
  * task takes it away again; at one time begins come first, so that work without delay never waits. Work that began
  * before its launch (clocks of host and device that do not fit) was never in the queue, and its delay counts as none.
  * Curves are cut into equally many points a stretch, of which the largest, the least and the last remain. */

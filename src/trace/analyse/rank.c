@@ -203,7 +203,7 @@ int ek_trace_rank_anatomy(const ek_trace_rank *rank, double *ns)
 
 /* ---- the host ---- */
 
-/* A gap that begins between two steps counts from the begin of the later one. */
+/* A gap that begins between two steps counts from the start of the later one. */
 static int64_t gap_start(const ek_trace_host_gap *gap, const ek_trace_step *step)
 {
     int64_t from = step ? ek__step_start_of(step) : INT64_MIN;

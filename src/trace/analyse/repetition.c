@@ -65,7 +65,7 @@ static bool is_optimizer(const char *name)
     return false;
 }
 
-/* The begin of a step in the period: after the optimizer operator that is followed by the most others. */
+/* The start of a step in the period: after the optimizer operator that is followed by the most others. */
 static bool begin_behind_optimizer(const bool *optimizer, size_t period, size_t *begin)
 {
     size_t best = 0;

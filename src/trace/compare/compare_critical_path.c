@@ -1,6 +1,6 @@
 /* The critical path of each step, found backwards from its end. An event began when it did because of the event that
  * ended last before it on the same device, of the same stream where several did; unless the host launched it only after
- * that: then the host is on the path, back to its last wait for the device, or to the step's begin. A collective or a
+ * that: then the host is on the path, back to its last wait for the device, or to the step's start. A collective or a
  * transfer for which another rank came later continues on that rank's side, whose end is the same moment even if its
  * clock differs. So the stretches follow one another without gaps, and their sum is the length of the step on the rank
  * whose step is the run's. It is the longest path through operators, transfers and the host where each starts as soon
@@ -36,7 +36,7 @@ typedef struct paths {
     ek_trace_segment *at; /* of one step, from its end on */
 } paths;
 
-/* Position of the walk: at the begin of an event on a rank. */
+/* Position of the walk: at the start of an event on a rank. */
 typedef struct place {
     int rank;
     int64_t time, begin, launch; /* begin: of the step, on the rank's clock */
@@ -193,7 +193,7 @@ static bool emit_host(paths *p, int rank, int64_t start, int64_t end)
     return emit(p, rank, EK_TRACE_HOST, start, end, NULL);
 }
 
-/* The reason for the begin of the walk's place. @return its piece; -1 at the step's begin, -2 when memory is out */
+/* The reason for the start of the walk's place. @return its piece; -1 at the step's start, -2 when memory is out */
 static int64_t step_back(paths *p, const place *at)
 {
     const ek_trace_piece *piece = p->run->rank[at->rank].work.piece;

@@ -25,7 +25,7 @@ static int compare(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* Those from before the record first: an unknown begin is the least number. Unknown ends come last. */
+/* Those from before the record first: an unknown start is the least number. Unknown ends come last. */
 static int by_start(const void *a, const void *b)
 {
     const ek_trace_block *p = a, *q = b;

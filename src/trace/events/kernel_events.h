@@ -3,7 +3,7 @@
  *
  *   row --> an event on its stream ("Ascend Hardware"; collectives: "Communication"), other columns as arguments
  *
- * Rows without a begin or a duration are left out. Memory contains one row's text. */
+ * Rows without a start or a duration are left out. Memory contains one row's text. */
 #ifndef EK_TRACE_EVENTS_KERNEL_EVENTS_H
 #define EK_TRACE_EVENTS_KERNEL_EVENTS_H
 

@@ -92,7 +92,7 @@ static void shift_to_least(const int64_t *live, periods *p, size_t n_tasks)
     p->first += best;
 }
 
-/* ---- memory at the begin of steps ---- */
+/* ---- memory at the start of steps ---- */
 
 static bool fill_steps(const int64_t *tick, const int64_t *live, size_t n_tasks, const periods *p, ek__pool *pool,
                        ek_trace_tracker *tracker)

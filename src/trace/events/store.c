@@ -503,7 +503,7 @@ static bool is_same(const ek__event *a, const ek__event *b)
     return a->track == b->track && a->name == b->name && a->detail == b->detail && a->link == b->link;
 }
 
-/* A stream runs one task at a time, so a second task with the same begin and end is a copy: of files that were joined
+/* A stream runs one task at a time, so a second task with the same start and end is a copy: of files that were joined
  * twice, or written again by a profiler that was stopped late. Events at 0 ns may well be several. Copies are searched
  * among the last few that begin and end together. */
 static void drop_copies(ek__trace_store *store, int kind)

@@ -311,7 +311,7 @@ static ek_status push(ek__block_left **array, size_t *n, size_t *capacity, ek__b
     return EK_OK;
 }
 
-/* *at: the begin of a block without an address of its own; moved after it. */
+/* *at: the start of a block without an address of its own; moved after it. */
 static ek_status add_left_block(snapshot *s, device *d, const ek__data_list *dict, int64_t *at, ek_error *err)
 {
     ek__block_left one = {.stack = -1};
