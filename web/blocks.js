@@ -1,5 +1,5 @@
 // Sums over 64 and over 4096 events of a row, so that a picture of hundreds of thousands of events reads a few per
-// pixel: the filled time, and the longest event. Time is cut into cells as wide as a pixel. An event that lasts as long
+// pixel: the filled time, and the longest event. Time is cut into cells as wide as a pixel. An event at least as long
 // as a cell is a box of its own; shorter ones that begin in one cell and follow each other share a box. So boxes do not
 // depend on the start of a picture, and a block within one cell is one box.
 

@@ -34,7 +34,7 @@ export function makeCalls(columns) {
 
     return {
         /**
-         * The calls of the collective that begins then in a row, by row; null where there is none.
+         * The calls of the collective with this start in a row, by row; null where there is none.
          * @param {number} row @param {number} begin @returns {Calls | null}
          */
         at(row, begin) {

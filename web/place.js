@@ -1,5 +1,5 @@
 // Leads from a row of a table or from a finding to its place in the timeline: the stretch of time, the event there, and
-// its rank or stage. The event is searched when the link is used, by its name and begin; without a name it is the event
+// its rank or stage. The event is searched when the link is used, by its name and start; without a name it is the event
 // that runs at that time, computing before the host.
 
 import { foldsOf } from "./reveal.js";
@@ -106,8 +106,8 @@ export async function eventOf(source, place) {
 }
 
 /**
- * The scroll position that puts a group at the top. Where rows are higher than at least, all of them are in sight, and
- * nothing scrolls.
+ * The scroll position that puts a group at the top. Where rows are higher than their minimum, all of them are in sight,
+ * and nothing scrolls.
  * @param {Timeline} timeline @param {number} group
  * @param {import("./types").View} view
  */
@@ -151,7 +151,7 @@ export async function showPlace(context, place) {
     const event = await eventOf(source, place);
     if (event === null || view.run !== run || view.tab !== "timeline") return;
     const track = allTracks(timeline)[source.row_track[event.row]];
-    // Of a name without a time the event gives the place.
+    // The place of a name without a time is found by its event.
     const { begin, end } = place.begin === null && place.name !== null ? await source.details(event) : { begin: null, end: null };
     const keys = foldsOf(source, event.row);
     state.set({

@@ -111,7 +111,7 @@ function curvesOf(source, group_of, begin, end) {
     return { curves, time, value };
 }
 
-/** Arrows of a stretch; a server's come after a moment. None where there are too many. @param {Source} source
+/** Arrows of a stretch; a server's come after a moment. None when there are too many. @param {Source} source
  *  @param {number[]} rows @param {number} begin @param {number} end */
 async function arrowsOf(source, rows, begin, end) {
     for (let tries = 0; tries < arrow_tries; tries++) {

@@ -101,8 +101,8 @@ export function makeEmbedded(timeline, columns, line) {
     }
 
     /**
-     * The event that an arrow leaves or reaches. In traces it is the one around that time. Blocks of a simulation follow
-     * each other at once; there an arrow leaves at a block's end and reaches another's begin, up to rounding.
+     * The event that an arrow leaves or reaches. In traces it is the one around that time. Blocks of a simulation
+     * follow each other directly; there an arrow leaves at a block's end and reaches another's start, up to rounding.
      * @param {number} row @param {number} time @param {boolean} leaves
      */
     function arrowEnd(row, time, leaves) {

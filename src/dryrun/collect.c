@@ -79,7 +79,7 @@ static bool has_peak(const ek_stage_log *log)
     return !isnan(log->log.used_mb) || !isnan(log->log.actual_mb);
 }
 
-/* Of two logs of one stage, does the second replace the first? */
+/* Does the second of two logs of one stage replace the first? */
 static ek_status settle(const ek_stage_log *first, const ek_stage_log *second, const char *source,
                         const ek_listener *listener, bool *replaces, ek_error *err)
 {

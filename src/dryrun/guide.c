@@ -1,6 +1,6 @@
 /* Designs dry runs: the number of stages and rounds, and then the lists, by dryrun/guide_anneal.c. The layer counts are
  * kept as near to the even split as exact answers allow: their bounds are the narrowest after which the errors of the
- * peaks of balanced plans are little larger than after any other. */
+ * peaks of balanced plans are only slightly larger than after any other. */
 #include "dryrun/guide.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ void ek_guide_clear(ek_guide *guide)
     *guide = (ek_guide){0};
 }
 
-/* Stages of the dry run: those of the job where the system can be solved, else the nearest that can. 0: there are
+/* Stages of the dry run: those of the job where the system can be solved, else the nearest solvable number. 0: there is
  * none. */
 static int choose_stages(const ek_guide_options *options, char *reason, size_t size)
 {

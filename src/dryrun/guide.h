@@ -17,7 +17,7 @@ typedef struct ek__guide_shape {
 } ek__guide_shape;
 
 /** Peak of a stage that a rough model predicts, in 1F1B with at least P micro-batches. A kind that the model does not
- *  have counts as none, which has a higher peak. Of several body kinds the first counts. */
+ *  have counts as none, which has a higher peak. Only the first of several body kinds counts. */
 double ek__guide_peak(const ek_layers *rough, int n_stages, int stage, const ek__guide_cell *cell);
 
 /**

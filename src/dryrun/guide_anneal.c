@@ -30,8 +30,8 @@ static const double uneven_weight = 0.1, overflow_weight = 50.0;
 static const double plan_layers[] = {0.75, 1.0, 1.25};
 enum { N_PLAN_LAYERS = sizeof plan_layers / sizeof *plan_layers };
 
-/* Without a rough model a layer's activations on the first stage take as much as its parameters (assumed), or this part
- * of that. */
+/* Without a rough model: a layer's activations on the first stage as a factor of its parameters (assumed), for each
+ * kind. */
 static const double usual_activation[EK_N_RECOMPUTE] = {
     [EK_RECOMPUTE_NONE] = 1.0, [EK_RECOMPUTE_SELECT] = 0.6, [EK_RECOMPUTE_COMM] = 0.8,
     [EK_RECOMPUTE_BOTH] = 0.5, [EK_RECOMPUTE_FULL] = 0.1,

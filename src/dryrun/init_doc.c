@@ -32,7 +32,7 @@ static ek_status refuse_other_job(const ek__config_tree *doc, const char *text, 
     return status || !is_job ? status : refuse(doc, err);
 }
 
-/* A training file may have aliases, which an init file has not. */
+/* A training file may have aliases; an init file may not. */
 ek_status ek__dryrun_doc_parse(const char *name, const char *text, size_t size, ek__config_tree **out, ek_error *err)
 {
     ek__config_tree *lenient;

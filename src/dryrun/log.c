@@ -55,7 +55,7 @@ static const unsigned char *skip_note(const unsigned char *s, const unsigned cha
     return close ? skip_blanks(close + 1, end) : NULL;
 }
 
-/* MB in one of a unit; 0 when it is none. */
+/* MB of a value in a unit; 0 when the unit is unknown. */
 static double unit_mb(const unsigned char *unit, size_t n)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* Megatron-LM: flags of its training scripts, as a bash array. Layers that are spread evenly need no list; others go
- * into --pipeline-model-parallel-layout, whose repetitions keep it short, or into the counts of the first and last
+ * into --pipeline-model-parallel-layout, which stays short by repetitions, or into the counts of the first and last
  * stage where these are enough. Recomputation is one rule for all chunks there, so a plan may be replaced by the
  * nearest one that the flags can express. */
 #include <string.h>
@@ -77,7 +77,7 @@ static void write_middle(const int *layers, int begin, int end, FILE *out)
     }
 }
 
-/* Of two chunks or more: one of them has an even split. */
+/* For two or more chunks, since a single one has an even split. */
 static void write_layout(const ek_plan *plan, FILE *out)
 {
     int n = plan->n_stages * plan->n_chunks;

@@ -8,8 +8,8 @@
 
 #define DOMINATES 0.2 /* of the step */
 #define NAMED     0.05
-/* Of the limit. Of 100 published runs (llm-foundry's MPT) 27 are predicted to reserve this share of their device. Among
- * them are all five that took more than a tenth longer than the fit to the others predicts, 13 to 32 %. */
+/* Share of the limit. Of 100 published runs (llm-foundry's MPT) 27 are predicted to reserve this share of their device.
+ * Among them are all five that took more than a tenth longer than the fit to the others predicts, 13 to 32 %. */
 #define FULL 0.88
 
 static void doubt_basis(ek_estimate *e)

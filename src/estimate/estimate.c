@@ -93,7 +93,7 @@ static ek_status predict_memory(ek_estimate *e, ek_error *err)
     return ek_memory_predict(&limited, NULL, &e->memory, err);
 }
 
-/* Layers request their own links; if none is needed, gradients and states need none either. */
+/* Layers request their own links; if they need none, gradients and states need none either. */
 static ek_status fail_without_links(const ek_device *device, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,

@@ -99,7 +99,8 @@ static ek_status widen(ek__mitigation_try *t, ek_pattern_kind kind, bool *change
     return status;
 }
 
-/* Where every layer is recomputed whole, recomputing a part of them means no layer whole: more memory and less time. */
+/* Where every layer is recomputed completely, recomputing a part of them means no complete layer: more memory and less
+ * time. */
 static void instead_of_full(ek__mitigation_try *t, bool *changed)
 {
     size_t used = strlen(t->out->name);

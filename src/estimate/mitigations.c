@@ -116,7 +116,7 @@ static ek_status relieve(const search *s, ek__mitigation_try *t, const ek_layers
     return status;
 }
 
-/* The layers' backward times decide the recomputation to leave out; where they cannot be modelled none is. */
+/* The layers' backward times decide the recomputation to leave out; without a model of these none is left out. */
 static ek_status try_to_relieve(const search *s, ek__mitigation_try *t)
 {
     ek_layers layers;
@@ -194,7 +194,7 @@ static ek_status try_measure(const search *s, const ek__mitigation_kind *kind, e
     return status;
 }
 
-/* Largest saving first, impossible ones last; equals stay in the order of the list. */
+/* Largest saving first, impossible ones last; equal ones in the order of the list. */
 static bool comes_before(const ek_mitigation *a, const ek_mitigation *b)
 {
     if (a->possible != b->possible)

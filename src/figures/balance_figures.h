@@ -30,7 +30,7 @@ extern const ek__fields ek__shape_fields;
 extern const ek__fields ek__kinds_list;
 bool ek__kind_is_set(const void *record, const ek__owner *of);
 int ek__kind_count(const void *record, const ek__owner *of);
-/** Such kinds as a list of names, found by a function. */
+/** The recompute kinds of a bool array as a list of names, found by a function. */
 #define KINDS(function)                                                                                                \
     EK__KIND_LIST, .fields = &ek__kinds_list, .find = (function), .count = ek__kind_count, .shown = ek__kind_is_set,   \
                    .at = 0

@@ -134,15 +134,15 @@ struct ek__member {
     int decimals;             /**< real kinds: number of decimals plus one, in JSON and CSV; 0: 15 significant digits */
     const ek__fields *fields; /**< of PARTS, OBJECT, LIST, MAP, OWN */
     ek__reading (*get)(const void *record, const ek__owner *of); /**< in place of the member */
-    /** OBJECT: the struct, in place of the member; NULL: JSON has null. LIST, MAP: the first of them. */
+    /** OBJECT: the struct, instead of the member; NULL: JSON has null. LIST, MAP: the first of them. */
     const void *(*find)(const void *record, const ek__owner *of);
     bool (*shown)(const void *record, const ek__owner *of); /**< LIST: number of entries; NULL: all */
     bool (*when)(const void *record, const ek__owner *of);  /**< JSON does not have the key where it returns false;
                                                              * NULL: always */
     bool (*known)(const void *record, const ek__owner *of); /**< null, unknown, where it returns false; NULL: always
                                                              * known */
-    const ek__member *across; /**< LIST: a list of the record, each of whose structs has such a list; all of theirs */
-    /** TEXT: composed, in place of the member. MAP: the name of an entry. */
+    const ek__member *across; /**< LIST: a list inside each struct of a list of the record; all of them together */
+    /** TEXT: composed, instead of the member. MAP: the name of an entry. */
     void (*compose)(const void *record, const ek__owner *of, char *text, size_t room);
     /** TEXT: of the number, a uint32_t, in the member: an existing text, or one composed in `text`; NULL: none. */
     const char *(*text_of)(uint32_t number, const ek__owner *of, char *text, size_t room);
@@ -184,7 +184,7 @@ extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_intege
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
 /** The value of a TEXT, in `text` when it is composed; NULL: unknown, as without a record. */
 const char *ek__member_text(const ek__member *f, const void *record, const ek__owner *of, char *text, size_t room);
-/** Are its values texts, whole numbers, or else real ones? */
+/** Are its values texts, whole numbers, or real ones? */
 bool ek__kind_is_text(ek__kind kind);
 bool ek__kind_is_whole(ek__kind kind);
 /** The struct of PARTS and OBJECT, the first of LIST and MAP. */
@@ -236,7 +236,7 @@ typedef enum ek__row_key {
     EK__KEY_RANK,   /**< "rank 3, stage 1" */
 } ek__row_key;
 
-/** Where an entry of a table is in the timeline of a trace; times are of the rank's clock. */
+/** The place of a table's entry in the timeline of a trace; times are of the rank's clock. */
 typedef struct ek__location {
     const ek_trace_rank *rank; /**< NULL: nowhere */
     const ek_trace_step *step; /**< the complete range, where `start` is not known; NULL: not of one step */
@@ -256,10 +256,10 @@ typedef struct ek__rows {
     bool inner;                      /**< the struct lies within the rank, at `at` */
     const ek__fields *fields, *also; /**< also: more columns of the same struct; NULL */
     size_t n_at, at;                 /**< offsets of the int count and the pointer in the result or ek_trace_rank */
-    /** In place of both: entry `i`, which may set owner->parent. NULL: not shown, and none with *end. */
+    /** Instead of both: entry `i`, which may set owner->parent. NULL: not shown, and none with *end. */
     const void *(*item)(int i, ek__owner *of, bool *end);
     bool (*shown)(const void *record); /**< NULL: all are */
-    /** Where in the timeline an entry is: adds to `out`, which has the rank of the entry. NULL: the rank is all. */
+    /** The place of an entry in the timeline: adds to `out`, which has the rank of the entry. NULL: the rank is all. */
     void (*locate)(const void *record, const ek__owner *of, ek__location *out);
     int least;      /**< entries without which the page has no table; 0: one */
     int most;       /**< most entries on the page; 0: EK__VIEW_MAX_ROWS rows */

@@ -53,7 +53,7 @@ bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, c
 {
     if (view && finding->severity < view->least)
         return false;
-    /* Of a finding that repeats in layers only the nodes of the first are known. */
+    /* Only the nodes of the first layer are known for a finding that repeats in layers. */
     if (choice->all || finding->n_layers > 1)
         return true;
     for (int i = 0; i < finding->n_chain; i++)

@@ -12,7 +12,7 @@
 
 /* ---- fields ---- */
 
-/** The report reduced to the list of rules: of a report with only a job with rules and a framework. */
+/** The report reduced to the list of rules: for a report with only a job with rules and a framework. */
 extern const ek__fields ek__memory_rules_alone;
 /* Fields of other structs, or of tables only. */
 extern const ek__fields ek__memory_stage, ek__memory_top, ek__memory_cell, ek__memory_measure, ek__memory_kept_kind,
@@ -27,7 +27,7 @@ static inline const ek_memory_report *ek__memory_report_of(const ek__owner *of)
 
 /* ---- tables ---- */
 
-/** Those of the page, in its order. The one of stages is the CSV too. */
+/** Those of the page, in its order. The table of stages is the CSV too. */
 enum {
     EK__MEMORY_STAGES,
     EK__MEMORY_TENSORS,

@@ -12,7 +12,7 @@
 
 /* ---- the basis of a figure ---- */
 
-/* Of a rate: the input value is measured or given, the others are derived. */
+/* The basis of a rate: the input value is measured or given, the others are derived. */
 static const char *rate_basis(const ek_metrics_report *r, double put_in)
 {
     if (isnan(put_in) || put_in == 0)

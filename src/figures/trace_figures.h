@@ -87,7 +87,7 @@ typedef struct ek__run_means {
 } ek__run_means;
 ek__run_means ek__means_of_run(const ek_trace_run *run);
 
-/** Mean of one of the steps' times over those that are no warm-up and know it; EK_TRACE_UNKNOWN without any. `offset`
+/** Mean of one of the steps' times over those that are not warm-up and have it; EK_TRACE_UNKNOWN without any. `offset`
  * is offsetof(ek_trace_step, FIELD) of an int64_t. */
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset);
 /** "rank 3", or "trace 0" of ranks that have no number: its place in the run. */

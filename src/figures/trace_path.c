@@ -109,7 +109,7 @@ const ek__fields ek__trace_path = {
 
 /* ---- tables ---- */
 
-/* Of a part the longest stored stretch of the step; NULL where there is none. */
+/* The longest stored stretch of a part of the step; NULL where there is none. */
 static const ek_trace_segment *longest_of(const ek_trace_path *of, const ek_trace_path_part *it)
 {
     const ek_trace_segment *longest = NULL;

@@ -66,8 +66,8 @@ static int64_t clip(int64_t value, int64_t most)
     return value < 0 ? 0 : value < most ? value : most < 0 ? 0 : most;
 }
 
-/* Of a step of that length: time outside its device window is idle time too; where windows of steps overlap, the length
- * is the upper bound. */
+/* For a step of that length: time outside its device window is idle time too; where windows of steps overlap, the
+ * length is the upper bound. */
 static ek__breakdown_parts parts_within(const ek_trace_breakdown *b, int64_t length)
 {
     int64_t outside = length - span_of(b), computing = clip(b->computing, length);

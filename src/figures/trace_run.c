@@ -340,7 +340,7 @@ LOCATOR(locate_most, out->rank = ek__trace_rank_at(of->run, it->most_at));
 #undef EK__T
 
 #define EK__T ek_trace_ballot
-/* Of the rank that came last, by name: the single collective is not stored. */
+/* The rank that came last, by name: the single collective is not stored. */
 LOCATOR(locate_ballot, out->rank = ek__trace_rank_at(of->run, it->shortest_at); out->name = it->name);
 #undef EK__T
 

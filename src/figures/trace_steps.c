@@ -352,7 +352,7 @@ LOCATOR(locate_step, out->step = it);
 LOCATOR(locate_stage, out->rank = first_with_steps(of->run, it->stage));
 #undef EK__T
 
-/* Rows of stages name several ranks, and none that could be shown by itself. */
+/* Rows of stages name several ranks, so no single one could be shown. */
 static void locate_cluster(const void *record, const ek__owner *of, ek__location *out)
 {
     const ek_trace_cluster_row *it = record;

@@ -75,7 +75,7 @@ static bool is_final_pass(const char *name)
     return strstr(name, "validate") || strstr(name, "execute");
 }
 
-/* Of a folder's passes those of the end of compilation have precedence, then the later name. */
+/* Among the passes of a folder those of the end of compilation have precedence, then the later name. */
 static void read_graph(search *s, const char *path)
 {
     const char *slash = strrchr(path, '/');

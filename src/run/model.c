@@ -1,4 +1,4 @@
-/* A model's layers from its files: selects the reader of a file, and reports when a training job is given in place of a
+/* A model's layers from its files: selects the reader of a file, and reports when a training job is given instead of a
  * model. */
 #include "evenkeel/job.h"
 #include "evenkeel/model_files.h"
@@ -17,7 +17,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* A launch script, or a config.json, in place of a model: then `err` contains the command to use. */
+/* A launch script, or a config.json, instead of a model: then `err` contains the command to use. */
 static bool is_job(const char *path, ek_error *err)
 {
     ek_job job;

@@ -137,7 +137,7 @@ static ek_status read_graphs(const ek_run_reading *c, ek_run_evidence *f, ek_err
     return EK_OK;
 }
 
-/* All ranks print the same steps, the last stage's log also has the loss: of the found logs the last one is used. */
+/* All ranks print the same steps, the last stage's log also has the loss: the last of the found logs is used. */
 static ek_status read_log(const ek_run_reading *c, ek_run_evidence *f, ek_error *err)
 {
     const ek_run_file *taken = NULL;

@@ -2,7 +2,7 @@
  * arXiv 2401.10241; Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): weight gradients (W) fill the
  * gaps that the forwards (F) and input gradients (B) leave.
  *
- * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as they can be, with W in gaps, W
+ * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as possible, with W in gaps, W
  * where memory runs out, and W where waiting would exceed the idle time that a target allows the stage. Patterns come
  * from four families. For one chunk: a number of forwards before the first backward, then in turn. For two: *rounds* of
  * a backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
@@ -536,7 +536,7 @@ static bool may_forward(const search *z, int s, int chunk)
 }
 
 /* Whether stages 0 .. s have memory for one more forward of chunk 0, and for the forwards of both chunks that s runs
- * while the first backward comes down to it. */
+ * until the first backward arrives. */
 static bool has_room_ahead(const search *z, int s)
 {
     const pipeline *x = &z->x;
@@ -549,7 +549,7 @@ static bool has_room_ahead(const search *z, int s)
 }
 
 /* Forwards before the first backward of each stage. Of chunk 0 as many as memory and the time before the first of chunk
- * 1 admit, which they `may_delay`; then of both in turn, at least as many on each stage as on the one above it. */
+ * 1 permit, which they `may_delay`; then of both in turn, at least as many on each stage as on the previous one. */
 static void append_warm_up(search *z, bool may_delay)
 {
     const pipeline *x = &z->x;
@@ -586,8 +586,8 @@ static void append_warm_up(search *z, bool may_delay)
 }
 
 /* After the warm-up each round goes through the stages from the first to the last, so that micro-batches on the way
- * down pass all stages and those on the way up pass one: a backward each, of chunk 0 where it has arrived, for it has
- * been held longest; then a forward each, of chunk 1 where it has arrived, for its memory is free again soonest.
+ * down pass all stages and those on the way up pass one: a backward each, of chunk 0 if it has arrived, since its
+ * memory is the oldest; then a forward each, of chunk 1 if it has arrived, since its memory is released soonest.
  * @return false when memory keeps every stage from going on, or time is over. O(p v m). */
 static bool write_rounds(search *z, bool may_delay)
 {
@@ -657,8 +657,8 @@ static void write_one_by_one(search *z)
         }
 }
 
-/* Start, from `earliest` on, of a block that repeats every `period` on a stage with other repeating blocks. `earliest`
- * itself when there is no room. */
+/* Start, from `earliest` on, of a block that repeats every `period` on a stage with other repeating blocks. Returns
+ * `earliest` itself when there is no room. */
 static double free_slot(const slots *taken, double period, double earliest, double time)
 {
     double start = earliest, tiny = SLACK * period;
@@ -715,7 +715,7 @@ static double way_start(const search *z, int s, int kind, int chunk)
     return z->way[kind == EK_FORWARD ? q : 2 * z->x.n_positions - 1 - q];
 }
 
-/* Whether the repeated way keeps to the limits, with W right after B. */
+/* Whether the repeated way stays within the limits, with W right after B. */
 static bool way_fits(const search *z, double period)
 {
     const pipeline *x = &z->x;
@@ -844,7 +844,7 @@ typedef struct candidate {
     score score;
 } candidate;
 
-/* The k-th building block. Blocks that take F0 as B1, and F1 as B0, from stage to stage come first, as in the published
+/* The k-th building block. Blocks with F0 as B1, and F1 as B0, from stage to stage come first, as in the published
  * ones. */
 static ek__building_block building_block(int k)
 {
@@ -1116,7 +1116,7 @@ static void fill_pipeline(pipeline *x, const ek_profile *profile)
         if (s)
             x->head[s] = x->head[s - 1] + x->time[EK_FORWARD][s - 1] + x->edge[s];
     }
-    /* A stage's first B is that of its last position. */
+    /* A stage's first B is the B of its last position. */
     double forward = 0;
     for (int q = p; q < x->n_positions; q++)
         forward += x->edge[q] + x->time[EK_FORWARD][q];

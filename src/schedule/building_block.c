@@ -97,7 +97,7 @@ static bool run_slot(const ek__slot_grid *g, int s, int cell, holding *h)
 
 /* ---- One micro-batch ---- */
 
-/* Whether the repeated way keeps to the limit of a stage, from its start to two periods of full swing. */
+/* Whether the repeated way stays within the limit of a stage, from its start to two periods of the steady state. */
 static bool stage_fits(const ek__slot_grid *g, int s)
 {
     int first = g->way[s], n = g->way[EK__PASS_B0 * g->p + s] + 2 * g->period;

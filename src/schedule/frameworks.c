@@ -12,7 +12,7 @@
 
 /* MindFormers up to 1.5 and its newer models share MindSpore's pipeline. */
 #define MINDSPORE(...) [EK_MINDFORMERS] = {__VA_ARGS__}, [EK_MINDFORMERS_MCORE] = {__VA_ARGS__}
-/* Schedules that Megatron-LM and MindSpeed run alike, except for the layouts they accept. */
+/* Schedules that Megatron-LM and MindSpeed run in the same way, except for the layouts they accept. */
 #define MEGATRON(...) [EK_MINDSPEED] = {__VA_ARGS__}, [EK_MEGATRON] = {__VA_ARGS__}
 
 typedef struct row {

@@ -32,7 +32,7 @@ typedef struct ek__framework_schedule {
     /* A plan as settings. */
     const char *single, *several; /**< the framework's schedule for a plan of one chunk a stage and of several; NULL: it
                                        cannot place such chunks */
-    bool same;                    /**< it runs this order of blocks; else one that places chunks alike */
+    bool same;                    /**< it runs this order of blocks; else one with the same placement of chunks */
     /* Settings of a job. */
     const char *word;     /**< read as this schedule, and written for it; NULL: no setting names it */
     const char *argument; /**< the argument with that word, where a framework has several; NULL: it has one */

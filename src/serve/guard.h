@@ -13,7 +13,7 @@ bool ek__guard_draw(char token[EK__TOKEN_DIGITS + 1]);
 /** Is it the token? The time of the comparison does not depend on the number of matching digits. */
 bool ek__guard_is_token(const char token[EK__TOKEN_DIGITS + 1], const char *text, size_t size);
 /** Does a Host header name this server: 127.0.0.1, localhost or [::1], with its port? A page of another site whose name
- *  was made to lead here (DNS rebinding) carries that name. */
+ *  was made to resolve to this address (DNS rebinding) sends that name. */
 bool ek__guard_is_host(const char *text, int port);
 /** Is an Origin header that of the server's own page? NULL, no header: yes. */
 bool ek__guard_is_origin(const char *text, int port);

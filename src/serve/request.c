@@ -111,7 +111,7 @@ static bool read_number(const char *text, size_t size, int64_t least, int64_t mo
     return true;
 }
 
-/* Ascending order keeps a row from being counted twice, and costs a page nothing. */
+/* Ascending order prevents a row from being counted twice, and costs a page nothing. */
 static bool read_list(const char *text, size_t size, ek__number_list *out)
 {
     const char *end = text + size;

@@ -12,7 +12,8 @@
 #include "evenkeel/error.h"
 
 enum {
-    EK__REQUEST_MAX_SIZE = 40 << 10,  /**< bytes of an address with all values: 4096 rows apart, percent-encoded */
+    EK__REQUEST_MAX_SIZE = 40 << 10,  /**< bytes of an address with all values: 4096 non-adjacent rows,
+                                       * percent-encoded */
     EK__REQUEST_MAX_LIST = 4096,      /**< rows, or names */
     EK__REQUEST_MAX_TEXT = 1024,      /**< bytes of a text to search for */
     EK__REQUEST_MAX_ARROWS = 1 << 16, /**< of an answer */

@@ -379,7 +379,7 @@ static ek_status sort_by_level(ek_order *order, const uint32_t *level, ek_error 
     return EK_OK;
 }
 
-/* At least as much in every column, but for the rounding of sums of scaled micro-batches. */
+/* At least as much in every column, except for the rounding of sums of scaled micro-batches. */
 static bool dominates(const double *a, const double *b, int n)
 {
     for (int i = 0; i < n; i++)

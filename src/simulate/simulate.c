@@ -69,7 +69,7 @@ static double run_blocks(const ek_order *order, const double *duration, const ek
 }
 
 #ifndef NDEBUG
-/* Is `memory` back at `start`, but for the rounding of a curve that went up to `peak`? */
+/* Is `memory` back at `start`, except for the rounding of a curve that went up to `peak`? */
 static bool is_back(double memory, double start, double peak)
 {
     return fabs(memory - start) <= 1e-6 * (1 + fabs(start) + fabs(peak));

@@ -1,6 +1,6 @@
 /* Reads plans in the output or the log of the balancer, the original's or Evenkeel's: from the line "To put in yaml
- * configuration:" to the first line that is none of a plan's lists. The line becomes the plan's name, lines outside are
- * emptied, and the remaining text is a plan file. The micro-batches come from the line of the bubble that follows
+ * configuration:" to the first line that is not one of a plan's lists. The line becomes the plan's name, lines outside
+ * are emptied, and the remaining text is a plan file. The micro-batches come from the line of the bubble that follows
  * ("pp:16, vp: 1, micro: 16"). A log of several blocks, as of several runs, contains several plans. */
 #include "strategies/log_block.h"
 

@@ -360,7 +360,7 @@ static ek_status add_strategy(reader *r, const ek__node *node, const ek__node *n
 
 /* ---- the file ---- */
 
-/* The schedule and the pieces of a plan, which the JSON form has beside it. */
+/* The schedule and the pieces of a plan, which are next to it in the JSON form. */
 static ek_status read_run(reader *r, const ek__node *node, ek_strategy *strategy)
 {
     const ek__node *schedule = ek__get(node, "schedule"), *pieces = ek__get(node, "seq");

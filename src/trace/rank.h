@@ -41,7 +41,7 @@ ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank);
 int ek__step_index_before(ek__step_cursor *cursor, int64_t time);
 /** Is a time in no warm-up step? Times before the first step are not. O(1) as above. */
 bool ek__after_warm_up(ek__step_cursor *cursor, int64_t time);
-/** Does a time lie in a step that counts? Also when steps are not distinguished. */
+/** Is a time in a step that counts? Also when steps are not distinguished. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 /** Name of the step around a time; NULL. */
 const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time);
@@ -76,8 +76,8 @@ typedef struct ek__exposure {
     bool at_most;    /**< not all ranks were there to compare, so the transfer may include more waiting */
 } ek__exposure;
 
-/** Of one collective, not of a step: the transfer is at its end, so that the exposed part contains as much of it as
- *  fits. `exposed` unknown counts as 0. O(1). */
+/** For one collective, not a step: the transfer is at its end, so that the exposed part contains as much of it as fits.
+ *  `exposed` unknown counts as 0. O(1). */
 ek__exposure ek__collective_exposure(const ek_trace_collective *c);
 /** Does the collective count for means: is it in a step that is no warm-up, or are there no steps? */
 bool ek__collective_counts(const ek_trace_rank *rank, const ek_trace_collective *c);

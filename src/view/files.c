@@ -1,5 +1,5 @@
 /* Reads the runs of a page from files. Each kind of file is processed as by its own command with that command's
- * defaults: traces are read and indexed, and diagnosed where there are further files; plans are simulated; settings are
+ * defaults: traces are read and indexed, and diagnosed when there are further files; plans are simulated; settings are
  * predicted from. */
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view_files.h"
@@ -72,7 +72,7 @@ static ek_status read_training_run(const ek_view_reading *how, ek_view_files *se
 
 /* ---- plans ---- */
 
-/* The model of plans: the named one, else a file beside the plan, else that of the other set. */
+/* The model of plans: the named one, else a file in the plan's folder, else that of the other set. */
 static ek_status find_model(const ek_view_files *other, const ek_view_files *set, const char *plan,
                             ek_model_files *model, ek_error *err)
 {

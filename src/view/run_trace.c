@@ -100,7 +100,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (mean.span > 0) {
         ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
     }
-    /* Of the complete step, as in the breakdown: the wait of a device before its first kernel is idle time too. */
+    /* For the complete step, as in the breakdown: the wait of a device before its first kernel is idle time too. */
     if (mean.whole > 0 && mean.span > 0) {
         double idle = mean.idle + (mean.whole > mean.span ? mean.whole - mean.span : 0);
         ek__view_fact(s, "computing", 100 * mean.computing / mean.whole, EK__UNIT_PERCENT | EK__MORE, NULL,
@@ -122,7 +122,7 @@ static bool has_note(const ek_trace_rank *rank, const char *note)
     return false;
 }
 
-/* Of facts that are equal on several ranks, only the first rank's are written. False for ranks without new ones. */
+/* Facts that are equal on several ranks are written only for the first one. False for ranks without new ones. */
 static bool name_speakers(const ek_trace_run *trace, int first, const char *note, char *label, size_t room)
 {
     int n = 0;

@@ -86,7 +86,7 @@ static void write_lines(const ek_trace_run *run, ek__section *x)
 
 /* ---- maps of allocations ---- */
 
-/* At most as many maps of all ranks together as a run keeps. */
+/* All ranks together have at most as many maps as a run stores. */
 static bool write_maps(const ek_trace_run *run, ek__section *x)
 {
     bool good = true;

@@ -33,7 +33,7 @@ void ek__view_tables(const ek_view_run *run, const char *section, ek__view_own_t
 
 /* ---- names ---- */
 
-/** "rank 3" as a cell: of a column "rank", so that its names are equal to those of the events. */
+/** "rank 3" as a cell of a column "rank", so that its names are equal to those of the events. */
 void ek__view_cell_rank(ek__section *x, const ek_trace_run *run, const ek_trace_rank *rank);
 /** A number that may be missing as a cell: empty below 0. */
 void ek__view_cell_from(ek__section *x, int64_t value);

@@ -45,7 +45,7 @@ void ek__timeline_left_out(ek__view_timeline *t, int64_t n_events);
 /** The number of a name of a type, added when new. */
 uint32_t ek__timeline_name(ek__view_timeline *t, const char *text, size_t size, ek_view_type type);
 void ek__timeline_row(ek__view_timeline *t);
-/** An event of the last row, in order of begin. `args`: JSON text on one line; NULL: none. */
+/** An event of the last row, in order of start. `args`: JSON text on one line; NULL: none. */
 void ek__timeline_event(ek__view_timeline *t, double begin, double duration, uint32_t name, const char *args,
                         size_t args_size);
 void ek__timeline_arrow(ek__view_timeline *t, int from_row, double from_time, int to_row, double to_time,
@@ -76,7 +76,7 @@ typedef struct ek__view_call {
 } ek__view_call;
 /** A call of a collective that was matched over ranks: the page links it to those with the same number. */
 void ek__timeline_call(ek__view_timeline *t, const ek__view_call *call);
-/** The time range of the timeline; without it, from the first to the last of all it has. */
+/** The time range of the timeline; without it, from the first to the last of its data. */
 void ek__timeline_span(ek__view_timeline *t, double begin, double end);
 /** Events come from the server: no names are written, rows contain only their number of events, and the data are live
  * memory and curves. */

@@ -22,7 +22,7 @@
 #include "report/writers.h"
 #include "view/view.h"
 
-/* Of a balance that found nothing there is no case. */
+/* A balance that found nothing has no case. */
 static ek_status fail_case(const ek_report *of, int index, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no case %d to draw; the report has %d", index,

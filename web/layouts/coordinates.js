@@ -168,7 +168,7 @@ export function showCoordinates(root, shared, context) {
         const { place } = where(event);
         if (Math.abs(toY(place) - toY(from)) < 3) return;
         const { values } = axes[axis];
-        // A stretch between two values of a degree has none: then it is the nearest one.
+        // A stretch between two values of a degree has none: then the nearest one is used.
         const [low, high] = [Math.min(from, place), Math.max(from, place)];
         const some = values === null || values.some((value) => axes[axis].place(value) >= low && axes[axis].place(value) <= high);
         change(() => brushes.set(axes[axis].name, some ? [low, high] : [snapped(axis, place), snapped(axis, place)]));
@@ -189,7 +189,7 @@ export function showCoordinates(root, shared, context) {
         const aside = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (turn !== undefined) {
             const next = now < 0 ? (turn > 0 ? 0 : stops.length - 1) : Math.max(0, Math.min(stops.length - 1, now + turn));
-            // Without values of its own an axis is cut from above.
+            // An axis without values of its own is cut from above.
             change(() => brushes.set(name, [values === null ? 0 : stops[next], stops[next]]));
         } else if (aside !== undefined) {
             at = Math.max(0, Math.min(axes.length - 1, at + aside));

@@ -67,7 +67,7 @@ export function frontOf(x, y, points) {
 
 /**
  * Axes of parallel coordinates: degrees by the rank of their values, the step by its logarithm, memory linearly. Only
- * degrees that differ, except for the usual ones.
+ * degrees that differ, except for the usual ones, which are always shown.
  * @param {Space} space
  * @returns {Coordinate[]}
  *

@@ -5,7 +5,7 @@ import { untransposed } from "../document.js";
 import { say } from "../texts.js";
 
 /**
- * Unknown begins are -Infinity, unknown ends Infinity: there before the record, and when it ended.
+ * Unknown starts are -Infinity, unknown ends Infinity: there before the record, and when it ended.
  * @typedef {object} BlockMap
  * @property {string} title
  * @property {boolean} addresses  blocks and segments have places

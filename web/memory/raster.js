@@ -1,6 +1,6 @@
 // Determines the block of each pixel of a map. With addresses a block is a rectangle of time and place: those smaller
 // than a pixel go first and cover the one that they are in, larger ones cover the pixels whose middle is in them.
-// Without addresses the blocks at a time are stacked in the order of their begins, and a column of pixels shows the
+// Without addresses the blocks at a time are stacked in the order of their starts, and a column of pixels shows the
 // time within it with the largest sum, so that no peak is lost. O(blocks + pixels) and O(columns x blocks there).
 
 /** Values of pixels without a block: nothing, memory of the allocator outside of blocks. */
@@ -49,7 +49,7 @@ export function rasterPlaced(map, seen, width, height) {
 export function columnTimes(totals, seen, width) {
     const { time, bytes } = totals;
     const times = new Float64Array(width);
-    let at = 0; // of the last change at or before the column's begin
+    let at = 0; // of the last change at or before the column's start
     for (let x = 0; x < width; x++) {
         const from = seen.begin + ((seen.end - seen.begin) * x) / width;
         const to = seen.begin + ((seen.end - seen.begin) * (x + 1)) / width;

@@ -12,7 +12,7 @@ const most_letters = 2000; // of one text, before "all of it"
 const most_depth = 12;
 const most_ranks = 64; // of a collective, those that waited longest, before "all of them"
 
-/** A text; of a long one a part, with a button for the rest. @param {string} text */
+/** A text; only a part of a long one, with a button for the rest. @param {string} text */
 function longText(text) {
     if (text.length <= most_letters) return element("span", {}, text);
     const span = element("span", {}, `${text.slice(0, most_letters)} … `);

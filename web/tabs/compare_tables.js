@@ -17,7 +17,8 @@ function figureColumns(a, b) {
     return [...columns, ...figures(b).filter((column) => !columns.some((other) => other.name === column.name))];
 }
 
-/** Of the figures in the unit of the first that differs at all, the one that differs most; the first when none does. */
+/** Among the figures in the unit of the first that differs at all, the one that differs most; the first when none
+ * does. */
 function mostDifferent(figures, a, b) {
     const sums = figures.map((figure) =>
         joinedRows(a, b, figure.name, say(ONLY_A), say(ONLY_B)).reduce(

@@ -1,6 +1,6 @@
 // The comparison of two runs without its picture: differences of figures and whether they are improvements, and tables
-// joined by their first column, of many ranks by the rank too. Of several rows with the same first cell the first meets
-// the first, the second the second.
+// joined by their first column, of many ranks by the rank too. Among several rows with the same first cell the first
+// matches the first, the second the second.
 
 /**
  * The better direction of a figure: -1 less, 1 more, 0 unknown. The writer of the figure gives it; its title does not.
@@ -66,8 +66,8 @@ export function hasRanks(table) {
 }
 
 /**
- * Pairs of rows of two tables: of many ranks those of one rank match, else the rank does not count, so that a run of
- * any single rank matches the first one of many.
+ * Pairs of rows of two tables: rows of one rank match when there are many ranks, else the rank does not count, so that
+ * a run of any single rank matches the first one of many.
  * @param {import("../types").Table} a @param {import("../types").Table} b
  */
 function joinTables(a, b) {

@@ -1,6 +1,7 @@
-// A heat map from row to column, or of rows by columns of another kind, such as ranks by steps: cells on a canvas, so that a thousand ranks are a thousand ranks, with labels, a
-// legend of the colours and the values on hover and by the arrow keys. The same cells are a table below it, for
-// reading aloud and for sorting. Cells that do not exist are left out of the picture.
+// A heat map from row to column, or of rows by columns of another kind, such as ranks by steps: cells on a canvas, so
+// that a thousand ranks can be drawn, with labels, a legend of the colours and the values on hover and by the arrow
+// keys. The same cells are a table below it, for reading aloud and for sorting. Cells that do not exist are left out of
+// the picture.
 
 import { element, fill } from "../dom.js";
 import { cellsOf, choicesOf } from "./matrix_parts.js";

@@ -76,8 +76,8 @@ export function onWidth(node, draw) {
 }
 
 /**
- * A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not mistaken for a share of
- * one.
+ * A difference with its sign: "+3 ms", "−3 ms"; between two percentages in points, so that it is not mistaken for a
+ * share of one.
  */
 export function signed(format, value, unit) {
     return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, say("points"));

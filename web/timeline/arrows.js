@@ -8,7 +8,7 @@ const SAME = 10; // pixels
 /** @typedef {{x0: number, y0: number, x1: number, y1: number}} Bow */
 
 /**
- * Of many arrows those that can be distinguished, up to a limit, spread over all.
+ * The distinguishable ones of many arrows, up to a limit, spread over all.
  * @param {Bow[]} bows @param {number} most @returns {Bow[]}
  */
 export function thin(bows, most) {

@@ -123,7 +123,7 @@ export function mountChart(root, contexts, tell = () => {}) {
         choosing.select(pane, { row: event.row, index: event.index });
     }
     const unfollow = follow(it, picture.dropOverview);
-    // Of two runs the range of the first is not the range of both.
+    // The range of the first of two runs is not the range of both.
     const [{ begin: first, end: last }] = panes.map((pane) => pane.timeline);
     const whole = panes.length > 1 && view.begin <= first && view.end >= last;
     const shown = view.end - view.begin;

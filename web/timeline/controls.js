@@ -232,7 +232,7 @@ export function newControls(it, pointing, choosing) {
         };
     }
 
-    /** A dragged name changes places with those that it comes to, of its group. @param {Pane} pane
+    /** A dragged name changes places with those that it reaches, within its group. @param {Pane} pane
      *  @param {string} key */
     function dragLine(pane, key) {
         let seen = null;

@@ -82,7 +82,7 @@ export function listen(canvas, actions) {
         return [event.clientX - box.left, event.clientY - box.top];
     };
 
-    /** A finger left: a single one does nothing until it is put down again. @param {PointerEvent} event */
+    /** After a finger left a single one does nothing until it is put down again. @param {PointerEvent} event */
     const lift = (event) => {
         fingers.delete(event.pointerId);
         if (fingers.size < 2) {

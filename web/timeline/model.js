@@ -25,7 +25,7 @@ function stepsForAxis(timeline) {
 }
 
 /**
- * Lanes of all panes in their order: constant ones are last, and of two runs the same curves are adjacent.
+ * Lanes of all panes in their order: constant ones are last, and the same curves of two runs are adjacent.
  * @param {Pane[]} panes @param {import("./scale.js").Limits} limits @returns {PlacedLane[]}
  */
 function lanesOfPanes(panes, limits) {

@@ -33,7 +33,7 @@ export function newPane(context, options) {
     const { view } = context.state;
     const tracks = allTracks(timeline);
     const defaults = defaultFolds(timeline);
-    // Of a plan no row is numbered up to 9 only.
+    // Blocks of a plan are numbered only where its longest number fits, so that no row stops at 9.
     const number_letters = numberLetters(timeline.names?.text ?? []);
     const labels = newLabels();
     const path_of = timeline.groups.map((_, at) => timeline.path.filter((stretch) => stretch[0] === at));

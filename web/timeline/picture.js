@@ -157,7 +157,7 @@ export function newPicture(it, hover) {
         }
     }
 
-    /** The text beside the axis: the time from which its times count. @param {string} base */
+    /** The text beside the axis: the zero of its times. @param {string} base */
     function cornerText(base) {
         if (base !== "") {
             return `${base.replace(DATE, "")} +`;

@@ -72,7 +72,7 @@ function rowShapes(pane, row, place, it, budget) {
         last = { x, end, fill, share };
         const letters = Math.floor((end - x - 2) / LETTER);
         const single = boxes.count === null || boxes.count[i] === 1;
-        // Of a plan no row is numbered up to 9 only.
+        // Blocks of a plan are numbered only where its longest number fits, so that no row stops at 9.
         const label = single && letters >= pane.number_letters ? labelFor(pane.source.name(boxes.name[i]), letters) : "";
         if (label !== "" && place.height >= 13 && budget.n > 0) {
             flush();

@@ -67,7 +67,7 @@ static bool add_kineto(part *p, const ek__event *e)
     return ek__intervals_add(set, e->start, ek__event_end(e));
 }
 
-/* Two sets as one, in `room` where neither is empty; NULL when memory is out. */
+/* The union of two sets, in `room` where neither is empty; NULL when memory is out. */
 static const ek__intervals *unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *room)
 {
     if (a->n == 0 || b->n == 0)
@@ -351,7 +351,7 @@ static bool deal_kinds(dealing *d, uint32_t kinds)
     return true;
 }
 
-/* The device's events in order of time; the layer's kinds do not overlap, so each comes by itself. */
+/* The device's events in order of time; the layer's kinds do not overlap, so one event comes at a time. */
 static bool deal_all(dealing *d)
 {
     bool kineto = d->names.trace->producer == EK_PRODUCER_KINETO;
@@ -430,7 +430,7 @@ static bool all_linked(const ek__trace *trace)
     return true;
 }
 
-/* Of the events whose launch is in the file, which are mostly all of them. */
+/* Over the events whose launch is in the file, which are mostly all of them. */
 static ek_status fill_linked(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     if (!all_linked(trace))

@@ -20,7 +20,7 @@ static void copy_counts(const ek__trace *trace, ek_trace_dispatch *d)
     d->n_gc = trace->n_gc;
 }
 
-/* Of one step: its host mark, else its device window. */
+/* The time of one step: its host mark, else its device window. */
 static int64_t time_of(const ek_trace_step *step)
 {
     if (step->host_step != EK_TRACE_UNKNOWN)

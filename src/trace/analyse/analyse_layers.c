@@ -31,7 +31,7 @@ static void add_piece(ek__layer_pass *sum, const ek__layer_pass *piece)
     sum->end = piece->end > sum->end ? piece->end : sum->end;
 }
 
-/* Pieces that were run again since the last backward pass, and inside this one, become one; the part inside is
+/* Pieces that were run again since the last backward pass, and inside this one, are joined; the part inside is
  * subtracted from the backward pass. Passes are sorted by layer and start; a piece that was added to another gets no
  * direction. */
 static void join_reruns(ek__layer_search *search)

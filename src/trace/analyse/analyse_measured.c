@@ -87,8 +87,8 @@ static bool is_graph(const ek__trace *trace, const ek__event *launch, uint32_t *
     return launch && *graph;
 }
 
-/* "[128, 1, 1]|31": as many blocks as the product, and percent. Kineto writes 0 % where it cannot compute the value:
- * for a kernel with more shared memory than a block gets by default. */
+/* "[128, 1, 1]|31": the number of blocks is the product, then a percentage. Kineto writes 0 % where it cannot compute
+ * the value: for a kernel with more shared memory than a block gets by default. */
 static void read_grid(const char *text, ek__execution *out)
 {
     enum { N_DIMENSIONS = 3 };

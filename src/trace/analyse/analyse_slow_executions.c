@@ -3,9 +3,9 @@
  * the same shapes and types where a table or the host's operator has them, and with the same two operators before and
  * after it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has only its own
  * executions as peers. A plain kernel without known shapes is identified only by its surroundings, and is marked so.
- * The expected duration is the median of the peers. Unlike the outliers, which are rare, these may be as many as just
- * under half of them: an operator slow in every third layer. Not detected: an operator that is slow everywhere, which
- * only its arithmetic could show, and peers that differ by design, as layers of different kinds do where all operators
+ * The expected duration is the median of the peers. Unlike the outliers, which are rare, these may be up to just under
+ * half of them: an operator slow in every third layer. Not detected: an operator that is slow everywhere, which only
+ * its arithmetic could show, and peers that differ by design, as layers of different kinds do where all operators
  * around are equal. Events are sorted by their start already, so they are sorted by stream and by key by counting, and
  * medians are selected: O(events), O(events log events) where starts are not in order or shapes are known.
  */

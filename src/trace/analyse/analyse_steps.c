@@ -197,7 +197,7 @@ static ek_status steps_without_marks(const ek__trace *trace, ek_trace_rank *rank
     if (!extent_of(trace, kinds, &all.start, &all.end))
         return EK_OK;
     ek_status status = EK_OK;
-    /* torch_npu itself makes one step of a trace without marks. */
+    /* torch_npu itself writes one step for a trace without marks. */
     if (trace->producer != EK_PRODUCER_TORCH_NPU)
         status = ek__steps_by_repetition(trace, rank, err);
     if (status != EK_OK || rank->n_steps > 0)

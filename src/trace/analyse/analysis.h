@@ -75,7 +75,8 @@ ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, 
  *  default list (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
 bool ek__is_receive(const ek_trace_options *options, const char *name);
 bool ek__is_send(const ek_trace_options *options, const char *name);
-/** Either of them, or by its words another exchange between two ranks; also for names whose numbers were cut off. */
+/** Either of them, or another exchange between two ranks by the words in its name; also for names whose numbers were
+ * cut off. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name);
 /** Is it between two ranks? As found from its trace or by the comparison of ranks; by its name where neither did. */
 bool ek__collective_is_p2p(const ek_trace_collective *c);
@@ -84,7 +85,7 @@ bool ek__collective_is_p2p(const ek_trace_collective *c);
 #define EK__TOGETHER_NS    20000
 #define EK__TOGETHER_SHARE 0.05
 /** Do ends with the distance `apart` show that collectives are one, without other evidence? Within EK__TOGETHER_NS only
- *  where that is short beside the longest of them. */
+ *  where that is short compared with the longest of them. */
 static inline bool ek__are_one_collective(int64_t apart, int64_t shortest, int64_t longest)
 {
     return (double)apart <= EK__TOGETHER_SHARE * (double)shortest || (apart <= EK__TOGETHER_NS && apart <= longest / 2);

@@ -24,7 +24,7 @@
 #include "trace/events/device.h"
 #include "trace/layers/layers_paths.h"
 
-enum { LEAST_RATIO = 4 }; /* of a group's reductions: time after the forward passes over that in them */
+enum { LEAST_RATIO = 4 }; /* of a group's reductions: ratio of the time after the forward passes to that in them */
 
 typedef struct arrow {
     int64_t time;

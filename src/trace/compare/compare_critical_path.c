@@ -350,7 +350,7 @@ static bool keep_parts(sums *s, ek_trace_run *run)
     return true;
 }
 
-/* Of the steps that were followed the one in the middle by length, the earlier of equal ones. */
+/* The step of median length among the followed ones, the earlier of equal ones. */
 static int middle_step(const sums *s, int n_steps)
 {
     for (int i = 0; i < n_steps; i++) {
@@ -383,7 +383,7 @@ static bool can_follow(const ek_trace_rank *rank, int index)
     return !step->warm_up && step->activity[0] != EK_TRACE_UNKNOWN && ek__has_window(step);
 }
 
-/* Steps as ek_trace_rank_step() takes them: one without a follower only where it is as long as the others. */
+/* The steps that ek_trace_rank_step() uses: one without a follower only where it is as long as the others. */
 static int64_t least_length(const ek_trace_rank *rank)
 {
     double sum = 0;

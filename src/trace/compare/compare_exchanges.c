@@ -1,10 +1,10 @@
 /* Classifies SendRecv kernels as those of a pipeline or of an all-to-all where no trace by itself allows it. All ranks
  * run one program, so the verdict is one for all of them. It is a pipeline's when ranks are of several stages, when
- * they have differently many a step, or when one computes next to nothing before its first: it waits for the stage
+ * their numbers a step differ much, or when one computes next to nothing before its first: it waits for the stage
  * before it. It is an all-to-all's when all have equally many, compute before the first, and the k-th ends on three
  * ranks or more at once (on both, where two are all). Else it stays unclear: the exchanges then count as exposed
- * communication, and a note gives the reason. Clocks of hosts that lie further apart than exchanges do leave it
- * unclear, too. */
+ * communication, and a note gives the reason. Clocks of hosts whose difference exceeds the distance of exchanges leave
+ * it unclear, too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

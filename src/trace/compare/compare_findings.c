@@ -25,7 +25,7 @@ static const double LEAST_OUTLIERS = 0.01;      /* time lost to executions slowe
 static const double LEAST_RECOMPUTE = 0.05;     /* recomputation */
 static const double LEAST_ON_PATH = 0.30;       /* of the critical path, the host */
 static const double MORE_ON_PATH = 0.10;        /* and by which it exceeds the device's idle time for it */
-static const double LEAST_VOTES = 0.10;         /* of the voted operators that one rank came last to */
+static const double LEAST_VOTES = 0.10;         /* of the voted operators to which one rank came last */
 static const double LEAST_FRAGMENTATION = 0.20; /* of the reserved memory */
 static const double LEAST_FRAGMENT_MB = 1024;
 static const double LEAST_LEAK_MB = 64; /* allocated from a step to the end of the trace */
@@ -336,7 +336,8 @@ static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
         exposed_advice(e), err);
 }
 
-/* The kind, and all kinds together, that take most of a step on one rank; then the kind whose transfers do. */
+/* The kind, and all kinds together, with the largest share of a step on one rank; then the kind with the largest
+ * transfers. */
 typedef struct most_exposed {
     exposed kind, all, transfer;
 } most_exposed;

@@ -60,7 +60,7 @@ static bool may_have_one_group(const ek_trace_run *run, const ek_trace_rank *ran
     return rank->producer != EK_PRODUCER_KINETO || !size || strtol(size + 1, NULL, 10) == run->n_ranks;
 }
 
-/* Collectives without any group are one group per name, so that every name is checked by itself. */
+/* Collectives without any group form one group per name, so that every name is checked by itself. */
 static const char *group_of(const ek_trace_rank *rank, const ek_trace_collective *c)
 {
     if (c->group)

@@ -1,5 +1,5 @@
 /* Finds steps that take longer than the others, with the differences: their time by activity (ek_trace_step.activity)
- * against the median over the steps that count. Of the rank whose step is the run's; steps that end before the next one
+ * against the median over the steps that count. The rank is that of the run's step; steps that end before the next one
  * begins have their measured length, others may have been longer and are left out. One finding, of all slow steps:
  * their time beyond the median, spread over the steps. O(steps log steps). */
 #include <math.h>

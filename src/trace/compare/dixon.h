@@ -1,4 +1,4 @@
-/* trace/compare/dixon.h - finds the ranks that came last to a collective, by its durations on all of them. */
+/* trace/compare/dixon.h - finds the last ranks at a collective, by its durations on all of them. */
 #ifndef EK_TRACE_COMPARE_DIXON_H
 #define EK_TRACE_COMPARE_DIXON_H
 

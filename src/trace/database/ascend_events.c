@@ -92,7 +92,7 @@ static void put_api(ek__database *d, sqlite3_stmt *row)
     ek__put_event_end(d);
 }
 
-/* Of the numbers that connect an operator, those that tasks have lead to the device, others from an operator to its
+/* Numbers that connect an operator: those that tasks have lead to the device, others from an operator to its
  * gradient's. */
 static bool select_connections(ek__database *d, sqlite3_str *sql)
 {

@@ -28,7 +28,7 @@ static ek__database_thread device_thread(ek__database *d, sqlite3_stmt *row, int
 /* A file may contain all ranks of a node, and their simultaneous events are no rank's time: one device is read. */
 typedef struct state {
     bool filtered, has_process;
-    int64_t device, process; /* of the kernels; its number above the bits of threads */
+    int64_t device, process; /* of the kernels; its number is above the bits of threads */
 } state;
 
 static bool start(ek__database *d)

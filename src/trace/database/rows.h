@@ -96,7 +96,7 @@ bool ek__database_has(ek__database *database, const char *table);
 bool ek__database_has_column(ek__database *database, const char *table, const char *column);
 /** Does the table have a row? */
 bool ek__database_has_rows(ek__database *database, const char *table);
-/** Record an error, the first time. Of SQLite's codes SQLITE_NOMEM sets out_of_memory. */
+/** Record an error, the first time. SQLITE_NOMEM among SQLite's codes sets out_of_memory. */
 void ek__database_note(ek__database *database, int code);
 
 /* ---- statements ---- */

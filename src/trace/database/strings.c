@@ -35,7 +35,7 @@ bool ek__database_strings_add(ek__database_strings *strings, int64_t id, const c
     return true;
 }
 
-/* Of several texts of one id the first in the file. */
+/* The first in the file among several texts of one id. */
 static int by_id(const void *a, const void *b)
 {
     const ek__database_string *x = a, *y = b;

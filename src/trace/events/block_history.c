@@ -149,7 +149,7 @@ static size_t find(const pieces *p, int64_t address)
     return low;
 }
 
-/* Room for `put` pieces in place of `gone` ones at an index. */
+/* Make room for `put` pieces instead of `gone` ones at an index. */
 static ek_status replace(pieces *p, size_t index, size_t gone, const ek_trace_memory_segment *put, size_t n,
                          ek_error *err)
 {

@@ -1,9 +1,9 @@
 /* The purpose of NCCL's SendRecv kernels. Sends and receives of a pipeline and all-to-all use the same kernel, so its
  * name does not distinguish them. In this order: --receive; the arguments ("Collective name"); the range that PyTorch
  * puts around the call ("nccl:all_to_all", "nccl:send 0->1"), on the device over the kernel or on the host over its
- * launch. Kernels of a trace without any of these are classified as its others are, when those are all of one kind;
- * else unclear, and the comparison of ranks examines them. The kind is stored in ek__event.core, which Kineto has no
- * other use for. */
+ * launch. Kernels of a trace without any of these are classified like its others, when those are all of one kind; else
+ * unclear, and the comparison of ranks examines them. The kind is stored in ek__event.core, which Kineto has no other
+ * use for. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static ek_trace_exchange kind_of(const ek__trace *trace, const ek_trace_options 
     }
     if (!detail || !detail[0])
         return exchange ? EK_EXCHANGE_UNCLEAR : EK_EXCHANGE_NONE;
-    if (begins(detail, "coalesced")) /* of several calls: sends and receives, when the kernel is one of them */
+    if (begins(detail, "coalesced")) /* for several calls: sends and receives, when the kernel is one of them */
         return exchange ? EK_EXCHANGE_P2P : EK_EXCHANGE_NONE;
     ek_trace_exchange kind = kind_of_text(detail);
     return exchange || kind == EK_EXCHANGE_P2P ? kind : EK_EXCHANGE_NONE;

@@ -1,5 +1,5 @@
 /* Finds the launch of a device event. Kineto numbers both sides with a correlation, which mostly counts up: an array by
- * it when the numbers are close together, else an open-addressed table, leads to the earliest launch. Ascend draws
+ * it when the numbers are close together, else an open-addressed table, leads to the earliest launch. Ascend writes
  * arrows: beginnings are found by id in a hash table, and ends, which come in order of time, are assigned to their
  * tracks, since an arrow ends exactly at track and start of its device task. Launches outside the file are not found.
  * All is built once after reading. */

@@ -12,7 +12,7 @@
 /**
  * Append links to those of a rank, with `ranked` and `slow` filled, and rebuild its transports: mean of the ranked
  * links' bandwidths, slowest, fastest. Names belong to the rank's pool. O(all links * log).
- * @return EK_OK or EK_ERR_MEMORY; then the rank is as it was
+ * @return EK_OK or EK_ERR_MEMORY; then the rank is unchanged
  */
 ek_status ek__links_add(ek_trace_rank *rank, const ek_trace_link *link, size_t n, ek_error *err);
 /** Does the link lead from a device to itself: of the transport LOCAL, or named by one place twice ("g:3-3")? Its

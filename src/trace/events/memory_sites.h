@@ -18,8 +18,8 @@ typedef struct ek__tracker_blocks {
 
 /**
  * The place that a Python stack names ("File:a/b.py;Line:3;Function:f|...", innermost frame first): the innermost frame
- * outside MindSpore and PyTorch themselves, else the innermost one, as "a/b.py:3 f" with only the last folder. `out`
- * has `size` bytes.
+ * outside MindSpore and PyTorch, else the innermost one, as "a/b.py:3 f" with only the last folder. `out` has `size`
+ * bytes.
  * @return false for a stack that is empty. O(length).
  */
 bool ek__tracker_place(const char *stack, char *out, size_t size);

@@ -1,4 +1,4 @@
-/* trace/events/periodic.h - the period of a sequence that lasts to its end. */
+/* trace/events/periodic.h - the period of a sequence up to its end. */
 #ifndef EK_TRACE_ANALYSE_PERIODIC_H
 #define EK_TRACE_ANALYSE_PERIODIC_H
 

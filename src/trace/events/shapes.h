@@ -1,4 +1,5 @@
-/* trace/events/shapes.h - the shapes and types of operators' inputs, so that only equal ones are compared. */
+/* trace/events/shapes.h - the shapes and types of operators' inputs, so that only executions with equal ones are
+ * compared. */
 #ifndef EK_TRACE_ANALYSE_SHAPES_H
 #define EK_TRACE_ANALYSE_SHAPES_H
 

@@ -259,7 +259,7 @@ static int compare_labels(const void *a, const void *b)
     return places != 0 ? places : x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Of several labels of one process or thread the last counts, as in trace viewers. */
+/* The last of several labels of one process or thread counts, as in trace viewers. */
 static void sort_labels(ek__trace_store *store)
 {
     ek__part_label *label = store->label;

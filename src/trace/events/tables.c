@@ -182,8 +182,8 @@ static int compare_group(const ek_trace_group *g, const char *name, const int *r
     return order != 0 ? order : compare_ranks(g, rank, n);
 }
 
-/* Groups are stored by name, ranks and key, so that the order of the ranks' files does not matter. A run has as many
- * groups as ranks, times a few: finding the place is a binary search, moving the rest up is linear. */
+/* Groups are stored by name, ranks and key, so that the order of the ranks' files does not matter. A run has a few
+ * times as many groups as ranks: finding the place is a binary search, moving the rest up is linear. */
 static ek_status add_group(ek_trace_run *run, const char *name, const char *key, const int *rank, int n_ranks,
                            int occurrence, ek_error *err)
 {

@@ -165,7 +165,8 @@ static ek_status key_of_bare(grouping *g, ek__found *f)
     f->stage = ek__number_behind(ek__stem_of(name), "stage");
     if (is_iteration(name))
         f->device_id = f->number;
-    /* Without a number, trace_view.json and tables are all of the folder's one rank; other traces each of their own. */
+    /* Without a number, trace_view.json and tables belong to the folder's one rank; each other trace to a rank of its
+     * own. */
     bool is_alone = f->type == EK__FILE_TRACE && !ek__part_is(ek__stem_of(name), "trace_view") &&
                     !ek__part_is(ek__stem_of(name), "msprof") && !(f->types && is_of_ascend(name));
     if (f->number < 0 && is_alone)
@@ -484,7 +485,7 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->file[0].path, y->file[0].path);
 }
 
-/* Of each kind of file the text is read where it exists, else a database, the first by path: both have the same
+/* The text form of each kind of file is read where it exists, else a database, the first by path: both have the same
  * content. A table of operators has two names. */
 static void add_database(ek__rank_files *rank, const ek__found *f, uint32_t *have)
 {
@@ -539,8 +540,8 @@ static void find_shared(const ek__rank_files *rank, int n, bool shared[EK__N_FIL
     }
 }
 
-/* Groups of one number are one rank when no two of them have files of one type, as with a dump of the memory tracker
- * beside a profile, or when those are different iterations of one device. `all`: sorted files of the groups. */
+/* Groups of one number are one rank when no two of them have files of one type, for example a dump of the memory
+ * tracker and a profile, or when those are different iterations of one device. `all`: sorted files of the groups. */
 static bool may_join(const ek__rank_files *rank, int n, const ek__rank_files *all)
 {
     bool shared[EK__N_FILE_TYPES] = {0};

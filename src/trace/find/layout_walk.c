@@ -328,7 +328,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const ek__found *)a)->path, ((const ek__found *)b)->path);
 }
 
-/* The same file by two ways is read once, by the shortest path: it goes through fewer links. */
+/* The same file by two paths is read once, by the shortest one: it goes through fewer links. */
 static void drop_repeats(ek__found *list, int *n_list)
 {
     int n = 0;

@@ -83,10 +83,10 @@ ek_status ek__layers_of_scopes(ek__layer_search *search, const char **source, ek
 ek_status ek__layers_of_modules(ek__layer_search *search, const char **source, ek_error *err);
 ek_status ek__layers_of_annotations(ek__layer_search *search, const char **source, ek_error *err);
 
-/** Of an operator's name the path: "Module::Event::full/op/name" is "full/op/name". */
+/** The path in an operator's name: "Module::Event::full/op/name" is "full/op/name". */
 const char *ek__without_module(const char *name);
 
-/** Where a device event was launched: its host track and time. */
+/** The launch of a device event: its host track and time. */
 typedef struct ek__launch_point {
     int64_t time;
     int32_t track; /**< -1: not in the file */

@@ -1,6 +1,6 @@
 /* Cuts the operators of a layer into executions. The pattern of one execution is learnt from the run of the layer's
  * operators (no other layer in between) that has most different places and, of these, the fewest operators; a pass ends
- * where a place would come more often than there, where an operator with a number returns, where another layer
+ * where a place would occur more often than there, where an operator with a number returns, where another layer
  * (forward: or a receive) intervened and the pass does not continue after its last place, at a step's end, and,
  * forward, at any backward operator. Where passes of a layer always follow each other directly, and numbers differ, the
  * pattern contains several: then fewer passes are found than of other layers, and a pattern that repeats itself is cut.
@@ -92,8 +92,8 @@ static bool is_interlude(const cutter *c, size_t i, size_t end, size_t *after)
     return same && 2 * n <= c->best[0].n && i < end && c->fragment[c->order[i]] == c->fragment[c->order[i - 1]];
 }
 
-/* Of the stretches of a class that with most different places, the shortest of them: its places. `joined`: backward
- * passes continue after their recomputation. O(operators of the layer). */
+/* The places of the shortest stretch of a class among those with most different places. `joined`: backward passes
+ * continue after their recomputation. O(operators of the layer). */
 static void find_pattern(cutter *c, size_t begin, size_t end, uint8_t class, bool joined, pattern *out)
 {
     stretch best = {0};
@@ -257,7 +257,7 @@ static tally count_pieces(const cutter *c, size_t first_piece)
     return t;
 }
 
-/* There are as many forward passes as backward ones, which decides the kind of passes before a backward pass. */
+/* The numbers of forward and backward passes are equal, which decides the kind of passes before a backward pass. */
 static bool is_rerun(const cutter *c, const piece *p, const tally *t)
 {
     if (!p->before_backward)

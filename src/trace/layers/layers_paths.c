@@ -418,8 +418,8 @@ typedef struct moments {
 } moments;
 
 /* Layers that were neither named nor numbered: head when they run before the first body layer of a step, tail when
- * after the first time of the last one and before any backward pass; else they are none. The first step that has them
- * counts. */
+ * after the first execution of the last one and before any backward pass; else they are none. The first step that has
+ * them counts. */
 static bool settle_roles(work *w)
 {
     ek__layer_search *s = w->search;

@@ -6,7 +6,7 @@
 
 #include "evenkeel/trace.h"
 
-/** Of a rank that was read from bytes: all members that other files use as an index, and texts that they expect.
+/** Checks a rank that was read from bytes: all members that other files use as an index, and texts that they expect.
  *  O(members of its lists). */
 bool ek__rank_is_whole(const ek_trace_rank *rank);
 

@@ -56,7 +56,7 @@ static parked *find_parked(reading *r, int64_t sequence)
 }
 
 /* Merge a part and all that waited for it; else park it, in exchange for another one's memory. Without a free place its
- * thread waits; the one whose turn it is never does. */
+ * thread waits; the thread whose turn it is never waits. */
 static void merge_in_turn(reading *r, int64_t sequence, void **part)
 {
     bool go_on = true;

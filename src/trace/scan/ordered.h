@@ -11,7 +11,7 @@
 typedef struct ek__ordered {
     ek__feed *feed;
     int n_threads;
-    size_t part_size; /**< of a part, which is all zeros to begin with */
+    size_t part_size; /**< of a part, which is all zeros at first */
     void *user;
     /** Turn a block into a part, which may reuse an earlier one's memory. Called from any thread. */
     void (*fill)(void *user, void *part, const ek__block *block);

@@ -223,8 +223,8 @@ static size_t read_full(ek__feed *feed, char *to, size_t size)
 }
 
 /* Number of bytes to read for the next block. Most runs have many small files, which must not pay for a large block:
- * the rest of a plain file, and one byte to see its end. Of a file whose size is not known, as much again as was read
- * so far. An event that is longer than a block doubles the number. */
+ * the rest of a plain file, and one byte to see its end. For a file of unknown size, as many bytes as were read so far.
+ * An event that is longer than a block doubles the number. */
 static size_t next_bytes(const ek__feed *feed)
 {
     const size_t most = feed->n_carry > feed->block_bytes ? feed->n_carry : feed->block_bytes;
@@ -697,7 +697,7 @@ static inline size_t read_member(const ek__block *block, size_t at, ek__raw_even
 }
 
 /* A quarter of the bytes of an Ascend trace are counters, which end with their phase. The last quote closes "C", since
- * a blank or colon precedes the one that opens it; the key is complete unless a backslash precedes it. */
+ * a blank or colon precedes the opening one; the key is complete unless a backslash precedes it. */
 static bool ends_as_counter(const char *data, size_t begin, size_t end)
 {
     static const char spaced[] = "\"ph\": \"C\"}", tight[] = "\"ph\":\"C\"}";

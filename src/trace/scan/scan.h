@@ -95,7 +95,7 @@ int64_t ek__feed_offset(const ek__feed *feed);
 
 typedef enum ek__walk_state { EK__WALK_EVENT, EK__WALK_END, EK__WALK_DAMAGED } ek__walk_state;
 
-/** The next event of a block. After EK__WALK_DAMAGED walk->at is the invalid byte. Of a counter after another one,
+/** The next event of a block. After EK__WALK_DAMAGED walk->at is the invalid byte. For a counter after another one,
  *  recognised by its last member ("ph": "C"), only the phase is filled. O(values of the event). */
 ek__walk_state ek__walk_next(ek__walk *walk, ek__raw_event *event);
 

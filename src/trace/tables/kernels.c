@@ -310,7 +310,7 @@ static int by_step_and_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Of one step's rows by start: the two unions, and the union of both, which gives their intersection. */
+/* From one step's rows by start: the two unions, and the union of both, which gives their intersection. */
 static ek_trace_breakdown break_down(const ek__kernel *const *at, size_t n, int64_t *end)
 {
     sweep computing = {0}, communication = {0}, all = {0};

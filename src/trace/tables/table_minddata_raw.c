@@ -78,9 +78,10 @@ static const ek_trace_data_op *find(ek_trace_data_op *const *sorted, int n, int 
     return found ? *found : NULL;
 }
 
-/* The operator with a queue that is nearest to the root, of equally near ones the one with the lowest id; NULL without.
- * The number of steps to the root is bounded by that of the best so far, so chains and trees as they are written (each
- * at most a few dozen) are quick; a circle ends after n steps, and `budget` bounds the cost of a forged file. */
+/* The operator with a queue that is nearest to the root, the one with the lowest id among equally near ones; NULL
+ * without. The number of steps to the root is bounded by that of the best so far, so chains and trees as they are
+ * written (each at most a few dozen) are quick; a circle ends after n steps, and `budget` bounds the cost of a forged
+ * file. */
 static const ek_trace_data_op *last_queue(ek_trace_data_op *const *sorted, int n)
 {
     const ek_trace_data_op *best = NULL;

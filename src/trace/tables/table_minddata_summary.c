@@ -56,7 +56,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     return EK_OK;
 }
 
-/* The place of the times: below a name in the header, or beside it. */
+/* The place of the times: below a name in the header, or next to it. */
 static void read_header(summary *s, const ek__csv *csv)
 {
     ek__left_out ignored = {0};

@@ -55,7 +55,7 @@ typedef struct ek__tracker_tasks {
 void ek__tracker_tasks_clear(ek__tracker_tasks *tasks);
 /** @return false when memory is out. */
 bool ek__tracker_tasks_add(ek__tracker_tasks *tasks, int64_t tick, const char *node, const char *task);
-/** By tick, each tick once: of equal ones the first added counts. O(n log n). */
+/** By tick, each tick once: the first added of equal ones counts. O(n log n). */
 void ek__tracker_tasks_sort(ek__tracker_tasks *tasks);
 /** The name of the task at a tick; NULL. Sorted ones only. O(log n). */
 const char *ek__tracker_tasks_at(const ek__tracker_tasks *tasks, int64_t tick);

@@ -25,7 +25,7 @@ ek_status ek__csv_open_database(const char *name, struct ek__database *database,
 ek_status ek__csv_open_buffer(const char *name, const char *text, size_t size, ek__csv **out, ek_error *err);
 void ek__csv_close(ek__csv *csv);
 /** Column of a header, compared without case and without spaces around; several spellings may be given, NULL at the
- *  end: ek__csv_column(csv, "Block Dim", "Block Num", NULL). The first that is there; -1 when none is. */
+ *  end: ek__csv_column(csv, "Block Dim", "Block Num", NULL). The first existing one; -1 when there is none. */
 #define ek__csv_column(csv, ...) ek__csv_find((csv), (const char *const[]){__VA_ARGS__})
 int ek__csv_find(const ek__csv *csv, const char *const *spellings);
 int ek__csv_n_columns(const ek__csv *csv);
@@ -35,7 +35,8 @@ const char *ek__csv_header(const ek__csv *csv, int column);
 ek_status ek__csv_next(ek__csv *csv, bool *more, ek_error *err);
 /** Cell of the current row, cut of blanks and quotes, valid until the next call; "" for column -1 or a short row. */
 const char *ek__csv_cell(const ek__csv *csv, int column);
-/** Cell as a number: false when empty, "N/A" or none. Decimal microseconds as nanoseconds; any decimal; whole. */
+/** Cell as a number: false when empty, "N/A" or not a number. Decimal microseconds as nanoseconds; any decimal;
+ * whole. */
 bool ek__csv_us(const ek__csv *csv, int column, int64_t *ns);
 bool ek__csv_number(const ek__csv *csv, int column, double *value);
 bool ek__csv_int(const ek__csv *csv, int column, int64_t *value);

@@ -76,7 +76,7 @@ static inline ek__data_kind ek__data_kind_of(ek__datum value)
 }
 /** A list or dictionary; NULL for anything else. */
 const ek__data_list *ek__data_list_of(const ek__data *data, ek__datum value, ek__data_kind kind);
-/** The value of a key; false without it. Of several the last one counts. O(n). */
+/** The value of a key; false without it. The last of several counts. O(n). */
 bool ek__data_member(const ek__data *data, const ek__data_list *dict, const char *key, ek__datum *out);
 /** The text; NULL for anything else. Valid until the next text is added. */
 const char *ek__data_text_of(const ek__data *data, ek__datum value);

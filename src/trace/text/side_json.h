@@ -1,4 +1,4 @@
-/* trace/text/side_json.h - the small JSON files beside a trace, as trees.
+/* trace/text/side_json.h - the small JSON files of a trace's folder, as trees.
  *
  * Python writes NaN and Infinity, which JSON does not have: they are read as texts, so they are not numbers and all
  * other positions stay. A byte-order mark is skipped. In a file with a whole number beyond 64 bits all of them are read
@@ -26,8 +26,8 @@ ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err
  */
 ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t **out, ek_error *err);
 /** Apply `take` to the sections p2p and collective of every step, one after the other; a section may be NULL. `name` is
- *  the step's, in the rank's pool. Members that are not steps go to `left`; EK_ERR_INPUT when none is: `what` was not
- *  found. */
+ *  the step's, in the rank's pool. Members that are not steps go to `left`; EK_ERR_INPUT when there are no steps:
+ *  `what` was not found. */
 typedef ek_status ek__take_section(void *user, const char *name, bool p2p, json_t *section, ek_error *err);
 ek_status ek__side_json_steps(const ek__table_in *in, json_t *root, const char *what, ek__left_out *left,
                               ek__take_section *take, void *user, ek_error *err);
