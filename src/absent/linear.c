@@ -1,5 +1,5 @@
-/* Linear algebra in a build without LAPACK: ek__linear_needed() refuses operations that need it before anything is
- * computed; any call that gets here nevertheless has no solution. */
+/* Replaces linear algebra in a build without LAPACK: ek__linear_needed() refuses operations that need it before
+ * anything is computed; any call that gets here nevertheless has no solution. */
 #include "base/linear.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* The server of the viewer's page in a build without libmicrohttpd: starting it fails with a message. No server exists,
- * so the other functions do nothing. */
+/* Replaces the server of the viewer's page in a build without libmicrohttpd: starting it fails with a message. No
+ * server exists, so the other functions do nothing. */
 #include "evenkeel/serve.h"
 
 #include "base/error.h"

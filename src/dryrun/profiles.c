@@ -1,6 +1,7 @@
-/* Times of an init file's layers from the traces that its profiling_config names: medians of the executions, with the
- * measured backward pass and recomputation, or the figures that the original's analyser prints for the same files. An
- * init file has one kind of body layer; where traces contain several, it gets their mean, weighted by their number. */
+/* Reads the times of an init file's layers from the traces that its profiling_config names: medians of the executions,
+ * with the measured backward pass and recomputation, or the figures that the original's analyser prints for the same
+ * files. An init file has one kind of body layer; where traces contain several, it gets their mean, weighted by their
+ * number. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Megatron-LM: flags of its training scripts, as a bash array. Layers that are spread evenly need no list; others go
- * into --pipeline-model-parallel-layout, which stays short by repetitions, or into the counts of the first and last
- * stage where these are enough. Recomputation is one rule for all chunks there, so a plan may be replaced by the
- * nearest one that the flags can express. */
+/* Writes a plan for Megatron-LM: flags of its training scripts, as a bash array. Layers that are spread evenly need no
+ * list; others go into --pipeline-model-parallel-layout, which stays short by repetitions, or into the counts of the
+ * first and last stage where these are enough. Recomputation is one rule for all chunks there, so a plan may be
+ * replaced by the nearest one that the flags can express. */
 #include <string.h>
 
 #include "base/print.h"

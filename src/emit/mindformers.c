@@ -1,6 +1,6 @@
-/* MindFormers: a fragment of its training YAML. The plan's lists are MindFormers' own terms, so every plan can be
- * expressed; only the order of blocks may differ, since MindSpore selects it by pipeline_scheduler. Lists are
- * [chunk][stage], also where chunks run in a V: MindFormers reverses the second row itself. */
+/* Writes a plan for MindFormers: a fragment of its training YAML. The plan's lists are MindFormers' own terms, so every
+ * plan can be expressed; only the order of blocks may differ, since MindSpore selects it by pipeline_scheduler. Lists
+ * are [chunk][stage], also where chunks run in a V: MindFormers reverses the second row itself. */
 #include "base/print.h"
 #include "emit/emit_internal.h"
 #include "evenkeel/schedule.h"

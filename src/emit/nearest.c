@@ -1,6 +1,6 @@
-/* Recomputation as one rule for every chunk: checks whether a plan follows one, and finds the rule nearest to a plan
- * that does not. There are few rules, so each is tried and its plan simulated in full; the layers stay unchanged.
- * Moving layers to compensate for the rule would be another search, that of `balance`, and is not done here. */
+/* Finds the rule of recomputation, one for every chunk, that a plan follows or that is nearest to it. There are few
+ * rules, so each is tried and its plan simulated in full; the layers stay unchanged. Moving layers to compensate for
+ * the rule would be another search, that of `balance`, and is not done here. */
 #include <math.h>
 #include <stddef.h>
 

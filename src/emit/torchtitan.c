@@ -1,7 +1,7 @@
-/* torchtitan: a fragment of its TOML. The modules of every part are listed in the order of the model, independent of
- * how the schedule assigns the parts. Activation checkpointing is one mode for the whole model, so a plan may be
- * replaced by the nearest one that the settings can express; checkpointing of every n-th layer (selective_ac_option) is
- * not considered, because a plan keeps recomputed layers at the beginning of a chunk. */
+/* Writes a plan for torchtitan: a fragment of its TOML. The modules of every part are listed in the order of the model,
+ * independent of how the schedule assigns the parts. Activation checkpointing is one mode for the whole model, so a
+ * plan may be replaced by the nearest one that the settings can express; checkpointing of every n-th layer
+ * (selective_ac_option) is not considered, because a plan keeps recomputed layers at the beginning of a chunk. */
 #include "base/print.h"
 #include "emit/emit_internal.h"
 #include "evenkeel/schedule.h"

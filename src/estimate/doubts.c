@@ -1,4 +1,4 @@
-/* The main uncertainties of an estimate: figures without a source that a large part of the step depends on, an
+/* Lists the main uncertainties of an estimate: figures without a source that a large part of the step depends on, an
  * uncertain device, and effects that the model omits for this job. */
 #include <stdio.h>
 #include <string.h>

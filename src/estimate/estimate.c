@@ -1,6 +1,5 @@
-/* An estimate: the step and the memory of a job, each computed by one function, and the figures derived from both in
- * one line of arithmetic each. Not handled: activities of a run outside its steps (checkpoints, evaluation,
- * restarts). */
+/* Estimates a job: its step and its memory, each computed by one function, and the figures derived from both in one
+ * line of arithmetic each. Not handled: activities of a run outside its steps (checkpoints, evaluation, restarts). */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* Mitigations: settings that could be changed and the effect of each. Every entry of a list is applied to a copy of the
- * job, the copy is checked and predicted like any job, and so is its step (ek_cost_step()) where a device is given. One
- * change at a time: the effect of two together is not the sum of both. */
+/* Computes the mitigations of a job: settings that could be changed and the effect of each. Every entry of a list is
+ * applied to a copy of the job, the copy is checked and predicted like any job, and so is its step (ek_cost_step())
+ * where a device is given. One change at a time: the effect of two together is not the sum of both. */
 #include "estimate/mitigations.h"
 
 #include <assert.h>

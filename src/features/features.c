@@ -1,5 +1,5 @@
-/* The features of this build. Each part is a file that reports its presence; the build takes either that file or its
- * replacement in src/absent/. */
+/* Lists the features of this build. Each part is a file that reports its presence; the build takes either that file or
+ * its replacement in src/absent/. */
 #include "evenkeel/features.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Nodes of a graph: their names, the selection of nodes and of findings in a view, and their figures. */
+/* Figures of the nodes of a graph: their names, the selection of nodes and of findings in a view, and their figures. */
 #include <inttypes.h>
 #include <string.h>
 

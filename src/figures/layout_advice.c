@@ -1,5 +1,5 @@
-/* Advice on the best layouts of a job: a requested layout, the way from the current one, rules of thumb, runs to try
- * and tried runs. Parts that were not requested are null. */
+/* Figures of the advice on the best layouts of a job: a requested layout, the way from the current one, rules of thumb,
+ * runs to try and tried runs. Parts that were not requested are null. */
 #include <math.h>
 
 #include "evenkeel/calibrate.h"

@@ -1,4 +1,4 @@
-/* Plans with their simulations: the schedule of a plan, its order, its timeline, a name for its picture. */
+/* Simulates plans and collects the results: the schedule of a plan, its order, its timeline, a name for its picture. */
 #include "evenkeel/cases.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/layers.h"

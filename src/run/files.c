@@ -1,5 +1,5 @@
-/* The list of a run's files: folders searched by name, files recognised by content. Symbolic links to folders
- * are not followed, so that a search ends. */
+/* Lists a run's files: folders are searched by name, files recognised by content. Symbolic links to folders are not
+ * followed, so that a search ends. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>

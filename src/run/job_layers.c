@@ -1,4 +1,4 @@
-/* A job's layers with times: modelled on a device, replaced by those of traces, replaced by given ones. */
+/* Computes a job's layers with times: modelled on a device, replaced by those of traces, replaced by given ones. */
 #include "evenkeel/job_layers.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/trace.h"

@@ -1,5 +1,5 @@
-/* A model's layers from its files: selects the reader of a file, and reports when a training job is given instead of a
- * model. */
+/* Reads a model's layers from its files: selects the reader of a file, and reports when a training job is given instead
+ * of a model. */
 #include "evenkeel/job.h"
 #include "evenkeel/model_files.h"
 

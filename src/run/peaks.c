@@ -1,6 +1,6 @@
-/* Measured peaks of stages: from the logs that ek_collection_read() finds, or from a list of stages and MB. The kind is
- * decided by the first line with content: a list begins with a stage's number or with a heading that has the word
- * "stage". */
+/* Reads measured peaks of stages: from the logs that ek_collection_read() finds, or from a list of stages and MB. The
+ * kind is decided by the first line with content: a list begins with a stage's number or with a heading that has the
+ * word "stage". */
 #include "evenkeel/collect.h"
 #include "evenkeel/measured_peaks.h"
 #include "evenkeel/memory.h"

@@ -1,6 +1,6 @@
-/* Orders for a backward pass that is split in two, after the idea of Qi et al. 2024 (Zero Bubble Pipeline Parallelism,
- * arXiv 2401.10241; Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): weight gradients (W) fill the
- * gaps that the forwards (F) and input gradients (B) leave.
+/* Searches for orders with a backward pass that is split in two, after the idea of Qi et al. 2024 (Zero Bubble Pipeline
+ * Parallelism, arXiv 2401.10241; Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): weight gradients (W)
+ * fill the gaps that the forwards (F) and input gradients (B) leave.
  *
  * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as possible, with W in gaps, W
  * where memory runs out, and W where waiting would exceed the idle time that a target allows the stage. Patterns come

@@ -1,6 +1,6 @@
-/* The longest events of some rows within a stretch of time, for a list of them. Rows are read event by event from the
- * first one that reaches into the stretch; a heap contains the longest so far. The number of events read is limited:
- * beyond it the answer is marked as partial. */
+/* Answers with the longest events of some rows within a stretch of time, for a list of them. Rows are read event by
+ * event from the first one that reaches into the stretch; a heap contains the longest so far. The number of events read
+ * is limited: beyond it the answer is marked as partial. */
 #include <stdlib.h>
 
 #include "base/error.h"

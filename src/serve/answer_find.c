@@ -1,5 +1,5 @@
-/* The next event with a text in its name. The matching names are found once and kept for the last few texts, since
- * people press "next" more often than they type. A search in use is never freed: uses are counted. */
+/* Answers with the next event with a text in its name. The matching names are found once and kept for the last few
+ * texts, since people press "next" more often than they type. A search in use is never freed: uses are counted. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

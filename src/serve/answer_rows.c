@@ -1,5 +1,6 @@
-/* Boxes of rows as columns of numbers. The boxes of an answer are bounded: each row gets its share of the remaining
- * number, so that sparse rows leave boxes for dense ones, and a row is drawn coarser where its share is too small. */
+/* Answers with the boxes of rows as columns of numbers. The boxes of an answer are bounded: each row gets its share of
+ * the remaining number, so that sparse rows leave boxes for dense ones, and a row is drawn coarser where its share is
+ * too small. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* Sums over a stretch of time, a slice of work at each request: the first request returns a state that the following
- * ones name, until the sum is complete. A few states are kept; the least recently used one is dropped, and a request
- * for it is answered with 400, after which a page begins again. A state in use is removed from the table, so that two
- * requests never continue the same one. */
+/* Answers with sums over a stretch of time, a slice of work at each request: the first request returns a state that the
+ * following ones name, until the sum is complete. A few states are kept; the least recently used one is dropped, and a
+ * request for it is answered with 400, after which a page begins again. A state in use is removed from the table, so
+ * that two requests never continue the same one. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>

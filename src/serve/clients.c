@@ -1,7 +1,7 @@
-/* The queue of waiting connections, in the order of their waiting, and a thread that sleeps until the first one's
- * deadline. A client is not responsible for data that it sent and the server has not read yet: such a connection is
- * left open, and its waiting time starts again. Clients cannot use that to stay: endless data is read and soon exceeds
- * the size limit. */
+/* Closes connections that wait too long: a queue in the order of their waiting, and a thread that sleeps until the
+ * first one's deadline. A client is not responsible for data that it sent and the server has not read yet: such a
+ * connection is left open, and its waiting time starts again. Clients cannot use that to stay: endless data is read and
+ * soon exceeds the size limit. */
 #include "serve/clients.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* Access checks. The token is drawn by getrandom() and all its digits are compared, independent of the first
- * difference; hosts are compared with the three names of this machine. Programs of the same user on this machine are
- * trusted no more than others: without the token they are refused. */
+/* Checks the access of clients. The token is drawn by getrandom() and all its digits are compared, independent of the
+ * first difference; hosts are compared with the three names of this machine. Programs of the same user on this machine
+ * are trusted no more than others: without the token they are refused. */
 #include "serve/guard.h"
 
 #include <stdio.h>

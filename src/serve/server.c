@@ -1,7 +1,8 @@
-/* The server: libmicrohttpd with a few threads that poll, on a socket bound to 127.0.0.1. Every request goes through
- * the same gate (method, host, site, token, address, values) before an answer is made. Connections that have not passed
- * the gate are bounded in number and time (clients.c), and answers not yet received by clients in bytes, so that no
- * client can occupy the whole server or the memory of the machine. It speaks plain HTTP: nothing leaves the machine. */
+/* Runs the server: libmicrohttpd with a few threads that poll, on a socket bound to 127.0.0.1. Every request goes
+ * through the same gate (method, host, site, token, address, values) before an answer is made. Connections that have
+ * not passed the gate are bounded in number and time (clients.c), and answers not yet received by clients in bytes, so
+ * that no client can occupy the whole server or the memory of the machine. It speaks plain HTTP: nothing leaves the
+ * machine. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* The critical path: the blocks of a timeline that determine the step time, from its last end back. A block with idle
- * time before it waited for its source on another stage, every other for the previous block of its stage. The time
+/* Finds the critical path: the blocks of a timeline that determine the step time, from its last end back. A block with
+ * idle time before it waited for its source on another stage, every other for the previous block of its stage. The time
  * between two blocks of the path is a transfer. Equal to ek__order_longest_path() for the same durations, which counts
  * slots and does not name blocks. */
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* The longest path through the blocks of an order: one walk forward, which notes the predecessor that each block waited
- * for, and one back from the end. */
+/* Finds the longest path through the blocks of an order: one walk forward, which notes the predecessor that each block
+ * waited for, and one back from the end. */
 #include "simulate/longest_path.h"
 
 #include <assert.h>

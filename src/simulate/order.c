@@ -1,7 +1,7 @@
-/* Laying a schedule out: every stage's list of blocks is merged into one topological order by walking all lists at
- * once, then sorted by level (longest path in blocks), so that neighbours in the order are independent of one another
- * and a processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait. The
- * cell and stage of each model position are tabulated once, so that only this file uses the placement. */
+/* Lays a schedule out: every stage's list of blocks is merged into one topological order by walking all lists at once,
+ * then sorted by level (longest path in blocks), so that neighbours in the order are independent of one another and a
+ * processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait. The cell
+ * and stage of each model position are tabulated once, so that only this file uses the placement. */
 #include "simulate/order.h"
 
 #include <assert.h>

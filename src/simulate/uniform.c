@@ -1,5 +1,5 @@
-/* Equal stages as a model of one layer a chunk, so that schedules without a model go through the same simulator and
- * pictures as those with one. */
+/* Builds equal stages as a model of one layer a chunk, so that schedules without a model go through the same simulator
+ * and pictures as those with one. */
 #include "evenkeel/uniform.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* Why each block of a timeline starts when it does, and how each stage spends the step. A block's source is looked up
- * in a table by kind, model position and micro-batch, which has exactly one entry a block. The time of a stage between
- * two blocks is split as the recurrence composes it (simulate.c): send, idle, receive. */
+/* Finds why each block of a timeline starts when it does, and how each stage spends the step. A block's source is
+ * looked up in a table by kind, model position and micro-batch, which has exactly one entry a block. The time of a
+ * stage between two blocks is split as the recurrence composes it (simulate.c): send, idle, receive. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

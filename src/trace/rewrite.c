@@ -1,7 +1,7 @@
-/* A Chrome trace made from those of a run: selected events of ranks, steps, range and layers, on one clock. A first
- * pass reads the data for the selection (first event, steps, layers); the second copies events one by one, replacing
- * the values that must change in place. So an event keeps all other data of its profiler, and memory is that of the
- * first pass. */
+/* Writes a Chrome trace made from those of a run: selected events of ranks, steps, range and layers, on one clock. A
+ * first pass reads the data for the selection (first event, steps, layers); the second copies events one by one,
+ * replacing the values that must change in place. So an event keeps all other data of its profiler, and memory is that
+ * of the first pass. */
 #include <stdlib.h>
 #include <string.h>
 

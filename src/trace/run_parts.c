@@ -1,4 +1,4 @@
-/* Parts of a run, from files or other processes, as one run. */
+/* Joins parts of a run, from files or other processes, to one run. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

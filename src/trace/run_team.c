@@ -1,4 +1,4 @@
-/* The ranks of a run read by several processes: each is an item of work, largest first; the analysed rank is sent as a
+/* Reads the ranks of a run by several processes: each is an item of work, largest first; the analysed rank is sent as a
  * part. With --local each process's own ranks are one item. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The ranks of a run read by threads: each takes the next rank; threads beyond the ranks share one file. */
+/* Reads the ranks of a run by threads: each takes the next rank; threads beyond the ranks share one file. */
 #include <stdlib.h>
 
 #include "base/error.h"

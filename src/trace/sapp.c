@@ -1,8 +1,8 @@
-/* The output of MindFormers' ComputationAnalyzer for the same files, with its faults, so that its numbers can be
- * compared (docs/trace.md): only Scope Layer events (pid 3), names by containment, only those inside an interval named
- * exactly "Default" at depth 0; steps counted by the first operator whose name contains "MatMul-op". So recomputed
- * layers count as 0, and norms inside layers count as the last one. Files are scanned once each, with memory for
- * matching events. */
+/* Computes the output of MindFormers' ComputationAnalyzer for the same files, with its faults, so that its numbers can
+ * be compared (docs/trace.md): only Scope Layer events (pid 3), names by containment, only those inside an interval
+ * named exactly "Default" at depth 0; steps counted by the first operator whose name contains "MatMul-op". So
+ * recomputed layers count as 0, and norms inside layers count as the last one. Files are scanned once each, with memory
+ * for matching events. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

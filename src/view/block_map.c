@@ -1,4 +1,5 @@
-/* Maps of allocations in the form that the page draws: sites and stacks as lists, blocks and segments as columns. */
+/* Writes maps of allocations in the form that the page draws: sites and stacks as lists, blocks and segments as
+ * columns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The runs of a page about layouts: the layouts themselves, then a run for each of the best plans and for the job's own
- * layout, with its estimate and its step block by block. */
+/* Builds the runs of a page about layouts: the layouts themselves, then a run for each of the best plans and for the
+ * job's own layout, with its estimate and its step block by block. */
 #include <stdlib.h>
 
 #include "base/error.h"

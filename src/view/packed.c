@@ -1,5 +1,5 @@
-/* Columns of numbers as a text: gathered as bytes, compressed by zlib, written as base64 during the compression, so
- * that only the plain bytes are ever in memory completely. Bytes of doubles are transposed, since the high bytes of
+/* Writes columns of numbers as a text: gathered as bytes, compressed by zlib, written as base64 during the compression,
+ * so that only the plain bytes are ever in memory completely. Bytes of doubles are transposed, since the high bytes of
  * neighbours are similar; they are not changed otherwise, so reading returns the same values. */
 #include <limits.h>
 #include <stdlib.h>

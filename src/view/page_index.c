@@ -1,5 +1,5 @@
-/* The events of a run's traces for one page. Traces that are small enough are indexed in a folder that is deleted with
- * the index; larger ones are refused before any of that work, and once more by their unpacked size. */
+/* Indexes the events of a run's traces for one page. Traces that are small enough are indexed in a folder that is
+ * deleted with the index; larger ones are refused before any of that work, and once more by their unpacked size. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* The timeline of a simulated plan: a row of blocks for each stage, an arrow for every result that goes to another
- * stage, the memory of each stage as steps, and the contents of that memory at any time. Everything is as in the
- * simulation (evenkeel/simulate.h); this file only adds names. */
+/* Writes the timeline of a simulated plan: a row of blocks for each stage, an arrow for every result that goes to
+ * another stage, the memory of each stage as steps, and the contents of that memory at any time. Everything is as in
+ * the simulation (evenkeel/simulate.h); this file only adds names. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Tables of figures from their description in src/figures: columns, then a row for every entry of a list of a result,
- * or of the ranks of a trace. */
+/* Writes tables of figures from their description in src/figures: columns, then a row for every entry of a list of a
+ * result, or of the ranks of a trace. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

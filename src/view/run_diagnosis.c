@@ -1,5 +1,5 @@
-/* A diagnosis: findings in the order of their gain, each with its evidence, the setting to change and its place in the
- * timeline; the checks that were skipped, with the input that they need. */
+/* Writes a diagnosis: findings in the order of their gain, each with its evidence, the setting to change and its place
+ * in the timeline; the checks that were skipped, with the input that they need. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* An estimate: the step time, the use of time in every stage, the basis of each part, the comparison with the measured
- * run, and the measurements that would make the error smaller. */
+/* Writes an estimate: the step time, the use of time in every stage, the basis of each part, the comparison with the
+ * measured run, and the measurements that would make the error smaller. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
-/* Events of a trace: the timeline. A group for every trace file, with its tracks and rows as the index has them. A page
- * without a server has every event with its arguments, taken from the trace's text one file at a time, arrows, and
- * counters as curves, which are thinned to screen resolution where they have more points. A served page gets the same
- * description and requests the rest. */
+/* Writes the events of a trace: the timeline. A group for every trace file, with its tracks and rows as the index has
+ * them. A page without a server has every event with its arguments, taken from the trace's text one file at a time,
+ * arrows, and counters as curves, which are thinned to screen resolution where they have more points. A served page
+ * gets the same description and requests the rest. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

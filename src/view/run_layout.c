@@ -1,5 +1,5 @@
-/* Layouts of a job: all points of the search as columns for the page's own charts, the fronts through them, the best
- * plans with the parts of their steps, the reasons against the others. */
+/* Writes the layouts of a job: all points of the search as columns for the page's own charts, the fronts through them,
+ * the best plans with the parts of their steps, the reasons against the others. */
 #include <math.h>
 #include <stdlib.h>
 

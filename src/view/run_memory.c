@@ -1,6 +1,6 @@
-/* A prediction of memory: whether it fits, the memory of every stage at its peak and block by block, the tensors in it,
- * the settings that would remove them, the effect of mitigations, and the basis of the figures. MB are those of logs,
- * 2^20 bytes. */
+/* Writes a prediction of memory: whether it fits, the memory of every stage at its peak and block by block, the tensors
+ * in it, the settings that would remove them, the effect of mitigations, and the basis of the figures. MB are those of
+ * logs, 2^20 bytes. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* A plan and its simulation as facts and sections: the plan itself, the use of time in each stage, times of layers,
- * memory of stages. The timeline is plan_timeline.c. Times have the unit of the layer times, which is not given. */
+/* Writes a plan and its simulation as facts and sections: the plan itself, the use of time in each stage, times of
+ * layers, memory of stages. The timeline is plan_timeline.c. Times have the unit of the layer times, which is not
+ * given. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>

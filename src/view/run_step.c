@@ -1,5 +1,5 @@
-/* A predicted step as a timeline: the blocks of every stage as ek_cost_step() runs them, the time after the last one,
- * and the memory of the stage after each block. Nanoseconds. */
+/* Writes a predicted step as a timeline: the blocks of every stage as ek_cost_step() runs them, the time after the last
+ * one, and the memory of the stage after each block. Nanoseconds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Figures of a trace: files read, breakdown of a step, layers, operators, communication, memory, host, ranks, findings.
- * A tab is one function in a file of its own; this file has the facts above all tabs. */
+/* Writes the figures of a trace: files read, breakdown of a step, layers, operators, communication, memory, host,
+ * ranks, findings. A tab is one function in a file of its own; this file has the facts above all tabs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Facts and sections as JSON. A section tracks the open list of pieces, and the open list within the piece, so that
- * writers name pieces and never write brackets. */
+/* Writes facts and sections as JSON. A section tracks the open list of pieces, and the open list within the piece, so
+ * that writers name pieces and never write brackets. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* A timeline of a document: rows of events, arrows, curves and live memory, gathered in flat columns and written as
- * one text of numbers (packed.c), with names by number. It does not sort or check: rows come in order, and events of a
- * row do not overlap. */
+/* Writes a timeline of a document: rows of events, arrows, curves and live memory, gathered in flat columns and written
+ * as one text of numbers (packed.c), with names by number. It does not sort or check: rows come in order, and events of
+ * a row do not overlap. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

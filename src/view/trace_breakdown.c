@@ -1,5 +1,5 @@
-/* The breakdown of steps: the time of the mean step of every rank, stages, and step by step. Bars add up to the step;
- * communication hidden by computing has bars of its own. */
+/* Writes the breakdown of steps: the time of the mean step of every rank, stages, and step by step. Bars add up to the
+ * step; communication hidden by computing has bars of its own. */
 #include <math.h>
 #include <stdio.h>
 

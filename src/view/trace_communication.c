@@ -1,5 +1,5 @@
-/* Communication: traffic and waiting time between ranks as matrices; collectives, links, transports and groups as
- * tables. Only the most exposed single collectives are listed; the timeline has all. */
+/* Writes communication: traffic and waiting time between ranks as matrices; collectives, links, transports and groups
+ * as tables. Only the most exposed single collectives are listed; the timeline has all. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

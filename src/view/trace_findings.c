@@ -1,5 +1,6 @@
-/* Findings of a trace: recommended changes, largest gain first. Their gain is an upper bound from measured times. Where
- * a run has a diagnosis too, which ranks the trace's findings among all others, they are a table after it. */
+/* Writes the findings of a trace: recommended changes, largest gain first. Their gain is an upper bound from measured
+ * times. Where a run has a diagnosis too, which ranks the trace's findings among all others, they are a table after
+ * it. */
 #include <math.h>
 
 #include "view/trace_sections.h"

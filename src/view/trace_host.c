@@ -1,5 +1,5 @@
-/* The host: late launches, reasons for idle time of the device, and waiting for data. Marks of the program too. Only
- * the longest stretches of idle time are listed. */
+/* Writes the figures of the host: late launches, reasons for idle time of the device, and waiting for data. Marks of
+ * the program too. Only the longest stretches of idle time are listed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

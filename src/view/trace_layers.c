@@ -1,5 +1,5 @@
-/* Layers: forward, recomputation and backward of each, as bars for one rank of every stage and as tables for all ranks.
- * Times are of one micro-batch, from a pass's first start to its last end; busy is the sum of its operators. */
+/* Writes layers: forward, recomputation and backward of each, as bars for one rank of every stage and as tables for all
+ * ranks. Times are of one micro-batch, from a pass's first start to its last end; busy is the sum of its operators. */
 #include <math.h>
 #include <stdio.h>
 

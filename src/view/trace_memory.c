@@ -1,6 +1,6 @@
-/* Memory of a trace: maps of allocations, peaks by component, allocations alive at the tracker's peak, the largest
- * allocations and those that were never released. The page has curves under its timeline too; here the largest of each
- * group of points are used where there are many. */
+/* Writes the memory of a trace: maps of allocations, peaks by component, allocations alive at the tracker's peak, the
+ * largest allocations and those that were never released. The page has curves under its timeline too; here the largest
+ * of each group of points are used where there are many. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Places of a rank in the timeline: the index has a group for every trace file, found by the path of the rank's event
- * file, or by the rank's number. */
+/* Finds the places of a rank in the timeline: the index has a group for every trace file, found by the path of the
+ * rank's event file, or by the rank's number. */
 #include "view/trace_sections.h"
 
 #include <inttypes.h>

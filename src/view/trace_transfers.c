@@ -1,8 +1,8 @@
-/* Communication as links between events: sends and receives of two ranks as arrows, collectives as calls of one number.
- * Both were matched when the run was read (src/trace/compare/compare_pairs.c, compare_slow_rank.c); here each side is
- * searched among the rows of its rank, by its start and its name. The name of a collective in NCCL's kernels is made
- * from the arguments, so there the event's type has to suffice. An arrow leaves where the send begins and arrives just
- * before the receive ends, when both have the data. */
+/* Writes communication as links between events: sends and receives of two ranks as arrows, collectives as calls of one
+ * number. Both were matched when the run was read (src/trace/compare/compare_pairs.c, compare_slow_rank.c); here each
+ * side is searched among the rows of its rank, by its start and its name. The name of a collective in NCCL's kernels is
+ * made from the arguments, so there the event's type has to suffice. An arrow leaves where the send begins and arrives
+ * just before the receive ends, when both have the data. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

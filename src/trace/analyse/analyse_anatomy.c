@@ -1,9 +1,9 @@
-/* The breakdown of each step's time, every instant counted once. Computing counts by its phase, the earlier phase where
- * two run side by side; communication where nothing is computed; copies where neither is there; idle time by its cause,
- * as found by the analyses of data loading and of host gaps. So the parts of computing sum to raw.computing, those of
- * communication to raw.communication_not_overlapped, and all of them to the step's length, or to its device window
- * where that is longer since steps overlap on the device. With options->measure the pieces of work are stored, too. O(n
- * log n) for n events. */
+/* Computes the breakdown of each step's time, every instant counted once. Computing counts by its phase, the earlier
+ * phase where two run side by side; communication where nothing is computed; copies where neither is there; idle time
+ * by its cause, as found by the analyses of data loading and of host gaps. So the parts of computing sum to
+ * raw.computing, those of communication to raw.communication_not_overlapped, and all of them to the step's length, or
+ * to its device window where that is longer since steps overlap on the device. With options->measure the pieces of work
+ * are stored, too. O(n log n) for n events. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* The device's time in every step, by merging sorted intervals: Ascend as CANN's Overlap Analysis defines it (from that
- * layer, or computed again from tasks and whole collectives), Kineto as TraceLens does. One pass over the events in
- * order of time assigns them to their steps, so the cost is O(events log steps) for any number of steps. Fused
- * operators that compute and communicate at once are not recognised by name and count as computing. */
+/* Computes the device's time in every step, by merging sorted intervals: Ascend as CANN's Overlap Analysis defines it
+ * (from that layer, or computed again from tasks and whole collectives), Kineto as TraceLens does. One pass over the
+ * events in order of time assigns them to their steps, so the cost is O(events log steps) for any number of steps.
+ * Fused operators that compute and communicate at once are not recognised by name and count as computing. */
 #include <stdlib.h>
 #include <string.h>
 

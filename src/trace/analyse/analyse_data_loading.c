@@ -1,6 +1,6 @@
-/* Host time in the data iterator, per step and by name, and the part of it in which the device was idle: only that part
- * can be saved. Iterators of one step that overlap count once in the step, each in the table by name. Queues and batch
- * times of MindSpore's own tables are read elsewhere. */
+/* Computes the host time in the data iterator, per step and by name, and the part of it in which the device was idle:
+ * only that part can be saved. Iterators of one step that overlap count once in the step, each in the table by name.
+ * Queues and batch times of MindSpore's own tables are read elsewhere. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

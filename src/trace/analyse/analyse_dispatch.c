@@ -1,6 +1,7 @@
-/* Is the host too slow to feed the device, and why? The verdict is the share of the steps' time in which the device
- * idled for work the host had not launched yet. The cause: many compilations, a synchronisation per launch, else the
- * host's main activity in the largest part of those gaps; plain dispatch when no activity dominates. */
+/* Determines whether the host is too slow to feed the device, and why. The verdict is the share of the steps' time in
+ * which the device idled for work the host had not launched yet. The cause: many compilations, a synchronisation per
+ * launch, else the host's main activity in the largest part of those gaps; plain dispatch when no activity
+ * dominates. */
 #include <math.h>
 
 #include "trace/events/device.h"

@@ -1,8 +1,8 @@
-/* Gaps in which the device idled for work that the host had not launched yet, one by one, with the host's activity at
- * the time: waiting for data, synchronisation, garbage collection; dispatch where none of these fills most of the gap,
- * or compilation when there is much of it. The longest gaps are stored, since their cost depends on their position.
- * Skipped when the gaps together are negligible: it would be a second walk over all events without effect. O(events +
- * gaps). */
+/* Lists gaps in which the device idled for work that the host had not launched yet, one by one, with the host's
+ * activity at the time: waiting for data, synchronisation, garbage collection; dispatch where none of these fills most
+ * of the gap, or compilation when there is much of it. The longest gaps are stored, since their cost depends on their
+ * position. Skipped when the gaps together are negligible: it would be a second walk over all events without effect.
+ * O(events + gaps). */
 #include <stdlib.h>
 
 #include "base/median.h"

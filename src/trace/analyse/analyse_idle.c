@@ -1,4 +1,4 @@
-/* Reasons for idle time of the device, found in two ways. Per gap: between the merged blocks of computing and
+/* Finds the reasons for idle time of the device, in two ways. Per gap: between the merged blocks of computing and
  * communication, the event that ends the gap was either launched after the gap began (the host was late) or before (the
  * device waited for something else). Per stream, for Kineto, as HTA does: each positive gap to the end of the event
  * before. One pass each over sorted events; a launch is found in O(1) or O(log n). */

@@ -1,7 +1,7 @@
-/* Times of layers: passes of layers are built from the best source that has any and summed up (docs/trace.md). User
- * ranges come first, then device tasks that carry the framework's paths, then MindSpore's Scope Layer, then modules of
- * PyTorch. Pieces that are run again during a backward pass count as one recomputation and not as backward. Not
- * handled: recomputation that runs ahead, with other layers between it and its backward pass. */
+/* Computes the times of layers: passes of layers are built from the best source that has any and summed up
+ * (docs/trace.md). User ranges come first, then device tasks that carry the framework's paths, then MindSpore's Scope
+ * Layer, then modules of PyTorch. Pieces that are run again during a backward pass count as one recomputation and not
+ * as backward. Not handled: recomputation that runs ahead, with other layers between it and its backward pass. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

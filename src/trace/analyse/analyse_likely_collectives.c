@@ -1,5 +1,5 @@
-/* Operators that count as computing though their names contain words of communication: kernels of libraries that the
- * list of collective_names.c does not have, and fused ones that compute and communicate at once (MatmulAllReduce).
+/* Finds operators that count as computing though their names contain words of communication: kernels of libraries that
+ * the list of collective_names.c does not have, and fused ones that compute and communicate at once (MatmulAllReduce).
  * Where their share is significant, a note names the largest. */
 #include <string.h>
 

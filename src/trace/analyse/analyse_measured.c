@@ -1,8 +1,8 @@
-/* PyTorch's operators by shape: a kernel is of the innermost operator around its launch, which the launch names by its
- * external id. Kernels of one id are one execution, so that an operator of several kernels (a product that is split and
- * summed, attention backward) counts as a whole, with its memory sets; it is named after its longest kernel. Ascend's
- * are those of kernel_details.csv (src/trace/tables/table_kernel_details.c), else its tasks without shapes. Only with
- * options->measure. */
+/* Collects PyTorch's operators by shape: a kernel belongs to the innermost operator around its launch, which the launch
+ * names by its external id. Kernels of one id are one execution, so that an operator of several kernels (a product that
+ * is split and summed, attention backward) counts as a whole, with its memory sets; it is named after its longest
+ * kernel. Ascend's are those of kernel_details.csv (src/trace/tables/table_kernel_details.c), else its tasks without
+ * shapes. Only with options->measure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it), Ascend by
- * operator type and core when no table has them. Executions are grouped by their names by counting, and from there to
- * rows by type and core: O(n). The executions of a name are sorted, for the median, only where some are long enough to
- * be outliers. */
+/* Sums operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it),
+ * Ascend by operator type and core when no table has them. Executions are grouped by their names by counting, and from
+ * there to rows by type and core: O(n). The executions of a name are sorted, for the median, only where some are long
+ * enough to be outliers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Recomputation of PyTorch: device events whose launch began inside a python function ": recompute_fn" on the same
- * thread, against all others, as TraceLens distinguishes them: only events whose launch is in the file, without memory
- * sets. Launches from another thread than the region's are not seen as recomputation. */
+/* Computes the time of PyTorch's recomputation: device events whose launch began inside a python function ":
+ * recompute_fn" on the same thread, against all others, as TraceLens distinguishes them: only events whose launch is in
+ * the file, without memory sets. Launches from another thread than the region's are not seen as recomputation. */
 #include <stdlib.h>
 
 #include "trace/events/device.h"

@@ -1,13 +1,14 @@
-/* Executions that take longer than the same operator does elsewhere. Layers of a model are equal, so an operator's
- * peers are those with the same name except for numbers (layers/3-Layer/MatMul-op17), on the same core, with inputs of
- * the same shapes and types where a table or the host's operator has them, and with the same two operators before and
- * after it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has only its own
- * executions as peers. A plain kernel without known shapes is identified only by its surroundings, and is marked so.
- * The expected duration is the median of the peers. Unlike the outliers, which are rare, these may be up to just under
- * half of them: an operator slow in every third layer. Not detected: an operator that is slow everywhere, which only
- * its arithmetic could show, and peers that differ by design, as layers of different kinds do where all operators
- * around are equal. Events are sorted by their start already, so they are sorted by stream and by key by counting, and
- * medians are selected: O(events), O(events log events) where starts are not in order or shapes are known.
+/* Finds executions that take longer than the same operator does elsewhere. Layers of a model are equal, so an
+ * operator's peers are those with the same name except for numbers (layers/3-Layer/MatMul-op17), on the same core, with
+ * inputs of the same shapes and types where a table or the host's operator has them, and with the same two operators
+ * before and after it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has
+ * only its own executions as peers. A plain kernel without known shapes is identified only by its surroundings, and is
+ * marked so. The expected duration is the median of the peers. Unlike the outliers, which are rare, these may be up to
+ * just under half of them: an operator slow in every third layer. Not detected: an operator that is slow everywhere,
+ * which only its arithmetic could show, and peers that differ by design, as layers of different kinds do where all
+ * operators around are equal. Events are sorted by their start already, so they are sorted by stream and by key by
+ * counting, and medians are selected: O(events), O(events log events) where starts are not in order or shapes are
+ * known.
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* Steps: from the host's marks, else from a period of the device's operators, else one unnamed step. The device window
- * of a step follows the producer: torch_npu from the first device task that the step's earliest enqueue launched to the
- * last task launched in it (or the mark's end), others the mark itself; for Kineto it is known only when events have
- * found their step by their launch, so the breakdown fills it. Steps of tables are merged in by name. */
+/* Finds the steps: from the host's marks, else from a period of the device's operators, else one unnamed step. The
+ * device window of a step follows the producer: torch_npu from the first device task that the step's earliest enqueue
+ * launched to the last task launched in it (or the mark's end), others the mark itself; for Kineto it is known only
+ * when events have found their step by their launch, so the breakdown fills it. Steps of tables are merged in by
+ * name. */
 #include <stdlib.h>
 #include <string.h>
 

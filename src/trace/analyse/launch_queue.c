@@ -1,7 +1,7 @@
-/* The queue of launched work: begins and launches merged in order of time. A launch adds one, the start of the launched
- * task takes it away again; at one time begins come first, so that work without delay never waits. Work that began
- * before its launch (clocks of host and device that do not fit) was never in the queue, and its delay counts as none.
- * Curves are cut into equally many points a stretch, of which the largest, the least and the last remain. */
+/* Computes the queue of launched work: starts and launches merged in order of time. A launch adds one, the start of the
+ * launched task takes it away again; at one time begins come first, so that work without delay never waits. Work that
+ * began before its launch (clocks of host and device that do not fit) was never in the queue, and its delay counts as
+ * none. Curves are cut into equally many points a stretch, of which the largest, the least and the last remain. */
 #include "trace/analyse/launch_queue.h"
 
 #include <assert.h>

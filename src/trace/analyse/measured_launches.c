@@ -1,7 +1,7 @@
-/* The time of the host from one launch of a kernel to the next: starts of consecutive launches of one thread without a
- * wait of the host between them (synchronisation, data, garbage collection, a new step). The median, so that the
- * program's work between layers, which is rare and long, does not count. A launch that itself takes ten times as long
- * as the shorter ones is one that waits for room in a full queue, and ends no interval. torch_npu launches by two
+/* Computes the time of the host from one launch of a kernel to the next: starts of consecutive launches of one thread
+ * without a wait of the host between them (synchronisation, data, garbage collection, a new step). The median, so that
+ * the program's work between layers, which is rare and long, does not count. A launch that itself takes ten times as
+ * long as the shorter ones is one that waits for room in a full queue, and ends no interval. torch_npu launches by two
  * threads, the one that runs Python and the one that calls CANN: the slower one counts. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Steps of a trace without step marks: finds the period that the operators of the busiest stream repeat. The longest
- * tail with at least three periods is taken when it is most of the sequence. A period begins after the optimizer's
- * operators, else after the longest mean gap. Sequences that vary from step to step are not recognised. */
+/* Finds the steps of a trace without step marks: the period that the operators of the busiest stream repeat. The
+ * longest tail with at least three periods is taken when it is most of the sequence. A period begins after the
+ * optimizer's operators, else after the longest mean gap. Sequences that vary from step to step are not recognised. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* The length of a step: one definition for every command. A step lasts until the next one begins, on the device, or on
- * the host where the device's begin is not known; so it includes the time between two steps, and a host that runs ahead
- * of the device does not shorten it. A step that no recorded step follows has its own length: the host's mark, or the
- * device's first start to its last end where that is longer. That is a lower bound, so in the mean it counts as long as
- * the others where those are longer. Steps without consecutive numbers, as those of two recordings in one file, have no
- * follower either. Ranks of a synchronous job take equally long: the step of the run is the longest of the ranks'
- * means. */
+/* Computes the length of a step: one definition for every command. A step lasts until the next one begins, on the
+ * device, or on the host where the device's begin is not known; so it includes the time between two steps, and a host
+ * that runs ahead of the device does not shorten it. A step that no recorded step follows has its own length: the
+ * host's mark, or the device's first start to its last end where that is longer. That is a lower bound, so in the mean
+ * it counts as long as the others where those are longer. Steps without consecutive numbers, as those of two recordings
+ * in one file, have no follower either. Ranks of a synchronous job take equally long: the step of the run is the
+ * longest of the ranks' means. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Warm-up: the first steps that computed or lasted more than a tenth longer than the median of those after them, and
- * longer than each of them. At least two steps must remain after a dropped one, so that of two steps none ever is; a
- * note lists the dropped steps, or reports that the first of two looks like warm-up. */
+/* Finds the warm-up: the first steps that computed or lasted more than a tenth longer than the median of those after
+ * them, and longer than each of them. At least two steps must remain after a dropped one, so that of two steps none
+ * ever is; a note lists the dropped steps, or reports that the first of two looks like warm-up. */
 #include <stdlib.h>
 
 #include "base/median.h"

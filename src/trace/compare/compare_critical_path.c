@@ -1,4 +1,4 @@
-/* The critical path of each step, found backwards from its end. An event began when it did because of the event that
+/* Finds the critical path of each step, backwards from its end. An event began when it did because of the event that
  * ended last before it on the same device, of the same stream where several did; unless the host launched it only after
  * that: then the host is on the path, back to its last wait for the device, or to the step's start. A collective or a
  * transfer for which another rank came later continues on that rank's side, whose end is the same moment even if its

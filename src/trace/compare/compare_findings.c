@@ -1,6 +1,6 @@
-/* Recommended changes for a run: rules over the figures of the analyses, one function each. A rule checks every rank,
- * names the most affected one with figures, the number of other affected ranks, and the setting to change. Gains are
- * upper bounds of the time that a step would be shorter without the cause, so they must not be added up. Missing
+/* Finds recommended changes for a run: rules over the figures of the analyses, one function each. A rule checks every
+ * rank, names the most affected one with figures, the number of other affected ranks, and the setting to change. Gains
+ * are upper bounds of the time that a step would be shorter without the cause, so they must not be added up. Missing
  * figures make no finding. */
 #include <assert.h>
 #include <math.h>

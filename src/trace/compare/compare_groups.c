@@ -1,6 +1,6 @@
-/* The number of ranks in a collective's group: Kineto's key ends in it; Ascend's topology has it by the group's hash,
- * as do the places that links of the group name ("0-6"). Names of collectives contain only the last digits of that
- * hash, so a group is taken when just one size fits. 0 where unknown. */
+/* Finds the number of ranks in a collective's group: Kineto's key ends in it; Ascend's topology has it by the group's
+ * hash, as do the places that links of the group name ("0-6"). Names of collectives contain only the last digits of
+ * that hash, so a group is taken when just one size fits. 0 where unknown. */
 #include <stdlib.h>
 #include <string.h>
 

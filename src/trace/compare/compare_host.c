@@ -1,5 +1,5 @@
-/* Each rank's idle time for the host, of a step: for the findings, the diagnosis, the summary and the page. It is a
- * comparison of ranks only in that it needs the length of a step, which is known once all ranks are read. */
+/* Computes each rank's idle time for the host, of a step: for the findings, the diagnosis, the summary and the page. It
+ * is a comparison of ranks only in that it needs the length of a step, which is known once all ranks are read. */
 #include <math.h>
 
 #include "trace/analyse/analysis.h"

@@ -1,4 +1,4 @@
-/* Links of all ranks, by transport: mean, slowest and fastest of those that moved 1 MB or more, the gap
+/* Compares the links of all ranks, by transport: mean, slowest and fastest of those that moved 1 MB or more, the gap
  * (fastest - slowest) / mean, and every link 20 % or more below the mean. A rank's own table can only compare its own
  * links; a slow one among equals elsewhere shows here. Both directions of a pair are different links. */
 #include <math.h>

@@ -1,9 +1,9 @@
-/* Links of all ranks as matrices, from rank to rank. Names of links ("GROUP:0-6") number the members of a group, not
- * ranks: a rank's own place in a group is in its link to itself ("0-0"), and the places of ranks without files in a
- * group of the topology, when just one fits the known ones. Groups whose members are all known so become one matrix of
- * ranks; each other one has a matrix of its own, by places. A link that both of its ends report counts once, with the
- * larger size. Cells store their contributions by step, kind of operation and transport. Links named after only one
- * rank (hccl_raw) and groups with an ambiguous name are left out. */
+/* Builds matrices of the links of all ranks, from rank to rank. Names of links ("GROUP:0-6") number the members of a
+ * group, not ranks: a rank's own place in a group is in its link to itself ("0-0"), and the places of ranks without
+ * files in a group of the topology, when just one fits the known ones. Groups whose members are all known so become one
+ * matrix of ranks; each other one has a matrix of its own, by places. A link that both of its ends report counts once,
+ * with the larger size. Cells store their contributions by step, kind of operation and transport. Links named after
+ * only one rank (hccl_raw) and groups with an ambiguous name are left out. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

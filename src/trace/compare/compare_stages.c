@@ -1,5 +1,5 @@
-/* The pipeline stage of every rank - as given by the user, else by its own files, else its place in a "pp" group - and
- * the average times of the stages' ranks. Imbalance is the slowest over the fastest stage's mean computing. Ranks
+/* Finds the pipeline stage of every rank - as given by the user, else by its own files, else its place in a "pp" group
+ * - and the average times of the stages' ranks. Imbalance is the slowest over the fastest stage's mean computing. Ranks
  * without a known stage are left out. */
 #include <math.h>
 #include <stdlib.h>

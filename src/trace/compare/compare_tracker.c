@@ -1,6 +1,6 @@
-/* Findings from the dumps of MindSpore's memory tracker: memory that stays allocated after its last use, that grows
- * from step to step, that is never released. Each names the most affected rank and the places in the program that make
- * most of it. Memory by itself saves no time, so these findings have no gain (docs/trace.md). */
+/* Makes findings from the dumps of MindSpore's memory tracker: memory that stays allocated after its last use, that
+ * grows from step to step, that is never released. Each names the most affected rank and the places in the program that
+ * make most of it. Memory by itself saves no time, so these findings have no gain (docs/trace.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Waiting time between ranks: the waits of each rank in collectives to which another one came last, and in transfers
- * whose other side came later, by pairs of ranks. In a collective the wait is the time beyond its transfer; in a
- * transfer, both sides of which end together, the time by which a side was longer than the other. Only steps that count
- * are included. O(collectives log collectives). */
+/* Computes the waiting time between ranks: the waits of each rank in collectives to which another one came last, and in
+ * transfers whose other side came later, by pairs of ranks. In a collective the wait is the time beyond its transfer;
+ * in a transfer, both sides of which end together, the time by which a side was longer than the other. Only steps that
+ * count are included. O(collectives log collectives). */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* analysis.db of torch_npu and communication_analyzer.db of MindSpore and msprof, read as the equivalent files:
+/* Reads analysis.db of torch_npu and communication_analyzer.db of MindSpore and msprof as the equivalent files:
  * step_trace_time.csv (StepTraceTime), communication.json (CommAnalyzerTime, CommAnalyzerBandwidth) and
  * communication_matrix.json (CommAnalyzerMatrix). Units are those of the text. Rows of JSON are read by step and
  * section, so that each opens once; where the table has no sections, they follow from the names of operators. */

@@ -1,8 +1,9 @@
-/* Databases of torch_npu, MindSpore and msprof as the events of trace_view.json. Tables of one row an event become
- * their equivalent in the text export: PYTORCH_API the layer Python, CANN_API the layer CANN, TASK the layer Ascend
- * Hardware and the planes of the layer HCCL, COMMUNICATION_OP whole collectives, OVERLAP_ANALYSIS its own layer. Arrows
- * follow from numbers that both ends have: connectionId of CANN_API and TASK, and lists of them in CONNECTION_IDS.
- * Stacks of calls (PYTORCH_CALLCHAINS) and counters of the device are not read, since no figure needs them. */
+/* Reads databases of torch_npu, MindSpore and msprof as the events of trace_view.json. Tables of one row an event
+ * become their equivalent in the text export: PYTORCH_API the layer Python, CANN_API the layer CANN, TASK the layer
+ * Ascend Hardware and the planes of the layer HCCL, COMMUNICATION_OP whole collectives, OVERLAP_ANALYSIS its own layer.
+ * Arrows follow from numbers that both ends have: connectionId of CANN_API and TASK, and lists of them in
+ * CONNECTION_IDS. Stacks of calls (PYTORCH_CALLCHAINS) and counters of the device are not read, since no figure needs
+ * them. */
 #include <string.h>
 
 #include "trace/database/rows.h"

@@ -1,8 +1,8 @@
-/* Databases of torch_npu, MindSpore and msprof as kernel_details.csv: the operators of COMPUTE_TASK_INFO with the times
- * of their tasks, and whole collectives between them, in order of time. A row's wait is the time since the end of the
- * previous row, as in the text export. Its step is the one in which the host launched it (STEP_TIME, CANN_API), where
- * that is unknown the one in which it began. Only those measurements of the cores (TASK_PMU_INFO) are taken that the
- * reader of the table uses. */
+/* Reads databases of torch_npu, MindSpore and msprof as kernel_details.csv: the operators of COMPUTE_TASK_INFO with the
+ * times of their tasks, and whole collectives between them, in order of time. A row's wait is the time since the end of
+ * the previous row, as in the text export. Its step is the one in which the host launched it (STEP_TIME, CANN_API),
+ * where that is unknown the one in which it began. Only those measurements of the cores (TASK_PMU_INFO) are taken that
+ * the reader of the table uses. */
 #include <string.h>
 
 #include "trace/database/rows.h"

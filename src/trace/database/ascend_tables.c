@@ -1,7 +1,7 @@
-/* Databases of torch_npu, MindSpore and msprof as the smaller files beside a trace: memory_record.csv (MEMORY_RECORD,
- * and the driver's view of the process, NPU_MEM), operator_memory.csv (OP_MEMORY), npu_module_mem.csv (NPU_MODULE_MEM),
- * profiler_metadata.json (META_DATA), and the rank of profiler_info.json (RANK_DEVICE_MAP). Databases have bytes and
- * nanoseconds where the text has KB or MB and microseconds. */
+/* Reads databases of torch_npu, MindSpore and msprof as the smaller files that come with a trace: memory_record.csv
+ * (MEMORY_RECORD, and the driver's view of the process, NPU_MEM), operator_memory.csv (OP_MEMORY), npu_module_mem.csv
+ * (NPU_MODULE_MEM), profiler_metadata.json (META_DATA), and the rank of profiler_info.json (RANK_DEVICE_MAP). Databases
+ * have bytes and nanoseconds where the text has KB or MB and microseconds. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The texts of a database by their ids: STRING_IDS of Ascend, StringIds of Nsight Systems. Ids count up from one or a
- * few bases, and the table is in their order, so most are found at their distance from the first one. */
+/* Reads the texts of a database by their ids: STRING_IDS of Ascend, StringIds of Nsight Systems. Ids count up from one
+ * or a few bases, and the table is in their order, so most are found at their distance from the first one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Figures of blocks with lifetimes. Bytes over time by a sweep over begins and ends, in which ends come first, as
- * lifetimes are half open; free memory at a time by one walk over the segments and blocks at that time, by address.
+/* Computes figures of blocks with lifetimes. Bytes over time by a sweep over begins and ends, in which ends come first,
+ * as lifetimes are half open; free memory at a time by one walk over the segments and blocks at that time, by address.
  * Places on the axis of addresses are the addresses without the gaps in which no segment and no block ever was. */
 #include "trace/events/block_map.h"
 

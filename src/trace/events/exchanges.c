@@ -1,9 +1,9 @@
-/* The purpose of NCCL's SendRecv kernels. Sends and receives of a pipeline and all-to-all use the same kernel, so its
- * name does not distinguish them. In this order: --receive; the arguments ("Collective name"); the range that PyTorch
- * puts around the call ("nccl:all_to_all", "nccl:send 0->1"), on the device over the kernel or on the host over its
- * launch. Kernels of a trace without any of these are classified like its others, when those are all of one kind; else
- * unclear, and the comparison of ranks examines them. The kind is stored in ek__event.core, which Kineto has no other
- * use for. */
+/* Finds the purpose of NCCL's SendRecv kernels. Sends and receives of a pipeline and all-to-all use the same kernel, so
+ * its name does not distinguish them. In this order: --receive; the arguments ("Collective name"); the range that
+ * PyTorch puts around the call ("nccl:all_to_all", "nccl:send 0->1"), on the device over the kernel or on the host over
+ * its launch. Kernels of a trace without any of these are classified like its others, when those are all of one kind;
+ * else unclear, and the comparison of ranks examines them. The kind is stored in ek__event.core, which Kineto has no
+ * other use for. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Reads the table row by row; a row becomes text for the scanner of traces, so that the meaning of an event is defined
- * in one place. Streams are named as in a trace; where a table has none, kernels are placed by their cores. Steps are
- * recognised only by the rows' numbers: from the first begin to the last end of consecutive rows with the same
- * number. */
+/* Reads a table of kernels row by row; a row becomes text for the scanner of traces, so that the meaning of an event is
+ * defined in one place. Streams are named as in a trace; where a table has none, kernels are placed by their cores.
+ * Steps are recognised only by the rows' numbers: from the first begin to the last end of consecutive rows with the
+ * same number. */
 #include "trace/events/kernel_events.h"
 
 #include <fcntl.h>

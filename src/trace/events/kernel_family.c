@@ -1,6 +1,6 @@
-/* Families of CUDA and ROCm kernels, by texts in their names up to the parameters, which name types of their own. Names
- * are the only information; a kernel that fuses two operations belongs to the first in its name. Types of Ascend's
- * operators are in tables.c; types missing there are looked up here too. */
+/* Finds the families of CUDA and ROCm kernels, by texts in their names up to the parameters, which name types of their
+ * own. Names are the only information; a kernel that fuses two operations belongs to the first in its name. Types of
+ * Ascend's operators are in tables.c; types missing there are looked up here too. */
 #include <string.h>
 
 #include "base/c_locale.h"

@@ -1,7 +1,8 @@
-/* Memory by site: blocks sorted by (place, layer), so that each site is one run; sums over the run are its figures. The
- * tracker counts a task before its allocations, so a task is over when the next one begins. A block is unused at the
- * peak when its last user is over by then: the gain of its release is the peak of a second sweep, in which every block
- * ends there (src/trace/events/memory_sweep.c). A block without known users never counts as unused. */
+/* Sums memory by site: blocks are sorted by (place, layer), so that each site is one run; sums over the run are its
+ * figures. The tracker counts a task before its allocations, so a task is over when the next one begins. A block is
+ * unused at the peak when its last user is over by then: the gain of its release is the peak of a second sweep, in
+ * which every block ends there (src/trace/events/memory_sweep.c). A block without known users never counts as
+ * unused. */
 #include "trace/events/memory_sites.h"
 
 #include <stdio.h>

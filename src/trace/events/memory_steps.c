@@ -1,4 +1,4 @@
-/* Steps of a memory tracker's dump, which has no marks: finds the exact period of its tasks. Layers of one shape
+/* Finds the steps of a memory tracker's dump, which has no marks: the exact period of its tasks. Layers of one shape
  * repeat, too, where tasks have no names of their own; but each uses weights of its own, while a step uses all of
  * them. */
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A sweep over the ticks of begins and ends. At one tick ends come before beginnings, as lifetimes are half open; so
- * the sum is never above the live memory at the tick and never overflows. */
+/* Computes live memory by a sweep over the ticks of starts and ends. At one tick ends come before beginnings, as
+ * lifetimes are half open; so the sum is never above the live memory at the tick and never overflows. */
 #include "trace/events/memory_sweep.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Shapes of operators, kept as numbers: sorted by the start of a table's row, or by the external id that an operator of
- * PyTorch shares with the calls it makes, and found by binary search. */
+/* Looks up shapes of operators, stored as numbers: sorted by the start of a table's row, or by the external id that an
+ * operator of PyTorch shares with the calls it makes, and found by binary search. */
 #include "trace/events/shapes.h"
 
 #include <stdlib.h>

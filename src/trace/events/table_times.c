@@ -1,7 +1,7 @@
-/* Receives and sends of steps that are only in tables. kernel_details.csv has the start and duration of operators and
- * collectives, communication.json of collectives; both readers add their entries, and once all tables are read every
- * step's executions are sorted and merged into sets of intervals, as src/trace/analyse/analyse_breakdown.c does with
- * events. */
+/* Computes receives and sends of steps that are only in tables. kernel_details.csv has the start and duration of
+ * operators and collectives, communication.json of collectives; both readers add their entries, and once all tables are
+ * read every step's executions are sorted and merged into sets of intervals, as src/trace/analyse/analyse_breakdown.c
+ * does with events. */
 #include "trace/tables/table_times.h"
 
 #include <stdlib.h>

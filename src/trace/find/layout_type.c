@@ -1,6 +1,6 @@
-/* The type of a file by its beginning: JSON or gzip counts as a trace, a table is recognised by the columns of its
- * header, a pickle is a memory snapshot. Reads the first kilobytes only, so that a folder of large files is classified
- * quickly. */
+/* Detects the type of a file by its beginning: JSON or gzip counts as a trace, a table is recognised by the columns of
+ * its header, a pickle is a memory snapshot. Reads the first kilobytes only, so that a folder of large files is
+ * classified quickly. */
 #define ZLIB_CONST
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* A walk through folders for files that profilers write. Names come in any order; sorting at the end and one entry per
- * file of the disk make the result independent of it and of the order of the paths given. A folder is not entered below
- * itself, depth and the number of entries are limited; so links in circles end. Unreadable entries are reported and
- * skipped. */
+/* Walks through folders and lists files that profilers write. Names come in any order; sorting at the end and one entry
+ * per file of the disk make the result independent of it and of the order of the paths given. A folder is not entered
+ * below itself, depth and the number of entries are limited; so links in circles end. Unreadable entries are reported
+ * and skipped. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>

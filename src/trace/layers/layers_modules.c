@@ -1,4 +1,4 @@
-/* Layers of PyTorch from nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the
+/* Finds layers of PyTorch in nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the
  * thread that runs the model; recomputation inside recompute_fn, or in a module on a thread that runs backward passes;
  * backward otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel is assigned to an
  * execution of a layer. Layers are the modules whose kind repeats below one parent and takes time, the outermost ones:

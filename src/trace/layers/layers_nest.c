@@ -1,5 +1,5 @@
-/* Nested ranges as a forest: sorted by track and start, each range's parent is found with the stack of open ranges. The
- * range at a moment is the last that began before it, or one around that. */
+/* Builds a forest of nested ranges: sorted by track and start, each range's parent is found with the stack of open
+ * ranges. The range at a moment is the last that began before it, or one around that. */
 #include "trace/layers/layers_nest.h"
 
 #include <stdlib.h>

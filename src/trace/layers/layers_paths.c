@@ -1,6 +1,6 @@
-/* Layers and passes from operators with the framework's path. The part before the operator's own name is parsed once
- * for each distinct text: its scope (Default, recompute_Default, Gradients), its elements, its layer. Layers are the
- * numbered elements of containers in which a kind of element repeats, the outermost one of a path (elements without
+/* Finds layers and passes from operators with the framework's path. The part before the operator's own name is parsed
+ * once for each distinct text: its scope (Default, recompute_Default, Gradients), its elements, its layer. Layers are
+ * the numbered elements of containers in which a kind of element repeats, the outermost one of a path (elements without
  * parts, such as a Conv2d, only where neighbouring numbers are of one kind); operators before the first of them and
  * after the last, outside of all, are head and tail. layers_passes.c then cuts each layer's operators into passes. Not
  * handled: a body without numbers and without a given name. */

@@ -1,4 +1,4 @@
-/* Layers from MindSpore's Scope Layer, where no device task has a path. Intervals form a tree by their depth; the
+/* Finds layers in MindSpore's Scope Layer, where no device task has a path. Intervals form a tree by their depth; the
  * innermost ones count as operators, with the names above them as path, so that an interval with several executions is
  * cut where its parts repeat. A scope's own operators before and after its parts count as parts. Wall times are those
  * of scopes; busy times are not known. */

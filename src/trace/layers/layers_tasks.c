@@ -1,6 +1,6 @@
-/* Layers from device tasks with the framework's path: as their own name (MindSpore in graph mode), in their arguments
- * (mindspore_op, fullname), or through the operator of the host that launched them (mindspore_to_npu). Collectives have
- * no path and are not counted. */
+/* Finds layers from device tasks with the framework's path: as their own name (MindSpore in graph mode), in their
+ * arguments (mindspore_op, fullname), or through the operator of the host that launched them (mindspore_to_npu).
+ * Collectives have no path and are not counted. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Columns of numbers as bytes. Times grow, so differences to the number before are small; ends are close to begins, so
- * differences to a related column are; many columns have one value. Compression comes after this and finds
- * repetitions. */
+/* Writes columns of numbers as bytes and reads them. Times grow, so differences to the number before are small; ends
+ * are close to begins, so differences to a related column are; many columns have one value. Compression comes after
+ * this and finds repetitions. */
 #include "trace/partial/columns.h"
 
 #include <math.h>

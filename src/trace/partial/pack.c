@@ -1,5 +1,5 @@
-/* Records as bytes: a walk over the members of records.c, column by column. Lists of several records are one list:
- * their counts are columns of their own. */
+/* Packs records as bytes: a walk over the members of records.c, column by column. Lists of several records are one
+ * list: their counts are columns of their own. */
 #include "trace/partial/pack.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Analysed ranks as bytes: a head with the version of the records and a checksum, the options of the analysis, then the
- * data of the whole run and each rank, packed and compressed one by one. */
+/* Writes and reads analysed ranks as bytes: a head with the version of the records and a checksum, the options of the
+ * analysis, then the data of the whole run and each rank, packed and compressed one by one. */
 #include "trace/partial/part.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* The members of an analysed rank, record by record. Lists name the member that counts them; counts of records are read
- * as any number is, and again by their lists. */
+/* Describes the members of an analysed rank, record by record. Lists name the member that counts them; counts of
+ * records are read as any number is, and again by their lists. */
 #include "trace/partial/records.h"
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
-/* The kind of an event, from its phase, category, name and arguments: the formats of docs/trace.md in one place. Where
- * only the name of its process decides, which may follow later in the file, the event is stored as pending. Calls of
- * the host that no analysis needs are counted and dropped here, so that memory grows with the device's work only. */
+/* Determines the kind of an event, from its phase, category, name and arguments: the formats of docs/trace.md in one
+ * place. Where only the name of its process decides, which may follow later in the file, the event is stored as
+ * pending. Calls of the host that no analysis needs are counted and dropped here, so that memory grows with the
+ * device's work only. */
 #include <limits.h>
 #include <string.h>
 

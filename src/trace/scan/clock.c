@@ -1,8 +1,9 @@
-/* Clock offsets of a run's hosts from their common communication. Every collective, and every send with its receive,
- * ends on both sides within microseconds; the difference of the two ends on two hosts' clocks is one measurement of the
- * offset between them. The median over all measurements of a pair of hosts is robust against the few that are matched
- * wrongly (group hashes are cut to three digits in names). Hosts are then tied together by Prim's algorithm over the
- * pairs with the smallest standard error, from the host of the lowest rank outwards. O(n log n) for n collectives. */
+/* Computes clock offsets of a run's hosts from their common communication. Every collective, and every send with its
+ * receive, ends on both sides within microseconds; the difference of the two ends on two hosts' clocks is one
+ * measurement of the offset between them. The median over all measurements of a pair of hosts is robust against the few
+ * that are matched wrongly (group hashes are cut to three digits in names). Hosts are then tied together by Prim's
+ * algorithm over the pairs with the smallest standard error, from the host of the lowest rank outwards. O(n log n) for
+ * n collectives. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

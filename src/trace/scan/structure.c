@@ -1,7 +1,7 @@
-/* The structure of JSON as bit masks: for 64 bytes at a time the positions of quotes, backslashes and brackets are
- * found with vector compares, or with eight bytes at a time in a register, escaped quotes are dropped, and a prefix XOR
- * of the quotes marks the brackets inside strings. The idea of finding structure first is that of Langdale and Lemire
- * (Parsing gigabytes of JSON per second, 2019). */
+/* Computes the structure of JSON as bit masks: for 64 bytes at a time the positions of quotes, backslashes and brackets
+ * are found with vector compares, or with eight bytes at a time in a register, escaped quotes are dropped, and a prefix
+ * XOR of the quotes marks the brackets inside strings. The idea of finding structure first is that of Langdale and
+ * Lemire (Parsing gigabytes of JSON per second, 2019). */
 #include "trace/scan/structure.h"
 
 #include <string.h>

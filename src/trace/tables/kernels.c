@@ -1,4 +1,4 @@
-/* Executions of operators, grouped: totals by (type, core), by core and by type as the table names them, N/A included;
+/* Groups executions of operators: totals by (type, core), by core and by type as the table names them, N/A included;
  * executions far slower than others of equal type, core and shapes; and a breakdown of each step, of communication rows
  * and all others. Groups are numbered while reading, so everything is sums over arrays, and sorting. */
 #include "trace/tables/kernels.h"

@@ -1,5 +1,5 @@
-/* communication.json: collectives with their times, summed per step, section (p2p, collective), operator type and group
- * (docs/trace.md). The type is the name up to "__", the group the text after the last '@'. Every operator is also
+/* Reads communication.json: collectives with their times, summed per step, section (p2p, collective), operator type and
+ * group (docs/trace.md). The type is the name up to "__", the group the text after the last '@'. Every operator is also
  * stored as a collective of its own, for ranks without a trace that has them. Totals that the producer adds itself
  * ("Total Op Info") are skipped: they would count everything twice. Size distributions are not read. */
 #include <math.h>

@@ -1,7 +1,7 @@
-/* communication_matrix.json: the traffic and time of each pair of ranks of a group, summed over operators and steps
- * (docs/trace.md). Newer files contain totals per kind of collective ("allreduce-total@<group>"), which are the only
- * ones counted; older ones contain every operator by its full name, which all count except "Total Op Info". A pair that
- * used two transports is two links, as bandwidths of different transports have no common meaning. */
+/* Reads communication_matrix.json: the traffic and time of each pair of ranks of a group, summed over operators and
+ * steps (docs/trace.md). Newer files contain totals per kind of collective ("allreduce-total@<group>"), which are the
+ * only ones counted; older ones contain every operator by its full name, which all count except "Total Op Info". A pair
+ * that used two transports is two links, as bandwidths of different transports have no common meaning. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

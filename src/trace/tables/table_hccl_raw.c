@@ -1,4 +1,4 @@
-/* hccl_raw_{id}.csv of MindSpore until 2023: links with their sums of the last row, the producer's average of all
+/* Reads hccl_raw_{id}.csv of MindSpore until 2023: links with their sums of the last row, the producer's average of all
  * steps. The cell contains JSON, {"1-0": {"SDMA": [ms, KB, B/s]}}. The bandwidth is the producer's own third figure,
  * which other tools rank by: it is not the quotient of the first two. Single operators (the last column) are not
  * read. */

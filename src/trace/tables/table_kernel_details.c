@@ -1,6 +1,6 @@
-/* kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table under
- * different column names, which also differ between releases; columns are found by name. Only those metrics of the
- * cores are read that split an execution's time: matrix unit, vector unit, data in, data out.
+/* Reads kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table
+ * under different column names, which also differ between releases; columns are found by name. Only those metrics of
+ * the cores are read that split an execution's time: matrix unit, vector unit, data in, data out.
  */
 #include <inttypes.h>
 #include <math.h>

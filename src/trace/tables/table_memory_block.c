@@ -1,7 +1,7 @@
-/* memory_block.csv of MindSpore's memory tracker: every block of the pools with its lifetime in ticks. From them the
- * peak, the memory at the peak by type, by layer and by place in the program, the part of it that no task would use any
- * more, memory that is never freed, and the growth at the start of every step (docs/trace.md). Blocks inside a SOMAS
- * block (start -1) are counted and skipped. */
+/* Reads memory_block.csv of MindSpore's memory tracker: every block of the pools with its lifetime in ticks. From them
+ * the peak, the memory at the peak by type, by layer and by place in the program, the part of it that no task would use
+ * any more, memory that is never freed, and the growth at the start of every step (docs/trace.md). Blocks inside a
+ * SOMAS block (start -1) are counted and skipped. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

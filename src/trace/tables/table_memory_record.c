@@ -1,6 +1,6 @@
-/* memory_record.csv: the largest value per component and column, and the curve over time (docs/trace.md). Cells may be
- * empty; APP, the complete process in the driver's view, has only reserved bytes. Streams and device types are not
- * distinguished. */
+/* Reads memory_record.csv: the largest value per component and column, and the curve over time (docs/trace.md). Cells
+ * may be empty; APP, the complete process in the driver's view, has only reserved bytes. Streams and device types are
+ * not distinguished. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

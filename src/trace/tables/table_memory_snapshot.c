@@ -1,4 +1,4 @@
-/* A memory snapshot of PyTorch (_dump_snapshot() of torch.cuda.memory or of torch_npu), pickled or as JSON: the
+/* Reads a memory snapshot of PyTorch (_dump_snapshot() of torch.cuda.memory or of torch_npu), pickled or as JSON: the
  * allocator's segments with their blocks at the end, and its history before, device by device. Each device becomes a
  * map of blocks. The events of a microsecond are put a nanosecond apart, so that their order is preserved. Stacks are
  * shared in a pickle: each is turned into text once. External annotations and the allocator's settings are not read. */

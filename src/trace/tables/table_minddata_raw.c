@@ -1,6 +1,6 @@
-/* minddata_pipeline_raw_{id}.csv: the operators of MindSpore's data pipeline and the fill of their output queues. The
- * queue that feeds training is the one of the operator nearest to the root of the tree (the one without a parent) that
- * has any: near empty, the data come too slowly; near full, training is the slower side. */
+/* Reads minddata_pipeline_raw_{id}.csv: the operators of MindSpore's data pipeline and the fill of their output queues.
+ * The queue that feeds training is the one of the operator nearest to the root of the tree (the one without a parent)
+ * that has any: near empty, the data come too slowly; near full, training is the slower side. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* minddata_pipeline_summary_{id}.csv: the pipeline's times per batch, in milliseconds. The producer writes it sideways,
- * a name and its values per line, so the header is such a line too; the upright form is read as well. Figures per
- * operator are left to the raw table. -1 means unknown. */
+/* Reads minddata_pipeline_summary_{id}.csv: the pipeline's times per batch, in milliseconds. The producer writes it
+ * sideways, a name and its values per line, so the header is such a line too; the upright form is read as well. Figures
+ * per operator are left to the raw table. -1 means unknown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* npu_module_mem.csv: the largest reservation of each module of the device's software. Separate from memory_record's
- * components, some of which have the same names and are measured differently. */
+/* Reads npu_module_mem.csv: the largest reservation of each module of the device's software. Separate from
+ * memory_record's components, some of which have the same names and are measured differently. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* op_statistic.csv: the producer's own totals per operator type and core, stored as printed. They replace the operators
- * when no table of executions was read. */
+/* Reads op_statistic.csv: the producer's own totals per operator type and core, stored as printed. They replace the
+ * operators when no table of executions was read. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* operator_memory.csv: allocations of the framework's operators: all of them with their lifetimes as a map for each
- * device, the largest, and those without a release time, which were alive when the profiler stopped (docs/trace.md).
- * The fill of the pool at each is not read: memory_record has that as a curve. */
+/* Reads operator_memory.csv: allocations of the framework's operators: all of them with their lifetimes as a map for
+ * each device, the largest, and those without a release time, which were alive when the profiler stopped
+ * (docs/trace.md). The fill of the pool at each is not read: memory_record has that as a curve. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

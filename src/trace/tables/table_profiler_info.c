@@ -1,5 +1,5 @@
-/* profiler_info_N.json: the profiler's name, and the rank. The rank is a number in old files and a text in new ones.
- * Settings of the profiler (levels, schedules) differ much between releases: they are stored unchanged. */
+/* Reads profiler_info_N.json: the profiler's name, and the rank. The rank is a number in old files and a text in new
+ * ones. Settings of the profiler (levels, schedules) differ much between releases: they are stored unchanged. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* profiler_metadata.json of one rank: the sizes of the parallel dimensions and the groups this rank is in. The group
- * "pp" runs through the stages, so the rank's place in it is its stage. The data of several ranks are merged: sizes by
- * their largest, groups once each. */
+/* Reads profiler_metadata.json of one rank: the sizes of the parallel dimensions and the groups this rank is in. The
+ * group "pp" runs through the stages, so the rank's place in it is its stage. The data of several ranks are merged:
+ * sizes by their largest, groups once each. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The loop over a table's rows for all readers, and cells that may be empty. */
+/* Reads a table's rows in one loop for all readers, and cells that may be empty. */
 #include "trace/tables/table_rows.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* step_trace_raw_N_detail_time.csv and ascend_cluster_analyse_*_N.csv of MindSpore until 2023. Both have a row per step
- * and a last row that averages over all profiled steps, of which the file may contain only some; the first file names
- * it "-". The second has no names: its rows are matched by their place. Times are ticks of 10 ns in the first,
- * milliseconds in the second; the many columns per communication operator are not read. */
+/* Reads step_trace_raw_N_detail_time.csv and ascend_cluster_analyse_*_N.csv of MindSpore until 2023. Both have a row
+ * per step and a last row that averages over all profiled steps, of which the file may contain only some; the first
+ * file names it "-". The second has no names: its rows are matched by their place. Times are ticks of 10 ns in the
+ * first, milliseconds in the second; the many columns per communication operator are not read. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

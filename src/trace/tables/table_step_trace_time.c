@@ -1,6 +1,6 @@
-/* step_trace_time.csv: the producer's breakdown of each step. The two producers mean different things by Stage, Bubble
- * and Preparing (docs/trace.md), so the step has the producer's name. Rows of a second device are left out: a rank has
- * one. */
+/* Reads step_trace_time.csv: the producer's breakdown of each step. The two producers mean different things by Stage,
+ * Bubble and Preparing (docs/trace.md), so the step has the producer's name. Rows of a second device are left out: a
+ * rank has one. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>

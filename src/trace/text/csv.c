@@ -1,7 +1,7 @@
-/* A reader of comma-separated tables that processes the bytes once: a row is stored in one piece in a buffer that
- * slides along the file, its cells are cut and unquoted in place. A NUL after the last byte read ends every inner loop,
- * so that those compare one byte at a time only with the characters that end a cell. Encodings other than UTF-8 and
- * separators other than the comma are not handled; NUL bytes become '?'. */
+/* Reads comma-separated tables in one pass over the bytes: a row is stored in one piece in a buffer that slides along
+ * the file, its cells are cut and unquoted in place. A NUL after the last byte read ends every inner loop, so that
+ * those compare one byte at a time only with the characters that end a cell. Encodings other than UTF-8 and separators
+ * other than the comma are not handled; NUL bytes become '?'. */
 #include "trace/text/csv.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Properties in the names of files and folders: types by shell patterns, ranks and stages by numbers. Numbers of more
- * than six digits are times or process ids, never ranks. */
+/* Reads properties from the names of files and folders: types by shell patterns, ranks and stages by numbers. Numbers
+ * of more than six digits are times or process ids, never ranks. */
 #include <fnmatch.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* A tree of values of 8 bytes: three bits of kind, the rest a number or an index. Items of lists are in a pool; a list
- * that grows moves to twice the room and leaves the old room unused, which is at most as much again. Memory is freed
- * only all at once. */
+/* Stores a tree of values of 8 bytes: three bits of kind, the rest a number or an index. Items of lists are in a pool;
+ * a list that grows moves to twice the room and leaves the old room unused, which is at most as much again. Memory is
+ * freed only all at once. */
 #include "trace/text/plain_data.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Lines of the memory tracker's files, cut into cells; tasks by tick, sorted once and found by bisection. */
+/* Reads lines of the memory tracker's files, cut into cells; tasks by tick are sorted once and found by bisection. */
 #include "trace/tables/tracker_csv.h"
 #include "base/c_locale.h"
 
