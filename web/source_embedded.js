@@ -300,7 +300,7 @@ export function makeEmbedded(timeline, columns, line) {
 }
 
 /**
- * The source of a timeline whose events are in the document.
+ * The source of a timeline with events in the document.
  * @param {Timeline} timeline
  */
 export async function openEmbedded(timeline) {

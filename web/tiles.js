@@ -11,7 +11,7 @@ const most_level = 62;
 const most_boxes = 1.5e6; // of 37 bytes
 const magic = 0x45564b31;
 
-/** The level whose pixels are at most `resolution` wide. @param {number} resolution */
+/** The level with pixels at most `resolution` wide. @param {number} resolution */
 export function levelOf(resolution) {
     return Math.min(most_level, Math.max(0, Math.floor(Math.log2(Math.max(1, resolution)))));
 }

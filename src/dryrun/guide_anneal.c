@@ -171,7 +171,7 @@ static void multiply(const matrix a, const matrix b, int n, matrix out)
         }
 }
 
-/* Row of a stage of a balanced plan whose layers are all of a kind. */
+/* Row of a stage of a balanced plan with layers of one kind only. */
 static void plan_row(const designer *d, int stage, int kind, double layers, double row[])
 {
     for (int c = 0; c < d->n_columns; c++)

@@ -1,7 +1,7 @@
 /* Reads the log of a dry run for the peaks that the framework prints last. A first pass searches only for the memory
- * lines, whose needles are long and so quick to find; only a log without them is searched for errors, from longer and
- * longer parts of its end. A log may contain several runs in sequence: their lines are separated by their order, and
- * the last run with a peak counts. Times, warnings and everything else in a log are not read. */
+ * lines, which have long needles and so are found quickly; only a log without them is searched for errors, from longer
+ * and longer parts of its end. A log may contain several runs in sequence: their lines are separated by their order,
+ * and the last run with a peak counts. Times, warnings and everything else in a log are not read. */
 #include "dryrun/log.h"
 
 #include <ctype.h>

@@ -83,7 +83,7 @@ static const ek__fields stage_peaks = {FIELDS(stage_peak, NULL, NULL)};
 
 /* ---- a plan ---- */
 
-/* Files are written only for the plans of the list, whose parent is the report. */
+/* Files are written only for the plans of the list; their parent is the report. */
 static const char *file_of(const ek__owner *of)
 {
     const ek_layout_report *report = of->result;

@@ -32,7 +32,7 @@ enum {
     EK__MEMORY_STAGES,
     EK__MEMORY_TENSORS,
     EK__MEMORY_MEASURES,
-    EK__MEMORY_KEPT, /**< of an ek_kept, whose table has an id and a title of its own */
+    EK__MEMORY_KEPT, /**< of an ek_kept; its table has an id and a title of its own */
     EK__MEMORY_PEAKS,
     EK__MEMORY_ERRORS,
     EK__MEMORY_RULES,

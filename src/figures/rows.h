@@ -1,5 +1,5 @@
-/* figures/rows.h - the macros for rows of figures, for members of the struct EK__T: a kind with its member, whose type
- * is checked, then the sentence of documentation, then the columns. */
+/* figures/rows.h - the macros for rows of figures, for members of the struct EK__T: a kind with its member (its type is
+ * checked), then the sentence of documentation, then the columns. */
 #ifndef EK_FIGURES_ROWS_H
 #define EK_FIGURES_ROWS_H
 
@@ -105,7 +105,7 @@
 /** A list across the structs of `list`, a row of the complete result: its members and functions are those of such a
  * struct. */
 #define ACROSS(list) .across = &(list)
-/** A list whose entries are identified only by the owner's number. */
+/** A list with entries that are identified only by the owner's number. */
 #define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
 /** `type_`: its type in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0

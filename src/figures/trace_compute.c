@@ -135,8 +135,8 @@ static const ek_trace_shaped *shaped_of(const ek_trace_execution *e, const ek__o
     return &of->rank->measured.op[e->op];
 }
 
-/* The latest step whose device window contains the time; NULL. Steps are in order of time, some without a window. O(log
- * steps) with windows. */
+/* The latest step with a device window that contains the time; NULL. Steps are in order of time, some without a window.
+ * O(log steps) with windows. */
 static const char *step_at(const ek_trace_rank *rank, int64_t time)
 {
     int low = 0, high = rank->n_steps; /* steps before `low` begin no later */

@@ -219,7 +219,7 @@ static int64_t mean_computing(const ek_trace_run *run, int stage, const char *na
     return n > 0 ? sum / n : EK_TRACE_UNKNOWN;
 }
 
-/* The first rank of a stage with steps, whose steps represent the stage's, warm-up too; NULL without any. */
+/* The first rank of a stage with steps, which represent the stage's, warm-up too; NULL without any. */
 static const ek_trace_rank *first_with_steps(const ek_trace_run *run, int stage)
 {
     for (int k = 0; k < run->n_ranks; k++)

@@ -119,8 +119,8 @@ static bool is_plan(const char *text, size_t size)
            (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
-/* Settings whose words also occur in logs: keys of a file that consists only of keys. Profilers note a job's degrees
- * beside their traces, as distributed_args. */
+/* Settings with words that also occur in logs: keys of a file that consists only of keys. Profilers note a job's
+ * degrees beside their traces, as distributed_args. */
 static bool is_settings(const char *text, size_t size)
 {
     return is_structured(text, size) && !has_key(text, size, "distributed_args") &&

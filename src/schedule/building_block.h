@@ -45,7 +45,7 @@ void ek__slot_grid_repeat(ek__slot_grid *grid, bool weights_first);
 /**
  * The order of a stage's F and B.
  * @param passes  [4 m], ek__building_pass
- * @param owed    [4 m], B whose W has not run when the pass starts
+ * @param owed       [4 m], B without their W when the pass starts
  */
 void ek__slot_grid_order(const ek__slot_grid *grid, int stage, uint8_t *passes, uint16_t *owed);
 

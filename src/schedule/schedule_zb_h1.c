@@ -9,7 +9,7 @@
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
 {
     int m = shape->n_micro_batches, warm_up = shape->n_stages - 1 - stage, n_forward = 0;
-    for (int k = 0; k < m + stage; k++) { /* k: micro-batch whose B is due */
+    for (int k = 0; k < m + stage; k++) { /* k: micro-batch of the next B */
         for (; n_forward < m && n_forward <= warm_up + k; n_forward++)
             *blocks++ = (ek_block){(uint32_t)n_forward, 0, EK_FORWARD};
         if (k < m)

@@ -78,7 +78,7 @@ void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *t
 /** The text of a name by number. */
 void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace_index *index, uint32_t name);
 
-/** Existing rows of a request, in the form of ek__index_find() and others: borrowed from the request, whose numbers are
+/** Existing rows of a request, in the form of ek__index_find() and others: borrowed from the request; its numbers are
  *  below 2^31 then. */
 ek_status ek__answer_rows_of(const ek__serving *serving, const ek__request *request, const int **rows, ek_error *err);
 /** The row of a request, if it exists. */

@@ -1,5 +1,5 @@
 /* Answers with the arrows of some rows: the index has them by track, so all arrows of the rows' tracks are read. Arrows
- * of other rows of the same tracks are included; the page draws those whose rows it shows. */
+ * of other rows of the same tracks are included; the page draws those of visible rows. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -304,7 +304,7 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
     uint32_t *stage_level = ek__alloc((size_t)p, sizeof *stage_level);
     int *place = ek__alloc((size_t)m, sizeof *place); /* of each micro-batch in its chain */
     uint32_t *chain_level = ek__alloc((size_t)m + (size_t)p, sizeof *chain_level);
-    int *todo = ek__alloc(order->n_blocks + (size_t)p, sizeof *todo); /* stages whose next block may be ready */
+    int *todo = ek__alloc(order->n_blocks + (size_t)p, sizeof *todo); /* stages with a next block that may be ready */
     if (!next || !stage_level || !place || !chain_level || !todo) {
         status = ek__no_memory(err);
         goto done;

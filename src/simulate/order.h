@@ -136,9 +136,9 @@ typedef struct ek__delays {
 } ek__delays;
 
 /**
- * Fill `delays`, [3][n_ways][n_slots], from a communication model, whose times are at least 0.
- * There is an edge where two model positions that follow one another are on different stages; so none at the turn from
- * forward to backward, nor at the turns of EK_PLACE_V.
+ * Fill `delays`, [3][n_ways][n_slots], from a communication model with times of at least 0. There is an edge where two
+ * model positions that follow one another are on different stages; so none at the turn from forward to backward, nor at
+ * the turns of EK_PLACE_V.
  */
 ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *delays);
 

@@ -3,7 +3,7 @@
  *
  * Each process has two threads: one computes items, the other, the caller's, handles the messages, so that a sign of
  * life is sent during a long item. A result that reaches process 0 twice counts once, so no message needs an
- * acknowledgement: an item whose result may have been lost with a process is computed again. */
+ * acknowledgement: an item is computed again when its result may have been lost with a process. */
 #include "team/deal.h"
 
 #include <pthread.h>

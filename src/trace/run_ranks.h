@@ -22,8 +22,8 @@ typedef struct ek__run_reading {
  *  @return EK_OK; EK_ERR_MEMORY. Errors of a rank are in its status. O(bytes). */
 ek_status ek__run_read_by_threads(ek__run_reading *reading, ek_error *err);
 
-/** The same by options->team, of whose processes 0 has the layout: the others (`reading->layout` without ranks) work
- * and receive nothing. @return as ek__deal(). O(bytes / processes). */
+/** The same by options->team; process 0 has the layout, the others (`reading->layout` without ranks) work and receive
+ * nothing. @return as ek__deal(). O(bytes / processes). */
 ek_status ek__run_read_by_team(ek__run_reading *reading, ek_error *err);
 
 /** The files that every process finds itself, with options->local: `read` makes its own run. Process 0 gets the ranks
@@ -43,7 +43,7 @@ static inline bool ek__has_team(const ek_trace_options *options)
  *  @return EK_OK, EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes). */
 ek_status ek__run_read_parts(const char *const *path, int n_paths, const ek_trace_options *options, ek_trace_run *run,
                              ek_error *err);
-/** The ranks of `part` join those of the run, whose rank[] grows only by ek__pool_push(), with the data about the whole
+/** The ranks of `part` join those of the run (its rank[] grows only by ek__pool_push()), with the data about the whole
  * run; `part` is empty after it. @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. O(its ranks). */
 ek_status ek__run_join(ek_trace_run *run, ek_trace_run *part, ek_error *err);
 /** Only the data about the whole run: topology, cluster rows, databases. Texts stay in the pool of `part`. @return as

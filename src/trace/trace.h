@@ -70,7 +70,7 @@ typedef enum ek__core {
     EK__CORE_MIX_AIV,
     EK__CORE_AI_CPU,
     EK__CORE_DSA_SQE,
-    EK__CORE_OTHER, /**< an operator whose type names no core: "Other", "N/A", a type of a later release */
+    EK__CORE_OTHER, /**< an operator with a type that names no core: "Other", "N/A", a type of a later release */
     EK__N_CORES,
 } ek__core;
 extern const char *const ek__core_name[EK__N_CORES];

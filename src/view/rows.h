@@ -15,7 +15,7 @@ typedef struct ek__view_table {
 } ek__view_table;
 /** @param id, title  in place of the description's; NULL */
 ek__view_table ek__view_table_begin(const ek__rows *rows, const char *id, const char *title, ek__section *x);
-/** A row. `number`: from 1 on, of tables whose first column is one. */
+/** A row. `number`: from 1 on, of tables with a number as first column. */
 void ek__view_table_row(const ek_view_run *run, ek__view_table *t, const void *record, const ek__owner *of, int number,
                         ek__section *x);
 /** The place of such a row in the timeline: after all rows, in their order. */

@@ -29,7 +29,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     const ek_estimate *e = run->estimate->estimate;
     const char *basis = basis_of(e);
     char text[400];
-    if (!run->memory) /* whose facts describe the job, too */
+    if (!run->memory) /* its facts describe the job, too */
         ek__view_job(e->job, s);
     ek__view_fact(s, "device", NAN, EK__UNIT_TEXT, e->device->name, NULL);
     ek__view_fact(s, "estimated step", NS_PER_S * e->step.seconds, EK__UNIT_NS | EK__LESS, NULL, basis);
@@ -51,7 +51,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
     const ek_estimate_report *r = run->estimate;
     for (int i = 0; i < r->estimate->warnings.n; i++)
         ek__stream_text(s, NULL, r->estimate->warnings.text[i]);
-    if (run->memory) /* whose notes include the readers' warnings */
+    if (run->memory) /* its notes include the readers' warnings */
         return;
     for (int i = 0; i < r->n_warnings; i++)
         ek__stream_text(s, NULL, r->warning[i].message);

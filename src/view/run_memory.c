@@ -67,7 +67,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
         ek__view_fact(s, "limit", mb(m->limit), EK__UNIT_MB, NULL, NULL);
         ek__view_fact(s, "room below the limit", mb(m->margin), EK__UNIT_MB | EK__MORE, NULL, EK__DERIVED);
     }
-    if (!run->trace && !run->diagnosis) /* whose own facts are more useful */
+    if (!run->trace && !run->diagnosis) /* their own facts are more useful */
         ek__view_job(run->memory->job, s);
 }
 

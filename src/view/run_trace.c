@@ -14,7 +14,7 @@ static bool present(const ek_view_run *run)
 
 /* ---- facts ---- */
 
-/* The rank whose steps are shown: the first that has some. */
+/* The rank to show steps of: the first that has some. */
 static const ek_trace_rank *with_steps(const ek_trace_run *run)
 {
     for (int i = 0; i < run->n_ranks; i++)

@@ -1,5 +1,5 @@
-/* Writes the figures that compare ranks: the last rank at each collective, the spread between ranks, collectives whose
- * durations were compared; and, in a tab of their own, the files that everything was read from. */
+/* Writes the figures that compare ranks: the last rank at each collective, the spread between ranks, collectives with
+ * compared durations; and, in a tab of their own, the files that everything was read from. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The JSON Schema of every result that has JSON: the list of them. A result whose JSON is described in src/figures has
- * its schema from there; others have one that is written by hand. */
+/* The JSON Schema of every result that has JSON: the list of them. A result that is described in src/figures has its
+ * schema from there; others have one that is written by hand. */
 #include "evenkeel/write.h"
 
 #include <assert.h>

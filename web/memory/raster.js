@@ -1,5 +1,5 @@
 // Determines the block of each pixel of a map. With addresses a block is a rectangle of time and place: those smaller
-// than a pixel go first and cover the one that they are in, larger ones cover the pixels whose middle is in them.
+// than a pixel go first and cover the one that they are in, larger ones cover the pixels with their middle inside.
 // Without addresses the blocks at a time are stacked in the order of their starts, and a column of pixels shows the
 // time within it with the largest sum, so that no peak is lost. O(blocks + pixels) and O(columns x blocks there).
 

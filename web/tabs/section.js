@@ -30,7 +30,7 @@ export function sectionsOf(run, name) {
     return run.sections.filter((section) => section.name === name);
 }
 
-/** Tables whose ids differ by a number at the end, together. @param {import("../types").Table[]} tables */
+/** Tables with ids that differ by a number at the end, together. @param {import("../types").Table[]} tables */
 export function familiesOf(tables) {
     /** @type {import("../types").Table[][]} */
     const families = [];

@@ -1,5 +1,5 @@
 // The overview of a plan: a strip of stages by chunks, each cell with its number of layers and, below it, a bar of
-// their recomputation. Made from the table of the plan, whose rows are the cells; a cell links to the first block of
+// their recomputation. Made from the table of the plan, which has the cells as rows; a cell links to the first block of
 // its chunk.
 
 import { element } from "../dom.js";

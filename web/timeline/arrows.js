@@ -1,6 +1,5 @@
-// Arrows between events: a curve from an end to a beginning, with a head. Those whose ends fall on the same few pixels
-// as an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends stays
-// readable.
+// Arrows between events: a curve from an end to a beginning, with a head. Those with ends on the same few pixels as an
+// earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends stays readable.
 
 export const MOST_ARROWS = 200;
 const SAME = 10; // pixels

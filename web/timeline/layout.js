@@ -342,7 +342,7 @@ export function layOut(timeline, options) {
         });
         y += plain ? 0 : GAP;
     }
-    // A group all of whose tracks are pinned is placed where the first of them is.
+    // A group with all tracks pinned is placed where the first of them is.
     timeline.groups.forEach((group, at) => {
         const on_top = of_group[at] < 0 ? group.tracks.findIndex((_, number) => of_track[base_of[at] + number] >= 0) : -1;
         if (on_top >= 0) {

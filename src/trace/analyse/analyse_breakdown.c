@@ -238,7 +238,7 @@ static bool finish_raw(const part *p, ek_trace_breakdown *out)
     return true;
 }
 
-/* From the sums of the overlap layer, whose events of one kind do not overlap. Free: the value of the layer, as
+/* From the sums of the overlap layer, where events of one kind do not overlap. Free: the value of the layer, as
  * torch_npu prints it; MindSpore's last Free event of a step reaches into the next one, so there it is the remainder of
  * the span. */
 static void finish_layer(const part *p, ek_producer producer, const ek_trace_breakdown *raw, ek_trace_breakdown *out)
@@ -430,7 +430,7 @@ static bool all_linked(const ek__trace *trace)
     return true;
 }
 
-/* Over the events whose launch is in the file, which are mostly all of them. */
+/* Over the events with a launch in the file, which are mostly all of them. */
 static ek_status fill_linked(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     if (!all_linked(trace))

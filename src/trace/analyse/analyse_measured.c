@@ -202,7 +202,7 @@ static const char *typed_text(const void *user, uint32_t number)
     return ek__texts_at(user, number);
 }
 
-/* By name and core, whose text is made once. @return false when memory is out */
+/* By name and core; the text of each is made once. @return false when memory is out */
 static bool gather_tasks(const ek__trace *trace, ek__texts *texts, ek__execution *all, size_t *n)
 {
     uint32_t *of = ek__alloc((size_t)trace->n_names * EK__N_CORES, sizeof *of), none = ek__texts_intern(texts, "", 0);

@@ -102,7 +102,7 @@ static int64_t end_of_task(cursor *kinds, int n_kinds, const ek__task_launch *ta
 
 /* The device window of a step so far. */
 typedef struct window {
-    int64_t launch, start, end; /* launch: the earliest, whose task begins the window */
+    int64_t launch, start, end; /* launch: the earliest; its task begins the window */
     bool any;
 } window;
 

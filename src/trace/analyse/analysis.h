@@ -75,8 +75,8 @@ ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, 
  *  default list (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
 bool ek__is_receive(const ek_trace_options *options, const char *name);
 bool ek__is_send(const ek_trace_options *options, const char *name);
-/** Either of them, or another exchange between two ranks by the words in its name; also for names whose numbers were
- * cut off. */
+/** Either of them, or another exchange between two ranks by the words in its name; also for names with numbers that
+ * were cut off. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name);
 /** Is it between two ranks? As found from its trace or by the comparison of ranks; by its name where neither did. */
 bool ek__collective_is_p2p(const ek_trace_collective *c);

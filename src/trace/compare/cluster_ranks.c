@@ -1,6 +1,6 @@
 /* Builds ranks from cluster_step_trace_time.csv, for users with only the vendor's cluster analysis: every row of a rank
  * is a step of it, and the sets of the stage rows, in the order of their smallest rank, are the stages. A rank in no
- * set gets no stage. Rows whose index is no rank are left out. */
+ * set gets no stage. Rows with an index that is not a rank are left out. */
 #include "trace/compare/cluster.h"
 
 #include <limits.h>

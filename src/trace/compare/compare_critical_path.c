@@ -3,8 +3,8 @@
  * that: then the host is on the path, back to its last wait for the device, or to the step's start. A collective or a
  * transfer for which another rank came later continues on that rank's side, whose end is the same moment even if its
  * clock differs. So the stretches follow one another without gaps, and their sum is the length of the step on the rank
- * whose step is the run's. It is the longest path through operators, transfers and the host where each starts as soon
- * as its predecessors have ended.
+ * of the run's step. It is the longest path through operators, transfers and the host where each starts as soon as its
+ * predecessors have ended.
  *
  * Not handled: several threads of the host that wait for one another, which count as
  * one. O(n log n) for n pieces of work. */
@@ -150,7 +150,7 @@ static int64_t last_ended(const paths *p, const place *at)
     return (int64_t)l->by_end[n - 1];
 }
 
-/* The last piece whose end the host had waited for before it launched something; -1 where it had not. */
+/* The last piece that the host had waited for before it launched something; -1 where it had not. */
 static int64_t waited_for(const paths *p, const place *at)
 {
     const line *l = &p->line[at->rank];

@@ -3,8 +3,8 @@
  * their numbers a step differ much, or when one computes next to nothing before its first: it waits for the stage
  * before it. It is an all-to-all's when all have equally many, compute before the first, and the k-th ends on three
  * ranks or more at once (on both, where two are all). Else it stays unclear: the exchanges then count as exposed
- * communication, and a note gives the reason. Clocks of hosts whose difference exceeds the distance of exchanges leave
- * it unclear, too. */
+ * communication, and a note gives the reason. Clocks of hosts leave it unclear, too, when their difference exceeds the
+ * distance of exchanges. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

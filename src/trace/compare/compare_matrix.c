@@ -1,6 +1,6 @@
 /* Builds matrices of the links of all ranks, from rank to rank. Names of links ("GROUP:0-6") number the members of a
  * group, not ranks: a rank's own place in a group is in its link to itself ("0-0"), and the places of ranks without
- * files in a group of the topology, when just one fits the known ones. Groups whose members are all known so become one
+ * files in a group of the topology, when just one fits the known ones. So groups with only known members become one
  * matrix of ranks; each other one has a matrix of its own, by places. A link that both of its ends report counts once,
  * with the larger size. Cells store their contributions by step, kind of operation and transport. Links named after
  * only one rank (hccl_raw) and groups with an ambiguous name are left out. */
@@ -347,7 +347,7 @@ static void fill_cells(const work *w, const entry *e, size_t n, const int *numbe
     }
 }
 
-/* One more matrix, of entries whose ends are ranks (group NULL) or places. False when memory is out. */
+/* One more matrix, of entries between ranks (group NULL) or places. False when memory is out. */
 static bool add_matrix(work *w, entry *e, size_t n, const char *group, const group_info *info)
 {
     ek__pool *pool = w->run->pool;

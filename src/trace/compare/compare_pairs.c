@@ -1,7 +1,7 @@
 /* Matches point-to-point transfers of two ranks by group, by the part of the name after the operation
  * (hcom_send__700_3_1 is hcom_receive__700_3_1 on the other side) and by the number of earlier ones of that name. Where
  * a group has more than one candidate, the one with the nearest end is taken, as both sides of a transfer end within
- * microseconds; clocks of different hosts whose difference exceeds the distance of transfers would mislead it.
+ * microseconds; clocks of different hosts would mislead it if their difference exceeded the distance of transfers.
  * Exchanges of NCCL have no names of their own and are paired only by their ends. O(n log n). */
 #include <stdlib.h>
 #include <string.h>

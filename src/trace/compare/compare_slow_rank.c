@@ -1,9 +1,9 @@
 /* Finds slow ranks, in two ways. Vote: collectives are matched over the ranks by group, name and the number of earlier
- * ones of that name; the rank with the shortest took part last. Groups whose ranks do not list equally many are left
- * out, since then the k-th of a name is not the same on all. Gaps: the spread of the ranks' means of computing, exposed
- * communication and free time; computing is compared within a stage only. Collectives without a group (Kineto) are
- * compared only when the number of present ranks is the group size of their key, or, where there is no such key, when
- * they end on all ranks at once. */
+ * ones of that name; the rank with the shortest took part last. Groups are left out when their ranks do not list
+ * equally many, since then the k-th of a name is not the same on all. Gaps: the spread of the ranks' means of
+ * computing, exposed communication and free time; computing is compared within a stage only. Collectives without a
+ * group (Kineto) are compared only when the number of present ranks is the group size of their key, or, where there is
+ * no such key, when they end on all ranks at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@ typedef struct ek__database ek__database;
 /** Does a file begin as a database of SQLite does? False also where it cannot be read. */
 bool ek__is_database(const char *path);
 /**
- * The files as which a database can be read: those whose tables it has, with a row at least.
+ * The files as which a database can be read: all with tables in it, with a row at least.
  *
  * @param types  set of EK__FILE_BIT(); 0 for a database that is not a profiler's. Untouched on failure
  * @return EK_OK; EK_ERR_INPUT for a file that is damaged, cut, or no database; EK_ERR_SYSTEM for one that is locked or

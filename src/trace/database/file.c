@@ -212,7 +212,7 @@ bool ek__database_has_column(ek__database *database, const char *table, const ch
     return code == SQLITE_OK;
 }
 
-/* A table whose first row cannot be read is read, so that its damage is reported. */
+/* A table is read even if its first row cannot be read, so that its damage is reported. */
 bool ek__database_has_rows(ek__database *database, const char *table)
 {
     char sql[120];

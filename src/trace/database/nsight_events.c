@@ -62,7 +62,8 @@ static bool start(ek__database *d)
     return !d->out_of_memory;
 }
 
-/* Columns of one table, of the device that is read: `by` is deviceId, or globalTid, whose process must be the kernels'.
+/* Columns of one table, of the device that is read: `by` is deviceId, or globalTid, which must have the process of the
+ * kernels.
  */
 static bool select_of_device(ek__database *d, sqlite3_str *sql, const char *table, const char *by,
                              const char *const *column)

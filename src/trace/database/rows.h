@@ -38,7 +38,7 @@ typedef struct ek__database_strings {
 
 /** A table's rows as text. */
 typedef struct ek__database_part {
-    const char *table; /**< whose rows are counted, and which messages name */
+    const char *table; /**< its rows are counted, and messages name it */
     /** Write the statement that selects the rows. @return false where there is nothing to select from. */
     bool (*select)(ek__database *database, sqlite3_str *sql);
     void (*row)(ek__database *database, sqlite3_stmt *row);

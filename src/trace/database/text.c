@@ -79,7 +79,7 @@ void ek__put_json(ek__database *database, const char *text, size_t size)
     database->n_text += (size_t)(to - from);
 }
 
-/* Quotes around shapes ("32,3") are part of the value in the profilers' tables, whose reader cuts them. */
+/* Quotes around shapes ("32,3") are part of the value in the profilers' tables; the reader of these cuts them. */
 void ek__put_cell(ek__database *database, const char *text, size_t size)
 {
     size = cut(size);

@@ -86,8 +86,8 @@ ek_status ek__block_history_pair(const ek__block_history *history, ek__block_lis
 /* ---- measuring ---- */
 
 /**
- * Blocks, segments, sites and stacks as `map`, whose name, begin, end and flags are set: measure all else, and store at
- * most `most` blocks, the largest. Sites without blocks are left out. The list is sorted and stays the caller's.
+ * Blocks, segments, sites and stacks as `map`, with name, begin, end and flags set: measure all else, and store at most
+ * `most` blocks, the largest. Sites without blocks are left out. The list is sorted and stays the caller's.
  * @param rounding  of blocks' ends in the search for free memory; 1: none
  * @param most      1 or more
  * @return EK_OK, EK_ERR_MEMORY. O(n log n).

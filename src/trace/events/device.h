@@ -69,7 +69,7 @@ ek_status ek__step_finder_make(const ek__trace *trace, const ek_trace_rank *rank
 /** By the host's step marks, or device windows of steps without one: for host events. */
 ek_status ek__step_finder_make_host(const ek_trace_rank *rank, ek__step_finder *out, ek_error *err);
 void ek__step_finder_clear(ek__step_finder *finder);
-/** Index of the step whose window contains the time, the latest begun where windows overlap; -1. O(log steps). */
+/** Index of the step with a window that contains the time, the latest begun where windows overlap; -1. O(log steps). */
 int ek__step_at(ek__step_finder *finder, int64_t time);
 int ek__step_of(ek__step_finder *finder, const ek__event *event);
 /** The last of the windows [0, below) that contains the time; -1. O(log steps) where windows do not overlap. */

@@ -38,7 +38,7 @@ void ek__intervals_reset(ek__intervals *set);
 /** Append [start, end): start not before the last one's start, as in a slice. Merges with the last when start <= its
  *  end. Empty intervals are left out. @return false when memory is out. Amortised O(1). */
 bool ek__intervals_add(ek__intervals *set, int64_t start, int64_t end);
-/** U(events of a slice whose start is in [from, to)). O(n). @return false when memory is out. */
+/** U(events of a slice with a start in [from, to)). O(n). @return false when memory is out. */
 bool ek__intervals_of(ek__slice slice, int64_t from, int64_t to, ek__intervals *out);
 /** out = a u b; `out` is none of them. O(n). @return false when memory is out. */
 bool ek__intervals_unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *out);

@@ -122,7 +122,7 @@ static bool has_text_detail(int kind)
     return kind != EK__EVENT_FLOW && kind != EK__EVENT_LAUNCH && kind != EK__EVENT_SYNC && kind != EK__EVENT_SHAPE;
 }
 
-/* Halves of the part's tracks and texts here; `*next` is the first of those whose event is not after the i-th. */
+/* Halves of the part's tracks and texts here; `*next` is the first of those with an event not after the i-th. */
 static bool add_halves(ek__trace_store *store, const ek__part *part, size_t i, const ek__event *kept, size_t *next)
 {
     for (; *next < part->n_halves && part->half[*next].at <= i; ++*next) {

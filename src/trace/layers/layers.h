@@ -54,7 +54,7 @@ bool ek__layer_pass_add(ek__layer_search *search, const ek__layer_pass *pass);
 /** Record that an operator is of a layer, where options->measure is set. */
 bool ek__layer_member_add(ek__layer_search *search, int64_t start, int32_t layer);
 
-/** The step whose device window contains a time: its index; -1 outside and in warm-up steps. O(log steps). */
+/** The step with a device window that contains a time: its index; -1 outside and in warm-up steps. O(log steps). */
 int32_t ek__layer_step(const ek__layer_search *search, int64_t time);
 /** The same by the host's step marks. */
 int32_t ek__layer_host_step(const ek__layer_search *search, int64_t time);

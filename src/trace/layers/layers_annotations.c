@@ -1,7 +1,7 @@
-/* Finds layers in ranges of the user (user_annotation, mstx) whose names are layers: "0-DecoderLayer", or as the
- * options name them. A prefix "Gradients/", "backward/" or "bwd/" means backward, "recompute/" recomputation, anything
- * else forward. A range on the device contains the kernels that start in it, one on the host those that are launched in
- * it. Without named layers two numbers of one kind must be there, so that a range called "1-init" is not mistaken for
+/* Finds layers in ranges of the user (user_annotation, mstx) with names of layers: "0-DecoderLayer", or as the options
+ * name them. A prefix "Gradients/", "backward/" or "bwd/" means backward, "recompute/" recomputation, anything else
+ * forward. A range on the device contains the kernels that start in it, one on the host those that are launched in it.
+ * Without named layers two numbers of one kind must be there, so that a range called "1-init" is not mistaken for
  * one. */
 #include <stdlib.h>
 #include <string.h>

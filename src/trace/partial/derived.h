@@ -21,7 +21,7 @@ typedef struct ek__derived {
     ek__derived_item *member;    /**< [n_members]: all of ek_trace_layers.member */
 } ek__derived;
 
-/** Remove from `rank`, a copy whose lists are another's, the values that can be restored. @return EK_OK, EK_ERR_MEMORY.
+/** Remove from `rank`, a copy with the lists of another, the values that can be restored. @return EK_OK, EK_ERR_MEMORY.
  * O(n log n). */
 ek_status ek__derived_take(ek_trace_rank *rank, ek__derived *out, ek_error *err);
 void ek__derived_clear(ek__derived *derived);

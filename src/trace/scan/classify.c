@@ -451,7 +451,7 @@ static void read_plain(ek__part *part, const ek__block *block, const ek__raw_eve
         push(part, raw, event, (ek__event_kind)EK__EVENT_PENDING, ek__part_text(part, name));
 }
 
-/* An event with a length, of whose time only the duration is known so far. */
+/* An event with a length, but only the duration of its time is known so far. */
 static void add_lasting(ek__part *part, const ek__block *block, const ek__raw_event *raw,
                         const ek_trace_options *options, int64_t duration)
 {

@@ -56,7 +56,7 @@ static parked *find_parked(reading *r, int64_t sequence)
 }
 
 /* Merge a part and all that waited for it; else park it, in exchange for another one's memory. Without a free place its
- * thread waits; the thread whose turn it is never waits. */
+ * thread waits, except for the thread that is next. */
 static void merge_in_turn(reading *r, int64_t sequence, void **part)
 {
     bool go_on = true;

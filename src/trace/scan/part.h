@@ -69,7 +69,7 @@ typedef struct ek__part_category {
     int64_t n_complete;
 } ek__part_category;
 
-/** An event whose kind depends on its process has this kind until that is known. */
+/** An event has this kind while its kind depends on its unknown process. */
 enum { EK__EVENT_PENDING = EK__N_EVENT_KINDS };
 
 /** Half of an event that is written as two, a beginning and an end ("ph" B and E). */
@@ -81,7 +81,7 @@ typedef struct ek__half {
     uint8_t kind;      /**< of its event */
     bool begins, kept;
 } ek__half;
-/** Duration of a beginning whose end is not known yet; of kinds other than flows, whose ids take any value. */
+/** Duration of a beginning without a known end; of kinds other than flows, since ids of flows take any value. */
 #define EK__HALF_OPEN INT64_MIN
 /** Are events of this kind left out below this duration? */
 bool ek__event_is_too_short(int kind, int64_t duration);

@@ -61,7 +61,7 @@ typedef struct ek__walk {
     int64_t n_others; /**< values that are not objects, skipped */
 } ek__walk;
 
-/** A file of JSON, plain or .gz, or a profiler's database, whose rows come as such a file's events.
+/** A file of JSON, plain or .gz, or a profiler's database; its rows come as such a file's events.
  *  @return EK_OK, EK_ERR_SYSTEM when it cannot be opened or is a folder, EK_ERR_INPUT for a database without events,
  *          EK_ERR_MEMORY. */
 ek_status ek__feed_open(const char *path, ek__feed **out, ek_error *err);

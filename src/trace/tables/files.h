@@ -47,7 +47,7 @@ typedef enum ek__file_type {
 /**
  * Inputs and outputs of reading one table.
  *
- * A reader returns EK_OK, EK_ERR_INPUT with file, line and column for a file whose content does not fit its name,
+ * A reader returns EK_OK, EK_ERR_INPUT with file, line and column for a file with content that does not fit its name,
  * EK_ERR_SYSTEM, EK_ERR_MEMORY. Rows that cannot be read are left out, with source->problem naming the first and their
  * number. It must not change the results of other readers.
  */
