@@ -1,11 +1,11 @@
-// The arrows that a document holds: those of a stretch of time by their earlier end, in blocks that are passed over at
-// once, and those of a row.
+// The arrows in a document: those of a stretch of time by their earlier end, in blocks that are skipped at once, and
+// those of a row.
 
 /** @typedef {import("./types").Timeline} Timeline */
 /** @typedef {import("./document.js").Columns["arrows"]} Columns */
 /** @typedef {import("./types").Arrows} Arrows */
 
-/** So many arrows are passed over at once where all of them end before what is shown. */
+/** Number of arrows skipped at once when all of them end before the shown stretch. */
 const arrow_block = 64;
 
 /** @returns {Arrows} */
@@ -62,7 +62,7 @@ export function makeArrowList(timeline, arrows) {
         },
 
         /**
-         * Add those between two times with an end in one of the rows; `out.all` tells whether `limit` left some out.
+         * Add those between two times with an end in one of the rows; `out.all` is false when `limit` left some out.
          * @param {Arrows} out @param {number[]} wanted @param {number} begin @param {number} end @param {number} limit
          */
         addTo(out, wanted, begin, end, limit) {

@@ -4,7 +4,7 @@
 const block = /^([FBW])(\d+(?:\.\d+)?)(?:\u00b7(\d+))?$/;
 
 /**
- * What a block's name says; null where it is none.
+ * The parts of a block's name; null where it is none.
  * @param {string} text
  */
 export function blockOf(text) {
@@ -19,7 +19,7 @@ export function blockOf(text) {
 export const numberLetters = (names) => names.reduce((most, text) => Math.max(most, blockOf(text)?.micro_batch.length ?? 0), 0);
 
 /**
- * How many chunks the blocks of a timeline are of; 0 where it is of no plan.
+ * Number of chunks of a timeline's blocks; 0 where it is of no plan.
  * @param {import("./types").Timeline | null} timeline
  */
 export function chunksOf(timeline) {

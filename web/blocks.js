@@ -1,7 +1,7 @@
-// Sums over 64 and over 4096 events of a row, so that a picture of hundreds of thousands of events reads a few per pixel:
-// time that is filled, and which event is the longest. Time is cut into cells as wide as a pixel. An event that lasts as
-// long as a cell is a box of its own; shorter ones that begin in one cell and follow each other share a box. So boxes do
-// not depend on where a picture begins, and a block within one cell is taken as a whole.
+// Sums over 64 and over 4096 events of a row, so that a picture of hundreds of thousands of events reads a few per
+// pixel: the filled time, and the longest event. Time is cut into cells as wide as a pixel. An event at least as long
+// as a cell is a box of its own; shorter ones that begin in one cell and follow each other share a box. So boxes do not
+// depend on the start of a picture, and a block within one cell is one box.
 
 const small = 6; // 64 events
 const large = 12; // 4096
@@ -20,7 +20,7 @@ const large = 12; // 4096
  * @property {Float64Array} busy
  * @property {Uint32Array} longest
  *
- * @typedef {object} Room  a growing list of boxes, kept between pictures
+ * @typedef {object} Room  a growing list of boxes, reused between pictures
  * @property {number} n
  * @property {Float64Array} begin
  * @property {Float64Array} end
@@ -114,18 +114,18 @@ export function firstFrom(begin, time) {
  * @param {number} first
  * @param {number} last
  * @param {number} resolution  width of a cell, > 0
- * @param {Room} room  what was in it is replaced
+ * @param {Room} room  its content is replaced
  * @returns {Room}  the same, or a larger one
  */
 export function fillRoom(row, first, last, resolution, room) {
     const { begin, end, name, type_of, levels } = row;
     room.n = 0;
-    let cell = NaN; // of the box that is being gathered
+    let cell = NaN; // of the current box
     let longest = 0;
     let i = first;
     while (i < last) {
         const here = Math.floor(begin[i] / resolution);
-        // The largest block that begins here, lies within the cell and has short events only; else the event alone.
+        // The largest block that begins here, is within the cell and has only short events; else the single event.
         let n = 1;
         let filled = end[i] - begin[i];
         let long = i;

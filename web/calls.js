@@ -1,5 +1,5 @@
-// Collectives on all their ranks: which events are one collective, what each rank waited in it, and who came last. A
-// document holds them for pages from a file and from a server alike.
+// Collectives on all their ranks: the events of each, the waiting time of each rank, and the last rank. A document has
+// them for pages from a file and from a server alike.
 
 import { firstFrom } from "./blocks.js";
 
@@ -22,7 +22,7 @@ export function makeCalls(columns) {
     /** @type {{ rows: Map<number, { begin: Float64Array, call: number[] }>, numbers: Map<number, number[]> } | null} */
     let sorted = null;
 
-    /** Made when it is first asked for. */
+    /** Made on first use. */
     function sort() {
         const rows = new Map();
         for (const [row, calls] of listsBy(columns.row)) {
@@ -34,7 +34,7 @@ export function makeCalls(columns) {
 
     return {
         /**
-         * The calls of the collective that begins then in a row, by row; null where there is none.
+         * The calls of the collective with this start in a row, by row; null where there is none.
          * @param {number} row @param {number} begin @returns {Calls | null}
          */
         at(row, begin) {

@@ -1,20 +1,20 @@
-// Colours of the page. Every type of event has one hue; light and dark differ in lightness only, and types that stand
-// beside each other differ in lightness too, so that they are told apart without seeing hues. Names of one type get
-// shades of it, blocks of a simulated plan by their chunk, from light to dark as in its SVG picture. The document has the
-// list (src/report/role_colors.c), which pictures of the command go by too. Colours are computed in OKLCH (equal steps
-// look equal) once per theme, and looked up while drawing.
+// Colours of the page. Every type of event has one hue; light and dark differ in lightness only, and adjacent types
+// differ in lightness too, so that they can be distinguished without hues. Names of one type get shades of it, blocks
+// of a simulated plan by their chunk, from light to dark as in its SVG picture. The document has the list
+// (src/report/role_colors.c), which pictures of the command use too. Colours are computed in OKLCH (equal steps look
+// equal) once per theme, and looked up while drawing.
 
 import { blockOf } from "./block_name.js";
 
 export const n_shades = 8;
 const n_chunk_shades = 8;
 const n_all = n_shades + n_chunk_shades; // of a type
-const most_names = 1 << 22; // whose shades are kept; others have the plain one
+const most_names = 1 << 22; // with stored shades; others have the plain one
 const shade_steps = [0, 0.045, -0.04, 0.025, -0.02, 0.06, -0.055, 0.012];
 const shade_turns = [0, 7, -7, -12, 12, 4, -4, 0];
 
-// Of series that are of no type, as types: lightness and chroma on a light background, hue in degrees. On a dark one
-// lightness moves towards the middle.
+// Colours of series without a type: lightness and chroma on a light background, hue in degrees. On a dark one lightness
+// moves towards the middle.
 /** @type {[number, number, number][]} */
 const of_series = [
     [0.58, 0.14, 252],
@@ -27,7 +27,7 @@ const of_series = [
     [0.6, 0.05, 260],
 ];
 
-/** Linear light to what a screen is told. @param {number} x */
+/** Linear light to the value for a screen. @param {number} x */
 const gamma = (x) => (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055);
 
 /**
@@ -118,13 +118,13 @@ function tables(base, dark) {
     return { pixel, ink, type: base.map(plain), series: of_series.map(plain) };
 }
 
-/** Which shade a chunk has: a single one the plain colour. @param {number} chunk @param {number} of */
+/** The shade of a chunk: a single one has the plain colour. @param {number} chunk @param {number} of */
 const chunkShade = (chunk, of) => (of < 2 ? 0 : n_shades + Math.round((Math.min(chunk, of - 1) * (n_chunk_shades - 1)) / (of - 1)));
 
 /**
  * Colours of one run.
  * @param {[number, number, number][]} base  document.colors
- * @param {(name: number) => string} nameOf  text of a name; "" while it is on its way: then the shade is the plain one
+ * @param {(name: number) => string} nameOf  text of a name; "" while it is loading: then the shade is the plain one
  * @param {number} [n_chunks]  of a simulated plan, whose blocks have shades by their chunk
  * @returns {import("./types").Colors & { setDark(dark: boolean): void }}
  */

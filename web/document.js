@@ -1,5 +1,6 @@
-// The document of the page (docs/view-json.md): reads it, checks that this page knows its version, and takes a timeline's
-// columns out of base64, zlib and transposed bytes. What does not fit is answered with a message that says what.
+// The document of the page (docs/view-json.md): reads it, checks that this page knows its version, and decodes a
+// timeline's columns from base64, zlib and transposed bytes. A document that does not fit is refused with a message
+// that gives the reason.
 
 import { say } from "./texts.js";
 
@@ -45,14 +46,14 @@ function fromBase64(text) {
     return bytes;
 }
 
-/** What zlib's format holds. @param {Uint8Array<ArrayBuffer>} bytes */
+/** Unpack zlib's format. @param {Uint8Array<ArrayBuffer>} bytes */
 export async function inflateBytes(bytes) {
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /**
- * The same given as base64. What a browser says of a damaged stream helps nobody.
+ * The same given as base64. A browser's own message about a damaged stream is of no use.
  * @param {string} text
  */
 export async function inflate(text) {
@@ -85,7 +86,7 @@ export function untransposed(bytes, at, n) {
  */
 function cutColumns(timeline, bytes) {
     const { n_arrows, n_held, n_points, n_calls = 0 } = timeline;
-    const n_events = timeline.names === null ? 0 : timeline.n_events; // a server keeps them to itself
+    const n_events = timeline.names === null ? 0 : timeline.n_events; // a server does not send them
     const expected = 20 * n_events + 28 * n_arrows + 32 * n_held + 16 * n_points + 32 * n_calls;
     if (bytes.length !== expected) {
         throw new Error(say("its columns have {0} bytes, {1} were expected. Write the page anew.", bytes.length, expected));
@@ -125,7 +126,7 @@ export async function readColumns(timeline) {
 }
 
 /**
- * Lines of JSON, one an event, found by number without cutting all of them up.
+ * Lines of JSON, one an event, found by number without splitting all of them.
  * @param {Uint8Array} bytes
  */
 export function lineReader(bytes) {

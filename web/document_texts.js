@@ -1,10 +1,10 @@
-// The sentences, titles and labels of a document in the reader's language. They are changed where they stand, so that all
-// parts of the page find them so; what they were is kept for the next language. Cells of tables and names in timelines
-// stay as they are, since parts of the page read them: these are told where they are drawn. Settings are never touched.
+// The sentences, titles and labels of a document in the reader's language. They are changed in place, so that all parts
+// of the page find them so; the originals are stored for the next language. Cells of tables and names in timelines stay
+// unchanged, since parts of the page read them: these are translated where they are drawn. Settings are never changed.
 
 import { told } from "./texts.js";
 
-/** @typedef {{ holder: any, member: string | number, english: string }} Slot  a text and where it stands */
+/** @typedef {{ holder: any, member: string | number, english: string }} Slot  a text and its place */
 /** @typedef {import("./types").Section} Section */
 
 /** @type {WeakMap<object, Slot[]>} of runs */
@@ -54,7 +54,7 @@ function slotsOf(run) {
 /**
  * Puts the texts of a document into the language that is set. Nothing is done as long as that was always English.
  * @param {import("./types").Document} doc
- * @param {boolean} anew  sections came since
+ * @param {boolean} anew  sections were added since the last call
  */
 export function tellDocument(doc, anew = false) {
     for (const run of doc.runs) {

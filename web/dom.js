@@ -1,5 +1,5 @@
-// Builds elements of the page. Whatever is given as content becomes text or is a node already: nothing here, and nothing
-// in the page, ever reads markup out of a text, so names from a trace stay what they are.
+// Builds elements of the page. Content is always added as text or is a node already: neither this file nor the rest of
+// the page ever parses markup from a text, so names from a trace stay text.
 
 const svg_space = "http://www.w3.org/2000/svg";
 
@@ -63,7 +63,7 @@ export function svg(tag, attributes = {}, ...content) {
 }
 
 /**
- * Put content in place of what a node had.
+ * Replace the content of a node.
  * @param {Element} node
  * @param {Content[]} content
  */

@@ -1,6 +1,6 @@
-"""Makes the viewer's page out of web/: esbuild bundles the scripts and the style sheet, which are put into the one HTML
-file with an empty place for the document, and that is written as a C file for the library. Meson brings the Python.
-The page's own script is allowed by its hash, so that no other one runs, whatever a document holds."""
+"""Builds the viewer's page from web/: esbuild bundles the scripts and the style sheet, which are put into the one HTML
+file with an empty place for the document, and that is written as a C file for the library. Meson provides the Python.
+The page's own script is allowed by its hash, so that no other one runs, with any content of a document."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ DOCUMENT = '<script type="application/json" id="document">'
 
 
 def bundle(esbuild, web, folder):
-    """The script and the style sheet as texts, and the files that they were made from."""
+    """The script and the style sheet as texts, and the files that they are built from."""
     command = [esbuild, 'main.js', 'style.css', '--bundle', '--minify', '--format=iife', '--charset=utf8',
                '--target=es2020', '--log-level=warning', f'--outdir={folder}', f'--metafile={folder}/inputs.json']
     if subprocess.run(command, cwd=web, check=False).returncode != 0:
@@ -27,8 +27,8 @@ def bundle(esbuild, web, folder):
 
 
 def packed(of_language):
-    """The texts of a language as the page unpacks them: keys of what the page says and of what documents say, then their
-    texts, which is the smallest; base 85 without the one letter of it that HTML reads."""
+    """The texts of a language in the packed form of the page: keys of the page's own texts and of documents' texts, then
+    the texts, which is the smallest order; base 85 without its one letter that HTML interprets."""
     parts = [of_language['page'], of_language['document'] | of_language['composed']]
     columns = [list(part) for part in parts] + [list(part.values()) for part in parts]
     text = json.dumps(columns, ensure_ascii=False, separators=(',', ':'))
@@ -36,7 +36,7 @@ def packed(of_language):
 
 
 def texts(web):
-    """An element for each language but English, and their files."""
+    """An element for each language except English, and their files."""
     files = sorted(web.glob('texts_*.json'))
     elements = [f'<script type="text/plain" id="texts-{path.stem.removeprefix("texts_")}">'
                 f'{packed(json.loads(path.read_text(encoding="utf-8")))}</script>' for path in files]

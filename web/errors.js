@@ -1,4 +1,4 @@
-// What went wrong is said at the top of the page, once, in words; the rest of the page goes on.
+// Errors are shown at the top of the page, once, in words; the rest of the page goes on.
 
 import { element } from "./dom.js";
 import { say } from "./texts.js";
@@ -11,7 +11,7 @@ export function messageOf(error) {
 }
 
 /**
- * Says it at the top of the page.
+ * Show it at the top of the page.
  * @param {string} message
  */
 export function showError(message) {
@@ -22,10 +22,10 @@ export function showError(message) {
     document.getElementById("page")?.before(banner);
 }
 
-/** Mistakes that nobody caught are shown too. */
+/** Uncaught errors are shown too. */
 export function watchErrors() {
     window.addEventListener("error", (event) => {
-        // A layout that takes two rounds is none.
+        // A layout that needs two rounds is not an error.
         if (!event.message.startsWith("ResizeObserver loop")) showError(say("Something in this page failed: {0}", event.message));
     });
     window.addEventListener("unhandledrejection", (event) => {

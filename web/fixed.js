@@ -1,5 +1,6 @@
-// What a document holds of a timeline besides events, for pages from a file and from a server alike: points of curves,
-// thinned to what a picture shows, and what is held at a time. Both are small, so they are searched and filtered plainly.
+// The data of a timeline other than events, for pages from a file and from a server alike: points of curves, thinned to
+// the resolution of a picture, and the live memory at a time. Both are small, so they are searched and filtered
+// directly.
 
 import { firstAfter, firstFrom } from "./blocks.js";
 
@@ -28,7 +29,7 @@ export function makeFixed(timeline, columns) {
         curve(curve, begin, end, resolution) {
             const time = columns.points.time.subarray(starts[curve], starts[curve + 1]);
             const value = columns.points.value.subarray(starts[curve], starts[curve + 1]);
-            // One point more on each side, so that lines reach the edges.
+            // One more point on each side, so that lines reach the edges.
             const first = Math.max(0, firstAfter(time, begin) - 1);
             const last = Math.min(time.length, firstFrom(time, end) + 1);
             const most = Math.max(0, last - first);
@@ -58,7 +59,7 @@ export function makeFixed(timeline, columns) {
             return out;
         },
 
-        /** What a group holds at a time, the largest first. @param {number} group @param {number} time */
+        /** The live memory of a group at a time, the largest first. @param {number} group @param {number} time */
         held(group, time) {
             const { begin, end, mb, name } = columns.held;
             return (held_of[group] ?? [])

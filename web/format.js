@@ -1,5 +1,5 @@
-// Numbers as people read them: four significant digits and a unit that fits, thousands apart by a narrow space. Times on
-// an axis get as many digits as tell neighbours apart.
+// Formats numbers for people: four significant digits and a unit that fits, thousands separated by a narrow space.
+// Times on an axis get as many digits as distinguish neighbours.
 
 import { told } from "./texts.js";
 
@@ -27,7 +27,7 @@ export function grouped(text) {
 }
 
 /**
- * With so many significant digits, but never a whole digit rounded away; zeros at the end are dropped.
+ * With this number of significant digits, but never a whole digit rounded away; zeros at the end are dropped.
  * @param {number} value
  * @param {number} digits
  */
@@ -47,13 +47,13 @@ export function timeUnit(size) {
 
 /** @param {number} ns */
 function duration(ns) {
-    // What would be rounded to 1000 of a unit belongs to the next one.
+    // A value that would be rounded to 1000 of a unit gets the next one.
     const [factor, unit] = timeUnit(Math.abs(ns) * 1.00005);
     return `${rounded(ns / factor, 4)} ${unit}`;
 }
 
 /**
- * Sizes and shares have three decimals at most: what is less is as good as nothing beside the others.
+ * Sizes and shares have three decimals at most: smaller parts are negligible beside the others.
  * @param {number} value @param {number} digits @param {string} unit
  */
 function shallow(value, digits, unit) {

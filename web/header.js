@@ -1,4 +1,4 @@
-// The top of the page: title, which run is shown, theme and help; below it the run's facts and notes.
+// The top of the page: title, selected run, theme and help; below it the run's facts and notes.
 
 import { element, fill } from "./dom.js";
 import { showHelp } from "./help.js";

@@ -1,5 +1,5 @@
-// Gets the document: out of the page, or from the server that the page came from. A served document takes a while to be
-// made; the timeline is there at once, and the rest follows.
+// Gets the document: from the page itself, or from the server of the page. A served document takes a while to be
+// computed; the timeline is there at once, and the rest follows.
 
 import { parseDocument } from "./document.js";
 import { messageOf } from "./errors.js";
@@ -16,7 +16,7 @@ async function textOf(answer) {
     return text;
 }
 
-/** Asks until the document is made. @param {(doc: Document) => void} complete @param {(message: string) => void} failed */
+/** Requests the document until it is complete. @param {(doc: Document) => void} complete @param {(message: string) => void} failed */
 async function wait(complete, failed) {
     try {
         for (;;) {

@@ -1,4 +1,4 @@
-// Unpacks the texts of a language, which stand in the page in an element of their own: a reader of English never does.
+// Unpacks the texts of a language, which are in the page in an element of their own: not used for English.
 
 import { inflateBytes } from "./document.js";
 import { addTexts, hasTexts } from "./texts.js";

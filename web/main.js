@@ -1,5 +1,5 @@
-// Where the page begins: loads the document, builds what stands around the tabs, and shows the tab that the view names.
-// A tab is built when it is opened and taken down when it is left; a mistake in one is said in its place.
+// The start of the page: loads the document, builds the parts around the tabs, and shows the tab that the view names. A
+// tab is built when it is opened and removed when it is left; an error in one is shown in its place.
 
 import { chunksOf } from "./block_name.js";
 import { makeColors } from "./colors.js";
@@ -40,7 +40,7 @@ function page(doc) {
     const tabIn = (/** @type {string} */ address) => new URLSearchParams(address.replace(/^#/, "")).get("tab");
     const state = makeState(doc, location.hash, (hash) => {
         const address = `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`;
-        // Every tab is a step that the browser's Back takes back; what happens within one is not.
+        // Every tab is a step for the browser's Back; changes within one are not.
         if (tabIn(hash) === tabIn(location.hash)) history.replaceState(null, "", address);
         else history.pushState(null, "", address);
     });
@@ -83,7 +83,7 @@ function page(doc) {
         return known;
     }
 
-    /** Asks the server for one run's events. @param {number} number @returns {typeof client} */
+    /** Requests one run's events from the server. @param {number} number @returns {typeof client} */
     const clientOf = (number) => (number === 0 ? client : (path, query, signal) => client(path, { ...query, run: number }, signal));
 
     /** @param {number} number @returns {Promise<Context>} */
@@ -111,7 +111,7 @@ function page(doc) {
 
     const wantedLanguage = () => firstLanguage(state.view.lang, keptLanguage(), doc.lang ?? "");
 
-    /** Sets the language that the view, the reader or the document asks for, and puts the document's texts into it. */
+    /** Sets the language of the view, the reader or the document, and translates the document's texts. */
     function speak() {
         setLanguage(wantedLanguage());
         document.documentElement.lang = language();
@@ -120,7 +120,7 @@ function page(doc) {
         tellDocument(doc);
     }
 
-    /** All of the page once more in another language; what is open, in sight and in focus stays. */
+    /** Builds the page again in another language; open parts, scroll position and focus stay. */
     async function speakAnew() {
         const before = language();
         if (state.view.lang !== "") keepLanguage(state.view.lang);
@@ -162,7 +162,7 @@ function page(doc) {
     }
 
     /**
-     * The timeline with what stands above and beside it.
+     * The timeline with the parts above and beside it.
      * @param {Context & { source: import("./types").Source }} context @param {HTMLElement} panel
      */
     function aroundTimeline(context, panel) {
@@ -224,7 +224,7 @@ function page(doc) {
         drawTab(tab, context);
     }
 
-    /** What the tab itself shows, anew; what stands around a timeline stays, and the focus too. @param {Tab} tab @param {Context} context */
+    /** Builds the content of the tab again; the parts around a timeline stay, and the focus too. @param {Tab} tab @param {Context} context */
     function drawTab(tab, context) {
         const focused = panel.contains(document.activeElement);
         try {
@@ -248,7 +248,7 @@ function page(doc) {
         state.set({ tab: tabs[(to + tabs.length) % tabs.length].id });
     }
 
-    /** Shows what the view says: its run, and of that its tab. */
+    /** Shows the view: its run, and of that its tab. */
     async function showRun() {
         const number = state.view.run;
         const context = await contextOf(number);
@@ -299,8 +299,8 @@ function page(doc) {
 
     return {
         /**
-         * The rest of a served document: facts and sections, and what it has of timelines that are shown already. These
-         * stay the objects that sources and the view know.
+         * The rest of a served document: facts and sections, and its data of timelines that are shown already. The
+         * timeline objects stay the same for sources and the view.
          * @param {Document} all
          */
         async complete(all) {
@@ -317,7 +317,7 @@ function page(doc) {
             const before = currentTab();
             showFacts(facts, shown.run, format);
             tabs = tabsOf(shown);
-            // What is open stays open, although more of the run is known now.
+            // Open parts stay open, although more of the run is known now.
             first = before ?? firstTab(tabs, shown.run);
             if (before?.id !== "timeline" || currentTab() !== before) return showTab();
             listTabs();

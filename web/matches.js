@@ -1,12 +1,12 @@
-// Of a search: how many events match, and the matches one after the other.
+// The results of a search: the number of matching events, and the matches one after the other.
 
 /** @typedef {import("./types").Source} Source */
 /** @typedef {import("./types").EventSeen} EventSeen */
 
-const most_totals = 65536; // that a server gives: beyond, the count is a lower bound
+const most_totals = 65536; // limit of a server: beyond, the count is a lower bound
 
 /**
- * How many events of some rows have a text in their names.
+ * Number of events of some rows with a text in their names.
  * @param {Source} source @param {number[]} rows @param {string} text @param {AbortSignal} signal
  * @returns {Promise<{ n: number, all: boolean }>} all: it is not more
  */
@@ -19,7 +19,7 @@ export async function countMatches(source, rows, text, signal) {
 }
 
 /**
- * The next matches in order of time, at most `most`, behind `after` (null: from the first on).
+ * The next matches in order of time, at most `most`, after `after` (null: from the first on).
  * @param {Source} source @param {number[]} rows @param {string} text @param {EventSeen | null} after
  * @param {number} most @param {AbortSignal} signal
  */

@@ -1,6 +1,6 @@
-// The way from a row of a table or from a finding to its place in the timeline: the stretch of time, the event that is
-// there, and the rank or stage that it belongs to. The event is looked for when the way is taken, by its name and begin;
-// without a name it is what runs at that time, computing before the host.
+// Leads from a row of a table or from a finding to its place in the timeline: the stretch of time, the event there, and
+// its rank or stage. The event is searched when the link is used, by its name and start; without a name it is the event
+// that runs at that time, computing before the host.
 
 import { foldsOf } from "./reveal.js";
 import { allTracks, passes } from "./rows.js";
@@ -11,19 +11,19 @@ import { say, told } from "./texts.js";
 /** @typedef {import("./types").Timeline} Timeline */
 /** @typedef {{ group: number, begin: number | null, end: number | null, name: string | null }} Place */
 
-const event_share = 1 / 8; // of the picture, that an event gets
+const event_share = 1 / 8; // of the picture, for an event
 const window_share = 1 / 1.3;
-const moment_share = 1 / 100; // of the timeline, that is shown around a point in time
-const most_looks = 64; // events of the same begin or of a longer name, before the search is given up
-const most_rows = 24; // that are asked for what runs at a time
-/** Tracks by what is looked at first. */
+const moment_share = 1 / 100; // of the timeline, shown around a point in time
+const most_looks = 64; // events of the same start or of a longer name, before the search ends without a result
+const most_rows = 24; // events requested to find the one that runs at a time
+/** Tracks in the order of the search. */
 const classes = ["stage", "compute", "communication", "step", "scope", "overlap", "host", "runtime", "other"];
 
-/** How far apart times are that count as one. @param {Timeline} timeline */
+/** Distance of times that count as one. @param {Timeline} timeline */
 const slack = (timeline) => (timeline.unit === "ns" ? 1 : (timeline.end - timeline.begin) * 1e-9);
 
 /**
- * A place as the document writes it; null where there is none in this timeline.
+ * A place as the document writes it; null where this timeline has none.
  * @param {import("./types").RawPlace | null | undefined} raw @param {Timeline | null} timeline
  * @returns {Place | null}
  */
@@ -36,8 +36,8 @@ export function readPlace(raw, timeline) {
 }
 
 /**
- * The stretch of time that shows a place: all of it for a rank, room on both sides of a window, and what is around an
- * event.
+ * The stretch of time that shows a place: all of it for a rank, room on both sides of a window, and the surroundings of
+ * an event.
  * @param {Place} place @param {Timeline} timeline
  */
 export function stretchOf(place, timeline) {
@@ -51,7 +51,7 @@ export function stretchOf(place, timeline) {
     return { begin, end: begin + span };
 }
 
-/** What the way to a place is called. @param {Context} context @param {Place} place */
+/** The label of the link to a place. @param {Context} context @param {Place} place */
 export function placeWords(context, place) {
     const timeline = /** @type {Timeline} */ (context.run.timeline);
     const group = told(timeline.groups[place.group].name);
@@ -60,7 +60,7 @@ export function placeWords(context, place) {
     return say("{0}, at {1}", group, context.format.time(place.begin - timeline.begin, timeline.unit, resolution));
 }
 
-/** Rows of a group, those first that say most of what runs. @param {import("./types").Source} source @param {number} group */
+/** Rows of a group, the most informative ones first. @param {import("./types").Source} source @param {number} group */
 function rowsOf(source, group) {
     const tracks = allTracks(source.timeline);
     /** @type {number[]} */
@@ -76,7 +76,7 @@ function rowsOf(source, group) {
 }
 
 /**
- * The event of a place; null where none is there.
+ * The event of a place; null where there is none.
  * @param {import("./types").Source} source @param {Place} place
  * @returns {Promise<import("./types").EventPlace | null>}
  */
@@ -85,7 +85,7 @@ export async function eventOf(source, place) {
     const near = slack(source.timeline);
     const rows = rowsOf(source, place.group);
     /** @type {import("./types").EventPlace | null} */
-    let similar = null; // whose name only contains the one that is wanted
+    let similar = null; // whose name only contains the requested one
     let from = { time: begin === null ? -Infinity : begin - 2 * near, row: 0, index: 0 };
     for (let looks = 0; name !== null && name !== "" && looks < most_looks; looks++) {
         const hit = await source.find(name, rows.ascending, true, from);
@@ -106,8 +106,8 @@ export async function eventOf(source, place) {
 }
 
 /**
- * How far the rows are scrolled down for a group to stand at the top. Where rows are higher than at least, all of them
- * are in sight, and nothing scrolls.
+ * The scroll position that puts a group at the top. Where rows are higher than their minimum, all of them are in sight,
+ * and nothing scrolls.
  * @param {Timeline} timeline @param {number} group
  * @param {import("./types").View} view
  */
@@ -121,7 +121,7 @@ function topOf(timeline, group, { folded, filter, pinned, order, hidden }) {
 
 /**
  * Go to a place: the timeline opens at its time, with its rank in sight and its event selected. A stretch without an
- * event of its own is the range, so that its sums are shown.
+ * event of its own becomes the range, so that its sums are shown.
  * @param {Context} context @param {Place} place
  */
 export async function showPlace(context, place) {
@@ -151,7 +151,7 @@ export async function showPlace(context, place) {
     const event = await eventOf(source, place);
     if (event === null || view.run !== run || view.tab !== "timeline") return;
     const track = allTracks(timeline)[source.row_track[event.row]];
-    // Of a name without a time the event says where it is.
+    // The place of a name without a time is found by its event.
     const { begin, end } = place.begin === null && place.name !== null ? await source.details(event) : { begin: null, end: null };
     const keys = foldsOf(source, event.row);
     state.set({

@@ -1,6 +1,6 @@
-// A page of its own of what the timeline shows: the events of a stretch with their arrows, curves and arguments, as a
-// document for a copy of this very page. Its script and style are those that run here, so the hash that allows the script
-// holds for the copy; texts of traces are in the document alone, where no letter of theirs can end it.
+// A separate page of the shown part of the timeline: the events of a stretch with their arrows, curves and arguments,
+// as a document for a copy of this page. Its script and style are those that run here, so the hash that allows the
+// script is valid for the copy; texts of traces are only in the document, where no letter of theirs can end it.
 
 import { noArrows } from "./arrow_list.js";
 import { rangeRows } from "./rows.js";
@@ -10,8 +10,8 @@ import { language, say } from "./texts.js";
 /** @typedef {import("./types").Timeline} Timeline */
 /** @typedef {{ row: number, begin: number, end: number, name: string, index: number }} Event */
 
-const most_events = 65536; // the longest: what a server gives in one answer
-const most_details = 2000; // events whose arguments are asked for
+const most_events = 65536; // the longest: as many as a server returns in one answer
+const most_details = 2000; // events with requested arguments
 const at_once = 16; // of them
 const most_arrows = 65536;
 const arrow_tries = 20;
@@ -60,7 +60,7 @@ function makeNames() {
     };
 }
 
-/** Groups and tracks that have an event, and the new numbers of their rows. @param {Timeline} timeline @param {Set<number>} rows */
+/** Groups and tracks with an event, and the new numbers of their rows. @param {Timeline} timeline @param {Set<number>} rows */
 export function keptRows(timeline, rows) {
     /** @type {Map<number, number>} */
     const row_of = new Map();
@@ -85,7 +85,7 @@ export function keptRows(timeline, rows) {
     return { groups, row_of, group_of };
 }
 
-/** The curves of the groups that are kept, as points of the stretch. @param {Source} source @param {Map<number, number>} group_of
+/** The curves of the selected groups, as points of the stretch. @param {Source} source @param {Map<number, number>} group_of
  *  @param {number} begin @param {number} end */
 function curvesOf(source, group_of, begin, end) {
     const { timeline } = source;
@@ -111,7 +111,7 @@ function curvesOf(source, group_of, begin, end) {
     return { curves, time, value };
 }
 
-/** Arrows of a stretch; a server's are there after a moment. None where there are too many. @param {Source} source
+/** Arrows of a stretch; a server's come after a moment. None when there are too many. @param {Source} source
  *  @param {number[]} rows @param {number} begin @param {number} end */
 async function arrowsOf(source, rows, begin, end) {
     for (let tries = 0; tries < arrow_tries; tries++) {
@@ -122,7 +122,7 @@ async function arrowsOf(source, rows, begin, end) {
     return noArrows();
 }
 
-/** Lines of arguments of events, "" for none; null where there are too many to ask for. @param {Source} source @param {Event[]} events */
+/** Lines of arguments of events, "" for none; null where there are too many to request. @param {Source} source @param {Event[]} events */
 async function argumentsOf(source, events) {
     if (events.length > most_details) return null;
     /** @type {string[]} */
@@ -135,7 +135,7 @@ async function argumentsOf(source, events) {
 }
 
 /**
- * The document of what a source has between two times, in the rows that the view shows.
+ * The document of a source's data between two times, in the rows of the view.
  * @param {import("./types").Context & { source: Source }} context @param {number} begin @param {number} end @param {string} title
  * @returns {Promise<import("./types").Document>}
  */

@@ -5,12 +5,12 @@ import { defaultFolds, withFolds } from "./timeline/layout.js";
 
 /** @typedef {import("./types").State} State */
 
-const least_share = 1 / 400; // of the picture, below which an event is too narrow to be seen
-const good_share = 1 / 20; // what it then gets
+const least_share = 1 / 400; // of the picture, below which an event is too narrow to be visible
+const good_share = 1 / 20; // its room then
 const most_share = 0.8;
 
 /**
- * The stretch in which an event is seen: the one that is shown where that does.
+ * The stretch in which an event is visible: the current one where it is.
  * @param {{ begin: number, end: number }} shown
  * @param {{ begin: number, end: number }} event
  * @param {{ begin: number, end: number }} whole
@@ -23,14 +23,14 @@ export function stretchFor(shown, event, whole, least) {
     else if (duration < least_share * span) span = Math.max(duration / good_share, least);
     const inside = event.begin >= shown.begin && event.end <= shown.end;
     if (inside && span >= shown.end - shown.begin) return { begin: shown.begin, end: shown.end };
-    // In the middle, but not beyond what there is.
+    // In the middle, but not beyond the data.
     const middle = (event.begin + event.end) / 2;
     const begin = Math.max(whole.begin, Math.min(middle - span / 2, whole.end - span));
     return { begin, end: begin + span };
 }
 
 /**
- * Keys of the group and the track that a row belongs to, as folds are listed.
+ * Keys of a row's group and track, as listed in folds.
  * @param {import("./types").Source} source @param {number} row
  */
 export function foldsOf(source, row) {
@@ -40,8 +40,8 @@ export function foldsOf(source, row) {
 }
 
 /**
- * Show an event, and select it. A filter that hides its row gives way, and what it is folded into is opened; the
- * timeline scrolls to what is selected.
+ * Show an event, and select it. A filter that hides its row is cleared, and its folded track is opened; the timeline
+ * scrolls to the selected event.
  * @param {State} state
  * @param {import("./types").Source} source
  * @param {{ row: number, index: number, begin: number, end: number }} event

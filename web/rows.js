@@ -1,4 +1,4 @@
-// Where a timeline's rows belong: rows are numbered through all groups and tracks, in order.
+// The groups and tracks of a timeline's rows: rows are numbered through all groups and tracks, in order.
 
 /** @typedef {import("./types").Timeline} Timeline */
 
@@ -35,8 +35,8 @@ export function allTracks(timeline) {
 }
 
 /**
- * Does a filter let a group and a track of it through? Rank and stage are numbers or lists ("3", "0-7", "1,4"); a track
- * is let through by a part of its name or by its class.
+ * Does a filter accept a group and a track of it? Rank and stage are numbers or lists ("3", "0-7", "1,4"); a track is
+ * accepted by a part of its name or by its class.
  * @param {import("./types").View["filter"]} filter
  * @param {{ rank: number, stage: number }} group
  * @param {{ name: string, class: string }} track
@@ -51,7 +51,7 @@ export function passes(filter, group, track) {
 }
 
 /**
- * Is a number in a list like "1,4-6"? Everything is in an empty one; what is no list has nothing.
+ * Is a number in a list like "1,4-6"? An empty one contains everything; invalid text contains nothing.
  * @param {string} list
  * @param {number} number
  */
@@ -64,7 +64,7 @@ export function inList(list, number) {
 }
 
 /**
- * Rows that a filter shows, in order.
+ * Rows that pass a filter, in order.
  * @param {import("./types").Source} source
  * @param {import("./types").View["filter"]} filter
  */
@@ -80,7 +80,7 @@ export function filteredRows(source, filter) {
 }
 
 /**
- * Rows that a range is of: those that the filter shows, of its tracks where it has some.
+ * Rows of a range: those that pass the filter, of its tracks where it has some.
  * @param {import("./types").Source} source @param {import("./types").View} view
  */
 export function rangeRows(source, view) {
@@ -94,7 +94,7 @@ export function rangeRows(source, view) {
 }
 
 /**
- * The numbers of a list as asList() writes it, ascending and below `limit`; null where it is none.
+ * The numbers of a list as asList() writes it, ascending and below `limit`; null where it is invalid.
  * @param {string} text @param {number} limit
  */
 export function fromList(text, limit) {
@@ -109,7 +109,7 @@ export function fromList(text, limit) {
 }
 
 /**
- * Rows as the server's addresses take them: "0-3,7".
+ * Rows in the form of the server's addresses: "0-3,7".
  * @param {number[]} numbers  ascending
  */
 export function asList(numbers) {

@@ -1,8 +1,8 @@
-// Files that the page itself makes: a text or a picture that the browser saves. Nothing is asked of anybody for them.
+// Saves files that the page itself makes: a text or a picture, by the browser. No request is sent for them.
 
-const kept_ms = 60000; // an address of a file, for a browser that asks where to save it
+const kept_ms = 60000; // an address of a file, for a browser that prompts for its place
 
-/** A name that every system takes. @param {string} name @param {string} ending */
+/** A name that every system accepts. @param {string} name @param {string} ending */
 export function fileName(name, ending) {
     const plain = name.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[-.]+|[-.]+$/g, "").slice(0, 80);
     return `${plain || "evenkeel"}.${ending}`;

@@ -1,5 +1,5 @@
-// Events that stand in the page itself: flat columns, a tree of sums a row (blocks.js), and binary searches in them.
-// Everything is at hand at once; only sums over a range give way to the page now and then.
+// Events in the page itself: flat columns, a tree of sums a row (blocks.js), and binary searches in them. All data is
+// available at once; only sums over a range pause for the page now and then.
 
 import { makeArrowList, noArrows } from "./arrow_list.js";
 import { fillRoom, firstAfter, firstFrom, makeRoom, makeRow } from "./blocks.js";
@@ -14,9 +14,9 @@ import { allTracks, placeRows } from "./rows.js";
 /** @typedef {import("./document.js").Columns} Columns */
 
 const turn_ms = 8; // of sums, before the page may draw
-const events_per_look = 4096; // between looks at the clock
+const events_per_look = 4096; // between checks of the clock
 const most_flows = 256;
-const most_listed = 1 << 20; // events that a list of the longest is made from
+const most_listed = 1 << 20; // events from which a list of the longest is made
 
 /** @param {string} text */
 const lower = (text) => text.toLowerCase();
@@ -25,7 +25,8 @@ const lower = (text) => text.toLowerCase();
 const giveWay = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /**
- * What a line of details says: an object's `args`, `layer` and `text` where it has them, else all of it is arguments.
+ * The content of a line of details: an object's `args`, `layer` and `text` where it has them, else all of it is
+ * arguments.
  * @param {string} line
  * @returns {Pick<Details, "args" | "text" | "layer">}
  */
@@ -90,7 +91,7 @@ export function makeEmbedded(timeline, columns, line) {
         return { row, index, begin: begin[index], end: ends[index], name: names.text[name[index]] ?? "" };
     }
 
-    /** The event of a row at a time, or that begins or ends just there. @param {number} row @param {number} time */
+    /** The event of a row at a time, or one with its start or end there. @param {number} row @param {number} time */
     function indexAt(row, time) {
         if (row >= n_rows) return null;
         const { begin, end: ends } = rows[row];
@@ -100,8 +101,8 @@ export function makeEmbedded(timeline, columns, line) {
     }
 
     /**
-     * The event that an arrow leaves or reaches. In traces it is the one around that time. Blocks of a simulation follow
-     * each other at once; there an arrow leaves at a block's end and reaches another's begin, up to rounding.
+     * The event that an arrow leaves or reaches. In traces it is the one around that time. Blocks of a simulation
+     * follow each other directly; there an arrow leaves at a block's end and reaches another's start, up to rounding.
      * @param {number} row @param {number} time @param {boolean} leaves
      */
     function arrowEnd(row, time, leaves) {
@@ -130,7 +131,7 @@ export function makeEmbedded(timeline, columns, line) {
         return found;
     }
 
-    /** Which names contain a text, remembered from the last time. @param {string} text */
+    /** The names that contain a text, cached from the last call. @param {string} text */
     function matching(text) {
         if (searched.text !== text || searched.matches.length !== lower_names.length) {
             const wanted = lower(text);
@@ -189,7 +190,7 @@ export function makeEmbedded(timeline, columns, line) {
                 const whole = { begin: begins, end: ends, name, type: typesOf(row), count: null, busy: null, index: null };
                 return { from: first, to: last, ...whole };
             }
-            // Whole cells, so that boxes at the edges stay what they are while the picture moves.
+            // Whole cells, so that boxes at the edges stay the same while the picture moves.
             first = Math.min(first, firstFrom(begins, Math.floor(begin / resolution) * resolution));
             last = firstFrom(begins, Math.ceil(end_time / resolution) * resolution);
             if (kept.first !== first || kept.last !== last || kept.resolution !== resolution) {
@@ -241,7 +242,7 @@ export function makeEmbedded(timeline, columns, line) {
                 }
                 const { n, total } = by_track.get(track);
                 const last = firstFrom(row.begin, end_time);
-                // An event without duration counts where it begins within the stretch.
+                // An event without duration counts where its start is within the stretch.
                 const first = Math.min(firstAfter(row.end, begin), firstFrom(row.begin, begin));
                 for (let i = first; i < last; i++) {
                     n[row.name[i]]++;
@@ -299,7 +300,7 @@ export function makeEmbedded(timeline, columns, line) {
 }
 
 /**
- * The source of a timeline whose events are in the document.
+ * The source of a timeline with events in the document.
  * @param {Timeline} timeline
  */
 export async function openEmbedded(timeline) {

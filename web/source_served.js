@@ -1,6 +1,7 @@
-// Events that a server has (docs/view-json.md, "What the server answers"). A picture takes what tiles have, coarser ones
-// until better came; what a frame lacks is asked for in one request for all its rows, then a screen on each side, then
-// the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
+// Events of a server (docs/view-json.md, "What the server answers"). A picture uses the boxes in tiles, coarser ones
+// until better ones have come; missing ones of a frame are requested in one request for all its rows, then a screen on
+// each side, then the complete range at its coarsest. Requests that are not needed any more are cancelled. Times are
+// whole nanoseconds here.
 
 import { makeArrowList, noArrows } from "./arrow_list.js";
 import { makeCalls } from "./calls.js";
@@ -20,19 +21,19 @@ const names_kept = 300000;
 const most_own_flows = 64;
 const arrows_margin = 1; // screens on each side
 
-/** Members of a timeline that come with the figures; rows stay as they are. @type {(keyof Timeline)[]} */
+/** Members of a timeline that come with the figures; rows stay unchanged. @type {(keyof Timeline)[]} */
 const of_document = ["steps", "path", "curves", "n_held", "n_points", "held_names", "n_arrows", "arrow_names",
     "n_calls", "data"];
 
 /** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
 
-/** The server does not answer: said once for the page, by the client. */
+/** The server does not answer: reported once for the page, by the client. */
 export class Gone extends Error {}
 
 /**
- * Asks the server. An answer that is no success is an error with the server's words.
+ * Sends a request to the server. An answer that is no success is an error with the server's words.
  * @param {string} base  address that the others are relative to
- * @param {(message: string) => void} failed  told once about a server that does not answer
+ * @param {(message: string) => void} failed  called once for a server that does not answer
  */
 export function makeClient(base, failed) {
     let told = false;
@@ -56,11 +57,11 @@ export function makeClient(base, failed) {
     return get;
 }
 
-/** Rows as so many requests take them. @param {number[]} rows */
+/** Rows divided into requests. @param {number[]} rows */
 const parts = (rows) =>
     Array.from({ length: Math.ceil(rows.length / most_rows) }, (_, i) => rows.slice(i * most_rows, (i + 1) * most_rows));
 
-/** Does a search come to one event before the other? In order of (begin, row, index). */
+/** Does a search reach one event before the other? In order of (begin, row, index). */
 function isNearer(/** @type {any} */ one, /** @type {any} */ other, /** @type {boolean} */ forward) {
     const order = one.begin - other.begin || one.row - other.row || one.index - other.index;
     return forward ? order < 0 : order > 0;
@@ -85,7 +86,7 @@ const down = (time) => String(Math.floor(time));
 const up = (time) => String(Math.ceil(time));
 
 /**
- * Something that is asked for again when what is shown has moved: the last answer stays until the next one is there.
+ * Data that is requested again when the picture has moved: the last answer stays until the next one is there.
  * @template A
  */
 class Latest {
@@ -143,9 +144,9 @@ export function makeServed(timeline, get, failed) {
     /** @type {{ rows: number[], begin: number, end: number, level: number } | null} */
     let frame = null;
     let pause_until = 0; // after an error
-    /** @type {ReturnType<typeof makeFixed> | null} what the document has of it */
+    /** @type {ReturnType<typeof makeFixed> | null} the document's data of it */
     let fixed = null;
-    /** Those between ranks, which no file has by itself. @type {ReturnType<typeof makeArrowList> | null} */
+    /** Those between ranks, which no single file has. @type {ReturnType<typeof makeArrowList> | null} */
     let own_arrows = null;
 
     /** @type {ReturnType<typeof makeCalls> | null} */
@@ -162,7 +163,7 @@ export function makeServed(timeline, get, failed) {
     };
 
     /**
-     * Rows and the stretch of tiles that some of them lack, or null when nothing does.
+     * Rows and the stretch of tiles that some of them lack, or null when none does.
      * @param {number[]} rows @param {number} level @param {number} begin @param {number} end @returns {Wanted | null}
      */
     function lacking(rows, level, begin, end) {
@@ -182,7 +183,7 @@ export function makeServed(timeline, get, failed) {
         return lack.length === 0 ? null : { level, rows: lack.slice(0, most_rows), first: from, last: to };
     }
 
-    /** What is wanted most now. @returns {Wanted | null} */
+    /** The most urgent request now. @returns {Wanted | null} */
     function next() {
         if (frame === null) return null;
         const { rows, begin, end, level } = frame;
@@ -228,7 +229,7 @@ export function makeServed(timeline, get, failed) {
             });
     }
 
-    /** Is a request under way of no use for what is shown now? @param {Wanted} wanted */
+    /** Is a current request useless for the present picture? @param {Wanted} wanted */
     function outdated(wanted) {
         if (frame === null) return false;
         if (wanted.level !== frame.level) return lacking(frame.rows, frame.level, frame.begin, frame.end) !== null;
@@ -252,7 +253,7 @@ export function makeServed(timeline, get, failed) {
                 came();
             }, failed)
             .finally(() => {
-                // One that could not be had is asked for again when it is drawn again, but not at once.
+                // A failed one is requested again when it is drawn again, but not at once.
                 setTimeout(() => list.forEach((name) => names_asked.delete(name)), 1000);
             });
         if (names_wanted.size > 0) laterNames();
@@ -366,7 +367,7 @@ export function makeServed(timeline, get, failed) {
             const list = asList(rows.slice(0, most_rows)); // of a picture: more than it has lines of pixels
             const level = levelOf((shown.end - shown.begin) / 1024);
             const span = tileSpan(level);
-            // As many as a screen may have beside it, so that moving a little needs no other answer.
+            // As many as a screen may have beside it, so that a small move needs no other answer.
             const from = Math.max(0, (Math.floor(shown.begin / span) - arrows_margin) * span);
             const to = (Math.ceil(shown.end / span) + arrows_margin) * span;
             arrows.want(`${list} ${from} ${to} ${limit}`, async (signal) => {

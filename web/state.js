@@ -1,6 +1,6 @@
-// What is shown, shared by all parts of the page, and kept in the address behind '#' so that it can be sent to someone.
-// Only what differs from the beginning is written, times as short as the zoom allows. An address is never trusted: what
-// does not fit the document is left at its default.
+// The view, shared by all parts of the page, and stored in the address after '#' so that it can be sent to someone.
+// Only differences to the defaults are written, times as short as the zoom allows. An address is never trusted: values
+// that do not fit the document are left at their defaults.
 
 import { asList, fromList } from "./rows.js";
 import { languages } from "./texts.js";
@@ -9,21 +9,21 @@ import { languages } from "./texts.js";
 /** @typedef {import("./types").Document} Document */
 
 const themes = ["auto", "light", "dark"];
-const least_write_ms = 300; // browsers count changes of the address
+const least_write_ms = 300; // browsers limit changes of the address
 const most_marks = 200;
 /** Lists of keys of groups and tracks. @type {("folded" | "pinned" | "hidden" | "order")[]} */
 const arranged = ["folded", "pinned", "hidden", "order"];
 const most_keys = 4096; // of each
 const most_letters = 500; // of a text in the address
 
-/** How a run's timeline reaches: all of it. @param {Document} doc @param {number} run */
+/** The range of a run's timeline: all of it. @param {Document} doc @param {number} run */
 function extent(doc, run) {
     const timeline = doc.runs[run].timeline;
     if (timeline === null || !(timeline.end > timeline.begin)) return { begin: 0, end: 1 };
     return { begin: timeline.begin, end: timeline.end };
 }
 
-/** What a run is compared with at first: the first other one, but for layouts, which nothing compares with. @param {Document} doc @param {number} run */
+/** The run that a run is compared with at first: the first other one, except layouts, which cannot be compared. @param {Document} doc @param {number} run */
 function firstOther(doc, run) {
     const other = doc.runs.findIndex((one, i) => i !== run && !one.kinds?.includes("layout"));
     return other < 0 ? null : other;
@@ -59,7 +59,7 @@ export function firstView(doc, run = 0) {
     };
 }
 
-/** Enough digits to tell apart what is a hundredth of a pixel apart. @param {number} value @param {number} span */
+/** Enough digits to distinguish times a hundredth of a pixel apart. @param {number} value @param {number} span */
 function short(value, span) {
     const decimals = Math.min(12, Math.max(0, Math.ceil(-Math.log10(span / 1e5))));
     return value === 0 ? "0" : value.toFixed(decimals).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
@@ -96,7 +96,7 @@ export function encodeView(view, doc) {
     return new URLSearchParams(parts).toString().replace(/%7E/g, "~").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
 
-/** A number that is written in decimal, else null. @param {string | null | undefined} text */
+/** A decimal number, else null. @param {string | null | undefined} text */
 function number(text) {
     if (text === null || text === undefined || !/^-?\d+(\.\d+)?(e[+-]?\d+)?$/.test(text)) return null;
     const value = Number(text);
@@ -162,9 +162,9 @@ function same(a, b) {
 }
 
 /**
- * The shared view of a page. A listener that changes the view again is told after the others.
+ * The shared view of a page. A change of the view by a listener is reported after the others.
  * @param {Document} doc
- * @param {string} address  what stands behind '#'
+ * @param {string} address  text after '#'
  * @param {(hash: string) => void} write  puts a new one there
  * @returns {import("./types").State}
  */

@@ -1,5 +1,5 @@
-// The tabs of the page, in the order in which they stand. A new one is a line here, and a file where it shows more than
-// the sections of its name. Sections of a name that stands nowhere here get a tab behind the others.
+// The tabs of the page, in their order. A new one is a line here, and a file where it shows more than the sections of
+// its name. Sections with other names get a tab after the others.
 
 import { layoutsTab, plansTab } from "./layouts/tab.js";
 import { timelineTab } from "./timeline/tab.js";
@@ -29,7 +29,7 @@ const known = [
     sectionTab("files", key("Files")),
 ];
 
-/** Kinds of runs by what is looked at first of them; of all others it is the timeline. @type {[string, string][]} */
+/** Kinds of runs by the tab that opens first; for all others it is the timeline. @type {[string, string][]} */
 const first_of = [
     ["diagnosis", "findings"],
     ["layout", "layouts"],
@@ -44,7 +44,7 @@ const first_of = [
 ];
 
 /**
- * The tab that opens where the address names none: a timeline that is not there opens last.
+ * The tab that opens where the address names none: a missing timeline opens last.
  * @param {import("./types").Tab[]} tabs @param {import("./types").Run} run
  * @returns {import("./types").Tab | undefined}
  */
@@ -55,7 +55,7 @@ export function firstTab(tabs, run) {
 }
 
 /**
- * The tabs that have something to show.
+ * The tabs with content.
  * @param {import("./types").Context} context
  */
 export function tabsOf(context) {

@@ -1,26 +1,26 @@
-// The page's texts in the reader's language. English is the key: say("{0} rows", n) for what the page says itself, told()
-// for what the document says, whose sentences have their values in them already and are matched against the same kind of
-// keys. A text that a language does not have stays English as a whole. To add a language: a file as texts_zh.json and a
+// The page's texts in the reader's language. English is the key: say("{0} rows", n) for the page's own texts, told()
+// for texts of the document, whose sentences have their values in them already and are matched against the same kind of
+// keys. A text that a language does not have stays English completely. To add a language: a file as texts_zh.json and a
 // line in `languages`.
 
 /**
  * @typedef {object} Texts
  * @property {Record<string, string>} page      keys of say()
- * @property {Record<string, string>} document  keys of told(); in a text {=0} is a value that is told as well, {0} data
+ * @property {Record<string, string>} document  keys of told(); in a text {=0} is a value that is translated as well, {0} data
  *
  * @typedef {object} Pattern
  * @property {RegExp} match
- * @property {string} part   the longest piece between values: where it is missing, nothing has to be matched
+ * @property {string} part   the longest piece between values: where it is missing, no match is tried
  * @property {number} known  letters between values
  * @property {string} text
  */
 
-/** Names in the languages themselves, by what stands in the address and in `<html lang>`. @type {Record<string, string>} */
+/** Names in the languages themselves, by the code in the address and in `<html lang>`. @type {Record<string, string>} */
 export const languages = { en: "English", zh: "中文" };
 
 const most_remembered = 20000; // texts of the document
 const deepest = 4; // values that are sentences with values
-const enough_known = 14; // letters: a key with fewer, as "{0} of {1}", is found in many sentences, and then has data alone
+const enough_known = 14; // letters: a key with fewer, as "{0} of {1}", matches many sentences, and then has only data
 let chosen = "en";
 /** @type {Map<string, Texts>} */
 const texts = new Map([["en", { page: {}, document: {} }]]);
@@ -80,7 +80,7 @@ function byPattern(pattern, text, depth) {
     const found = pattern.match.exec(text);
     if (found === null) return null;
     let complete = true;
-    let changed = /[^\x00-\u2fff\uff00-\uffff]/.test(pattern.text); // or it only holds values together
+    let changed = /[^\x00-\u2fff\uff00-\uffff]/.test(pattern.text); // or it has only values
     const made = fill(pattern.text, (at, said) => {
         const value = found[at + 1];
         if (!said) {
@@ -125,10 +125,10 @@ function toldAt(text, depth, least = 0) {
 }
 
 /**
- * A text of the document: as it is where it is data or the language does not have it. The number of keys times the
- * text's length once, then from memory.
+ * A text of the document: unchanged where it is data or the language does not have it. The first call takes the number
+ * of keys times the text's length, later ones a lookup.
  * @template T
- * @param {T} text  anything else than a text is given back
+ * @param {T} text  other values than texts are returned unchanged
  * @returns {T}
  */
 export function told(text) {
@@ -142,7 +142,7 @@ export function told(text) {
 }
 
 /**
- * The same of a cell that has a setting to paste, or a sentence in its place: a setting is never touched, although its
+ * The same of a cell with a setting to paste, or a sentence in its place: a setting is never changed, although its
  * words may be keys.
  * @template T
  * @param {T} text
@@ -150,12 +150,12 @@ export function told(text) {
  */
 export const toldSentence = (text) => (chosen === "en" || typeof text !== "string" ? text : /** @type {any} */ (toldAt(text, 0, enough_known)));
 
-/** The language to begin with: of the address, else what this reader chose last, else of the document. @param {string[]} wanted */
+/** The first language: of the address, else the reader's last choice, else of the document. @param {string[]} wanted */
 export const firstLanguage = (...wanted) => wanted.find((id) => Object.hasOwn(languages, id)) ?? "en";
 
 const kept_as = "evenkeel-language";
 
-/** What the reader chose last; "" where nothing, or where pages may not keep anything. */
+/** The reader's last choice; "" where none, or where pages may not store it. */
 export function keptLanguage() {
     try {
         return localStorage.getItem(kept_as) ?? "";
@@ -169,6 +169,6 @@ export function keepLanguage(id) {
     try {
         localStorage.setItem(kept_as, id);
     } catch {
-        // Then it holds for this page alone.
+        // Then it is valid for this page only.
     }
 }

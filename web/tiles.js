@@ -1,6 +1,6 @@
-// Boxes that came from a server, kept in tiles: at level L a pixel is 2^L ns wide and a tile 2048 of them, so a screen
-// needs two or three tiles a row and a zoom by two needs new ones. The memory is bounded by the number of boxes; what was
-// not drawn for longest goes first.
+// Boxes from a server, stored in tiles: at level L a pixel is 2^L ns wide and a tile 2048 of them, so a screen needs
+// two or three tiles a row and a zoom by two needs new ones. The memory is bounded by the number of boxes; the least
+// recently drawn one is removed first.
 
 import { say } from "./texts.js";
 
@@ -11,7 +11,7 @@ const most_level = 62;
 const most_boxes = 1.5e6; // of 37 bytes
 const magic = 0x45564b31;
 
-/** The level whose pixels are at most `resolution` wide. @param {number} resolution */
+/** The level with pixels at most `resolution` wide. @param {number} resolution */
 export function levelOf(resolution) {
     return Math.min(most_level, Math.max(0, Math.floor(Math.log2(Math.max(1, resolution)))));
 }
@@ -112,7 +112,7 @@ function joined(tiles) {
     if (tiles.length === 1) return tiles[0];
     /** @type {Columns[]} */
     const parts = [];
-    let next = 0; // index of the first event that no box has yet
+    let next = 0; // index of the first event without a box yet
     for (const tile of tiles) {
         let from = 0;
         while (from < tile.index.length && tile.index[from] < next) from++;
@@ -149,7 +149,7 @@ export class Tiles {
     constructor() {
         /** @type {Map<string, Tile>} by row, level and number */
         this.tiles = new Map();
-        /** @type {Map<number, { key: string, columns: Columns }>} what was joined last, by row */
+        /** @type {Map<number, { key: string, columns: Columns }>} last joined tiles, by row */
         this.last = new Map();
         this.n_boxes = 0;
         this.clock = 0;
@@ -157,13 +157,13 @@ export class Tiles {
         this.levels = new Set();
     }
 
-    /** Is a row's tile there? @param {number} row @param {number} level @param {number} tile */
+    /** Is a row's tile present? @param {number} row @param {number} level @param {number} tile */
     has(row, level, tile) {
         return this.tiles.has(`${row}/${level}/${tile}`);
     }
 
     /**
-     * Keep the answer for tiles first .. last of some rows.
+     * Store the answer for tiles first .. last of some rows.
      * @param {Map<number, Columns>} rows @param {number} level @param {number} first @param {number} last
      */
     put(rows, level, first, last) {
@@ -196,7 +196,7 @@ export class Tiles {
         if (this.n_boxes <= most_boxes && this.tiles.size <= most_boxes / 10) return;
         const oldest = [...this.tiles.values()].sort((a, b) => a.used - b.used);
         for (const { key, used } of oldest) {
-            if (used === this.clock) break; // of the picture that is being drawn
+            if (used === this.clock) break; // of the current picture
             if (this.n_boxes <= most_boxes / 2 && this.tiles.size <= most_boxes / 20) break;
             this.drop(key);
         }
@@ -205,7 +205,7 @@ export class Tiles {
     }
 
     /**
-     * What there is of a row between two times, at the level itself or the nearest coarser one, else a finer one.
+     * The tiles of a row between two times, at the level itself or the nearest coarser one, else a finer one.
      * @param {number} row @param {number} begin @param {number} end @param {number} level
      * @returns {Boxes | null}
      */
@@ -225,7 +225,7 @@ export class Tiles {
         const span = tileSpan(level);
         const first = Math.floor(begin / span);
         const last = Math.max(first, Math.ceil(end / span) - 1);
-        if (last - first > 16) return null; // much finer than what is shown
+        if (last - first > 16) return null; // much finer than the picture
         /** @type {Tile[]} */
         const found = [];
         for (let tile = first; tile <= last; tile++) {
@@ -243,7 +243,7 @@ export class Tiles {
     }
 }
 
-/** The level itself, then one finer, then coarser ones, then what is finer still. @param {number} at @param {number} level */
+/** The level itself, then one finer, then coarser ones, then still finer ones. @param {number} at @param {number} level */
 function rank(at, level) {
     if (at === level) return 0;
     return at > level ? 2 * (at - level) : at === level - 1 ? 1 : 1000 + level - at;

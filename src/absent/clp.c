@@ -1,5 +1,5 @@
-/* Linear programs in a build without CLP: there are none. Who asks ek__clp_present() first comes no further; the rest
- * is here for the linker and leaves everything as it is. */
+/* Replaces the linear programs in a build without CLP: no solver is available. Callers check ek__clp_present() first
+ * and stop there; the other functions exist for the linker and change nothing. */
 #include "base/clp.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Linear algebra in a build without LAPACK: ek__linear_needed() refuses what needs it before anything is computed, and
- * what comes here nevertheless has no solution. */
+/* Replaces linear algebra in a build without LAPACK: ek__linear_needed() refuses operations that need it before
+ * anything is computed; any call that gets here nevertheless has no solution. */
 #include "base/linear.h"
 
 #include "base/error.h"
@@ -57,7 +57,7 @@ ek__linear ek__cholesky_invert(int n, double *root)
     return EK__LINEAR_SINGULAR;
 }
 
-/* A product is what a rehearsal fills its time with: any that takes time will do. */
+/* A product only fills the compute time of a rehearsal: any operation that takes time will do. */
 void ek__multiply(int n, const double *a, const double *b, double *c)
 {
     for (int k = 0; k < n; k++)

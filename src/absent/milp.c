@@ -1,4 +1,4 @@
-/* The solver milp in a build without CBC: it says so. */
+/* Replaces the solver milp in a build without CBC: it reports that it is missing. */
 #include "balance/milp.h"
 
 #include "balance/search.h"

@@ -1,4 +1,4 @@
-/* Least squares in a build without cminpack: x stays as it is. ek__linear_needed() has refused before. */
+/* Replaces least squares in a build without cminpack: x stays unchanged. */
 #include "base/minimise.h"
 
 int ek__lmder(ek__with_slopes *function, void *user, int m, int n, double *x, double *value, double *slope,

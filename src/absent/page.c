@@ -1,4 +1,4 @@
-/* The viewer's page in a build without it: nothing. */
+/* Replaces the viewer's page in a build without it: the page is empty. */
 #include "view/shell.h"
 
 const size_t ek__view_page_document = 0;

@@ -1,5 +1,5 @@
-/* The server of the viewer's page in a build without libmicrohttpd: it says so. There is never a server, so the rest of
- * its functions have nothing to tell of. */
+/* Replaces the server of the viewer's page in a build without libmicrohttpd: starting it fails with a message. No
+ * server exists, so the other functions do nothing. */
 #include "evenkeel/serve.h"
 
 #include "base/error.h"

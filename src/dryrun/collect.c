@@ -1,6 +1,6 @@
-/* Puts the logs of a dry run in order: which stage each is of, one log for each stage, which stages have none. Ranks
- * tell the stage where no name does: the first ranks of the stages lie one gap apart, so all of them are multiples of
- * the smallest gap, which is the ranks of a stage as long as two neighbours are there. */
+/* Puts the logs of a dry run in order: finds the stage of each, keeps one log for each stage, lists the stages without
+ * one. Ranks determine the stage where no name does: the first ranks of the stages are one gap apart, so all of them
+ * are multiples of the smallest gap, which is the number of ranks of a stage as long as two neighbours are present. */
 #include "dryrun/collect.h"
 
 #include <assert.h>
@@ -79,7 +79,7 @@ static bool has_peak(const ek_stage_log *log)
     return !isnan(log->log.used_mb) || !isnan(log->log.actual_mb);
 }
 
-/* Of two logs of one stage, does the second go in the first one's place? */
+/* Does the second of two logs of one stage replace the first? */
 static ek_status settle(const ek_stage_log *first, const ek_stage_log *second, const char *source,
                         const ek_listener *listener, bool *replaces, ek_error *err)
 {
@@ -98,7 +98,7 @@ static ek_status settle(const ek_stage_log *first, const ek_stage_log *second, c
     return EK_OK;
 }
 
-/* In place of the stage of a log that is not wanted: behind all others when sorted. */
+/* Stage number of a log that is skipped: after all others when sorted. */
 enum { PASSED_OVER = INT_MAX };
 
 static ek_status keep_one_each(ek__logs *logs, const char *source, const ek_listener *listener, ek_error *err)

@@ -1,4 +1,4 @@
-/* dryrun/collect.h - what finding logs in folders and in listings has in common. */
+/* dryrun/collect.h - helpers for finding logs in folders and in listings. */
 #ifndef EK_DRYRUN_COLLECT_H
 #define EK_DRYRUN_COLLECT_H
 
@@ -7,11 +7,11 @@
 enum {
     EK__MAX_LOGS = 4096,        /**< of a round */
     EK__MAX_RANK = 1 << 30,     /**< far beyond any cluster */
-    EK__NO_STAGE = -1,          /**< follows from the ranks of the others */
-    EK__MAX_LOG_STAGE = 999999, /**< that a name may hold; the stages there are get checked later */
+    EK__NO_STAGE = -1,          /**< derived from the ranks of the others */
+    EK__MAX_LOG_STAGE = 999999, /**< largest number that a name may contain; the existing stages are checked later */
 };
 
-/** What the name of a file or folder says. */
+/** The information in the name of a file or folder. */
 typedef enum ek__log_name {
     EK__NAME_OTHER,
     EK__NAME_STAGE_FOLDER, /**< stage_3_rank_3072, stage3_3072 */

@@ -1,7 +1,7 @@
 /* Splits the peaks of a dry run into memory per layer, by least squares over singular values (LAPACK dgelsd). Columns
- * are scaled to unit length first, so that the condition number speaks of the dry run's design and not of the units.
- * When the system is singular the null space names the quantities that the dry run cannot tell apart. Only 1F1B dry
- * runs are modelled, in which stage s of P holds P - s micro-batches. */
+ * are scaled to unit length first, so that the condition number describes the dry run's design and not the units. When
+ * the system is singular the null space names the quantities that the dry run cannot separate. Only 1F1B dry runs are
+ * modelled, in which stage s of P has P - s micro-batches. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static double predict(const lsq *q, int round, int stage, bool with_const)
     return sum;
 }
 
-/* ---- what is modelled ---- */
+/* ---- modelled kinds ---- */
 
 static const char *const vary = "vary offset and the recompute lists from stage to stage, or add a round that does";
 
@@ -114,7 +114,7 @@ ek_status ek__dryrun_check_peaks(const ek_dryrun *init, ek_error *err)
 
 /* ---- solving ---- */
 
-/* To 1e-6 MB, about a byte: far below what a peak is known to, far above what rounding makes of it. */
+/* To 1e-6 MB, about a byte: far below the precision of a peak, far above rounding errors. */
 static double nearly(double mb)
 {
     return round(mb * 1e6) / 1e6;
@@ -142,7 +142,8 @@ static ek_status fill_matrix(lsq *q, ek_error *err)
     return EK_OK;
 }
 
-/* Which quantities are mixed up: those with a part in a direction that the matrix maps to zero. Overwrites it. */
+/* The quantities that are not separated: those with a part in a direction that the matrix maps to zero. Overwrites
+ * it. */
 static ek_status fail_singular(lsq *q, ek_error *err)
 {
     double singular[EK__MAX_UNKNOWNS] = {0}, right[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS];
@@ -170,7 +171,7 @@ static ek_status fail_singular(lsq *q, ek_error *err)
                     "the given stages do not separate these: %s; their counts vary together; %s", names, vary);
 }
 
-/* The most usual cause deserves its own words. */
+/* The most usual cause has a message of its own. */
 static ek_status check_layer_counts(const lsq *q, ek_error *err)
 {
     const ek_dryrun *init = q->init;
@@ -199,7 +200,7 @@ static ek_status solve(lsq *q, ek_error *err)
     double *work = ek__alloc(n_cells + (size_t)q->n_rows, sizeof *work), singular[EK__MAX_UNKNOWNS];
     if (!work)
         return ek__no_memory(err);
-    memcpy(work, q->matrix, n_cells * sizeof *work); /* LAPACK destroys its input */
+    memcpy(work, q->matrix, n_cells * sizeof *work); /* LAPACK overwrites its input */
     double *peaks = work + n_cells;
     for (int i = 0; i < q->n_rows; i++)
         peaks[i] = q->init->measurement[i].peak_mb;
@@ -223,7 +224,7 @@ static ek_status solve(lsq *q, ek_error *err)
 
 /* ---- from the solution to layers ---- */
 
-/* Whole MB as the original's int(); a value that is whole but for rounding is not cut to the one below. */
+/* Whole MB as the original's int(); a value that is whole except for rounding is not reduced by one. */
 static double whole_mb(double value)
 {
     double nearest = round(value);
@@ -238,7 +239,7 @@ static void fill_residuals(const lsq *q, ek_residual *residual)
     }
 }
 
-/* Activations below 1 MB or negative parameters: the peaks contradict one another or the stated lists. */
+/* Activations below 1 MB or negative parameters: the peaks contradict one another or the given lists. */
 static ek_status check_values(const lsq *q, const ek_residual *residual, ek_error *err)
 {
     int bad = 0;
@@ -270,7 +271,8 @@ static ek_status check_values(const lsq *q, const ek_residual *residual, ek_erro
                     name, q->value[bad], bad == 0 ? 0 : 1, hint);
 }
 
-/* Of head, body, tail: what is given first, in `given`, the file, the traces. `from_traces`: which come from there. */
+/* Times of head, body, tail: from `given` first, then the file, then the traces. `from_traces`: the ones from
+ * traces. */
 static ek_status choose_times(const ek_dryrun *init, const ek_times *given, ek_times *out, bool from_traces[3],
                               ek_error *err)
 {
@@ -320,14 +322,14 @@ static ek_layer make_layer(const char *name, double time, const ek_layer *measur
     return layer;
 }
 
-/* Memory as the layers state it. */
+/* Memory as given in the layers. */
 static double stated_mb(const lsq *q, double value)
 {
     return q->sapp_compatible ? whole_mb(value) : nearly(value);
 }
 
-/* Memory of head or tail: what the layers leave of the end stage's peak. The original leaves the constant inside, and
- * adds it to the stage again. */
+/* Memory of head or tail: the end stage's peak less the layers. The original leaves the constant inside, and adds it to
+ * the stage again. */
 static double left_over(const lsq *q, double peak_mb, int stage)
 {
     return stated_mb(q, peak_mb - predict(q, 0, stage, !q->sapp_compatible));
@@ -358,7 +360,7 @@ static void fill_layers(const lsq *q, const ek_times *times, const bool from_tra
     layers->fit.n_residuals = q->n_rows;
 }
 
-/* Beyond what a layer file may state: peaks and counts of different runs, or of no run at all. */
+/* Beyond the range of a layer file: peaks and counts of different runs, or of no run at all. */
 static ek_status check_limits(const ek_dryrun *init, const ek_layers *layers, ek_error *err)
 {
     const ek_layer *body = &layers->body[0];

@@ -1,4 +1,4 @@
-/* One row of the memory system; see design.h. */
+/* Computes one row of the memory system; see design.h. */
 #include "dryrun/design.h"
 #include "evenkeel/layers.h"
 

@@ -1,4 +1,4 @@
-/* dryrun/design.h - the linear system of a dry run: what each measured stage says about the unknowns.
+/* dryrun/design.h - the linear system of a dry run: the equation of each measured stage.
  *
  * Shared by the decomposition, which solves the system, and the guide, which chooses dry runs that make it easy to
  * solve. Columns: parameters of a layer, activations of the modelled kinds, the constant part. */
@@ -12,7 +12,7 @@
 
 enum { EK__MAX_UNKNOWNS = 2 + EK_N_RECOMPUTE };
 
-/** Which unknowns there are. */
+/** The unknowns of the system. */
 typedef struct ek__unknowns {
     int n_kinds;
     ek_recompute kind[EK_N_RECOMPUTE];
@@ -25,7 +25,7 @@ int ek__unknowns_count(const ek__unknowns *unknowns);
 /** Coefficients of one stage's peak: its layers, alive x layers of each kind, 1. `alive` is P - s in 1F1B. */
 void ek__design_row(const ek__unknowns *unknowns, const ek_chunk_mix *mix, int alive, double row[EK__MAX_UNKNOWNS]);
 
-/** What a column stands for, for people. `size` of 96 is enough. */
+/** The meaning of a column, for messages. `size` of 96 is enough. */
 void ek__unknown_name(const ek__unknowns *unknowns, int column, char *out, size_t size);
 
 #endif

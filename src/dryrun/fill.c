@@ -1,7 +1,6 @@
 /* Puts the peaks of a dry run into its init file. Only the values of memory_usage change, through the editor that keeps
- * the rest of the text; whatever held no peaks yet (nothing, null, 0) is replaced as a whole. What comes out is read
- * back as an init file before it is handed over, and taken apart, so that peaks which cannot be used are noticed here
- * and not when balancing. */
+ * the rest of the text; a value without peaks (nothing, null, 0) is replaced completely. The result is read back as an
+ * init file before it is returned, and decomposed, so that unusable peaks are noticed here and not when balancing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ typedef struct filling {
     ek_memory_usage usage;
 } filling;
 
-/* ---- what the file says of the dry run ---- */
+/* ---- the file's description of the dry run ---- */
 
 static ek_status check_shape(filling *f)
 {
@@ -52,7 +51,7 @@ typedef struct difference {
     int had, differ;
 } difference;
 
-/* Count a peak that was there; 0 and what is no number holds the place of one. */
+/* Count an existing peak; 0 and values that are not numbers are placeholders. */
 static void compare(const ek__node *node, double peak, difference *d)
 {
     double old;
@@ -114,7 +113,7 @@ static void warn_of_others(const filling *f, const ek__node *memory)
 
 /* ---- the changes ---- */
 
-/* stage_id and memories as one map, or memory_usage as a whole. */
+/* stage_id and memories as one map, or memory_usage completely. */
 static ek_status set_map(filling *f, const char *const *keys, bool whole, const char *after)
 {
     const ek_memory_usage *u = &f->usage;
@@ -132,7 +131,7 @@ static ek_status set_map(filling *f, const char *const *keys, bool whole, const 
     return status;
 }
 
-/* A list; one round may stay the list of one list that it was. */
+/* A list; a single round that was a list of one list stays so. */
 static ek_status set_list(filling *f, const ek__node *body, const char *key, const char *list, const char *after)
 {
     const char *const keys[] = {"memory_usage", body_name, key, NULL};
@@ -170,8 +169,8 @@ static ek_status set_values(filling *f, const ek__node *memory)
 
 /* ---- the new file ---- */
 
-/* Too few peaks because stages are missing are an error; what else keeps them from being taken apart is the matter of
- * the run itself, which is said but does not keep them from being written. */
+/* Too few peaks because stages are missing are an error; other obstacles to the decomposition belong to the run itself:
+ * they are reported but the peaks are still written. */
 static ek_status check_use(const filling *f, const ek_dryrun *init)
 {
     static const ek_times times = {1, 1, 1}; /* any */

@@ -1,6 +1,6 @@
 /* Finds the logs of a dry run below a folder: a walk in the order of names, so that the same folder always gives the
- * same answer, which enters every folder once and neither goes deep nor on for ever. Folders of a stage are not
- * searched further. Compressed and rotated logs are not found. */
+ * same result. It enters every folder once and its depth and length are limited. Folders of a stage are not searched
+ * further. Compressed and rotated logs are not found. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "dryrun/collect.h"
 
 enum {
-    MAX_DEPTH = 4, /* below the folder given: OUTPUT/log/stage3_3072 and one to spare */
+    MAX_DEPTH = 4, /* below the given folder: OUTPUT/log/stage3_3072 and one to spare */
     MAX_ENTRIES = 100000,
     PATH_SIZE = 4096,
 };
@@ -109,7 +109,7 @@ static bool is_log(const char *folder, const char *name)
            S_ISREG(info.st_mode);
 }
 
-/* The log of a stage among the names in its folder; "" when there is none, NULL when it cannot be told. */
+/* The log of a stage among the names in its folder; "" when there is none, NULL when it is ambiguous. */
 static const char *choose_log(walk *w, const char *folder, const names *list)
 {
     const char *only = "", *worker = "";
@@ -171,7 +171,7 @@ static ek_status enter(walk *w, const struct stat *info, bool *first)
     return EK_OK;
 }
 
-/* A folder without a stage that may not be read is somebody else's. */
+/* An unreadable folder that is not of a stage does not belong to the run. */
 static ek_status descend(walk *w, const char *path, int depth)
 {
     DIR *folder = depth <= MAX_DEPTH ? opendir(path) : NULL;
@@ -216,7 +216,7 @@ static ek_status walk_folder(walk *w, const char *path, int depth)
     return status;
 }
 
-/* The folder given may be that of a stage itself. */
+/* The given folder may be that of a stage itself. */
 static ek_status walk_top(walk *w)
 {
     const char *name = w->top + strlen(w->top);

@@ -1,6 +1,6 @@
-/* Which dry runs to make: how many stages and rounds, and then the lists that dryrun/guide_anneal.c finds. The layer
- * counts are kept as near to the even split as exact answers allow: their bounds are the narrowest after which the
- * peaks of balanced plans are off by little more than after any. */
+/* Designs dry runs: the number of stages and rounds, and then the lists, by dryrun/guide_anneal.c. The layer counts are
+ * kept as near to the even split as exact answers allow: their bounds are the narrowest after which the errors of the
+ * peaks of balanced plans are only slightly larger than after any other. */
 #include "dryrun/guide.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "base/watch.h"
 #include "evenkeel/guide.h"
 
-/* Errors this near to the least of all spreads are as good. */
+/* Factor to the least error of all spreads up to which errors count as equal. */
 static const double near_least = 1.25;
 enum { MAX_SPREADS = 9 };
 
@@ -30,7 +30,7 @@ void ek_guide_clear(ek_guide *guide)
     *guide = (ek_guide){0};
 }
 
-/* Stages of the dry run: those of the job where the system can be solved, else the nearest that can. 0: there are
+/* Stages of the dry run: those of the job where the system can be solved, else the nearest solvable number. 0: there is
  * none. */
 static int choose_stages(const ek_guide_options *options, char *reason, size_t size)
 {
@@ -132,7 +132,7 @@ static ek_status read_runs(const ek__guide_shape *shape, const ek__guide_cell *c
     return EK_OK;
 }
 
-/* The fullest cell by the rough model; *peak is what it holds. */
+/* The fullest cell by the rough model; its memory is returned in *peak. */
 static int fullest(const ek__guide_shape *shape, const ek__guide_cell *cell, const ek_layers *rough, double *peak)
 {
     int worst = 0;
@@ -147,7 +147,7 @@ static int fullest(const ek__guide_shape *shape, const ek__guide_cell *cell, con
     return worst;
 }
 
-/* The narrowest of the spreads whose first look promises an error near the least; the widest for none. */
+/* The narrowest of the spreads with a quick result near the least error; the widest for none. */
 static ek_status choose_spread(const ek_guide_options *options, const ek__guide_shape *shape, const double *spreads,
                                int n, ek__guide_cell *cell, int *chosen, ek_error *err)
 {
@@ -167,7 +167,7 @@ static ek_status choose_spread(const ek_guide_options *options, const ek__guide_
     return EK_OK;
 }
 
-/* From the chosen bounds on, wider ones where the limit asks for them; the widest have to do where none are. */
+/* From the selected bounds on, wider ones where the limit requires them; the widest are used where none suffice. */
 static ek_status find_lists(const ek_guide_options *options, const ek__guide_shape *shape, ek__guide_cell *cell,
                             ek_error *err)
 {

@@ -1,14 +1,14 @@
-/* Chooses layer counts and recompute lists by simulated annealing from the even split, with fixed seeds. What counts is
- * how far off the peaks of balanced plans will be that are predicted with the answers. With the rows r_i of the middle
+/* Chooses layer counts and recompute lists by simulated annealing from the even split, with fixed seeds. The objective
+ * is the error of the peaks of balanced plans that are predicted with the answers. With the rows r_i of the middle
  * stages, errors of variance w_i^2 in their peaks and G = sum r_i r_i^T the answers have the covariance
  *
  *     C = G^-1 (sum w_i^2 r_i r_i^T) G^-1
  *
- * and the peak of a plan's middle stage with the row x has the variance x^T C x. An end stage holds the head or the
- * tail besides, which the answers leave of a measured end stage with the row y and the error w: w^2 + (x - y)^T C (x -
- * y). That is taken once for errors of the same size in every peak and once for errors in proportion to it. A move
- * changes one or two rows, so both sums (at most 7 x 7) follow by rank-one updates: its cost does not depend on stages
- * or rounds. */
+ * and the peak of a plan's middle stage with the row x has the variance x^T C x. An end stage also has the head or the
+ * tail, which is a measured end stage with the row y and the error w less the answers: w^2 + (x - y)^T C (x - y). This
+ * is computed once for errors of the same size in every peak and once for errors in proportion to it. A move changes
+ * one or two rows, so both sums (at most 7 x 7) follow by rank-one updates: its cost does not depend on stages or
+ * rounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +22,16 @@
 enum { N_STARTS = 4, N_STEPS = 60000, STEPS_PER_STAGE = 300, MAX_MOVED = 3 };
 #define STEP_WORK 50.0 /* of ek__watch_spent() */
 
-/* Weights against the logarithm of the error: an uneven split is worth avoiding where that is cheap, a stage that does
- * not fit always. */
+/* Weights against the logarithm of the error: an uneven split is avoided where that is cheap, a stage that does not fit
+ * always. */
 static const double uneven_weight = 0.1, overflow_weight = 50.0;
 
-/* Balanced plans hold so many times the even split on a stage, all layers of one kind. */
+/* Layers of a stage of balanced plans, as factors of the even split, all layers of one kind. */
 static const double plan_layers[] = {0.75, 1.0, 1.25};
 enum { N_PLAN_LAYERS = sizeof plan_layers / sizeof *plan_layers };
 
-/* Without a rough model a layer's activations on the first stage take as much as its parameters (assumed), or this part
- * of that. */
+/* Without a rough model: a layer's activations on the first stage as a factor of its parameters (assumed), for each
+ * kind. */
 static const double usual_activation[EK_N_RECOMPUTE] = {
     [EK_RECOMPUTE_NONE] = 1.0, [EK_RECOMPUTE_SELECT] = 0.6, [EK_RECOMPUTE_COMM] = 0.8,
     [EK_RECOMPUTE_BOTH] = 0.5, [EK_RECOMPUTE_FULL] = 0.1,
@@ -51,21 +51,21 @@ typedef struct designer {
     matrix plans;                         /* mean of x x^T over the middle stages of balanced plans */
     matrix end_spread[2];                 /* of the first and the last stage: mean of (x - m) (x - m)^T ... */
     double end_mean[2][EK__MAX_UNKNOWNS]; /* ... with the mean row m */
-    double typical;                       /* peak that has an error of 1 */
+    double typical;                       /* peak with an error of 1 */
     double uneven, overflow;              /* sums over the cells */
     double value;                         /* of the design */
     ek__random random;
 } designer;
 
-/* ---- what a design is worth ---- */
+/* ---- the value of a design ---- */
 
 static bool is_middle(const designer *d, int stage)
 {
     return stage > 0 && stage < d->shape.n_stages - 1;
 }
 
-/* Peak that the rough model predicts, in 1F1B with at least P micro-batches. A kind that the model does not know counts
- * as none: more than it will hold. */
+/* Peak that the rough model predicts, in 1F1B with at least P micro-batches. A kind that the model does not have counts
+ * as none: more than its real peak. */
 double ek__guide_peak(const ek_layers *layers, int n_stages, int stage, const ek__guide_cell *c)
 {
     const ek_layer *body = &layers->body[0];
@@ -108,7 +108,7 @@ static double peak_share(const designer *d, int stage, const ek__guide_cell *c)
     return peak / d->typical;
 }
 
-/* Add (sign 1) or take off (-1) what a cell contributes. */
+/* Add (sign 1) or subtract (-1) the contribution of a cell. */
 static void count_cell(designer *d, int stage, const ek__guide_cell *c, double sign)
 {
     d->uneven += sign * unevenness(d, c);
@@ -125,8 +125,8 @@ static void count_cell(designer *d, int stage, const ek__guide_cell *c, double s
         }
 }
 
-/* Cholesky factor of the Gram matrix, row by row. Entries are whole numbers, so a small ridge does not touch a design
- * that determines everything, and tells apart how far others are from it. */
+/* Cholesky factor of the Gram matrix, row by row. Entries are whole numbers, so a small ridge does not affect a design
+ * that determines everything, and distinguishes the others by their distance from it. */
 static void cholesky(const designer *d, double lower[])
 {
     static const double ridge = 1e-5;
@@ -171,7 +171,7 @@ static void multiply(const matrix a, const matrix b, int n, matrix out)
         }
 }
 
-/* Row of a stage of a balanced plan whose layers are all of a kind. */
+/* Row of a stage of a balanced plan with layers of one kind only. */
 static void plan_row(const designer *d, int stage, int kind, double layers, double row[])
 {
     for (int c = 0; c < d->n_columns; c++)
@@ -191,8 +191,8 @@ static double quadratic(const matrix c, const double x[], int n)
     return sum;
 }
 
-/* Mean variance of the peaks of an end stage, of the plans less what was measured: with the mean row m of the plans
- * tr(C S) + (m - y)^T C (m - y), S being their spread around it. */
+/* Mean variance of the peaks of an end stage, of the difference between plans and measurement: with the mean row m of
+ * the plans tr(C S) + (m - y)^T C (m - y), S being their spread around it. */
 static double end_variance(const designer *d, const matrix covariance, int end, double own)
 {
     double y[EK__MAX_UNKNOWNS], away[EK__MAX_UNKNOWNS], sum = 0.0;
@@ -218,7 +218,7 @@ static double plans_variance(const designer *d, const matrix covariance, bool pr
     return ((p - 2) * sum + end_variance(d, covariance, 0, first) + end_variance(d, covariance, 1, last)) / p;
 }
 
-/* Standard deviation of the peaks of balanced plans, of both sorts of errors together. */
+/* Standard deviation of the peaks of balanced plans, of both kinds of errors together. */
 static double peak_error(const designer *d)
 {
     double lower[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS] = {0};
@@ -254,7 +254,7 @@ static void describe_end(designer *d, int end)
                 d->end_spread[end][i][j] += (row[r][i] - mean[i]) * (row[r][j] - mean[j]) / n_rows;
 }
 
-/* Middle stages of balanced plans, and the mean of their peaks as the one that has an error of 1. */
+/* Middle stages of balanced plans, and the mean of their peaks as the one with an error of 1. */
 static void describe_plans(designer *d)
 {
     int p = d->shape.n_stages, n_kinds = d->shape.unknowns.n_kinds, n = 0;
@@ -290,7 +290,7 @@ static void recount(designer *d)
 
 /* ---- moves ---- */
 
-/* Can the three lists say it, and is the count within bounds? */
+/* Can the three lists express it, and is the count within bounds? */
 static bool allowed(const designer *d, const ek__guide_cell *c)
 {
     return c->n >= d->least && c->n <= d->most && !(c->mix.n[EK_RECOMPUTE_SELECT] && c->mix.n[EK_RECOMPUTE_COMM]);
@@ -313,7 +313,7 @@ static bool change_kind(designer *d, ek__guide_cell *c)
     return allowed(d, c);
 }
 
-/* Some layers go from one stage to another. */
+/* Some layers move from one stage to another. */
 static bool transfer(designer *d, ek__guide_cell *from, ek__guide_cell *to)
 {
     ek_recompute taken = random_kind(d), given = random_kind(d);
@@ -365,7 +365,7 @@ static void step(designer *d, double temperature)
     const ek__guide_cell *at = d->cell + (size_t)round * (size_t)d->shape.n_stages;
     ek__guide_cell a = at[stage_a], b = at[stage_b];
     switch (ek__random_below(&d->random, 4)) {
-    case 0: /* two stages swap what they hold */
+    case 0: /* two stages swap their cells */
         if (stage_a != stage_b)
             try_cells(d, round, stage_a, b, stage_b, a, temperature);
         break;
@@ -425,7 +425,7 @@ ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool qui
             step(&d, hot * pow(cold / hot, (double)i / n_steps));
             ek__watch_spent(STEP_WORK);
             if (i % 4096 == 0)
-                recount(&d); /* what the updates have rounded */
+                recount(&d); /* rounding errors of the updates */
         }
         recount(&d);
         if (s == 0 || d.value < best) {

@@ -1,4 +1,4 @@
-/* How good a chosen dry run is: condition numbers by singular values, and what an error of 1 MB in a peak does to each
+/* Judges a chosen dry run: condition numbers by singular values, and the effect of an error of 1 MB in a peak on each
  * answer, by the rows of the pseudo-inverse V S^-1 U^T. */
 #include <math.h>
 #include <stdio.h>
@@ -75,8 +75,8 @@ static void add_error(ek_guide *guide, const char *name, const double *row, int 
     e->all_mb = sqrt(sum);
 }
 
-/* Head and tail are what the answers leave of the first round's end stages, without the constant, as the
- * decomposition has it. `row` is scratch. */
+/* Head and tail are the first round's end stages less the answers, without the constant, as in the decomposition. `row`
+ * is scratch. */
 static void add_end(const ek__guide_shape *shape, const ek__guide_cell *cell, int stage, const char *name,
                     const double *inverse, int m, double *row, ek_guide *guide)
 {

@@ -1,5 +1,5 @@
-/* The measure that the guide's answers are held against: lists drawn at random, as the original tool draws them. One
- * fixed seed, so that the guide stays deterministic. */
+/* The reference for the guide's answers: lists drawn at random, as the original tool draws them. One fixed seed, so
+ * that the guide stays deterministic. */
 #include <math.h>
 #include <stdlib.h>
 

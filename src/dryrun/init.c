@@ -1,6 +1,6 @@
 /* Reads the init file of the original tool: the dry run's layer counts and recompute lists, in one round or several,
- * and the peaks that each stage reached. Everything that can be checked without solving anything is checked here, so
- * that the decomposition works on counts that add up. */
+ * and the peaks of each stage. Everything that can be checked without solving anything is checked here, so that the
+ * decomposition works on counts that add up. */
 #include "dryrun/init.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 enum { MAX_ROUNDS = 64 };
 
-/* A reading in progress; `init` is handed over only when all of it is right. */
+/* State of a reading; `init` is returned only when all of it is valid. */
 typedef struct reader {
     ek__in in;
     ek_dryrun init;
@@ -63,7 +63,7 @@ static ek_status read_sizes(reader *r, const ek__node *pipeline)
     return status;
 }
 
-/* The number of rounds, from every field that may hold a list of lists; each map may be NULL. */
+/* The number of rounds, from every field that may be a list of lists; each map may be NULL. */
 static ek_status measure_rounds(reader *r, const ek__node *recompute, const ek__node *body_memories)
 {
     r->grid = (ek__grid){.n_rows = 1, .n_stages = r->init.n_stages, .max_rows = MAX_ROUNDS, .row_name = "round"};

@@ -1,5 +1,5 @@
-/* The text of an init file as a document. What is given in its place most often, the training file of the same job, is
- * answered with the commands that take it. */
+/* Parses the text of an init file. When it is the training file of the same job, the most usual mistake, the error
+ * names the commands for training files. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ ek_status ek__dryrun_refuse_training_file(const ek__config_tree *doc, ek_error *
     return ek__mf_has_degrees(doc) && !ek__get(ek__config_root(doc), "memory_usage") ? refuse(doc, err) : EK_OK;
 }
 
-/* The training file of a framework whose degrees have other names. */
+/* The training file of a framework that has other names for degrees. */
 static ek_status refuse_other_job(const ek__config_tree *doc, const char *text, size_t size, ek_error *err)
 {
     const ek__node *root = ek__config_root(doc);
@@ -32,7 +32,7 @@ static ek_status refuse_other_job(const ek__config_tree *doc, const char *text, 
     return status || !is_job ? status : refuse(doc, err);
 }
 
-/* A training file may have aliases, which an init file has not. */
+/* A training file may have aliases; an init file may not. */
 ek_status ek__dryrun_doc_parse(const char *name, const char *text, size_t size, ek__config_tree **out, ek_error *err)
 {
     ek__config_tree *lenient;

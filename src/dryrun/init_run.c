@@ -1,6 +1,6 @@
-/* What pipeline_config of an init file says of the pipeline to balance for: the original's newest version reads from
- * there what its command line says. Its optimization_level belongs to its solver, and enable_simulation and
- * use_backward_time have no meaning here: they are checked and not used. */
+/* Reads from pipeline_config of an init file the pipeline to balance for: the original's newest version has its
+ * command-line options there. Its optimization_level belongs to its solver, and enable_simulation and use_backward_time
+ * have no meaning here: they are checked and not used. */
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -22,7 +22,7 @@ const char *const ek__pipeline_keys[] = {"pipeline_num",
                                          "use_backward_time",
                                          NULL};
 
-/* A switch as the original takes it: true, yes, 1, 0, also as text. */
+/* A switch in the forms that the original accepts: true, yes, 1, 0, also as text. */
 static ek_status read_switch(const ek__in *in, const ek__node *node, bool *out)
 {
     static const char *const words[] = {"false", "true", "no", "yes", "0", "1"};
@@ -48,12 +48,12 @@ static ek_status read_run_switches(const ek__in *in, const ek__node *pipeline, e
         run->less_memory = on;
     }
     for (int i = 0; i < 2 && status == EK_OK; i++)
-        if (unused[i]) /* every plan is simulated, and a layer file's backward times always count */
+        if (unused[i]) /* every plan is simulated, and a layer file's backward times are always used */
             status = read_switch(in, unused[i], &on);
     return status;
 }
 
-/* What the file says of the pipeline to balance for. */
+/* The pipeline to balance for in the file. */
 ek_status ek__dryrun_run_read(const ek__in *in, const ek__node *pipeline, ek_dryrun_run *run)
 {
     int level = 0;

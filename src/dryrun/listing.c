@@ -1,5 +1,6 @@
 /* Reads the lines that grep found in the logs of a dry run: each has the log's path before the memory line, and the
- * path has the stage or the rank. What a log said is folded as in a whole log, so the last of several runs counts. */
+ * path has the stage or the rank. Several runs in a log are handled as when the complete log is read, so the last one
+ * counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ typedef struct listing {
     ek__blocks *blocks; /* [logs->n] */
     size_t blocks_room;
     ek_status status;
-    ek_error error; /* of the first line that is wrong */
+    ek_error error; /* of the first invalid line */
 } listing;
 
 static bool is_separator(char c)
@@ -24,7 +25,7 @@ static bool is_separator(char c)
 }
 
 /* Find the log's path at the start of a line: up to the end of the file's name.
- * @return its length, 0 when no name in it has a stage or a rank. */
+ * @return its length, 0 when none of its names has a stage or a rank. */
 static size_t find_path(const char *line, size_t n, int *stage, int *rank)
 {
     for (size_t from = 0; from < n;) {
@@ -42,10 +43,10 @@ static size_t find_path(const char *line, size_t n, int *stage, int *rank)
     return 0;
 }
 
-/* The log of a path, added when it is new; its index. */
+/* The index of a path's log, added when it is new. */
 static ek_status find_log(listing *l, const char *path, int stage, int rank, size_t *index)
 {
-    for (size_t i = l->logs->n; i-- > 0;) /* lines of one log stand together */
+    for (size_t i = l->logs->n; i-- > 0;) /* lines of one log are adjacent */
         if (strcmp(l->logs->log[i].path, path) == 0) {
             *index = i;
             return EK_OK;

@@ -1,7 +1,7 @@
-/* Reads the log of a dry run for the peaks that the framework prints last. A first pass looks for the memory lines
- * alone, whose needles are long and so quick to find; only a log without them is searched for what went wrong, from
- * longer and longer parts of its end. A log may hold several runs, one behind the other: their lines are told apart by
- * their order, and the last run with a peak counts. Times, warnings and everything else in a log are not read. */
+/* Reads the log of a dry run for the peaks that the framework prints last. A first pass searches only for the memory
+ * lines, which have long needles and so are found quickly; only a log without them is searched for errors, from longer
+ * and longer parts of its end. A log may contain several runs in sequence: their lines are separated by their order,
+ * and the last run with a peak counts. Times, warnings and everything else in a log are not read. */
 #include "dryrun/log.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@
 enum {
     MAX_NOTE = 64,          /* bytes in the parentheses of a memory line */
     MAX_SHOWN = 32,         /* of a wrong value */
-    LEAD = 80,              /* bytes shown before an error that stands deep in its line */
+    LEAD = 80,              /* bytes shown before an error deep in its line */
     FIRST_SPAN = 1 << 20,   /* bytes of the end that are searched for errors at first */
     SECOND_SPAN = 32 << 20, /* then, before all */
 };
@@ -55,7 +55,7 @@ static const unsigned char *skip_note(const unsigned char *s, const unsigned cha
     return close ? skip_blanks(close + 1, end) : NULL;
 }
 
-/* MB in one of a unit; 0 when it is none. */
+/* MB of a value in a unit; 0 when the unit is unknown. */
 static double unit_mb(const unsigned char *unit, size_t n)
 {
     static const struct {
@@ -81,7 +81,7 @@ static void wrong(ek__memory_line *out, const unsigned char *text, size_t n, con
     snprintf(out->wrong, sizeof out->wrong, "the peak '%s' %s; %s", shown, what, advice);
 }
 
-/* Digits, a fraction and a unit from `s`, which stands behind the colon. @return false when the end is cut off. */
+/* Digits, a fraction and a unit from `s`, after the colon. @return false when the end is cut off. */
 static bool read_value(const ek__hit *hit, const unsigned char *s, ek__memory_line *out)
 {
     const unsigned char *begin = s, *end = hit->end;
@@ -95,7 +95,7 @@ static bool read_value(const ek__hit *hit, const unsigned char *s, ek__memory_li
     const unsigned char *unit = skip_blanks(s, end), *word = unit;
     while (word < end && ek__is_alnum(*word))
         word++;
-    /* What the end cut off may have been the unit, or a part of it; "M" may have been whole. */
+    /* The part that was cut off may have been the unit, or a part of it; "M" may have been complete. */
     double mb = unit_mb(unit, (size_t)(word - unit)), number;
     if (word == end && hit->cut && mb == 0)
         return false;
@@ -189,7 +189,7 @@ static void parse_memory(void *user, const ek__hit *hit)
         ek__blocks_add(user, &line);
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors of a run ---- */
 
 /* Errors in a ring, the newest at (n - 1) % EK_LOG_LINES. */
 typedef struct errors {
@@ -203,7 +203,7 @@ static bool is_continuation(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* For people: control characters would reach their terminal. */
+/* Removes control characters, which would reach the user's terminal. */
 static void copy_line(const unsigned char *from, const unsigned char *end, bool from_start, char to[EK_LOG_LINE_SIZE])
 {
     static const char dots[] = "...";
@@ -218,7 +218,7 @@ static void copy_line(const unsigned char *from, const unsigned char *end, bool 
     for (; from < end && put < last; from++)
         *put++ = (char)(*from < 0x20 || *from == 0x7f ? ' ' : *from);
     if (from < end) {
-        for (; put > to && is_continuation(*from); from--) /* no half a character */
+        for (; put > to && is_continuation(*from); from--) /* not half a character */
             put--;
         put += snprintf(put, sizeof dots, "%s", dots);
     }
@@ -272,7 +272,8 @@ static ek_status read_from(int fd, off_t start, const char *name, errors *found,
     *found = (errors){0};
     ek__needles_init(&set, error_text, N_ERROR_TEXTS);
     if (lseek(fd, start, SEEK_SET) != start)
-        return ek__fail(err, ek__system_status(), ((ek_origin){name, 0, 0}), "cannot read it twice: %s", strerror(errno));
+        return ek__fail(err, ek__system_status(), ((ek_origin){name, 0, 0}), "cannot read it twice: %s",
+                        strerror(errno));
     ek__scan scan = {.set = &set, .handle = read_error, .user = found};
     ek_status status = ek__scan_file(&scan, fd, name, err);
     if (status == EK_OK) {
@@ -285,7 +286,8 @@ static ek_status read_from(int fd, off_t start, const char *name, errors *found,
     return status;
 }
 
-/* What ended a run mostly stands at the end of its log, and short needles are slow: so the end is searched first. */
+/* The error that ended a run is mostly at the end of its log, and short needles are slow: so the end is searched
+ * first. */
 static ek_status read_errors(int fd, const char *name, ek_log *out, ek_error *err)
 {
     errors found;

@@ -5,7 +5,7 @@
 #include "base/needles.h"
 #include "evenkeel/collect.h"
 
-/** What a memory line tells; the order in which a log has them. */
+/** The kind of a memory line; in the order of a log. */
 typedef enum ek__memory_kind { EK__DEVICE, EK__FRAMEWORK, EK__USED, EK__ACTUAL, EK__N_MEMORY } ek__memory_kind;
 
 /** A memory line. */
@@ -14,10 +14,10 @@ typedef struct ek__memory_line {
     bool bare;        /**< "Actual peak memory usage: " without "(with fragments)" */
     double mb;        /**< NAN when it is no memory */
     int line, column; /**< of the value */
-    char wrong[256];  /**< then what is wrong */
+    char wrong[256];  /**< then the error */
 } ek__memory_line;
 
-/** The lines between two repetitions: what one run of the framework printed. */
+/** The lines between two repetitions: the output of one run of the framework. */
 typedef struct ek__peak_block {
     ek__memory_line at[EK__N_MEMORY];
     bool has[EK__N_MEMORY];
@@ -28,10 +28,10 @@ typedef struct ek__fold {
     ek__peak_block last, next;
 } ek__fold;
 
-/** Memory lines of one log folded into its last block. Starts as zeros. */
+/** Memory lines of one log accumulated in its last block. Starts as zeros. */
 typedef struct ek__blocks {
     ek__fold all, full;  /**< `full` without the bare lines */
-    bool with_fragments; /**< a line says so: then the bare ones are of something else, and `full` counts */
+    bool with_fragments; /**< a line names it: then the ones without a name are of something else, and `full` counts */
 } ek__blocks;
 
 /** Needles of the memory lines. */

@@ -1,4 +1,4 @@
-/* Logs of dry runs as they are found: which stage and rank a name is of; the list of them. */
+/* Lists logs of dry runs as found, with the stage and rank in each name. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

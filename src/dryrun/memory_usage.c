@@ -1,6 +1,6 @@
-/* Writes what a dry run held as the values of an init file's memory_usage: the first and the last stage from the first
- * round, the middle stages of every round in the order of stages. One line each, in YAML's flow style, which is JSON
- * as well. */
+/* Writes the memory of a dry run as the values of an init file's memory_usage: the first and the last stage from the
+ * first round, the middle stages of every round in the order of stages. One line each, in YAML's flow style, which is
+ * JSON as well. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { NUMBER_SIZE = 32 };
 
-/* A text that grows; failed when memory was out. */
+/* A growing text; `failed` when memory was out. */
 typedef struct line {
     char *text;
     size_t n, room;

@@ -1,6 +1,7 @@
-/* Times of an init file's layers from the traces that its profiling_config names: medians of what ran, with the
- * measured backward pass and recomputation, or what the original's analyser prints for the same files. An init file has
- * one kind of body layer; where traces show several, it gets their mean, weighted by how many there are. */
+/* Reads the times of an init file's layers from the traces that its profiling_config names: medians of the executions,
+ * with the measured backward pass and recomputation, or the figures that the original's analyser prints for the same
+ * files. An init file has one kind of body layer; where traces contain several, it gets their mean, weighted by their
+ * number. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static ek_status as_original(const ek_trace_run *run, ek_layer *out, char **note
     return EK_OK;
 }
 
-/* A name that no trace has: its layer would count as no time. The original leaves it out without a word. */
+/* A name that no trace has: its layer would count as no time. The original skips it silently. */
 static ek_status check_names(const ek_dryrun *init, const ek_trace_run *run, const char *const *path,
                              const ek_trace_options *options, const ek_listener *listener, ek_error *err)
 {

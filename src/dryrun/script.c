@@ -1,7 +1,6 @@
 /* Writes the shell script that makes the dry runs: fixed text in POSIX sh around a few values and the launch command.
- * Whatever the user gave is put between quotes here and never seen by a shell as anything but itself, apart from a
- * command given as one line, which a shell of its own reads. The script knows nothing of what the logs hold: reading
- * them is another command's work. */
+ * All input of the user is quoted here, so that no shell interprets it, apart from a command given as one line, which
+ * is read by a shell of its own. The script does not depend on the contents of the logs: another command reads them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +13,12 @@ const char *const *const ek_log_layout_name = ek__log_layout_name;
 
 enum { PLACE_STAGE, PLACE_RANK, PLACE_CONFIG, N_PLACES, LINE_WIDTH = 100 };
 
-/* What is replaced in the launch command, and by what: parameters and a variable of launch() in the script. */
+/* Texts replaced in the launch command, and their replacements: parameters and a variable of launch() in the script. */
 static const struct {
     const char *text, *value;
 } places[N_PLACES] = {{"{stage}", "\"$2\""}, {"{rank}", "\"$3\""}, {"{config}", "\"$config\""}};
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 /* The placeholder that begins at `at`, or N_PLACES. */
 static int place_at(const char *word, const char *at)
@@ -41,14 +40,14 @@ static bool has_place(const ek_dryrun_script *script, int place)
     return false;
 }
 
-/* Letters, digits, and what no shell reads as anything else. */
+/* Letters, digits, and characters without a meaning in a shell. */
 static bool is_plain(const char *text, size_t n)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+=@%";
     return n > 0 && strspn(text, plain) >= n;
 }
 
-/* Bytes of the name that `text` begins with: the "NAME" of "NAME=VALUE"; 0 when it is no assignment. */
+/* Bytes of the name that `text` begins with: the "NAME" of "NAME=VALUE"; 0 when it is not an assignment. */
 static size_t name_length(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -160,7 +159,7 @@ static ek_status check(const ek_dryrun_script *script, ek_error *err)
 
 /* ---- quoting ---- */
 
-/* A word that the shell would take for its own, even unquoted among arguments, is confusing there. */
+/* A word of the shell's syntax, even unquoted among arguments, is confusing there. */
 static bool is_reserved(const char *text, size_t n)
 {
     static const char *const reserved[] = {"if",   "then", "else", "elif",     "fi",   "for",  "while",  "until", "do",
@@ -171,7 +170,7 @@ static bool is_reserved(const char *text, size_t n)
     return false;
 }
 
-/* Between single quotes nothing is special but the quote itself. */
+/* Between single quotes only the quote itself is special. */
 static void quote_part(const char *text, size_t n, FILE *out)
 {
     fputc('\'', out);
@@ -312,7 +311,7 @@ static void write_config(const ek_dryrun_script *script, FILE *out)
 static void write_environment(const ek_dryrun_script *script, FILE *out)
 {
     fprintf(out, "    export MS_SIMULATION_LEVEL=%d MS_MEMORY_STATISTIC=1%s\n", script->level,
-            /* Level 3 takes the time of kernels, so they have to run. */
+            /* Level 3 measures the time of kernels, so they have to run. */
             script->level < 3 ? " MS_KERNEL_LAUNCH_SKIP=all" : "");
     fprintf(out, "    export RANK_SIZE=%d STAGE_ID=\"$2\" RANK_ID=\"$3\"%s\n", script->n_ranks,
             script->device_id ? " DEVICE_ID=\"$2\"" : "");
@@ -344,7 +343,7 @@ static void write_launch(const ek_dryrun_script *script, FILE *out)
     fputs("\n    exec ${session:+\"$session\"} \"$@\"\n}\n", out);
 }
 
-/* The fixed rest, in two parts around launch(). */
+/* The fixed parts before and after launch(). */
 static const char helpers[] =
     "\n"
     "say() { printf '%s\\n"
@@ -435,8 +434,8 @@ static const char main_loop[] = "\n"
                                 "    exit 1\n"
                                 "fi\n";
 
-/* What reads the logs, as a command to copy: the quotes of its words are for the user's shell, those around all of it
- * for this script's. */
+/* The command that reads the logs, to copy: the quotes of its words are for the user's shell, the outer ones for this
+ * script's. */
 static ek_status write_next(const ek_dryrun_script *script, FILE *out, ek_error *err)
 {
     char *text = NULL;
@@ -451,7 +450,7 @@ static ek_status write_next(const ek_dryrun_script *script, FILE *out, ek_error 
         if (n_rounds(script) > 1)
             fprintf(next, "/round%d", round);
     }
-    bool fine = fclose(next) == 0 && text; /* libc reports no failure where it had no memory for the last byte */
+    bool fine = fclose(next) == 0 && text; /* libc reports no failure when memory was out for the last byte */
     if (fine) {
         fputs("\n"
               "# The next command.\n"

@@ -1,4 +1,5 @@
-/* What every emitter shares: what a plan costs, which schedule it is for, what a framework cannot be told, comments. */
+/* Helpers of all emitters: cost of a plan, the schedule it is for, comments on the parts that a framework cannot
+ * express. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "emit/emit_internal.h"
 #include "evenkeel/simulate.h"
 
-/* ---- what a plan costs ---- */
+/* ---- the cost of a plan ---- */
 
 bool ek__can_judge(const ek_emission *emission)
 {

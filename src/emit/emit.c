@@ -1,6 +1,6 @@
-/* A new emitter is a file NAME.c with its ek_emitter, one line in EMITTERS, one declaration in emit_internal.h, one
- * line in src/meson.build, one golden file, and one column in the table of docs/convert.md. What emitters share is in
- * emission.c. */
+/* The list of emitters. A new emitter is a file NAME.c with its ek_emitter, one line in EMITTERS, one declaration in
+ * emit_internal.h, one line in src/meson.build, one golden file, and one column in the table of docs/convert.md.
+ * Helpers of the emitters are in emission.c. */
 #include "emit/emit_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* emit/emit_internal.h - what emitters share: comments, lists, what runs a plan's schedule elsewhere, and recomputation
- * as one rule for all chunks, which is all that most frameworks can be told. */
+/* emit/emit_internal.h - helpers of the emitters: comments, lists, the schedule of the framework that runs a plan, and
+ * recomputation as one rule for all chunks, since most frameworks accept no more than that. */
 #ifndef EK_EMIT_INTERNAL_H
 #define EK_EMIT_INTERNAL_H
 
@@ -9,7 +9,7 @@
 #include "evenkeel/emit.h"
 #include "schedule/frameworks.h"
 
-/* ---- what a plan costs ---- */
+/* ---- the cost of a plan ---- */
 
 typedef struct ek__cost {
     double step_time;
@@ -18,7 +18,7 @@ typedef struct ek__cost {
     bool within; /**< the limits; true without any */
 } ek__cost;
 
-/** Can plans be judged? */
+/** Can plans be evaluated? */
 bool ek__can_judge(const ek_emission *emission);
 
 /** Simulate a plan of the emission's shape. Only when ek__can_judge(). @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. */
@@ -26,7 +26,7 @@ ek_status ek__judge(const ek_emission *emission, const ek_plan *plan, ek__cost *
 
 /* ---- schedules ---- */
 
-/** The schedule the plan is for. */
+/** The schedule of the plan. */
 const ek_schedule *ek__emission_schedule(const ek_emission *emission);
 
 /** The framework's schedule for a plan, and whether it is the same. */
@@ -35,8 +35,8 @@ typedef struct ek__theirs {
     bool same;
 } ek__theirs;
 
-/** Find what runs a plan's schedule in a framework; `name` is the framework's for people. @return EK_OK; EK_ERR_INPUT,
- *  naming the schedule, when the framework cannot be told. */
+/** Find the framework's schedule that runs a plan; `name` is the framework's name in messages. @return EK_OK;
+ *  EK_ERR_INPUT, naming the schedule, when the framework has no equivalent of it. */
 ek_status ek__find_schedule(const ek_emission *emission, ek_framework framework, const char *name, ek__theirs *out,
                             ek_error *err);
 
@@ -52,8 +52,8 @@ ek_status ek__check_filled(const ek_emission *emission, const char *framework, i
 /** A comment, wrapped, each line led by "# ". */
 void ek__print_comment(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** What every emitter begins with: the plan, its cost where it can be known, its schedule, and what the settings rest
- *  on. `source`: whose words or code the meaning of the settings was taken from. */
+/** The common beginning of all emitters: the plan, its cost where it can be computed, its schedule, and the source of
+ *  the settings. `source`: the documentation or code from which the meaning of the settings was taken. */
 ek_status ek__begin(const ek_emission *emission, const char *framework, const ek__theirs *schedule, const char *source,
                     FILE *out, ek_error *err);
 
@@ -72,7 +72,8 @@ enum { EK__EVERY_LAYER = INT_MAX };
 /** A plan's recomputation as a rule. */
 typedef struct ek__told {
     ek_telling telling;
-    ek__rule rule;    /**< what the settings say; with EK_TELLS_LAYERS and costs, the one of the smallest peak */
+    ek__rule rule;    /**< the plan that the settings express; with EK_TELLS_LAYERS and costs, the one with the smallest
+                       * peak */
     int cell;         /**< unless EK_TELLS_PLAN: the first chunk in the model that no rule fits together with all
                            chunks before it; index into the plan's arrays */
     int n_judged;     /**< plans that were simulated; 0: costs are not known */
@@ -83,14 +84,15 @@ typedef struct ek__told {
 /**
  * The rule that a plan follows or else, where plans can be judged, the rule whose plan, with the same layers, has the
  * shortest simulated step among those that only use kinds the model knows and stay within the limits. Without limits:
- * whose largest peak is at most the plan's own. Ties go to the smaller peak.
+ * the largest peak must be at most that of the plan itself. Ties go to the smaller peak.
  *
  * @param partial  may a rule recompute the first n layers of each chunk? Else all or none
  * @return EK_OK, EK_ERR_MEMORY
  */
 ek_status ek__tell(const ek_emission *emission, bool partial, ek__told *out, ek_error *err);
 
-/** Say in comments what of the plan is not told, and what the nearest costs; nothing when all of it is told. */
+/** Write comments on the parts of the plan that the settings cannot express, and on the cost of the nearest plan;
+ * nothing when the settings express all of it. */
 void ek__explain(const ek_emission *emission, const ek__told *told, const char *framework, const char *rules,
                  FILE *out);
 

@@ -1,7 +1,7 @@
-/* Megatron-LM: flags of its training scripts, as a bash array. Layers that are spread evenly need no list; others go
- * into --pipeline-model-parallel-layout, whose repetitions keep it short, or where it suffices into the counts of the
- * first and last stage. Recomputation is one rule for all chunks there, so a plan may have to give way to the nearest
- * that can be told. */
+/* Writes a plan for Megatron-LM: flags of its training scripts, as a bash array. Layers that are spread evenly need no
+ * list; others go into --pipeline-model-parallel-layout, which stays short by repetitions, or into the counts of the
+ * first and last stage where these are enough. Recomputation is one rule for all chunks there, so a plan may be
+ * replaced by the nearest one that the flags can express. */
 #include <string.h>
 
 #include "base/print.h"
@@ -16,7 +16,7 @@ static const char rules[] =
 
 /* ---- the layout ---- */
 
-/* What stands between two separators for a chunk of `n` layers. @return its length */
+/* The text between two separators for a chunk of `n` layers. @return its length */
 static int chunk_text(int n, char *out, size_t size)
 {
     if (n < 4)
@@ -31,7 +31,7 @@ static void write_chunk(int n, FILE *out)
     fputs(text, out);
 }
 
-/* How often layers[at .. at + period) follow one another before `end`. */
+/* How many times layers[at .. at + period) repeat before `end`. */
 static int count_repeats(const int *layers, int at, int period, int end)
 {
     int same = period;
@@ -40,7 +40,7 @@ static int count_repeats(const int *layers, int at, int period, int end)
     return same / period;
 }
 
-/* Characters that writing a run as a group saves; a group may not hold another one. */
+/* Characters saved by writing a run as a group; a group may not contain another one. */
 static int saving(const int *layers, int at, int period, int repeats)
 {
     char text[24];
@@ -51,7 +51,7 @@ static int saving(const int *layers, int at, int period, int repeats)
     return length * (repeats - 1) - number;
 }
 
-/* Chunks before the last, each with the separator after it; greedily as the groups that save most. */
+/* Chunks before the last, each with the separator after it; greedily by the groups that save most. */
 static void write_middle(const int *layers, int begin, int end, FILE *out)
 {
     for (int at = begin; at < end;) {
@@ -77,7 +77,7 @@ static void write_middle(const int *layers, int begin, int end, FILE *out)
     }
 }
 
-/* Of two chunks or more: one holds an even split. */
+/* For two or more chunks, since a single one has an even split. */
 static void write_layout(const ek_plan *plan, FILE *out)
 {
     int n = plan->n_stages * plan->n_chunks;
@@ -99,7 +99,7 @@ static bool all_equal(const int *values, int n)
     return true;
 }
 
-/* The counts of the first and the last stage, as versions without the layout take them. */
+/* The counts of the first and the last stage, for versions without the layout option. */
 static void suggest_ends(const ek_plan *plan, FILE *out)
 {
     int p = plan->n_stages, first = plan->layers[0], last = plan->layers[p - 1];

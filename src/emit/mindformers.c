@@ -1,6 +1,6 @@
-/* MindFormers: a piece of its training YAML. The plan's lists are its own terms, so every plan can be told; what may
- * differ is the order of blocks, which MindSpore picks by pipeline_scheduler. Lists are [chunk][stage], also where
- * chunks run in a V: there MindFormers turns the second row around itself. */
+/* Writes a plan for MindFormers: a fragment of its training YAML. The plan's lists are MindFormers' own terms, so every
+ * plan can be expressed; only the order of blocks may differ, since MindSpore selects it by pipeline_scheduler. Lists
+ * are [chunk][stage], also where chunks run in a V: MindFormers reverses the second row itself. */
 #include "base/print.h"
 #include "emit/emit_internal.h"
 #include "evenkeel/schedule.h"

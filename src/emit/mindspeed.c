@@ -1,7 +1,7 @@
-/* MindSpeed-Core-MS: a piece of its YAML. Layers are counts, not offsets. Its three recompute lists do not contain one
- * another as those of MindFormers do: of a chunk's layers the first `recompute` are recomputed whole, and only those
- * after them are counted by the other two lists, both from the same layer on. So a plan's kinds come out when the two
- * lists are given what is beyond the full layers; then also full + select <= layers, which it checks. */
+/* Writes a plan for MindSpeed-Core-MS: a fragment of its YAML. Layers are counts, not offsets. Its three recompute
+ * lists do not contain one another as those of MindFormers do: the first `recompute` layers of a chunk are recomputed
+ * completely, and the other two lists count only the layers after them, both from the same layer on. So the two lists
+ * get only the layers beyond the full ones; then also full + select <= layers, which MindSpeed-Core-MS checks. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
-/* Recomputation as one rule for every chunk: whether a plan follows one, and which comes nearest to a plan that does
- * not. There are few rules, so each is tried and its plan simulated in full; the layers stay where they are. Moving
- * layers to make up for the rule would be another search, that of `balance`, and is not done here. */
+/* Finds the rule of recomputation, one for every chunk, that a plan follows or that is nearest to it. There are few
+ * rules, so each is tried and its plan simulated in full; the layers stay unchanged. Moving layers to compensate for
+ * the rule would be another search, that of `balance`, and is not done here. */
 #include <math.h>
 #include <stddef.h>
 
@@ -10,7 +10,7 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/schedule.h"
 
-/* A few words, by value. */
+/* A short text, by value. */
 typedef struct phrase {
     char text[128];
 } phrase;
@@ -28,7 +28,7 @@ static int largest_chunk(const ek_plan *plan)
     return most;
 }
 
-/* Rules that can be told, in order: none, selective, full, and the first 1, 2, ... layers of each chunk. */
+/* Rules that can be expressed, in order: none, selective, full, and the first 1, 2, ... layers of each chunk. */
 static int count_rules(const ek_plan *plan, bool partial)
 {
     int most = largest_chunk(plan);
@@ -75,7 +75,7 @@ ek_status ek__rule_plan(const ek_plan *plan, ek__rule rule, ek_plan *out, ek_err
     return EK_OK;
 }
 
-/* May `cost` stand for the plan, as far as memory goes? */
+/* May `cost` replace the plan, judged by memory? */
 static bool fits(const ek_emission *e, const ek__cost *cost, const ek__cost *own)
 {
     if (e->stage_memory_mb || e->memory_limit_mb > 0)
@@ -88,7 +88,7 @@ static bool shorter(const ek__cost *a, const ek__cost *b)
     return a->step_time < b->step_time || (a->step_time == b->step_time && a->peak_mb < b->peak_mb);
 }
 
-/* Judge one rule and keep it when it is better than what `told` has. */
+/* Evaluate one rule and keep it when it is better than the one in `told`. */
 static ek_status try_rule(const ek_emission *e, ek__rule rule, ek__told *told, ek_error *err)
 {
     ek_plan plan;
@@ -166,7 +166,7 @@ static phrase describe_chunk(const ek_plan *plan, int cell)
     return words;
 }
 
-/* "+2.7%", so that no line ends within it. */
+/* "+2.7%", so that no line break is inside. */
 static phrase change(double now, double before)
 {
     phrase words = {"no change"};
@@ -176,7 +176,7 @@ static phrase change(double now, double before)
     return words;
 }
 
-/* What the judged plans had to keep to: "5200 MB". */
+/* The limits of the evaluated plans: "5200 MB". */
 static phrase describe_limit(const ek_emission *e, const ek__cost *own)
 {
     phrase limit = {"the limits of the stages"};

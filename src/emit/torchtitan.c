@@ -1,7 +1,7 @@
-/* torchtitan: a piece of its TOML. The modules of every part are listed in the order of the model, whichever way the
- * schedule deals the parts out. Activation checkpointing is one mode for the whole model, so a plan may have to give
- * way to the nearest that can be told; checkpointing of every n-th layer (selective_ac_option) is not considered,
- * because a plan keeps recomputed layers at the beginning of a chunk. */
+/* Writes a plan for torchtitan: a fragment of its TOML. The modules of every part are listed in the order of the model,
+ * independent of how the schedule assigns the parts. Activation checkpointing is one mode for the whole model, so a
+ * plan may be replaced by the nearest one that the settings can express; checkpointing of every n-th layer
+ * (selective_ac_option) is not considered, because a plan keeps recomputed layers at the beginning of a chunk. */
 #include "base/print.h"
 #include "emit/emit_internal.h"
 #include "evenkeel/schedule.h"
@@ -34,7 +34,7 @@ static void write_parts(const ek_emission *e, FILE *out)
     fputs("]\n", out);
 }
 
-/* The first module of every part but the first, as versions before the list of modules take them. */
+/* The first module of every part except the first, for versions without the list of modules. */
 static void suggest_split_points(const ek_emission *e, FILE *out)
 {
     int n = e->plan->n_stages * e->plan->n_chunks, layer = 0;

@@ -1,5 +1,6 @@
-/* Puts a plan into a training YAML. Which keys change, and to what, is decided here from the file as it is; base/edit.h
- * changes the text. A setting that says the same already is left alone, so that a second run changes nothing. */
+/* Writes a plan into a training YAML. The keys to change and their values are determined here from the current file;
+ * base/edit.h changes the text. A setting that already has the value is left unchanged, so a second run changes
+ * nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,13 @@
 #include "evenkeel/schedule.h"
 #include "job/mindformers_pipeline.h"
 
-/* A change in progress. */
+/* State of a change. */
 typedef struct applier {
     ek__in in;
     ek__edit *edit;
     const ek_train_change *change;
-    ek__mf_pipeline now; /* of the file as it is */
-    bool lists_known;    /* are its lists right too? */
+    ek__mf_pipeline now; /* of the current file */
+    bool lists_known;    /* are its lists valid too? */
     const ek__node *root;
     char *value; /* scratch for a value's text */
     size_t size;
@@ -48,7 +49,7 @@ static const ek__node *find_alias(const ek__node *node, const ek__node *original
     return found;
 }
 
-/* Whoever shares a value through an anchor keeps the old one: they may mean something else, so they are named. */
+/* Other users of a value shared through an anchor keep the old one: they may mean something else, so they are named. */
 static void warn_of_sharing(applier *a, const ek__node *node)
 {
     const ek__node *alias = node && node->anchor ? find_alias(a->root, node) : NULL;
@@ -80,7 +81,7 @@ static bool splits_sequence(const applier *a)
     return a->change->schedule && a->change->schedule->pieces;
 }
 
-/* A switch is written as the file writes its other ones. */
+/* A switch is written in the style of the file's other switches. */
 static ek_status set_interleave(applier *a)
 {
     int v = a->change->plan->n_chunks;
@@ -189,7 +190,7 @@ static ek_status set_offset(applier *a)
     return ek__edit_set(a->edit, offset, a->value, NULL, a->in.err);
 }
 
-/* Is nothing recomputed, or everything, and does the file say so in a word? */
+/* Is nothing recomputed, or everything, and does the file express that in one word? */
 static bool is_word(const applier *a, const ek__node *node, const int *cell)
 {
     const ek_plan *plan = a->change->plan;
@@ -271,7 +272,7 @@ static ek_status set_lists(applier *a)
 
 /* ---- the file ---- */
 
-/* Lists that are wrong, for another number of stages perhaps, are no obstacle: they are what changes. */
+/* Lists that are wrong, perhaps for another number of stages, are not an error: they are replaced. */
 static ek_status read_now(applier *a)
 {
     a->lists_known = ek__mf_pipeline_read(a->in.doc, NULL, &a->now, NULL) == EK_OK;

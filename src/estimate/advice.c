@@ -1,6 +1,6 @@
-/* What to measure to make the error of an estimate smaller. Parts of the slowest stage in the order of what is not
- * known of them: the standard error where there is one; nothing where the figure was measured; else the whole part,
- * since nothing bounds it. Each part has one measurement, several parts may have the same. */
+/* Recommends measurements that make the error of an estimate smaller. Parts of the slowest stage are ordered by their
+ * uncertainty: the standard error where there is one; zero where the figure was measured; else the whole part, since it
+ * has no bound. Each part has one measurement, several parts may share one. */
 #include <stdio.h>
 
 #include "estimate/texts.h"

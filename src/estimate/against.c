@@ -1,7 +1,7 @@
-/* A measured run beside an estimate. A log tells the step alone; of a trace the step falls into four parts that add up
- * to it: computing, exposed communication, waiting for other stages, neither. Each is held against the sum of the
- * predicted parts of the slowest stage that it is made of. The trace's rank with the longest step is taken; which stage
- * it is of is not known, so that on unequal stages its computing may be another stage's. */
+/* Compares a measured run with an estimate. A log contains only the step time; from a trace, the step is divided into
+ * four parts that add up to it: computing, exposed communication, waiting for other stages, other. Each is compared
+ * with the sum of the corresponding predicted parts of the slowest stage. The trace's rank with the longest step is
+ * taken; its stage is not known, so on unequal stages its computing time may be that of another stage. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ ek_against_part ek_against_of(ek_step_part part)
     return of[part];
 }
 
-/* Constants of a device file that a part of the step hangs on. */
+/* Constants of a device file that affect a part of the step. */
 static const char *const constants[EK_N_AGAINST_PARTS] = {
     "the curves (share, memory_share) or the measured kernels of the device file",
     "the tiers (gbs, share) and overlap_share of the device file",
@@ -49,7 +49,7 @@ static void report_worst(ek_against *a)
                      ek_against_title[a->worst], share, off[a->worst] > 0 ? "long" : "short", constants[a->worst]);
 }
 
-/* No constant is that wrong. */
+/* No constant has a larger error. */
 #define ANOTHER_JOB 3.0
 
 static void report_doubt(const ek_estimate *e, ek_against *a)
@@ -111,7 +111,7 @@ static double seconds_of(int64_t ns)
     return ns == EK_TRACE_UNKNOWN ? (double)NAN : (double)ns / 1e9;
 }
 
-/* Means of the rank's steps. What a step waits for receives is communication that is not overlapped, too. */
+/* Means of the rank's steps. Time that a step waits for receives is non-overlapped communication, too. */
 static void fill_parts(const ek_trace_rank *rank, ek_against *a)
 {
     double computing = seconds_of(rank->mean.computing);

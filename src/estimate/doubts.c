@@ -1,5 +1,5 @@
-/* What deserves doubt in an estimate: figures that nobody has a source for and that much of the step hangs on, a device
- * that is not sure, and what the model leaves out of this job. */
+/* Lists the main uncertainties of an estimate: figures without a source that a large part of the step depends on, an
+ * uncertain device, and effects that the model omits for this job. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 #define DOMINATES 0.2 /* of the step */
 #define NAMED     0.05
-/* Of the limit. Of 100 published runs (llm-foundry's MPT) 27 are predicted to reserve so much of their device. Among
- * them are all five that took more than a tenth longer than fits to the others predict, 13 to 32 %. */
+/* Share of the limit. Of 100 published runs (llm-foundry's MPT) 27 are predicted to reserve this share of their device.
+ * Among them are all five that took more than a tenth longer than the fit to the others predicts, 13 to 32 %. */
 #define FULL 0.88
 
 static void doubt_basis(ek_estimate *e)
@@ -46,8 +46,8 @@ static void doubt_limit(ek_estimate *e)
                          e->device->name);
 }
 
-/* PyTorch's allocator that finds no room gives what it caches back to the driver and asks again, which waits for the
- * device. */
+/* When PyTorch's allocator finds no room, it returns its cached memory to the driver and allocates again, which waits
+ * for the device. */
 static void doubt_full(ek_estimate *e)
 {
     const ek_memory *memory = &e->memory;

@@ -1,5 +1,5 @@
-/* An estimate: the step and the memory of a job, each by the one function that knows it, and what follows from both by
- * one line of arithmetic each. Not handled: what a run does besides its steps (checkpoints, evaluation, restarts). */
+/* Estimates a job: its step and its memory, each computed by one function, and the figures derived from both in one
+ * line of arithmetic each. Not handled: activities of a run outside its steps (checkpoints, evaluation, restarts). */
 #include <math.h>
 #include <stdio.h>
 
@@ -83,7 +83,8 @@ ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
     return EK_OK;
 }
 
-/* Without a limit of its own a job may take what the device has. The copy shares everything else with the job. */
+/* Without a limit of its own a job may use all the memory of the device. The copy shares everything else with the
+ * job. */
 static ek_status predict_memory(ek_estimate *e, ek_error *err)
 {
     ek_job limited = *e->job;
@@ -91,7 +92,7 @@ static ek_status predict_memory(ek_estimate *e, ek_error *err)
     return ek_memory_predict(&limited, NULL, &e->memory, err);
 }
 
-/* Layers ask for their links themselves; without any, gradients and states have none either. */
+/* Layers request their own links; if they need none, gradients and states need none either. */
 static ek_status fail_without_links(const ek_device *device, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,

@@ -1,6 +1,7 @@
-/* The measures: each function changes a job as settings of its framework would, or says why there is nothing to change.
- * The settings are found from what it changed (job/settings.h). Where a degree is doubled the data-parallel one is
- * halved and the micro-batches doubled, so that devices and tokens of a step stay what they are. */
+/* The list of mitigations: each function changes a job as settings of its framework would, or returns the reason why
+ * there is nothing to change. The settings are derived from the change (job/settings.h). Where a degree is doubled the
+ * data-parallel one is halved and the micro-batches doubled, so that the number of devices and the tokens of a step
+ * stay the same. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static bool is_full(const ek_job *job)
     return true;
 }
 
-/* What is worth recomputing where the job has no pattern of a kind. */
+/* The recomputation that pays where the job has no pattern of a kind. */
 static const char *const *worth_recomputing(const ek_job *job, ek_pattern_kind kind)
 {
     static const char *const activation[] = {"mlp\\.activation_func", NULL};
@@ -58,7 +59,7 @@ static const char *const *worth_recomputing(const ek_job *job, ek_pattern_kind k
     /* The attention's core, Megatron's usual choice, keeps no scores where it is fused; MindSpeed-LLM has this one. */
     if (kind == EK_PATTERN_SELECT && job->framework == EK_MEGATRON)
         return activation;
-    /* Without fine-grained interleave a Reshape stands behind w1 and before w2, and keeps what is recomputed. */
+    /* Without fine-grained interleave a Reshape follows w1 and precedes w2, and saves the recomputed tensor. */
     if (kind == EK_PATTERN_SELECT && job->family == EK_FAMILY_LLAMA && job->parallel.fine_grain <= 1)
         return reshapes;
     return ek__job_usual_patterns(job, kind);
@@ -98,7 +99,8 @@ static ek_status widen(ek__mitigation_try *t, ek_pattern_kind kind, bool *change
     return status;
 }
 
-/* Where every layer is recomputed whole, recomputing a part of them means no layer whole: more memory and less time. */
+/* Where every layer is recomputed completely, recomputing a part of them means no complete layer: more memory and less
+ * time. */
 static void instead_of_full(ek__mitigation_try *t, bool *changed)
 {
     size_t used = strlen(t->out->name);
@@ -159,13 +161,14 @@ static void recompute_first(ek_job *job, const int *full, const int *k)
     ek__job_one_rule(job);
 }
 
-/* Numbers for each stage between which the least that fits lies; high[s] is what is tried. */
+/* Numbers for each stage that bound the least one that fits; high[s] is tried. */
 typedef struct bounds {
-    int *full;               /* [cells] what is recomputed today */
+    int *full;               /* [cells] the current recomputation */
     int *low, *high, *tried; /* [stages] */
 } bounds;
 
-/* Predict with what is tried, and halve the bounds of every stage. @return the first stage that does not fit; -1: none
+/* Predict with the tried counts, and halve the bounds of every stage. @return the first stage that does not fit; -1:
+ * none
  */
 static ek_status try_counts(ek__mitigation_try *t, bounds *b, int *over)
 {
@@ -186,7 +189,7 @@ static ek_status try_counts(ek__mitigation_try *t, bounds *b, int *over)
     return EK_OK;
 }
 
-/* Middles of the bounds. @return whether one of them still has one */
+/* Middles of the bounds. @return whether any bounds still have one */
 static bool middle(const ek_job *job, bounds *b)
 {
     bool more = false;
@@ -198,8 +201,8 @@ static bool middle(const ek_job *job, bounds *b)
     return more;
 }
 
-/* The least counts that make every stage fit, all stages by bisection at once, since what one recomputes does not
- * change another: more recomputation never needs more. */
+/* The least counts that make every stage fit, all stages by bisection at once, since recomputation of one stage does
+ * not change the others: more recomputation never needs more memory. */
 static ek_status search_counts(ek__mitigation_try *t, bounds *b)
 {
     int over;
@@ -211,7 +214,7 @@ static ek_status search_counts(ek__mitigation_try *t, bounds *b)
     return status;
 }
 
-/* Start with no layer where the stage fits as it is, and all of them elsewhere. */
+/* Start with no layer where the stage fits already, and all of them elsewhere. */
 static void start_bounds(const ek__mitigation_try *t, bounds *b)
 {
     const ek_plan *plan = &t->job->plan;
@@ -328,7 +331,7 @@ static bool is_whole(const ek_plan *plan, const int *list)
     return memcmp(list, plan->layers, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *list) == 0;
 }
 
-/* Does a list hold for some layers only? */
+/* Does a list apply to some layers only? */
 static bool is_partial(const ek_plan *plan, const int *list)
 {
     return total(list, plan->n_stages * plan->n_chunks) > 0 && !is_whole(plan, list);
@@ -355,7 +358,7 @@ static ek_status change_less_recompute(ek__mitigation_try *t)
     return less ? EK_OK : refuse(t, "memory has no room for less");
 }
 
-/* A layer less, or one more, in a cell; lists that held for all its layers still do. */
+/* A layer less, or one more, in a cell; lists that applied to all its layers still do. */
 static void change_layers(ek_job *job, int cell, int by)
 {
     assert(cell >= 0 && cell < n_cells(job));
@@ -405,7 +408,7 @@ static ek_status change_offset(ek__mitigation_try *t)
     return EK_OK;
 }
 
-/* A list of the old plan in the new one: each stage recomputes the share that the stage in its place did, rounded up.
+/* A list of the old plan in the new one: each stage recomputes the share of the old stage in its place, rounded up.
  */
 static void carry(const ek_plan *was, const int *list, const ek_plan *now, int *out)
 {
@@ -420,7 +423,7 @@ static void carry(const ek_plan *was, const int *list, const ek_plan *now, int *
     }
 }
 
-/* What ek__job_override() drops, since it held for some layers only. */
+/* Lists that ek__job_override() drops, since they applied to some layers only. */
 static ek_status carry_lists(const ek_job *was, ek_job *job, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -440,8 +443,8 @@ static ek_status carry_lists(const ek_job *was, ek_job *job, ek_error *err)
     return status;
 }
 
-/* Put degrees, chunks and schedule of the copy into force: layers are spread evenly where they no longer fit, and of
- * each stage as many recompute as did. */
+/* Apply degrees, chunks and schedule of the copy: layers are spread evenly where they no longer fit, and each stage
+ * recomputes as many as before. */
 static ek_status spread(ek__mitigation_try *t, int n_chunks, const ek_schedule *schedule)
 {
     const ek__job_source source = {.path = t->job->path, .text = "", .err = t->err};
@@ -466,7 +469,7 @@ static ek_status spread(ek__mitigation_try *t, int n_chunks, const ek_schedule *
     return status;
 }
 
-/* @return what stands against another number of chunks; NULL: nothing */
+/* @return the obstacle to another number of chunks; NULL: none */
 static const char *no_chunks(const ek_job *job, int n_chunks)
 {
     if (job->plan.n_stages == 1)
@@ -499,8 +502,8 @@ static ek_status change_less_memory(ek__mitigation_try *t)
     return refuse(t, "no key of the training file picks the shorter warm-up");
 }
 
-/* The schedule of two chunks a stage in a V that holds this share of the stages in micro-batches; which of them the
- * framework has, its settings say. */
+/* The schedule of two chunks a stage in a V that keeps this share of the stages in micro-batches; whether the framework
+ * has it is in its settings. */
 static ek_status change_to_v(ek__mitigation_try *t, double limit_per_stage)
 {
     const ek_schedule *const *s = ek_schedules;
@@ -569,8 +572,8 @@ static ek_status change_tensor(ek__mitigation_try *t)
     return status;
 }
 
-/* Tokens of a rank's part of a sequence under which cutting it further is no usual choice: kernels and messages get
- * short while other measures are left. Guides cut sequences of 32 K and more. */
+/* Tokens of a rank's part of a sequence below which splitting it further is not usual: kernels and messages get short
+ * while other mitigations are left. Guides cut sequences of 32 K and more. */
 enum { LONG_SEQUENCE = 16 * 1024 };
 
 static ek_status change_context(ek__mitigation_try *t)
@@ -585,7 +588,7 @@ static ek_status change_context(ek__mitigation_try *t)
     return status;
 }
 
-/* A pipeline needs micro-batches to fill it: without one each sequence that is accumulated becomes one of them. Their
+/* A pipeline needs micro-batches to fill it: without one, each accumulated sequence becomes a micro-batch. Their
  * gradients are summed in a buffer from then on. @return false where there are too many */
 static bool sequences_as_micro_batches(ek_job *job)
 {

@@ -1,4 +1,4 @@
-/* What measures and the search for them share: the memory of a changed job; the least recomputation for a limit. */
+/* Helpers of the mitigations and of their search: the memory of a changed job; the least recomputation for a limit. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ ek_status ek__mitigation_predict(const ek__mitigation_try *t, ek_memory *memory,
     return status;
 }
 
-/* Without a device there are no times: what is dropped has to be computed again, so saved bytes stand for them. */
+/* Without a device there are no times: saved bytes replace them, since dropped tensors have to be computed again. */
 static void times_of_bytes(ek_layers *layers)
 {
     for (int b = 0; b < layers->n_body; b++)

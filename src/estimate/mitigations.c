@@ -1,6 +1,6 @@
-/* What settings could be changed and what each would bring: every measure of a list is put into a copy of the job, the
- * copy is checked and predicted like any job, and so is its step (ek_cost_step()) where a device is given. One change
- * at a time: what two bring together is not the sum of what each does. */
+/* Computes the mitigations of a job: settings that could be changed and the effect of each. Every entry of a list is
+ * applied to a copy of the job, the copy is checked and predicted like any job, and so is its step (ek_cost_step())
+ * where a device is given. One change at a time: the effect of two together is not the sum of both. */
 #include "estimate/mitigations.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ typedef struct search {
     ek_cost_cache *cache; /* NULL: no device */
     ek_memory today;
     double today_seconds; /* of a step; NAN */
-    bool relieves;        /* is less recomputation looked for? */
+    bool relieves;        /* search for less recomputation? */
     ek_error *err;
 } search;
 
@@ -72,7 +72,7 @@ static bool recomputes(const ek_job *job)
     return false;
 }
 
-/* Leave out what recomputation the measure makes room for; *less says whether there is any. */
+/* Leave out the recomputation that the mitigation makes room for; *less is set when there is any. */
 static ek_status recompute_less(const search *s, ek__mitigation_try *t, const ek_layers *layers, bool *less)
 {
     ek_mitigation ignored = {.possible = true};
@@ -96,7 +96,7 @@ static ek_status recompute_less(const search *s, ek__mitigation_try *t, const ek
     return status;
 }
 
-/* What the room that a measure makes is good for. */
+/* Uses of the room that a mitigation makes. */
 static ek_status relieve(const search *s, ek__mitigation_try *t, const ek_layers *layers)
 {
     bool less;
@@ -106,7 +106,7 @@ static ek_status relieve(const search *s, ek__mitigation_try *t, const ek_layers
     ek_status status = recompute_less(s, t, layers, &less);
     if (!status && less)
         status = ek__job_settings(s->job, t->job, out->relieved, sizeof out->relieved, &why, s->err);
-    if (status || !less || why || ek__settings_are_cut(out->relieved)) { /* nobody could paste it */
+    if (status || !less || why || ek__settings_are_cut(out->relieved)) { /* too long to paste */
         out->relieved[0] = '\0';
         out->relieved_mb = NAN;
         return status;
@@ -116,7 +116,7 @@ static ek_status relieve(const search *s, ek__mitigation_try *t, const ek_layers
     return status;
 }
 
-/* The layers' backward times say what recomputation to leave out; where they cannot be modelled none is. */
+/* The layers' backward times decide the recomputation to leave out; without a model of these none is left out. */
 static ek_status try_to_relieve(const search *s, ek__mitigation_try *t)
 {
     ek_layers layers;
@@ -150,7 +150,7 @@ static ek_status judge(const search *s, const ek__mitigation_kind *kind, ek__mit
     return status;
 }
 
-/* What the reader of a file with the change makes of it besides, and the settings that the file needs. */
+/* Further effects of the change on a reader of the file, and the settings that the file needs. */
 static ek_status settle(const search *s, ek__mitigation_try *t)
 {
     ek_status status = ek__job_follow(s->job, t->job, s->err);
@@ -166,7 +166,7 @@ static ek_status settle(const search *s, ek__mitigation_try *t)
     return status;
 }
 
-/* @param changed  the job with the measure, to be cleared, where it is possible; NULL: not wanted */
+/* @param changed   the job with the mitigation, to be cleared, where it is possible; NULL: not wanted */
 static ek_status try_measure(const search *s, const ek__mitigation_kind *kind, ek_mitigation *out, ek_job *changed)
 {
     ek_job copy;
@@ -194,7 +194,7 @@ static ek_status try_measure(const search *s, const ek__mitigation_kind *kind, e
     return status;
 }
 
-/* Largest saving first, what is not possible last; equals stay as listed. */
+/* Largest saving first, impossible ones last; equal ones in the order of the list. */
 static bool comes_before(const ek_mitigation *a, const ek_mitigation *b)
 {
     if (a->possible != b->possible)
@@ -254,14 +254,14 @@ typedef struct chain {
     int n;
 } chain;
 
-/* Cheap ones are taken together before other degrees are thought of. */
+/* Cheap ones are applied together before other degrees are considered. */
 static int class_of(const ek_mitigation *m)
 {
     assert(m->effort >= 0 && m->effort <= 4);
     return m->effort <= 1 ? 0 : m->effort;
 }
 
-/* Is one the better one to go on with? See ek_memory_measures_to_fit(). */
+/* Is the first candidate better to continue with? See ek_memory_measures_to_fit(). */
 static bool goes_before(const ek_mitigation *a, const ek_mitigation *b)
 {
     if (class_of(a) != class_of(b))
@@ -272,12 +272,12 @@ static bool goes_before(const ek_mitigation *a, const ek_mitigation *b)
         return a->effort < b->effort;
     if (!a->fits)
         return a->saved_mb > b->saved_mb;
-    if (isnan(a->step_change) || isnan(b->step_change)) /* no more than is needed costs least */
+    if (isnan(a->step_change) || isnan(b->step_change)) /* the least recomputation needed costs least */
         return a->saved_mb < b->saved_mb;
     return a->step_change < b->step_change;
 }
 
-/* Put the best next measure into the job. @return *kind NULL where nothing saves enough */
+/* Apply the best next mitigation to the job. @return *kind NULL where no mitigation saves enough */
 static ek_status choose_next(search *s, ek_job *job, const ek__mitigation_kind **kind)
 {
     ek_job with = {0};
@@ -309,7 +309,7 @@ static ek_status choose_next(search *s, ek_job *job, const ek__mitigation_kind *
     return status;
 }
 
-/* Take measures until the job fits, or none saves enough. */
+/* Apply mitigations until the job fits, or none saves enough. */
 static ek_status make_chain(search *s, const ek_job *job, chain *c)
 {
     const ek_memory_options options = {.without_top = true};
@@ -337,7 +337,7 @@ static ek_status make_chain(search *s, const ek_job *job, chain *c)
     return status;
 }
 
-/* What the measures of a chain but one come to; without: -1 for all. */
+/* The combined effect of a chain's mitigations except one; without: -1 for all. */
 static ek_status follow(search *s, const ek_job *job, const chain *c, int without, ek_mitigation *out, int *n,
                         bool *fits)
 {
@@ -359,7 +359,7 @@ static ek_status follow(search *s, const ek_job *job, const chain *c, int withou
             break;
         status = try_measure(s, c->kind[i], &out[*n], &changed);
         ek_memory_clear(&s->today);
-        if (status || !out[*n].possible) /* it needed the one that is left out */
+        if (status || !out[*n].possible) /* it needed the one that was left out */
             break;
         ek_job_clear(&now);
         now = changed;
@@ -370,7 +370,7 @@ static ek_status follow(search *s, const ek_job *job, const chain *c, int withou
     return status;
 }
 
-/* Leave out what is not needed in the end. */
+/* Leave out mitigations that are not needed in the end. */
 static ek_status shorten(search *s, const ek_job *job, chain *c, ek_mitigation *out, int *n)
 {
     bool fits = false;

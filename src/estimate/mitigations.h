@@ -1,6 +1,6 @@
-/* estimate/mitigations.h - what the search for measures and the list of them share. A measure is one function in
- * mitigation_list.c, which changes a copy of the job or says what stands against that, and one line in its table. What
- * follows from a change, and the settings that make it, are found by job/settings.h. */
+/* estimate/mitigations.h - helpers of the list of mitigations and of the search for them. A mitigation is one function
+ * in mitigation_list.c, which changes a copy of the job or returns the obstacle, and one line in its table. The
+ * consequences of a change, and the settings that make it, are derived by job/settings.h. */
 #ifndef EK_ESTIMATE_MITIGATIONS_H
 #define EK_ESTIMATE_MITIGATIONS_H
 
@@ -11,9 +11,9 @@
 
 typedef struct ek__mitigation_try {
     ek_job *job;                    /* a copy, to be changed */
-    const ek_memory *today;         /* of the job as it is */
+    const ek_memory *today;         /* of the current job */
     const struct ek_device *device; /* NULL: none */
-    ek_mitigation *out;             /* name is filled; the change adds why it is not possible */
+    ek_mitigation *out;             /* name is set; the change adds the reason when it is not possible */
     ek_error *err;
 } ek__mitigation_try;
 
@@ -21,17 +21,18 @@ typedef struct ek__mitigation_kind {
     const char *name;
     ek_status (*change)(ek__mitigation_try *t); /* EK_OK also where it is not possible */
     int effort;                                 /* of ek_mitigation; change() may set a higher one */
-    bool makes_room;                            /* to recompute less, which is then looked for */
+    bool makes_room;                            /* to recompute less, which the search then tries */
 } ek__mitigation_kind;
 
 extern const ek__mitigation_kind ek__mitigation_kinds[]; /* name NULL at the end */
 
-/* Actual peaks of a changed job; EK_OK with *fine false, and out->why, where the framework would not run it. */
+/* Actual peaks of a changed job; EK_OK with *fine false, and the reason in out->why, where the framework would not run
+ * it. */
 ek_status ek__mitigation_predict(const ek__mitigation_try *t, ek_memory *memory, bool *fine);
 
-/* Put the least recomputation that keeps the limit into the job, by the backward times of `layers`, which may be
- * without a device's: memory that is saved then stands for time. *less says whether that is less than the job
- * recomputes; the job is unchanged otherwise. */
+/* Apply the least recomputation that keeps the limit to the job, by the backward times of `layers`, which may be
+ * without a device's: saved memory then replaces time. *less is set when that is less than the job recomputes; the job
+ * is unchanged otherwise. */
 ek_status ek__mitigation_recompute_less(ek_job *job, const ek_layers *layers, double limit_mb, bool *less,
                                         double *peak_mb, ek_error *err);
 

@@ -1,4 +1,5 @@
-/* All of a job's memory for a page: the prediction, measures, kept tensors, memory over time, times of layers. */
+/* Computes all of a job's memory for a page: the prediction, mitigations, saved tensors, memory over time, times of
+ * layers. */
 #include "evenkeel/prediction.h"
 
 ek_status ek_memory_times(const ek_job *job, const ek_device *device, ek_memory_time *time, int *n, ek_error *err)

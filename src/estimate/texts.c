@@ -1,4 +1,4 @@
-/* Sentences of an estimate. */
+/* Formats the sentences of an estimate. */
 #include "estimate/texts.h"
 
 #include <stdarg.h>

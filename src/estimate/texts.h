@@ -4,12 +4,12 @@
 
 #include "evenkeel/estimate.h"
 
-/** Add a sentence; one more than there is room for is left out. */
+/** Add a sentence; one beyond the room is left out. */
 void ek__estimate_say(ek_estimate_texts *texts, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Add what to measure to make the error of an estimate smaller (advice.c). */
+/** Add the measurements that make the error of an estimate smaller (advice.c). */
 void ek__estimate_advise(ek_estimate *estimate);
-/** Add what deserves doubt (doubts.c). */
+/** Add the main uncertainties (doubts.c). */
 void ek__estimate_doubt(ek_estimate *estimate);
 
 #endif

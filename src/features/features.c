@@ -1,4 +1,5 @@
-/* What this build has. Each part is a file that knows, of which the build takes it or the one of src/absent/. */
+/* Lists the features of this build. Each part is a file that reports its presence; the build takes either that file or
+ * its replacement in src/absent/. */
 #include "evenkeel/features.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Figures of a balanced or simulated plan: the search, what it was chosen from and what it had to keep to. The plan
- * itself is balance_case.c, the layers are balance_model.c. */
+/* Figures of a balanced or simulated plan: the search, its candidates and its limits. The plan itself is
+ * balance_case.c, the layers are balance_model.c. */
 #include <math.h>
 
 #include "evenkeel/balance.h"
@@ -70,7 +70,7 @@ static const ek__member fixed[] = {{.key = "", .kind = EK__KIND_NUMBER, .size = 
 static const ek__fields all_fixed = {FIELDS(fixed, NULL, NULL)};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_report
 GETTER(version, number, 1);

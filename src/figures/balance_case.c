@@ -4,7 +4,7 @@
 #include "figures/balance_figures.h"
 #include "figures/rows.h"
 
-/* ---- what follows from a simulation ---- */
+/* ---- results of a simulation ---- */
 
 double ek__stage_limit(const ek_report *report, int stage)
 {
@@ -49,7 +49,7 @@ static const ek_report *report_of(const ek__owner *of)
 
 /* ---- the plan ---- */
 
-/* Layers of a chunk where all had as many: what offsets count from. */
+/* Layers of a chunk in the even split: the base of offsets. */
 static int even_split(const void *of)
 {
     const ek_plan *plan = of;

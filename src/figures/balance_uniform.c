@@ -1,4 +1,4 @@
-/* Figures of schedules: of each by itself, and of one with equal stages. */
+/* Figures of schedules: each schedule by itself, and one with equal stages. */
 
 #include "evenkeel/uniform.h"
 #include "figures/balance_figures.h"

@@ -1,5 +1,5 @@
-/* Figures of a calibration: sources, errors, constants, runs; what profiles, link tests and tables of kernels gave;
- * what to measure next. */
+/* Figures of a calibration: sources, errors, constants, runs; results of profiles, link tests and tables of kernels;
+ * the measurements to make next. */
 #include <math.h>
 
 #include "evenkeel/job.h"
@@ -96,7 +96,7 @@ static const ek__member constant[] = {
 static const ek__fields constants = {FIELDS(constant, "constants[]", NULL)};
 #undef EK__T
 
-/* By state, those that are determined first. */
+/* By state, the determined ones first. */
 static const ek_calibrated_constant *constant_there(const ek_calibration *c, int i)
 {
     const ek_calibrated_constant *k = &c->constant[i % c->n_constants];
@@ -195,7 +195,7 @@ static const ek__member kernel[] = {
 static const ek__fields kernels = {FIELDS(kernel, "kernels[]", "Points from tables of kernels and profiles.")};
 #undef EK__T
 
-/* Kernels by kind, then links: those that there are. */
+/* Kernels by kind, then links: the existing ones. */
 #define EK__T  ek_calibration
 #define KERNEL (&it->kernels[of->number])
 #define LINK   (&it->link[of->number - EK_N_KERNEL_KINDS])
@@ -221,7 +221,7 @@ static const ek__member measured[] = {
 };
 static const ek__fields all_measured = {FIELDS_BY_NUMBER(measured, NULL, NULL)};
 
-/* ---- layers and what to measure next ---- */
+/* ---- layers and the measurements to make next ---- */
 
 GETTER(layer_width, real, it->n_layers > 0 ? it->layer_width : (double)NAN);
 GETTER(layer_lambda, real, it->n_layers > 0 ? it->layer_lambda : (double)NAN);
@@ -297,7 +297,7 @@ static const ek__member run[] = {
 static const ek__fields runs = {FIELDS(run, "runs[]", "Every row of the sources.")};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_calibration
 GETTER(met_error, real, it->n_used > 0 ? it->met_error : (double)NAN);

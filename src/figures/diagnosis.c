@@ -1,4 +1,4 @@
-/* Figures of a diagnosis: bottlenecks by what they cost, and what was not looked at. */
+/* Figures of a diagnosis: bottlenecks by their cost, and the checks that were skipped. */
 #include <math.h>
 
 #include "evenkeel/diagnose.h"

@@ -1,4 +1,4 @@
-/* Figures of dry runs: those to make, and what those that were made held. */
+/* Figures of dry runs: those to make, and the memory in existing ones. */
 #include <math.h>
 
 #include "evenkeel/collect.h"

@@ -1,5 +1,4 @@
-/* Figures of an estimate: the step by part and by stage, memory, the measured run beside it, and what all of it is
- * of. */
+/* Figures of an estimate: the step by part and by stage, memory, the comparison with a measured run, and the job. */
 #include <math.h>
 
 #include "evenkeel/estimate.h"
@@ -21,7 +20,7 @@ static const ek_estimate *estimate_of(const ek__owner *of)
 
 /* ---- parts of the step ---- */
 
-/* A part's seconds in the array of its stage. The owner's number is the part; in the CSV it counts on over the stages.
+/* A part's seconds in the array of its stage. The owner's number is the part; in the CSV it continues over the stages.
  */
 #define EK__T double
 #define STEP  (&estimate_of(of)->step)
@@ -120,7 +119,7 @@ static const ek__member sentence[] = {{"", EK__KIND_TEXT, .in_place = true, .abo
 static const ek__fields sentences = {FIELDS(sentence, NULL, NULL)};
 #undef EK__T
 
-/* Parts by number; of the page one more is the whole step. */
+/* Parts by number; on the page one more is the complete step. */
 #define EK__T ek_against
 #define WHOLE (of->number == EK_N_AGAINST_PARTS)
 static double measured_of(const ek_against *a, const ek__owner *of)
@@ -173,7 +172,7 @@ static const ek__member against[] = {
 static const ek__fields measured_run = {FIELDS(against, "against", "With `--against`; null without."), .lines = true};
 #undef EK__T
 
-/* ---- what it is of ---- */
+/* ---- the job ---- */
 
 #define EK__T ek_job
 GETTER(devices, number, estimate_of(of)->metrics.n_devices);
@@ -228,7 +227,7 @@ static const ek__member device[] = {
 static const ek__fields the_devices = {FIELDS(device, "device", NULL)};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_estimate
 static const char *warning_of(const ek_estimate_report *r, int i)

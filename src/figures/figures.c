@@ -1,4 +1,5 @@
-/* Reading what a row of figures describes: a member's value, a struct within, columns in order, entries of tables. */
+/* Reads the values that a row of figures describes: a member's value, a nested struct, columns in order, entries of
+ * tables. */
 #include "figures/figures.h"
 
 #include <assert.h>
@@ -130,7 +131,7 @@ static int place_of(const ek__member *f, ek__columns_of which)
     return which == EK__OF_CSV ? f->csv.at : which == EK__OF_PAGE ? f->page.at : f->text.at;
 }
 
-/* Into the columns, which are in order: behind those of the same place. */
+/* Insert into the columns, which are in order: after those of the same place. */
 static int insert_column(ek__column one, int n, ek__column out[EK__MAX_COLUMNS])
 {
     int at = n;
@@ -150,7 +151,7 @@ static int add_columns(const ek__fields *fields, ek__columns_of which, ek__colum
         ek__column one = of;
         if (f->kind == EK__KIND_PARTS || (f->kind == EK__KIND_OBJECT && place_of(f, which) > 0)) {
             assert(depth < EK__MAX_DEPTH);
-            if (depth < EK__MAX_DEPTH) /* the compiler does not know how deep the structs are */
+            if (depth < EK__MAX_DEPTH) /* for the compiler, which cannot determine the depth of the structs */
                 one.part[depth] = f;
             n = add_columns(f->fields, which, one, depth + 1, n, out);
             continue;

@@ -1,4 +1,4 @@
-/* figures/figures.h - one description of a result's figures, which every writer walks: JSON (report/fields_json.c), CSV
+/* figures/figures.h - the description of a result's figures, which every writer walks: JSON (report/fields_json.c), CSV
  * (report/fields_csv.c), the page (view/rows.c), tables of the summary (report/trace_text.c) and the documentation
  * (tests/unit/test_figures.c). figures/results.h lists the results.
  *
@@ -22,7 +22,7 @@
 
 /* ---- units of the page ---- */
 
-/** What a number in a table or chart is; the page formats it. */
+/** The kind of a number in a table or chart; the page formats it. */
 typedef enum ek__view_unit {
     EK__UNIT_NONE,
     EK__UNIT_NS,
@@ -33,19 +33,20 @@ typedef enum ek__view_unit {
     EK__UNIT_GBPS,
     EK__UNIT_TEXT,
     EK__N_UNITS,
-    /* Added to the unit of a figure: which way is better when two runs are compared; without, neither is known to be.
+    /* Added to the unit of a figure: the better direction when two runs are compared; without it, none is known.
      */
     EK__LESS = 16,
     EK__MORE = 32,
 } ek__view_unit;
 
-/** Rows of a table, bars of a chart and ranks with tables of their own that a page gets; a note tells of the rest. */
+/** Limit of rows of a table, bars of a chart and ranks with tables of their own on a page; a note gives the number of
+ * the rest. */
 enum { EK__VIEW_MAX_ROWS = 20000, EK__VIEW_MAX_BARS = 4096, EK__VIEW_MAX_RANKS = 128, EK__VIEW_MAX_BALLOTS = 1000 };
 enum { EK__VIEW_KEY_SIZE = 4096 }; /* of a composed text */
 
 /* ---- fields ---- */
 
-/** What a member is, and so how each writer prints it. */
+/** The kind of a member, which decides how each writer prints it. */
 typedef enum ek__kind {
     EK__KIND_TEXT,
     EK__KIND_WORD,     /**< an enum; JSON has its word */
@@ -69,22 +70,22 @@ typedef enum ek__kind {
     EK__KIND_KB, /**< the page has MB */
     EK__KIND_GBPS,
     EK__KIND_JSON,    /**< text that is JSON already */
-    EK__KIND_PARTS,   /**< the fields of a struct, as if they stood here */
-    EK__KIND_OBJECT,  /**< a struct as an object; null where its fields say so */
+    EK__KIND_PARTS,   /**< the fields of a struct, as if they were listed here */
+    EK__KIND_OBJECT,  /**< a struct as an object; null where its fields decide so */
     EK__KIND_LIST,    /**< [n] structs as a list of objects; of values or of lists where the last member's key is "" */
     EK__KIND_MAP,     /**< [n] structs as an object by their first member, a text */
     EK__KIND_BY_WORD, /**< an array with a value for each of `word`, as an object by them */
     EK__KIND_OWN,     /**< the JSON writer has a function for it */
 } ek__kind;
 
-/** What a record belongs to. */
+/** The owner of a record. */
 typedef struct ek__owner {
     union {
-        const void *result;      /**< the whole of it */
+        const void *result;      /**< the complete result */
         const ek_trace_run *run; /**< of a trace */
     };
     union {
-        const void *part;          /**< of the result: the one that a list across its parts has come to */
+        const void *part;          /**< of the result: the current part of a list across its parts */
         const ek_trace_rank *rank; /**< of a trace */
     };
     const void *parent; /**< the struct that the list of the record is in; of a pass its layer */
@@ -106,7 +107,7 @@ struct ek__member {
     ek__kind kind, each; /**< each: of BY_WORD the kind of a value, which has `size` bytes */
     size_t size, at;     /**< bytes of the member; its offset. PARTS, OBJECT, LIST: the struct's or the pointer's */
     const char *about;   /**< a sentence for the documentation */
-    /** A column: `at` says which one, from 1 on, several tables of one struct sharing the count; 0: none. */
+    /** A column: `at` is its position, from 1 on, several tables of one struct sharing the count; 0: none. */
     struct {
         int at;
         const char *name; /**< NULL: the key; of BY_WORD with %s for the word, NULL: the word */
@@ -126,25 +127,27 @@ struct ek__member {
     } text;
     size_t n_at;                     /**< offset of LIST's and MAP's int count; of a MEAN that only `n` passes have */
     size_t n_columns_at;             /**< of a list of lists: offset of the int count of each */
-    int (*less)(const void *record); /**< of a list of lists of integers: what each is less than the array's */
+    int (*less)(const void *record); /**< of a list of lists of integers: subtracted from each value */
     int (*count)(const void *record, const ek__owner *of); /**< of LIST and MAP, in place of n_at; below 0: null */
     const char *const *word;  /**< WORD: by value; FLAG: on the page, for false and true; BY_WORD: the keys */
     int n_words;              /**< BY_WORD */
-    int decimals;             /**< real kinds: so many, and one, in JSON and CSV; 0: 15 significant digits */
+    int decimals;             /**< real kinds: number of decimals plus one, in JSON and CSV; 0: 15 significant digits */
     const ek__fields *fields; /**< of PARTS, OBJECT, LIST, MAP, OWN */
     ek__reading (*get)(const void *record, const ek__owner *of); /**< in place of the member */
-    /** OBJECT: the struct, in place of the member; NULL: JSON has null. LIST, MAP: the first of them. */
+    /** OBJECT: the struct, instead of the member; NULL: JSON has null. LIST, MAP: the first of them. */
     const void *(*find)(const void *record, const ek__owner *of);
-    bool (*shown)(const void *record, const ek__owner *of); /**< LIST: entries that are; NULL: all */
-    bool (*when)(const void *record, const ek__owner *of);  /**< JSON has no such key where it is false; NULL: always */
-    bool (*known)(const void *record, const ek__owner *of); /**< null, unknown, where it is false; NULL: always known */
-    const ek__member *across; /**< LIST: a list of the record, each of whose structs has such a list; all of theirs */
-    /** TEXT: put together, in place of the member. MAP: what an entry is called. */
+    bool (*shown)(const void *record, const ek__owner *of); /**< LIST: number of entries; NULL: all */
+    bool (*when)(const void *record, const ek__owner *of);  /**< JSON does not have the key where it returns false;
+                                                             * NULL: always */
+    bool (*known)(const void *record, const ek__owner *of); /**< null, unknown, where it returns false; NULL: always
+                                                             * known */
+    const ek__member *across; /**< LIST: a list inside each struct of a list of the record; all of them together */
+    /** TEXT: composed, instead of the member. MAP: the name of an entry. */
     void (*compose)(const void *record, const ek__owner *of, char *text, size_t room);
-    /** TEXT: of the number, a uint32_t, that the member is: one that exists, or put together in `text`; NULL: none. */
+    /** TEXT: of the number, a uint32_t, in the member: an existing text, or one composed in `text`; NULL: none. */
     const char *(*text_of)(uint32_t number, const ek__owner *of, char *text, size_t room);
-    const char *own; /**< OWN, JSON: what it is in JSON: "list", "object", "integer or null", ... */
-    int most;        /**< LIST: entries that are written; 0: all */
+    const char *own; /**< OWN, JSON: its type in JSON: "list", "object", "integer or null", ... */
+    int most;        /**< LIST: number of written entries; 0: all */
     bool counted;    /**< MEAN: unknown where the int64_t at n_at is 0 */
     bool in_place;   /**< TEXT: an array of char. LIST, MAP: an array within the struct */
     bool not_empty;  /**< TEXT: "" is unknown */
@@ -158,7 +161,7 @@ struct ek__member {
 
 /** Flags of a column of the page, with EK__LESS and EK__MORE. */
 enum {
-    EK__SEARCH = 64, /**< texts are names of events: the page offers to look for them */
+    EK__SEARCH = 64, /**< texts are names of events: the page offers to search for them */
     EK__PLACE = 128, /**< a time of the rank's clock, shown as a place in the timeline */
 };
 
@@ -168,10 +171,10 @@ struct ek__fields {
     const char *about; /**< a sentence or two for the documentation; NULL */
     const ek__member *field;
     int n;
-    size_t size;                       /**< of the struct; 0: entries of a list are all the struct that it is in */
+    size_t size;                       /**< of the struct; 0: the entries of a list are complete structs themselves */
     bool lines;                        /**< a line for every member */
-    bool points;                       /**< of a whole result: the notation of ek__stream.points */
-    bool (*known)(const void *record); /**< where it does not hold, JSON has null; NULL: it always does */
+    bool points;                       /**< of a complete result: the notation of ek__stream.points */
+    bool (*known)(const void *record); /**< where it returns false, JSON has null; NULL: it never does */
 };
 
 /** Values of a plain list as records: LIST(n, member, ek__list_of_texts) is a list of strings. */
@@ -179,26 +182,26 @@ extern const ek__fields ek__list_of_texts, ek__list_of_reals, ek__list_of_intege
 
 /** The value of a field. PARTS, OBJECT, LIST, MAP and OWN have none. */
 ek__reading ek__member_value(const ek__member *f, const void *record, const ek__owner *of);
-/** The value of a TEXT, put together in `text` where that is how it comes about; NULL: unknown, as without a record. */
+/** The value of a TEXT, in `text` when it is composed; NULL: unknown, as without a record. */
 const char *ek__member_text(const ek__member *f, const void *record, const ek__owner *of, char *text, size_t room);
-/** Are its values texts, whole numbers, or else real ones? */
+/** Are its values texts, whole numbers, or real ones? */
 bool ek__kind_is_text(ek__kind kind);
 bool ek__kind_is_whole(ek__kind kind);
 /** The struct of PARTS and OBJECT, the first of LIST and MAP. */
 const void *ek__member_record(const ek__member *f, const void *record, const ek__owner *of);
-/** The record: what NUMBERED finds. */
+/** The record: the result of NUMBERED. */
 const void *ek__itself(const void *record, const ek__owner *of);
-/** How many structs a LIST or MAP has. */
+/** Number of structs of a LIST or MAP. */
 int ek__member_count(const ek__member *f, const void *record, const ek__owner *of);
 /** Value `i` of BY_WORD as a field of its own. */
 ek__member ek__member_of_word(const ek__member *f, int i);
 
 /* ---- columns ---- */
 
-/** A writer that has columns. */
+/** A writer with columns. */
 typedef enum ek__columns_of { EK__OF_CSV, EK__OF_PAGE, EK__OF_TEXT } ek__columns_of;
 
-/** Structs within structs that make columns. */
+/** Depth of structs that contain columns. */
 enum { EK__MAX_DEPTH = 2 };
 
 /** A column: a field, and the path to its record. BY_WORD makes a column of every word. */
@@ -214,31 +217,31 @@ enum { EK__MAX_COLUMNS = 48 };
  *  column themselves are opened. @return how many */
 int ek__fields_columns(const ek__fields *fields, const ek__fields *also, ek__columns_of which,
                        ek__column out[EK__MAX_COLUMNS]);
-/** The record that a column's field is of; NULL: there is none, and its value is not known. */
+/** The record of a column's field; NULL: there is none, and its value is not known. */
 const void *ek__column_record(const ek__column *c, const void *record, const ek__owner *of);
 /** The kind of its values. */
 ek__kind ek__column_kind(const ek__column *c);
 /** Its value: ek__member_value() of its field in ek__column_record(). */
 ek__reading ek__column_value(const ek__column *c, const void *record, const ek__owner *of);
-/** What it is called by a writer, and what stands above it (of CSV its name). `room`: 64 bytes and more. */
+/** The name of a column in a writer, and the heading above it (of CSV its name). `room`: 64 bytes and more. */
 void ek__column_name(const ek__column *c, ek__columns_of which, char *text, size_t room);
 const char *ek__column_title(const ek__column *c, ek__columns_of which);
 
 /* ---- tables of rows ---- */
 
-/** What stands in the first column of the page where no field does. */
+/** The content of the first column of the page where no field is there. */
 typedef enum ek__row_key {
     EK__KEY_FIELD,
     EK__KEY_NUMBER, /**< "rank 3: 7", the row's number within its rank */
     EK__KEY_RANK,   /**< "rank 3, stage 1" */
 } ek__row_key;
 
-/** Where an entry of a table is in the timeline of a trace; times are of the rank's clock. */
+/** The place of a table's entry in the timeline of a trace; times are of the rank's clock. */
 typedef struct ek__location {
     const ek_trace_rank *rank; /**< NULL: nowhere */
-    const ek_trace_step *step; /**< all of it, where `start` is not known; NULL: not of one step */
+    const ek_trace_step *step; /**< the complete range, where `start` is not known; NULL: not of one step */
     int64_t start, end;        /**< EK_TRACE_UNKNOWN: not known; end as start: a point in time */
-    const char *name;          /**< of the event that is there; NULL: no particular one */
+    const char *name;          /**< of the event there; NULL: no particular one */
 } ek__location;
 
 /** A table with a row for every struct of a list of the run or of every rank, or for every rank. */
@@ -253,21 +256,21 @@ typedef struct ek__rows {
     bool inner;                      /**< the struct lies within the rank, at `at` */
     const ek__fields *fields, *also; /**< also: more columns of the same struct; NULL */
     size_t n_at, at;                 /**< offsets of the int count and the pointer in the result or ek_trace_rank */
-    /** In place of both: entry `i`, which may set owner->parent. NULL: not shown, and none with *end. */
+    /** Instead of both: entry `i`, which may set owner->parent. NULL: not shown, and none with *end. */
     const void *(*item)(int i, ek__owner *of, bool *end);
     bool (*shown)(const void *record); /**< NULL: all are */
-    /** Where in the timeline an entry is: adds to `out`, which has the rank of the entry. NULL: the rank is all. */
+    /** The place of an entry in the timeline: adds to `out`, which has the rank of the entry. NULL: the rank is all. */
     void (*locate)(const void *record, const ek__owner *of, ek__location *out);
     int least;      /**< entries without which the page has no table; 0: one */
-    int most;       /**< entries at most on the page; 0: EK__VIEW_MAX_ROWS rows */
-    int most_ranks; /**< ranks that have rows on the page; 0: all */
+    int most;       /**< most entries on the page; 0: EK__VIEW_MAX_ROWS rows */
+    int most_ranks; /**< ranks with rows on the page; 0: all */
     int sort;       /**< column by which the page sorts, falling; 0: none */
 } ek__rows;
 
-/** Entry `i` of a rank, or of the run, with its owner; NULL: one that is not shown. *end: there is none any more. */
+/** Entry `i` of a rank, or of the run, with its owner; NULL: one that is not shown. *end: there are no more. */
 const void *ek__rows_entry(const ek__rows *t, int i, ek__owner *of, bool *end);
 
-/** The table after `last` of an array of `n`, NULL behind its end: next_rows() of a result with one array. */
+/** The table after `last` of an array of `n`, NULL after its end: next_rows() of a result with one array. */
 const ek__rows *ek__next_of(const ek__rows *rows, int n, const ek__rows *last);
 
 #endif

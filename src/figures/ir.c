@@ -1,4 +1,4 @@
-/* Figures of checked graphs: files, and lists of what is in all of them, whose every entry says its file. */
+/* Figures of checked graphs: files, and lists of the contents of all of them, each entry with its file. */
 #include "figures/ir_figures.h"
 #include "figures/results.h"
 #include "figures/rows.h"
@@ -70,7 +70,7 @@ static const ek__member graph[] = {
 static const ek__fields graphs = {FIELDS(graph, "graphs[]", NULL)};
 #undef EK__T
 
-/* ---- recomputation, communication, kept tensors ---- */
+/* ---- recomputation, communication, saved tensors ---- */
 
 /* These structs begin with the number of their node. */
 _Static_assert(offsetof(ek_ir_recompute, node) + offsetof(ek_ir_comm, node) + offsetof(ek_ir_kept, node) == 0, "first");

@@ -1,4 +1,4 @@
-/* Figures of two graphs beside each other: what is counted and summed before and after, and what only one of them has.
+/* Figures of a comparison of two graphs: counts and sums before and after, and the parts that only one of them has.
  */
 #include "figures/ir_figures.h"
 #include "figures/results.h"

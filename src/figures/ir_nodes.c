@@ -1,5 +1,4 @@
-/* Nodes of a graph: how they are called, which of them, and of the findings about them, a view shows, and their
- * figures. */
+/* Figures of the nodes of a graph: their names, the selection of nodes and of findings in a view, and their figures. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,7 +53,7 @@ bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, c
 {
     if (view && finding->severity < view->least)
         return false;
-    /* Of what repeats in layers only the first is known by its nodes. */
+    /* Only the nodes of the first layer are known for a finding that repeats in layers. */
     if (choice->all || finding->n_layers > 1)
         return true;
     for (int i = 0; i < finding->n_chain; i++)
@@ -63,7 +62,7 @@ bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, c
     return finding->node != EK_IR_NONE && ek__ir_chosen(choice, finding->node);
 }
 
-/* ---- what numbers of a graph stand for ---- */
+/* ---- names of the numbers of a graph ---- */
 
 static const char *text_at(uint32_t number, const ek__owner *of, char *text, size_t room)
 {

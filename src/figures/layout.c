@@ -1,4 +1,4 @@
-/* Figures of a search for the best layouts of a job: plans, what became of the others, and what would fit. */
+/* Figures of a search for the best layouts of a job: plans, the fate of the others, and changes that would fit. */
 #include <math.h>
 
 #include "base/digits.h"
@@ -7,7 +7,7 @@
 #include "figures/results.h"
 #include "figures/rows.h"
 
-/* ---- what became of the layouts ---- */
+/* ---- fate of the layouts ---- */
 
 static const char *const over_key[4] = {"up_to_1.1", "up_to_1.5", "up_to_2", "above_2"};
 
@@ -32,7 +32,7 @@ static const ek__member count[] = {
 static const ek__fields counts = {FIELDS(count, "layouts", NULL), .lines = true};
 #undef EK__T
 
-/* ---- where nothing fits ---- */
+/* ---- where no layout fits ---- */
 
 #define EK__T ek_layout_fit
 CONDITION(fits, it->fits);
@@ -59,7 +59,7 @@ static const ek__member nearest[] = {
 static const ek__fields closest = {FIELDS(nearest, "closest", NULL), .lines = true};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_job
 static const ek__member job[] = {

@@ -1,12 +1,12 @@
-/* Figures beside the best layouts of a job: a layout that was asked about, the way from today's, rules of thumb, runs
- * to try and runs that were tried. What was not asked for is null. */
+/* Figures of the advice on the best layouts of a job: a requested layout, the way from the current one, rules of thumb,
+ * runs to try and tried runs. Parts that were not requested are null. */
 #include <math.h>
 
 #include "evenkeel/calibrate.h"
 #include "figures/layout_figures.h"
 #include "figures/rows.h"
 
-/* ---- a layout that was asked about ---- */
+/* ---- a requested layout ---- */
 
 #define EK__T ek_layout_difference
 static const ek__member difference[] = {
@@ -130,7 +130,7 @@ static const ek__member tried[] = {
 static const ek__fields tries = {FIELDS(tried, "tried", NULL), .lines = true};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the advice ---- */
 
 #define EK__T ek_layout_report
 FINDER(explanation_of, it->explanation);

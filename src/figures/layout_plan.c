@@ -1,4 +1,4 @@
-/* Figures of a layout of a job and of its plan, which a search, its advice and a sweep all have. */
+/* Figures of a layout of a job and of its plan, used by a search, its advice and a sweep. */
 #include <math.h>
 
 #include "base/digits.h"
@@ -83,7 +83,7 @@ static const ek__fields stage_peaks = {FIELDS(stage_peak, NULL, NULL)};
 
 /* ---- a plan ---- */
 
-/* Files are written of the plans of the list alone, whose parent is the whole. */
+/* Files are written only for the plans of the list; their parent is the report. */
 static const char *file_of(const ek__owner *of)
 {
     const ek_layout_report *report = of->result;

@@ -22,7 +22,7 @@ static const ek__member finding[] = {
 static const ek__fields findings = {FIELDS(finding, "findings[], suppressed[]", NULL)};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_lint
 static int64_t count_level(const ek_lint *lint, int level)

@@ -1,5 +1,5 @@
 /* Figures of a prediction of memory: the verdict, the job, one layer of each kind, its times, rules, warnings; the
- * tables of page and CSV. Stages are in memory_stages.c, what is there when asked for in memory_asked.c. */
+ * tables of page and CSV. Stages are in memory_stages.c, optional parts in memory_asked.c. */
 #include <math.h>
 
 #include "figures/memory_figures.h"
@@ -92,7 +92,7 @@ static const ek__member device[] = {
 static const ek__fields devices = {FIELDS(device, "device", "With `--device`.")};
 #undef EK__T
 
-/* ---- what it rests on ---- */
+/* ---- the basis of the figures ---- */
 
 typedef const char *rule_name;
 #define EK__T rule_name
@@ -145,7 +145,7 @@ static const ek__member warning[] = {
 static const ek__fields warnings = {FIELDS(warning, "warnings[]", NULL)};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_memory
 GETTER(margin, number, it->margin);
@@ -230,13 +230,13 @@ const ek__fields ek__memory_rules_alone = {FIELDS(rules_alone, NULL, NULL), .lin
 
 #define EK__R ek_memory_report
 
-/* Every stage has as many places for tensors. */
+/* Every stage has the same number of places for tensors. */
 static const ek_memory_tensor *top_of(const ek_memory_stage *stage, int i)
 {
     return i < stage->n_top ? &stage->top[i] : NULL;
 }
 
-/* Every measure has two rows: with its second one it is its own parent. */
+/* Every mitigation has two rows: with its second one it is its own parent. */
 static const ek_mitigation *measure_row(const ek_mitigation *m, bool second, ek__owner *of)
 {
     of->parent = second ? m : NULL;

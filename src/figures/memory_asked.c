@@ -1,5 +1,5 @@
-/* Figures of a prediction of memory that are there when asked for: measures, what a layer keeps, which operators are
- * worth recomputing, a calibration. */
+/* Optional figures of a prediction of memory: mitigations, saved tensors of a layer, operators worth recomputing, a
+ * calibration. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 /* ---- measures ---- */
 
 #define EK__T ek_mitigation
-/* On the page a second row says what the room that it makes is good for. */
+/* On the page a second row shows the use of the room that it makes. */
 static bool is_second(const ek_mitigation *it, const ek__owner *of)
 {
     return of->parent == it;
@@ -57,7 +57,7 @@ static const ek__member measures[] = {
 const ek__fields ek__memory_measure = {FIELDS(measures, "measures[]", "With `--measures`; largest saving first.")};
 #undef EK__T
 
-/* ---- what a layer keeps ---- */
+/* ---- saved tensors of a layer ---- */
 
 #define EK__T bool
 CONDITION(holds, *it);
@@ -154,7 +154,7 @@ const ek__fields ek__memory_kept_kind = {FIELDS(kept_kind, "kept_tensors[]", "Wi
                                          .lines = true};
 #undef EK__T
 
-/* ---- what is worth recomputing ---- */
+/* ---- operators worth recomputing ---- */
 
 #define EK__T ek_set_pattern
 static const ek__member set_pattern[] = {{"", CHARS(text), "a pattern"}};

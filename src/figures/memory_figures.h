@@ -1,5 +1,5 @@
 /* figures/memory_figures.h - the figures of a prediction of memory (evenkeel/memory_report.h): fields, the tables of
- * page and CSV, and the values that several writers share. */
+ * page and CSV, and the values that several writers use. */
 #ifndef EK_FIGURES_MEMORY_FIGURES_H
 #define EK_FIGURES_MEMORY_FIGURES_H
 
@@ -12,14 +12,14 @@
 
 /* ---- fields ---- */
 
-/** The report as the list of rules alone: of a report that has no more than a job with rules and a framework. */
+/** The report reduced to the list of rules: for a report with only a job with rules and a framework. */
 extern const ek__fields ek__memory_rules_alone;
-/* Those that others hold, or that only tables have. */
+/* Fields of other structs, or of tables only. */
 extern const ek__fields ek__memory_stage, ek__memory_top, ek__memory_cell, ek__memory_measure, ek__memory_kept_kind,
     ek__memory_kept_tensor, ek__memory_worth, ek__memory_calibration, ek__memory_calibration_peak,
     ek__memory_calibration_error;
 
-/** The report that a figure is of. */
+/** The report of a figure. */
 static inline const ek_memory_report *ek__memory_report_of(const ek__owner *of)
 {
     return (const ek_memory_report *)of->result;
@@ -27,12 +27,12 @@ static inline const ek_memory_report *ek__memory_report_of(const ek__owner *of)
 
 /* ---- tables ---- */
 
-/** Those of the page, in its order. The one of stages is the CSV too. */
+/** Those of the page, in its order. The table of stages is the CSV too. */
 enum {
     EK__MEMORY_STAGES,
     EK__MEMORY_TENSORS,
     EK__MEMORY_MEASURES,
-    EK__MEMORY_KEPT, /**< of an ek_kept, whose table has an id and a title of its own */
+    EK__MEMORY_KEPT, /**< of an ek_kept; its table has an id and a title of its own */
     EK__MEMORY_PEAKS,
     EK__MEMORY_ERRORS,
     EK__MEMORY_RULES,
@@ -45,7 +45,7 @@ extern const ek__rows ek__memory_table[EK__N_MEMORY_TABLES];
 
 /* ---- stages ---- */
 
-/** Layers of the chunk that the stage's peak is in, and where its first one is in the model. */
+/** Layers of the chunk with the stage's peak, and the place of its first one in the model. */
 typedef struct ek__place {
     int n_layers;
     int model_layer; /**< of the peak, from 0; -1 in the embedding or the head */
@@ -55,30 +55,30 @@ ek__place ek__memory_place(const ek_job *job, const ek_memory *memory, int stage
 const char *ek__pass_name(int kind);
 /** "1 none, 5 both": the kinds that a stage has, or "-" without a layer. */
 void ek__mix_text(ek_chunk_mix mix, char *text, size_t size);
-/** A stage's peak that counts: with fragments, or without them where no allocation was asked for. */
+/** A stage's relevant peak: with fragments, or without them where no allocation was requested. */
 int64_t ek__memory_peak(const ek_memory_stage *stage);
-/** What the allocator needs on top of the used peak; INT64_MIN where no allocation was asked for. */
+/** The allocator's overhead on top of the used peak; INT64_MIN where no allocation was requested. */
 int64_t ek__memory_fragments(const ek_memory_stage *stage);
 
-/** Pieces of a bar: the parts, and the fragments, 0 where no allocation was asked for. */
+/** Pieces of a bar: the parts, and the fragments, 0 where no allocation was requested. */
 enum { EK__N_MEMORY_PIECES = EK_N_MEMORY_PARTS + 1 };
 const char *ek__memory_piece_name(int piece);
 int64_t ek__memory_piece(const ek_memory_stage *stage, int piece);
 
-/* ---- what a layer keeps ---- */
+/* ---- saved tensors of a layer ---- */
 
-/** "attention.softmax output": a tensor by the operator that makes it. */
+/** "attention.softmax output": a tensor by the operator that produces it. */
 void ek__kept_name(const ek_kept_tensor *tensor, char *text, size_t size);
-/** "4096 x 5120"; nothing for a tensor without a shape. */
+/** "4096 x 5120"; empty for a tensor without a shape. */
 void ek__kept_shape(const ek_kept_tensor *tensor, char *text, size_t size);
-/** "recomputing attention.softmax, ...": what it is kept for, or nothing. */
+/** "recomputing attention.softmax, ...": the operators that need it, or nothing. */
 void ek__kept_reader(const ek_kept_tensor *tensor, char *text, size_t size);
 
 /* ---- rules ---- */
 
 /** Does the rule change anything in this job? */
 bool ek__rule_matters(const ek_job *job, const char *name);
-/** Its value, and whether that is not the framework's default. */
+/** Its value, and whether it differs from the framework's default. */
 typedef struct ek__rule_value {
     char text[64];
     char usual[64];
@@ -86,7 +86,7 @@ typedef struct ek__rule_value {
 } ek__rule_value;
 ek__rule_value ek__rule_value_of(const ek_rules *rules, ek_framework framework, const char *name);
 
-/** What the figures rest on, one sentence, for every writer. */
+/** The basis of the figures, one sentence, for every writer. */
 extern const char ek__memory_basis[];
 
 #endif

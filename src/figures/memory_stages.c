@@ -1,5 +1,5 @@
-/* Figures of every stage of a prediction of memory: its peak part by part, where that is, the largest tensors alive
- * there, and the layers of its chunks. */
+/* Figures of every stage of a prediction of memory: its peak part by part, the position of the peak, the largest
+ * tensors alive there, and the layers of its chunks. */
 #include <stdio.h>
 
 #include "base/digits.h"

@@ -1,5 +1,5 @@
-/* Values of a prediction of memory that several writers share: the place and the size of a peak, mixes of
- * recomputation, what a kept tensor is, and rules with their values. */
+/* Values of a prediction of memory that several writers use: the place and the size of a peak, mixes of recomputation,
+ * descriptions of saved tensors, and rules with their values. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ int64_t ek__memory_piece(const ek_memory_stage *stage, int piece)
     return piece < EK_N_MEMORY_PARTS ? stage->part[piece] : fragments > 0 ? fragments : 0;
 }
 
-/* ---- what a layer keeps ---- */
+/* ---- saved tensors of a layer ---- */
 
 void ek__kept_name(const ek_kept_tensor *tensor, char *text, size_t size)
 {

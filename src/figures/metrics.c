@@ -1,6 +1,6 @@
-/* Figures of how well a run uses its devices, with what each rests on: "given" is what the user said, "measured" comes
- * from a log or a trace, "log" and "model file" say where a size stands, "counted" comes from the model's shapes,
- * "derived" from the others by its formula, and "assumed" says that a figure behind it is on no product sheet. */
+/* Figures of a run's use of its devices, each with its basis: "given" comes from the user, "measured" from a log or a
+ * trace, "log" and "model file" name the source of a size, "counted" comes from the model's shapes, "derived" from the
+ * others by its formula, and "assumed" means that it depends on a figure that no product sheet has. */
 #include <math.h>
 #include <string.h>
 
@@ -10,9 +10,9 @@
 #include "figures/results.h"
 #include "figures/rows.h"
 
-/* ---- what a figure rests on ---- */
+/* ---- the basis of a figure ---- */
 
-/* Of a rate: the one that was put in is measured or given, the others follow. */
+/* The basis of a rate: the input value is measured or given, the others are derived. */
 static const char *rate_basis(const ek_metrics_report *r, double put_in)
 {
     if (isnan(put_in) || put_in == 0)
@@ -49,7 +49,7 @@ static const char *flops_basis(const ek_metrics *m)
 
 /* ---- the figures, and the table for people ---- */
 
-/* Key, value, sentence; for people title, unit, decimals, scale, what it rests on in a report r, formula. */
+/* Key, value, sentence; for text title, unit, decimals, scale, its basis in a report r, formula. */
 #define FIGURES(X)                                                                                                     \
     X("step_seconds", SECONDS(step_seconds), "time of a step", "step time", brief ? "ms" : "s", 3, brief ? 1e3 : 1,    \
       rate_basis(r, in->step_seconds), "GBS / samples/s")                                                              \
@@ -177,7 +177,7 @@ static const ek__member flop[] = {
 static const ek__fields flops = {FIELDS(flop, NULL, NULL)};
 #undef EK__T
 
-/* ---- where it comes from ---- */
+/* ---- sources ---- */
 
 #define EK__T ek_metrics_input
 static const ek__member baseline[] = {
@@ -254,7 +254,7 @@ static const ek__member device_list[] = {
 const ek__fields ek__device_list_fields = {FIELDS(device_list, NULL, NULL), .lines = true};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_metrics_report
 static const char *basis_of(const ek_metrics_report *r, int i)

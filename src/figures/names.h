@@ -1,5 +1,5 @@
-/* figures/names.h - the words of enumerations as arrays, which tables of figures take: public headers have pointers to
- * them, so that a program does not depend on how many there are. Each is defined where its words are listed. */
+/* figures/names.h - the words of enumerations as arrays, for tables of figures: public headers have pointers to them,
+ * so that a program does not depend on their number. Each is defined where its words are listed. */
 #ifndef EK_FIGURES_NAMES_H
 #define EK_FIGURES_NAMES_H
 

@@ -1,5 +1,5 @@
-/* Figures of a rehearsal: what was rehearsed, whether its order completes, the step, stages and edges, measured beside
- * predicted. Seconds and bytes. */
+/* Figures of a rehearsal: the job, whether its order completes, the step, stages and edges, measured next to predicted.
+ * Seconds and bytes. */
 #include "evenkeel/rehearse.h"
 
 #include <math.h>
@@ -83,7 +83,7 @@ static const ek__member edge[] = {
 static const ek__fields edges = {FIELDS(edge, "edges[]", NULL)};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_rehearse_result
 GETTER(n_stages, number, it->rehearsal->n_stages);

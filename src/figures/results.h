@@ -1,5 +1,5 @@
-/* figures/results.h - the results whose figures are described, each with its document: the one list of them. A new
- * result is a file src/figures/NAME.c with its fields and rows, and a line in EK__RESULT_LIST. */
+/* figures/results.h - the list of results with described figures, each with its document. A new result is a file
+ * src/figures/NAME.c with its fields and rows, and a line in EK__RESULT_LIST. */
 #ifndef EK_FIGURES_RESULTS_H
 #define EK_FIGURES_RESULTS_H
 
@@ -24,10 +24,10 @@
 
 typedef struct ek__result {
     const char *name, *document;
-    const ek__fields *fields; /**< of the whole result */
-    /** The next of its tables after `last`, NULL for the first; NULL behind the last one. */
+    const ek__fields *fields; /**< of the complete result */
+    /** The next of its tables after `last`, NULL for the first; NULL after the last one. */
     const ek__rows *(*next_rows)(const ek__rows *last);
-    /** Of other answers that the document describes, ended by NULL; NULL: none. Their path is what asks for them. */
+    /** Of other answers that the document describes, ended by NULL; NULL: none. Their path is the request for them. */
     const ek__fields *const *also;
 } ek__result;
 

@@ -1,5 +1,5 @@
-/* figures/rows.h - the macros that rows of figures are written with, for members of the struct EK__T: a kind with its
- * member, whose type is checked, then the sentence of documentation, then the columns. */
+/* figures/rows.h - the macros for rows of figures, for members of the struct EK__T: a kind with its member (its type is
+ * checked), then the sentence of documentation, then the columns. */
 #ifndef EK_FIGURES_ROWS_H
 #define EK_FIGURES_ROWS_H
 
@@ -55,33 +55,33 @@
                       .at = EK__AT(m)
 #define GET_BY_WORD(kind_, function, words, n)                                                                         \
     EK__KIND_BY_WORD, .each = EK__KIND_##kind_, .word = (words), .n_words = (n), .get = (function), .at = 0
-/** So many decimals in JSON and CSV. */
+/** Number of decimals in JSON and CSV. */
 #define DECIMALS(n) .decimals = (n) + 1
-/** JSON has the key only where the function says so. */
+/** JSON has the key only where the function returns true. */
 #define WHEN(function) .when = (function)
-/** It is null where the function says that it is not known. */
+/** It is null where the function returns that it is not known. */
 #define KNOWN(function) .known = (function)
-/** What a flag is called on the page. */
+/** The words of a flag on the page. */
 #define WORDS(no, yes)                                                                                                 \
     .word = (const char *const[])                                                                                      \
     {                                                                                                                  \
         no, yes                                                                                                        \
     }
-/** A value of a kind that a function has. */
+/** A value of a kind that is returned by a function. */
 #define GET(kind_, function) EK__KIND_##kind_, .get = (function), .at = 0
-/** A text that a function puts together. */
+/** A text that a function composes. */
 #define COMPOSE(function) EK__KIND_TEXT, .compose = (function), .at = 0
 /** The text of a number, which is a uint32_t. */
 #define TEXT_OF(m, function) EK__KIND_TEXT, .text_of = (function), EK__OF_TYPE(uint32_t, m)
-/** A mean of a member of a pass, unknown where the pass has none; the same in the pass itself. */
+/** A mean of a member of a pass, unknown where the pass is missing; the same in the pass itself. */
 #define PASS(of, m)  EK__KIND_MEAN, .counted = true, .n_at = EK__AT(of.n), EK__OF_TYPE(double, of.m)
 #define OF_PASS(m)   EK__KIND_MEAN, .counted = true, .n_at = EK__AT(n), EK__OF_TYPE(double, m)
 #define PARTS(m, f)  EK__KIND_PARTS, .fields = &(f), .at = EK__AT(m)
 #define OBJECT(m, f) EK__KIND_OBJECT, .fields = &(f), .at = EK__AT(m)
-/** One that a function finds: NULL for null; its fields as if they stood here. */
+/** A struct that a function finds: NULL for null; its fields as if they were listed here. */
 #define FOUND(function, f)       EK__KIND_OBJECT, .fields = &(f), .find = (function), .at = 0
 #define FOUND_PARTS(function, f) EK__KIND_PARTS, .fields = &(f), .find = (function), .at = 0
-/** The same of members of this very struct. */
+/** The same of members of this struct. */
 #define MORE(f)             EK__KIND_PARTS, .fields = &(f), .at = 0
 #define HERE(f)             EK__KIND_OBJECT, .fields = &(f), .at = 0
 #define LIST(n, m, f)       EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .lines = true, .at = EK__AT(m)
@@ -95,18 +95,19 @@
 /** A list of lists of values, from an array [n][columns]. */
 #define GRID(n, columns, m, f)                                                                                         \
     EK__KIND_LIST, .fields = &(f), .n_at = EK__AT(n), .n_columns_at = EK__AT(columns), .grid = true, .at = EK__AT(m)
-/** A list whose first struct and number functions have. */
+/** A list whose first struct and number are returned by functions. */
 #define FOUND_LIST(function, count_, f)                                                                                \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .lines = true, .at = 0
 #define FOUND_SHORT_LIST(function, count_, f)                                                                          \
     EK__KIND_LIST, .fields = &(f), .find = (function), .count = (count_), .at = 0
 #define FOUND_SHORT_MAP(function, count_, f)                                                                           \
     EK__KIND_MAP, .fields = &(f), .find = (function), .count = (count_), .at = 0
-/** A list across the structs of `list`, a row of the whole: its members and functions are those of such a struct. */
+/** A list across the structs of `list`, a row of the complete result: its members and functions are those of such a
+ * struct. */
 #define ACROSS(list) .across = &(list)
-/** A list whose entries are told by the owner's number alone. */
+/** A list with entries that are identified only by the owner's number. */
 #define NUMBERED(count_, f) EK__KIND_LIST, .fields = &(f), .find = ek__itself, .count = (count_), .at = 0
-/** `type_`: what it is in the JSON; with the fields of its objects. */
+/** `type_`: its type in the JSON; with the fields of its objects. */
 #define OWN_OF(type_, f) EK__KIND_OWN, .own = (type_), .fields = &(f), .at = 0
 #define OWN(type_)       EK__KIND_OWN, .own = (type_), .at = 0
 
@@ -183,7 +184,7 @@
 #define FIELDS(array, path_, about_)                                                                                   \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array), .size = sizeof(EK__T)
 
-/** The same of the entries of NUMBERED, which are told by the owner's number. */
+/** The same of the entries of NUMBERED, which are identified by the owner's number. */
 #define FIELDS_BY_NUMBER(array, path_, about_)                                                                         \
     .path = (path_), .about = (about_), .field = (array), .n = sizeof(array) / sizeof *(array)
 

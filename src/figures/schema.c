@@ -1,6 +1,7 @@
-/* JSON Schema from the description of figures: a walk over fields as the writer of JSON does it (report/fields_json.c),
- * which prints types in place of values. A struct that has a path in the documentation is a definition of its own. A
- * value is let be null where its kind has a mark for what is not known, whether or not a result ever has it. */
+/* Writes the JSON Schema from the description of figures: a walk over fields as in the writer of JSON
+ * (report/fields_json.c), which prints types in place of values. A struct that has a path in the documentation is a
+ * definition of its own. A value may be null where its kind has a mark for unknown values, even if no result ever has
+ * it. */
 #include "figures/schema.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@ typedef struct walk {
     ek__stream *s;
     const ek__fields *defined[MAX_DEFINITIONS]; /* in the order of their first use */
     int n;
-    const char *without; /* a key that the whole has not */
+    const char *without; /* a key that the complete result does not have */
     const ek__fields *whole;
 } walk;
 
@@ -76,7 +77,8 @@ static const char *value_type(const ek__member *f)
     return ek__kind_is_whole(f->kind) ? "integer" : "number";
 }
 
-/* Types by the words that a description uses where a function of the writer prints: "list of integers or strings". */
+/* Types by the words of a description for values that a function of the writer prints: "list of integers or
+ * strings". */
 static void write_word_types(ek__stream *s, const char *words, bool maybe_null)
 {
     static const char *const type[] = {"integer", "string", "number", "boolean", "object", "array", "null"};
@@ -126,7 +128,7 @@ static void write_description(ek__stream *s, const char *about, const char *unit
 static void write_fields(walk *w, const ek__fields *fields);
 static void write_entry(walk *w, const ek__fields *fields, bool maybe_null);
 
-/* What a definition is called: its path without the marks of lists; of several paths the first. */
+/* The name of a definition: its path without the marks of lists; of several paths the first. */
 static void definition_name(const ek__fields *fields, char name[MAX_NAME])
 {
     int n = 0;
@@ -150,7 +152,7 @@ static void write_reference(walk *w, const ek__fields *fields)
     ek__stream_text(w->s, "$ref", text);
 }
 
-/* A struct as a value, inside an object that is open. */
+/* A struct as a value, inside an open object. */
 static void write_struct(walk *w, const ek__fields *fields, bool maybe_null)
 {
     if (fields->path && maybe_null) {
@@ -210,7 +212,7 @@ static void write_words(walk *w, const ek__member *f)
     ek__stream_bool(w->s, "additionalProperties", false);
 }
 
-/* What a function of the writer prints. */
+/* The output of a function of the writer. */
 static void write_own(walk *w, const ek__member *f, bool maybe_null)
 {
     const char *of = strstr(f->own, " of ");
@@ -269,7 +271,7 @@ static void write_entry(walk *w, const ek__fields *fields, bool maybe_null)
         write_struct(w, fields, maybe_null);
 }
 
-/* The keys of an object, those of its PARTS among them. */
+/* The keys of an object, including those of its PARTS. */
 static int gather(const walk *w, const ek__fields *fields, bool always, bool maybe_null, property *all, int n)
 {
     for (int i = 0; i < fields->n; i++) {
@@ -323,7 +325,7 @@ static void write_fields(walk *w, const ek__fields *fields)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* ---- the whole ---- */
+/* ---- the document ---- */
 
 static void write_definition(walk *w, const char *name, const ek__fields *fields)
 {
@@ -334,7 +336,7 @@ static void write_definition(walk *w, const char *name, const ek__fields *fields
     ek__stream_end(w->s);
 }
 
-/* Definitions that these need come behind them. */
+/* Definitions that these need come after them. */
 static void write_definitions(walk *w)
 {
     char name[MAX_NAME];

@@ -1,21 +1,21 @@
-/* figures/schema.h - the JSON Schema of a result: which keys its JSON has, of which types, which of them are always
- * there, and what they are in which unit, from the description that also writes that JSON. */
+/* figures/schema.h - the JSON Schema of a result: the keys of its JSON, their types, meaning and unit, and whether they
+ * are always there, from the description that also writes that JSON. */
 #ifndef EK_FIGURES_SCHEMA_H
 #define EK_FIGURES_SCHEMA_H
 
 #include "evenkeel/error.h"
 #include "figures/figures.h"
 
-/** What documents there are of one description. */
+/** The documents of one description. */
 typedef enum ek__schema_shape {
     EK__SCHEMA_ONE,         /**< an object */
     EK__SCHEMA_ONE_OR_LIST, /**< an object, or a list of such */
-    EK__SCHEMA_LINES,       /**< of a line: all but `inner`, or an entry of that list alone */
+    EK__SCHEMA_LINES,       /**< of a line: all except `inner`, or an entry of that list only */
 } ek__schema_shape;
 
 typedef struct ek__schema {
     const char *name;         /**< of the file, without .json */
-    const char *title, *from; /**< what it is; what writes it, for the description */
+    const char *title, *from; /**< its meaning; its writer, for the description */
     const ek__fields *fields;
     ek__schema_shape shape;
     const char *inner; /**< LINES: key of the list */

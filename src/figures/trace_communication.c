@@ -1,5 +1,5 @@
-/* Figures of communication: collectives one by one and summed, communication.json, links and transports of a rank and
- * of the run, transfers between ranks, groups. */
+/* Figures of communication: single and summed collectives, communication.json, links and transports of a rank and of
+ * the run, transfers between ranks, groups. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static const ek__member run_transport[] = {
 static const ek__fields run_transports = {FIELDS(run_transport, "link_bandwidth.transports[NAME]", NULL)};
 #undef EK__T
 
-/* Is `a` the slower of two links? Those that moved little count only where nothing else is there. */
+/* Is `a` the slower of two links? Links with little traffic count only where there are no others. */
 static bool slower(const ek_trace_link *a, const ek_trace_link *b)
 {
     return !b || (a->ranked && !b->ranked) || (a->ranked == b->ranked && a->bandwidth_gbps < b->bandwidth_gbps);
@@ -222,7 +222,7 @@ static const ek__member bandwidth[] = {
 const ek__fields ek__trace_bandwidth = {FIELDS(bandwidth, "link_bandwidth", NULL)};
 #undef EK__T
 
-/* ---- who talks to whom ---- */
+/* ---- traffic between ranks ---- */
 
 static void name_pair(const void *record, const ek__owner *of, char *text, size_t room)
 {
@@ -329,7 +329,7 @@ static bool has_files(const ek_trace_run *run, int number)
     return low < run->n_ranks && run->rank[low].rank == number;
 }
 
-/* Groups of one name follow one another. */
+/* Groups of one name are adjacent. */
 static bool same_name(const ek_trace_group *a, const ek_trace_group *b)
 {
     return strcmp(a->name, b->name) == 0;

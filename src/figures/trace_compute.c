@@ -1,4 +1,4 @@
-/* Figures of what a run computes: its operators by type and shape over all ranks, and what of them could be faster. */
+/* Figures of a run's computing: its operators by type and shape over all ranks, and those that could be faster. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static const ek__fields operator_ = {
     FIELDS(operators, "compute.operators[]", "Over all ranks, longest total first, then by name and shapes.")};
 #undef EK__T
 
-/* ---- what could be faster ---- */
+/* ---- operators that could be faster ---- */
 
 #define EK__T ek_compute_finding
 GETTER(worst_rank, number, rank_at(run_of(of), it->worst));
@@ -105,7 +105,7 @@ static const ek__member finding[] = {
 static const ek__fields findings = {FIELDS(finding, "compute.findings[]", "Most lost first.")};
 #undef EK__T
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
 #define EK__T ek_compute
 GETTER(time_of_class, real, it->time[of->number]);
@@ -134,7 +134,7 @@ static const ek_trace_shaped *shaped_of(const ek_trace_execution *e, const ek__o
     return &of->rank->measured.op[e->op];
 }
 
-/* The latest step whose device window holds the time; NULL. Steps are in order of time, some without a window.
+/* The latest step with a device window that contains the time; NULL. Steps are in order of time, some without a window.
  * O(log steps) with windows. */
 static const char *step_at(const ek_trace_rank *rank, int64_t time)
 {
@@ -143,7 +143,7 @@ static const char *step_at(const ek_trace_rank *rank, int64_t time)
         int middle = low + (high - low) / 2, at = middle;
         while (at > low && rank->step[at].start == EK_TRACE_UNKNOWN)
             at--;
-        if (rank->step[at].start <= time) /* what is not known is the least */
+        if (rank->step[at].start <= time) /* an unknown time is the least */
             low = middle + 1;
         else
             high = at;
@@ -153,7 +153,7 @@ static const char *step_at(const ek_trace_rank *rank, int64_t time)
     return low > 0 && time <= rank->step[low - 1].end ? rank->step[low - 1].name : NULL;
 }
 
-/* What begins at a time of two texts: times of tables may be rounded otherwise than those of the trace. */
+/* Events that begin at a time of two texts: times of tables may be rounded otherwise than those of the trace. */
 enum { ROUNDING = 2 };
 
 /* The first of n records by start that begins then or later. @param at  each begins with its start. O(log n) */
@@ -172,7 +172,7 @@ static size_t first_near(const void *at, size_t n, size_t size, int64_t start)
     return low;
 }
 
-/* The layer of what begins at a time; NULL. O(log operators of layers). */
+/* The layer of an event that begins at a time; NULL. O(log operators of layers). */
 static const char *layer_at(const ek_trace_layers *layers, int64_t start)
 {
     _Static_assert(offsetof(ek_trace_member, start) == 0, "a record begins with its start");
@@ -182,7 +182,7 @@ static const char *layer_at(const ek_trace_layers *layers, int64_t start)
                : NULL;
 }
 
-/* The operator that begins at a time, with its launch and what it is for; NULL. O(log operators). */
+/* The operator that begins at a time, with its launch and its purpose; NULL. O(log operators). */
 static const ek_trace_piece *piece_at(const ek_trace_work *work, int64_t start)
 {
     _Static_assert(offsetof(ek_trace_piece, start) == 0, "a record begins with its start");

@@ -1,5 +1,5 @@
-/* Figures of the host: idle time of the device by cause, whether the host launches in time, data loading, marks of the
- * program, and what is in the files. */
+/* Figures of the host: idle time of the device by cause, late launches, data loading, marks of the program, and the
+ * contents of the files. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

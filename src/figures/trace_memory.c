@@ -282,7 +282,7 @@ const ek__fields ek__trace_memory = {FIELDS(memory, "ranks[].memory_peak", NULL)
 
 /* ---- places in the timeline ---- */
 
-/* When a component's curve is highest. */
+/* The time of the highest value of a component's curve. */
 static void locate_peak(const void *record, const ek__owner *of, ek__location *out)
 {
     const ek_trace_memory *m = &of->rank->memory;

@@ -1,4 +1,4 @@
-/* Figures of what a step's time goes to: each step by activity, and the critical path by what lies on it. */
+/* Figures of a step's time: each step by activity, and the critical path by its parts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static const ek__fields anatomies = {FIELDS(anatomy, NULL, NULL)};
 
 #undef EK__T
 
-/* Steps whose events tell it. */
+/* Steps with events for it. */
 static const void *step_at(int i, ek__owner *of, bool *end)
 {
     const ek_trace_rank *rank = of->rank;
@@ -108,7 +108,7 @@ const ek__fields ek__trace_path = {FIELDS(path, "critical_path",
 
 /* ---- tables ---- */
 
-/* Of a part the longest stretch of the step that is kept; NULL where that has none. */
+/* The longest stored stretch of a part of the step; NULL where there is none. */
 static const ek_trace_segment *longest_of(const ek_trace_path *of, const ek_trace_path_part *it)
 {
     const ek_trace_segment *longest = NULL;

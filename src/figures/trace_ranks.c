@@ -1,5 +1,5 @@
-/* Figures of a rank that several writers put side by side, and how ranks are called: what stands for a rank, what its
- * step was spent on, means over steps and ranks. */
+/* Figures of a rank that several writers put side by side, and names of ranks: the breakdown of a rank, the parts of
+ * its step, means over steps and ranks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static int64_t span_of(const ek_trace_breakdown *b)
 {
     if (ek__known(b->total) > 0)
         return b->total;
-    /* A table of a producer gives the parts only. */
+    /* A producer's table has only the parts. */
     return ek__sum(ek__sum(ek__known(b->computing), ek__known(b->communication_not_overlapped)), ek__known(b->free));
 }
 
@@ -66,8 +66,8 @@ static int64_t clip(int64_t value, int64_t most)
     return value < 0 ? 0 : value < most ? value : most < 0 ? 0 : most;
 }
 
-/* Of a step of that length: what lies outside its device window is idle time too; where windows of steps overlap, the
- * length gives the most. */
+/* For a step of that length: time outside its device window is idle time too; where windows of steps overlap, the
+ * length is the upper bound. */
 static ek__breakdown_parts parts_within(const ek_trace_breakdown *b, int64_t length)
 {
     int64_t outside = length - span_of(b), computing = clip(b->computing, length);

@@ -1,5 +1,5 @@
-/* Figures of a rank and of the run, which hold all others: what each rank has, in the order of the JSON, what only the
- * ranks together can say, and findings. */
+/* Figures of a rank and of the run, which contain all others: the figures of each rank, in the order of the JSON, those
+ * of all ranks together, and findings. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ GETTER(data_wait, number, ek__step_mean(it, offsetof(ek_trace_step, data_loading
 GETTER(stage_wait, number, ek__step_mean(it, offsetof(ek_trace_step, pipeline_wait)));
 GETTER(overlapped, number, ek__rank_breakdown(it)->overlapped);
 GETTER(outside, number, ek__sum(ek__rank_step(it), -ek__rank_span(it)));
-enum { MAX_COLLECTIVES = 10000 }; /* of a rank, listed one by one; the sums hold all of them */
+enum { MAX_COLLECTIVES = 10000 }; /* of a rank, listed one by one; the sums contain all of them */
 
 /* ---- a rank ---- */
 GETTER(rank_step, number, ek_trace_rank_step(it).ns);
@@ -280,7 +280,7 @@ static const ek__member finding[] = {
 const ek__fields ek__trace_finding = {FIELDS(finding, "findings[]", "Most to win first.")};
 #undef EK__T
 
-/* Which definition the run's step has. */
+/* The definition of the run's step. */
 static void step_source(const void *record, const ek__owner *of, char *text, size_t room)
 {
     ek_trace_step_time step = ek_trace_run_step(record);
@@ -337,7 +337,7 @@ LOCATOR(locate_most, out->rank = ek__trace_rank_at(of->run, it->most_at));
 #undef EK__T
 
 #define EK__T ek_trace_ballot
-/* Of the rank that came last, by name: which of its collectives it was is not kept. */
+/* The rank that came last, by name: the single collective is not stored. */
 LOCATOR(locate_ballot, out->rank = ek__trace_rank_at(of->run, it->shortest_at); out->name = it->name);
 #undef EK__T
 

@@ -1,5 +1,5 @@
-/* Figures of steps: where a step's time goes, by the words of Ascend and of Kineto, with what the producers' tables say
- * and what pipelines wait for; stages; the producer's cluster table. */
+/* Figures of steps: the parts of a step's time, by the words of Ascend and of Kineto, with the producers' tables and
+ * the waiting time of pipelines; stages; the producer's cluster table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ const ek__fields ek__trace_breakdown = {
            "Parts of a step in Ascend's words; a step itself has the same fields. `mean` is over the steps that are no "
            "warm-up; `raw` is only from the raw device events; `--raw` puts these into the step itself.")};
 
-/* "all of the device": which breakdown of its rank one is. */
+/* "all of the device": the kind of a breakdown. */
 static void what_device(const void *record, const ek__owner *of, char *text, size_t room)
 {
     const ek_trace_rank *rank = of->rank;
@@ -70,7 +70,7 @@ const ek__fields ek__trace_device = {
 
 /* ---- steps ---- */
 
-/* As the producer's table prints it; without the table what it would print. */
+/* As in the producer's table; without the table the value that it would have. */
 static int64_t printed(int64_t table, int64_t computed)
 {
     return table == EK_TRACE_UNKNOWN || table == 0 ? computed : table;
@@ -205,7 +205,7 @@ static const ek_trace_step *step_named(const ek_trace_rank *rank, const char *na
     return NULL;
 }
 
-/* Mean computing of a step over the stage's ranks; of no rank unknown. `longest` rises to the longest of them. */
+/* Mean computing of a step over the stage's ranks; of no rank unknown. `longest` is raised to the longest of them. */
 static int64_t mean_computing(const ek_trace_run *run, int stage, const char *name, int near, int64_t *longest)
 {
     int64_t sum = 0, n = 0;
@@ -220,7 +220,7 @@ static int64_t mean_computing(const ek_trace_run *run, int stage, const char *na
     return n > 0 ? sum / n : EK_TRACE_UNKNOWN;
 }
 
-/* The first rank of a stage with steps, whose steps stand for the stage's, warm-up too; NULL without any. */
+/* The first rank of a stage with steps, which represent the stage's, warm-up too; NULL without any. */
 static const ek_trace_rank *first_with_steps(const ek_trace_run *run, int stage)
 {
     for (int k = 0; k < run->n_ranks; k++)
@@ -353,7 +353,7 @@ LOCATOR(locate_step, out->step = it);
 LOCATOR(locate_stage, out->rank = first_with_steps(of->run, it->stage));
 #undef EK__T
 
-/* Rows of stages name several ranks, and none that could be shown alone. */
+/* Rows of stages name several ranks, so no single one could be shown. */
 static void locate_cluster(const void *record, const ek__owner *of, ek__location *out)
 {
     const ek_trace_cluster_row *it = record;
@@ -364,7 +364,7 @@ static void locate_cluster(const void *record, const ek__owner *of, ek__location
 
 /* ---- tables ---- */
 
-/* What a rank's device did: the whole file, and what is recomputed where something is. */
+/* The time of a rank's device: of the complete file, and of recomputation where there is some. */
 static const void *device_of(int i, ek__owner *of, bool *end)
 {
     const ek_trace_rank *rank = of->rank;

@@ -1,4 +1,4 @@
-/* Figures of what a device worked on: layers with their passes, operators, single executions that took too long. */
+/* Figures of a device's work: layers with their passes, operators, single executions that took too long. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void name_operator(const void *record, const ek__owner *of, char *text, s
     bool table = all->n_table > 0 && op >= all->table && op < all->table + all->n_table;
     const ek_trace_operator *list = table ? all->table : all->op;
     int n = table ? all->n_table : all->n;
-    if (n <= 1000 && has_namesake(list, n, (int)(op - list))) /* beyond, none has a core */
+    if (n <= 1000 && has_namesake(list, n, (int)(op - list))) /* in longer lists none has a core */
         snprintf(text, room, "%s on %s", op->name, op->core);
     else
         snprintf(text, room, "%s", op->name);

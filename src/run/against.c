@@ -1,4 +1,4 @@
-/* A measured run beside an estimate: which kind of file it is, and that kind's reader. */
+/* Reads a measured run for the comparison with an estimate: detects the kind of file and calls that kind's reader. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* A folder is of traces; a file is what is in it. */
+/* A folder contains traces; a file is recognised by its content. */
 bool ek_run_is_trace(const char *path)
 {
     struct stat info;

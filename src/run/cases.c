@@ -1,4 +1,4 @@
-/* Plans with their simulations: which schedule a plan runs under, its order, its timeline, a name for its picture. */
+/* Simulates plans and collects the results: the schedule of a plan, its order, its timeline, a name for its picture. */
 #include "evenkeel/cases.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/layers.h"
@@ -30,7 +30,7 @@ static bool is_picture_taken(const ek_cases *cases, int n, const char *name)
     return taken;
 }
 
-/* The plan's own name, kept inside the folder, and never that of another picture. */
+/* The plan's own name, kept inside the folder, and unique among the pictures. */
 static void name_picture(ek_cases *cases, int i, const char *file)
 {
     char *name = cases->files[i];
@@ -50,14 +50,14 @@ static void name_picture(ek_cases *cases, int i, const char *file)
 
 /* ---- adding ---- */
 
-/* The failure of a plan's own, with its name. */
+/* A failure of one plan, with its name. */
 static ek_status fail_plan(const char *name, ek_status status, const ek_error *why, ek_error *err)
 {
     ek__set_error(err, status, EK__NOWHERE, "plan '%s': %s", name, why->message);
     return status;
 }
 
-/* The order of a plan, laid out unless the last one is of the same shape and needs no plan; lives until the next call.
+/* The order of a plan, laid out unless the last one is of the same shape and needs no plan; valid until the next call.
  */
 static ek_status find_order(ek_cases *cases, const ek_balance_options *options, const ek_layers *layers,
                             const ek_plan *plan, const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
@@ -74,7 +74,7 @@ static ek_status find_order(ek_cases *cases, const ek_balance_options *options, 
     return ek_order_for_plan(layers, plan, schedule, shape, options, &cases->order, err);
 }
 
-/* The options of a shape, and in *own what they borrow. */
+/* The options of a shape, and in *own the data that they borrow. */
 static ek_status fill(const ek_case_options *how, const ek_shape *shape, ek_balance_options *out, void **own,
                       ek_error *err)
 {
@@ -89,7 +89,7 @@ static void release(const ek_case_options *how, void *own)
         how->lists->release(own);
 }
 
-/* Takes `own` over, which `comm` borrows from. */
+/* Takes ownership of `own`, from which `comm` borrows. */
 static ek_status add_run(ek_cases *cases, const ek_case_options *how, const ek_comm *comm, void *own,
                          const ek_layers *layers, const char *name, const char *file, const ek_plan *plan,
                          const ek_order *order, ek_error *err)
@@ -98,7 +98,7 @@ static ek_status add_run(ek_cases *cases, const ek_case_options *how, const ek_c
         release(how, own);
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "more than %d plans at once; split the file", EK_MAX_CASES);
     }
-    int i = cases->n++; /* also after a failure: to be cleared */
+    int i = cases->n++; /* to be cleared, also after a failure */
     ek_error why;
     cases->own[i] = own;
     cases->release = how->lists ? how->lists->release : NULL;
@@ -154,7 +154,7 @@ ek_status ek_cases_add(ek_cases *cases, const ek_case_options *how, const ek_lay
 
 /* ---- plan files ---- */
 
-/* A plan that says its schedule keeps it unless another is given. */
+/* A plan that names its schedule keeps it unless another is given. */
 static ek_case_options with_schedule(const ek_case_options *how, const ek_strategy *plan, const ek_listener *notes)
 {
     ek_case_options own = *how;

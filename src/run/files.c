@@ -1,5 +1,5 @@
-/* The list of a run's files: folders searched by name, files recognised by content. Symbolic links to folders
- * are not followed, so that a search ends. */
+/* Lists a run's files: folders are searched by name, files recognised by content. Symbolic links to folders are not
+ * followed, so that a search ends. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ const ek_run_file *ek_run_files_first(const ek_run_files *files, ek_run_kind kin
 
 /* ---- folders ---- */
 
-/* What a search has met. Graphs: the last pass of each folder. */
+/* The results of a search. Graphs: the last pass of each folder. */
 typedef struct search {
     ek_run_files *files;
     bool has_trace, has_dry_run;
@@ -75,7 +75,7 @@ static bool is_final_pass(const char *name)
     return strstr(name, "validate") || strstr(name, "execute");
 }
 
-/* Of a folder's passes those of the end of compilation count before others, then the later name. */
+/* Among the passes of a folder those of the end of compilation have precedence, then the later name. */
 static void read_graph(search *s, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -114,7 +114,7 @@ static void read_found(search *s, const char *path, long long size)
         s->status = push(s->files, path, kind, true, s->err);
 }
 
-/* An index that lies beside the traces is no part of the run. */
+/* An index in the folder of the traces is not part of the run. */
 static int keep_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' && strcmp(entry->d_name, EK_TRACE_INDEX_FOLDER) != 0;
@@ -143,7 +143,7 @@ static void walk(search *s, const char *folder, int depth)
     free(entry);
 }
 
-/* Without slashes at its end. */
+/* Without trailing slashes. */
 static void walk_folder(search *s, const char *path, char plain[MAX_PATH])
 {
     size_t n = strlen(path);
@@ -173,9 +173,9 @@ static ek_status read_folder(ek_run_files *files, const char *path, const ek_lis
     return s.status;
 }
 
-/* ---- what is named ---- */
+/* ---- named files ---- */
 
-/* Files of events below a folder that was said to be a profile. */
+/* Files of events below a folder that was given as a profile. */
 static void count_traces(ek_run_files *files, const char *path)
 {
     ek_run_files below = {0};
@@ -208,7 +208,7 @@ static ek_status read_peaks(ek_run_files *files, const char *path, ek_error *err
     return push(files, listing ? path : folder, EK_RUN_DRY_RUN, false, err);
 }
 
-/* Why a file of a kind is not taken. */
+/* The reason why a file of a kind is skipped. */
 static ek_status refuse(const ek_run_files *files, const char *path, ek_run_kind kind, ek_error *err)
 {
     if (kind == EK_RUN_ANSWER)

@@ -1,4 +1,4 @@
-/* A job's layers with times: modelled on a device, replaced by those of traces, replaced by given ones. */
+/* Computes a job's layers with times: modelled on a device, replaced by those of traces, replaced by given ones. */
 #include "evenkeel/job_layers.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/trace.h"
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* A measured forward time; a modelled backward keeps its ratio to the forward, else the usual ones hold. */
+/* A measured forward time; a modelled backward keeps its ratio to the forward, else the usual ratios apply. */
 static void set_time(ek_layer *layer, double time)
 {
     if (isnan(time))

@@ -1,7 +1,6 @@
-/* Recognition of a run's files: traces, snapshots, graphs and settings by their first bytes, databases by their tables;
- * logs are searched for the lines that only they have, since those may come late. Names count only where the content is
- * packed
- * (.gz) or where a table says nothing else. */
+/* Recognises a run's files: traces, snapshots, graphs and settings by their first bytes, databases by their tables;
+ * logs are searched for lines that only logs have, since these may come late. Names count only where the content is
+ * packed (.gz) or where a table has no other mark. */
 #include "run/kind.h"
 #include "base/c_locale.h"
 #include "evenkeel/run_files.h"
@@ -14,7 +13,7 @@
 #include <string.h>
 
 enum { HEAD = 1 << 16, CHUNK = 1 << 20, OVERLAP = 64 };
-static const long long most_searched = 1LL << 28; /* bytes of a log that are searched for its lines */
+static const long long most_searched = 1LL << 28; /* bytes of a log searched for its lines */
 
 static const char *const ek__run_kind_name[EK_N_RUN_KINDS] = {
     "trace", "settings", "dry run", "graph", "training log", "plan", "layer file", "init file", "answer"};
@@ -58,7 +57,7 @@ static ek_run_kind kind_of_json(const char *text, size_t size)
     return has_any(text, size, model) ? EK_RUN_CONFIG : EK_RUN_UNKNOWN;
 }
 
-/* What the balancer reads: keys that nothing else has. Its comments may speak of anything. */
+/* Input of the balancer: keys that no other kind has. Its comments may mention anything. */
 static ek_run_kind kind_of_model(const char *text, size_t size)
 {
     if (has(text, size, "layers_description"))
@@ -99,7 +98,7 @@ static bool has_key(const char *text, size_t size, const char *name)
     return false;
 }
 
-/* Prose that shows a plan is none: behind comments a mapping or a list begins. */
+/* Prose that contains a plan does not count: after comments a mapping or a list begins. */
 static bool is_structured(const char *text, size_t size)
 {
     const char *at = text, *end = text + size;
@@ -113,22 +112,22 @@ static bool is_structured(const char *text, size_t size)
             begins_with_key(at, end, NULL));
 }
 
-/* What it writes, in YAML or JSON: plans have their lists, and none of a job's keys. */
+/* Output of the balancer, in YAML or JSON: plans have their lists, and none of a job's keys. */
 static bool is_plan(const char *text, size_t size)
 {
     return is_structured(text, size) && has_key(text, size, "recompute") &&
            (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
-/* Settings whose words logs print, too: keys of a file that is nothing but keys. Profilers note a job's degrees beside
- * their traces, as distributed_args. */
+/* Settings with words that also occur in logs: keys of a file that consists only of keys. Profilers note a job's
+ * degrees beside their traces, as distributed_args. */
 static bool is_settings(const char *text, size_t size)
 {
     return is_structured(text, size) && !has_key(text, size, "distributed_args") &&
            (has_key(text, size, "tensor_model_parallel_size") || has_key(text, size, "model_name_or_path"));
 }
 
-/* What lines of steps have. */
+/* Words of lines about steps. */
 static const char *const steps_of_logs[] = {"per_step_time:", "elapsed time per iteration", "tps: ", NULL};
 
 static ek_run_kind kind_of_text(const char *text, size_t size)
@@ -152,7 +151,7 @@ static ek_run_kind kind_of_text(const char *text, size_t size)
     return is_plan(text, size) ? EK_RUN_PLAN : EK_RUN_UNKNOWN;
 }
 
-/* Logs print steps and peaks long after they began. A run's own log may print peaks too: steps count more. */
+/* Logs print steps and peaks long after they began. A run's own log may print peaks too: steps take precedence. */
 static ek_run_kind search_log(FILE *file)
 {
     char *text = malloc(CHUNK + OVERLAP);
@@ -178,7 +177,8 @@ static bool is_packed_trace(const char *path)
     return fnmatch("*.json.gz", path, 0) == 0 || fnmatch("*trace*.gz", path, 0) == 0;
 }
 
-/* Databases are told by their tables. One that cannot be looked at is taken for a profile, whose reader says why. */
+/* Databases are recognised by their tables. One that cannot be opened is treated as a profile, and its reader reports
+ * the reason. */
 static bool is_profilers_database(const char *path, uint32_t *types)
 {
     *types = 0;
@@ -230,7 +230,7 @@ ek_run_kind ek_run_kind_of(const char *path)
         kind = kind_of_json(text + at, size - at);
     if (at < size && kind == EK_RUN_UNKNOWN)
         kind = kind_of_text(text + at, size - at);
-    /* A launcher's log begins with the settings it was given. */
+    /* A launcher's log begins with its settings. */
     if (file && size == HEAD &&
         (kind == EK_RUN_UNKNOWN || kind == EK_RUN_CONFIG || kind == EK_RUN_DRY_RUN || kind == EK_RUN_PLAN)) {
         rewind(file);

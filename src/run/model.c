@@ -1,5 +1,5 @@
-/* A model's layers from its files: which reader takes which file, and what is said where a training job is given in a
- * model's place. */
+/* Reads a model's layers from its files: selects the reader of a file, and reports when a training job is given instead
+ * of a model. */
 #include "evenkeel/job.h"
 #include "evenkeel/model_files.h"
 
@@ -17,7 +17,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* A launch script, or a config.json, in the model's place: then `err` says what to do with it. */
+/* A launch script, or a config.json, instead of a model: then `err` contains the command to use. */
 static bool is_job(const char *path, ek_error *err)
 {
     ek_job job;
@@ -31,7 +31,7 @@ static bool is_job(const char *path, ek_error *err)
     return true;
 }
 
-/* One note for each sentence; cuts them at their line breaks. */
+/* One note for each sentence; splits them at their line breaks. */
 static void note_all(char *text, const ek_listener *notes)
 {
     for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
@@ -56,7 +56,7 @@ static ek_status read_init(const ek_model_files *files, const ek_listener *warni
     ek_dryrun init;
     char *text = NULL;
     ek_status status = ek_dryrun_read(path, warnings, &init, err);
-    /* The reader knows a training YAML itself. */
+    /* The reader recognises a training YAML itself. */
     if (status && !ends_with(path, ".yaml") && !ends_with(path, ".yml") && is_job(path, err))
         status = EK_ERR_INPUT;
     if (status)
@@ -86,7 +86,7 @@ ek_status ek_model_files_read(const ek_model_files *files, const ek_listener *wa
     if (files->layers && files->init)
         status = ek_dryrun_read_run(files->init, warnings, &model.run, err);
     if (status == EK_OK && files->layers) {
-        /* Asked before a reader of layers warns of every key. */
+        /* Checked first, since a reader of layers would warn of every key. */
         status = is_job(files->layers, err) ? EK_ERR_INPUT
                                             : ek_layers_read(files->layers, files->times, warnings, &model.layers, err);
     } else if (status == EK_OK) {

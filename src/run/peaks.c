@@ -1,6 +1,6 @@
-/* Measured peaks of stages: from the logs that ek_collection_read() finds, or from a list of stages and MB. Which of
- * the two a file is shows its first line that says something: a list begins with a stage's number or with a heading
- * that has the word "stage". */
+/* Reads measured peaks of stages: from the logs that ek_collection_read() finds, or from a list of stages and MB. The
+ * kind is decided by the first line with content: a list begins with a stage's number or with a heading that has the
+ * word "stage". */
 #include "evenkeel/collect.h"
 #include "evenkeel/measured_peaks.h"
 #include "evenkeel/memory.h"
@@ -90,7 +90,7 @@ static int cut(char *line, char *cell[MAX_CELLS])
     return n;
 }
 
-/* The next line. What of it there is no room for is passed over, and *is_long is set. */
+/* The next line. The part that does not fit is skipped, and *is_long is set. */
 static bool next_line(FILE *in, char line[MAX_LINE], bool *is_long)
 {
     if (!fgets(line, MAX_LINE, in))
@@ -112,7 +112,7 @@ typedef struct columns {
     int stage, mb;
 } columns;
 
-/* Is a line the heading of a list? Where are its columns? */
+/* Is a line the heading of a list? Finds its columns. */
 static bool read_heading(char *const *cell, int n, bool actual, columns *out)
 {
     const char *const names[] = {actual ? "actual_peak_mb" : "used_peak_mb",
@@ -130,7 +130,7 @@ static bool read_heading(char *const *cell, int n, bool actual, columns *out)
         for (int i = 0; i < n; i++)
             if (ek__strcasecmp(cell[i], names[k]) == 0)
                 out->mb = i;
-    const char *other = actual ? "used" : "actual"; /* the column of which would be the wrong one */
+    const char *other = actual ? "used" : "actual"; /* its column would be wrong */
     if (out->mb < 0 && n == 2 && out->stage >= 0 && ek__strncasecmp(cell[1 - out->stage], other, strlen(other)) != 0)
         out->mb = 1 - out->stage;
     return out->stage >= 0;

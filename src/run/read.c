@@ -1,5 +1,5 @@
-/* Reading what there is of a training run into what a diagnosis takes: settings, logs of dry runs, graphs, the training
- * log, traces. Files that were named must be good; those that a search came across are left out when they are not. */
+/* Reads the files of a training run as input of a diagnosis: settings, logs of dry runs, graphs, the training log,
+ * traces. Files that were named must be good; those found by a search are left out when they are not. */
 #include "evenkeel/compute.h"
 #include "evenkeel/ir.h"
 #include "evenkeel/memory.h"
@@ -26,8 +26,8 @@ void ek_run_evidence_clear(ek_run_evidence *f)
     f->n_ir = 0;
 }
 
-/* A file that was named must be good; one that a search came across may turn out not to be of the run, but what is
- * wrong with settings may be an option that stands above them. */
+/* A file that was named must be good; one found by a search may not belong to the run, but an error in settings may be
+ * an option that has precedence over them. */
 static bool is_fatal(const ek_run_reading *c, const ek_run_file *file, const ek_error *err)
 {
     bool gives_up = !file->found || (file->kind == EK_RUN_CONFIG && c->has_overrides) || err->status == EK_ERR_MEMORY;
@@ -37,7 +37,7 @@ static bool is_fatal(const ek_run_reading *c, const ek_run_file *file, const ek_
     return gives_up;
 }
 
-/* A failure that counts, or EK_OK where the file is left out. */
+/* A relevant failure, or EK_OK where the file is left out. */
 static ek_status judge(const ek_run_reading *c, const ek_run_file *file, ek_status status, const ek_error *why,
                        ek_error *err)
 {
@@ -137,7 +137,7 @@ static ek_status read_graphs(const ek_run_reading *c, ek_run_evidence *f, ek_err
     return EK_OK;
 }
 
-/* All ranks print the same steps, the last stage's log has the loss too: of those found the last one counts. */
+/* All ranks print the same steps, the last stage's log also has the loss: the last of the found logs is used. */
 static ek_status read_log(const ek_run_reading *c, ek_run_evidence *f, ek_error *err)
 {
     const ek_run_file *taken = NULL;
@@ -168,7 +168,7 @@ static ek_status read_traces(const ek_run_reading *c, ek_run_evidence *f, ek_err
     if (!path)
         return ek__no_memory(err);
     int n = ek_run_files_of(c->files, EK_RUN_TRACE, path);
-    /* All stages are there: their order is that of the ranks. */
+    /* All stages are present: their order is that of the ranks. */
     if (stages == 0 && f->input.job && c->files->n_traces % f->job.parallel.pipeline == 0 && c->files->n_traces > 0)
         stages = f->job.parallel.pipeline;
     const ek_trace_options how = {.stages = stages,

@@ -1,15 +1,15 @@
-/* Orders for a backward pass that is split in two, after the idea of Qi et al. 2024 (Zero Bubble Pipeline Parallelism,
- * arXiv 2401.10241; Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): weight gradients (W) fill the
- * gaps that the forwards (F) and input gradients (B) leave.
+/* Searches for orders with a backward pass that is split in two, after the idea of Qi et al. 2024 (Zero Bubble Pipeline
+ * Parallelism, arXiv 2401.10241; Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): weight gradients (W)
+ * fill the gaps that the forwards (F) and input gradients (B) leave.
  *
- * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as they can be, with W in gaps, W
- * where memory runs out, and W where waiting would exceed what a target leaves the stage to idle. Patterns come from
- * four families. For one chunk: so many forwards before the first backward, then in turn. For two: *rounds* of a
- * backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
+ * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as possible, with W in gaps, W
+ * where memory runs out, and W where waiting would exceed the idle time that a target allows the stage. Patterns come
+ * from four families. For one chunk: a number of forwards before the first backward, then in turn. For two: *rounds* of
+ * a backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
  * up and back, repeated, best where it is scarce; and such a way on a grid of equal slots, squeezed at both ends
- * (schedule/building_block.c), which also says when W run. Many patterns and targets are tried, then the best is
- * improved by small changes of its pattern. Everything is counted in passes, so answers repeat unless a watch
- * (base/watch.h) ends the search: then the best so far is the order.
+ * (schedule/building_block.c), which also determines when W run. Many patterns and targets are tried, then the best is
+ * improved by small changes of its pattern. The effort is counted in passes, so results are reproducible unless a watch
+ * (base/watch.h) ends the search: then the best order so far is returned.
  *
  * Why laying out stage by stage from fixed patterns, and not event by event: when a block is placed the arrival of the
  * next one is known exactly, so that W never delays it unless that was decided. */
@@ -29,7 +29,7 @@
 
 enum { MAX_CHUNKS = 2, N_CLASSES = EK_N_BLOCK_KINDS * MAX_CHUNKS };
 
-/* Relative rounding that memory is allowed, and that equal times may differ by. */
+/* Relative rounding error allowed for memory and for equal times. */
 #define SLACK 1e-9
 #define EXACT 1e-12
 
@@ -72,11 +72,11 @@ static inline int position(const pipeline *x, int chunk, int stage)
     return ek_position(EK_PLACE_V, x->p, chunk, stage);
 }
 
-/* How W is placed. */
+/* The placement of W. */
 typedef struct policy {
-    double target; /* a wait that makes the stage miss this gives way to a W */
-    double share;  /* so does a gap that is at least this share of the W */
-    int most_owed; /* W that may be owed when the next block starts, or AS_WRITTEN beside the pattern */
+    double target; /* a wait that makes the stage miss this is replaced by a W */
+    double share;  /* a gap of at least this share of the W is filled, too */
+    int most_owed; /* W that may be deferred when the next block starts, or AS_WRITTEN for the pattern */
     int ahead;     /* F of chunk 0 that may run before their turn where they fit into a gap */
 } policy;
 
@@ -84,7 +84,7 @@ enum { AS_WRITTEN = -1 };
 
 static const policy at_once = {DBL_MAX, 1, 0, 0}, as_written = {DBL_MAX, 1, AS_WRITTEN, 0};
 
-/* Where a stage is while it is laid out. */
+/* State of a stage during its layout. */
 typedef struct lane {
     double time, idle, start, held;
     double owed;          /* part of `held` that W would free */
@@ -92,11 +92,11 @@ typedef struct lane {
     size_t n_laid;        /* in its blocks */
     ptrdiff_t waits_for;  /* index in `end`, or -1 */
     int next[N_CLASSES];  /* micro-batch of each class */
-    int early[N_CLASSES]; /* of each class, run before their turn */
+    int early[N_CLASSES]; /* of each class, number run before their turn */
 } lane;
 
 typedef struct score {
-    double aim, other; /* the measure aimed at, and the one that breaks ties */
+    double aim, other; /* the objective, and the tie-breaker */
 } score;
 
 /* Where one micro-batch's blocks lie on a stage. */
@@ -107,26 +107,27 @@ typedef struct slots {
 
 typedef struct search {
     pipeline x;
-    double *numbers;     /* what all arrays of doubles but `end` lie in */
+    double *numbers;     /* memory of all arrays of doubles except `end` */
     lane *lanes;         /* [p] */
     double *end;         /* [2][n_positions][m], of F and B; negative before they are placed */
     int *ready;          /* [p], a stack */
-    uint8_t *bytes;      /* what the arrays of classes lie in */
+    uint8_t *bytes;      /* memory of the arrays of classes */
     uint8_t *laid;       /* [p][n_blocks], classes */
     uint8_t *best_laid;  /* [p][n_blocks], of the best */
     int *warm_up;        /* [p] */
     double *way;         /* [2][n_positions], when one micro-batch's blocks begin, along its way */
     slots *taken;        /* [p] */
-    double *delay;       /* [2][n_positions], waited before each of them */
-    uint8_t *pattern;    /* [p][n_pattern], the one tried */
+    double *delay;       /* [2][n_positions], wait before each of them */
+    uint8_t *pattern;    /* [p][n_pattern], the pattern being tried */
     uint8_t *best;       /* [p][n_pattern] */
-    uint16_t *owed;      /* [p][n_pattern], W that may be owed when each block of the pattern starts, if AS_WRITTEN */
+    uint16_t *owed;      /* [p][n_pattern], W that may be deferred when each block of the pattern starts, if
+                          * AS_WRITTEN */
     uint16_t *best_owed; /* [p][n_pattern] */
     policy best_policy;
     score best_score;
 } search;
 
-/* Is it time to end, after so much work? The first pattern has to be whole, since without it there is no order. */
+/* Is it time to end, after so much work? The first pattern has to be completed, since without it there is no order. */
 static bool is_over(const search *z, double work)
 {
     return z->best_score.aim == DBL_MAX ? ek__watch_late(work) : ek__watch_spent(work);
@@ -158,7 +159,7 @@ static void run_weight(search *z, int s, int chunk)
     l->owed -= freed;
 }
 
-/* Chunk of the oldest W that is owed, or -1. */
+/* Chunk of the oldest owed W, or -1. */
 static int oldest_weight(const search *z, const lane *l)
 {
     int oldest = -1;
@@ -170,7 +171,7 @@ static int oldest_weight(const search *z, const lane *l)
     return oldest;
 }
 
-/* Chunk of the longest W that is owed and ends in time, or -1. */
+/* Chunk of the longest owed W that ends in time, or -1. */
 static int fitting_weight(const search *z, int s, double until)
 {
     const lane *l = &z->lanes[s];
@@ -186,13 +187,13 @@ static int fitting_weight(const search *z, int s, double until)
     return longest;
 }
 
-/* Whether a forward finds memory once all W that are owed have run. */
+/* Whether a forward finds memory once all owed W have run. */
 static bool admits(const pipeline *x, const lane *l, int s, int chunk)
 {
     return l->held - l->owed + x->activation[position(x, chunk, s)] <= x->limit[s];
 }
 
-/* Pass over what has run before its turn. @return whether something is left. */
+/* Skip blocks that have run before their turn. @return whether something is left. */
 static bool skip_early(const search *z, int s)
 {
     lane *l = &z->lanes[s];
@@ -228,7 +229,7 @@ static int choose(const search *z, int s)
     return -1;
 }
 
-/* Run the W that go before a block which arrives at `arrival`. */
+/* Run the W that precede a block which arrives at `arrival`. */
 static void run_weights_before(search *z, int s, int class, double arrival, const policy *how)
 {
     const pipeline *x = &z->x;
@@ -255,7 +256,8 @@ static void run_weights_before(search *z, int s, int class, double arrival, cons
         run_weight(z, s, w);
 }
 
-/* When the next block of a class arrives; negative when what it waits for is not placed yet, which *before then tells.
+/* When the next block of a class arrives; negative when its predecessor is not placed yet, which is then returned in
+ * *before.
  */
 static double arrival_of(const search *z, int s, int class, ptrdiff_t *before)
 {
@@ -291,8 +293,8 @@ static bool fits_ahead(const search *z, int s, double until, const policy *how)
     return arrival >= 0 && fmax(arrival, l->time) + x->time[EK_FORWARD][position(x, 0, s)] <= until * (1 + EXACT);
 }
 
-/* Place the stage's blocks until one has to wait for a block not placed yet. @return false when the pattern is none, or
- * time is over. */
+/* Place the stage's blocks until one has to wait for a block not placed yet. @return false when the pattern is
+ * infeasible, or time is over. */
 static bool lay_out_stage(search *z, int s, int *n_ready, const policy *how)
 {
     const pipeline *x = &z->x;
@@ -345,7 +347,8 @@ static bool lay_out_stage(search *z, int s, int *n_ready, const policy *how)
     return true;
 }
 
-/* Lay out z->pattern. @return false when it is none, blocks would wait for one another, or time is over. O(p v m). */
+/* Lay out z->pattern. @return false when it is infeasible, blocks would wait for one another, or time is over. O(p v
+ * m). */
 static bool lay_out(search *z, const policy *how, score *out)
 {
     const pipeline *x = &z->x;
@@ -389,7 +392,7 @@ static bool meets_bound(const search *z, score a)
     return a.aim <= z->x.bound * (1 + EXACT);
 }
 
-/* Is the best as good as can be, or time over? */
+/* Has the best reached the bound, or is time over? */
 static bool is_done(const search *z)
 {
     return meets_bound(z, z->best_score) || ek__watch_spent(0);
@@ -445,8 +448,8 @@ static void write_warm_ups(search *z)
     }
 }
 
-/* The fewest forwards with which no stage idles longer before its first backward than `spent` of what `target` leaves
- * it, but at least 1 + slope (p - 1 - s), and within memory. */
+/* The fewest forwards with which no stage idles longer before its first backward than the share `spent` of the idle
+ * time that `target` allows it, but at least 1 + slope (p - 1 - s), and within memory. */
 static void make_warm_ups(search *z, double target, double spent, double slope)
 {
     const pipeline *x = &z->x;
@@ -466,7 +469,8 @@ static void make_warm_ups(search *z, double target, double spent, double slope)
     }
 }
 
-/* Where memory cut the first stages to the same number: one less from stage to stage. @return whether that changed any.
+/* Where memory limits the first stages to the same number: one less from stage to stage. @return whether that changed
+ * any.
  */
 static bool stagger_warm_ups(search *z)
 {
@@ -532,7 +536,7 @@ static bool may_forward(const search *z, int s, int chunk)
 }
 
 /* Whether stages 0 .. s have memory for one more forward of chunk 0, and for the forwards of both chunks that s runs
- * while the first backward comes down to it. */
+ * until the first backward arrives. */
 static bool has_room_ahead(const search *z, int s)
 {
     const pipeline *x = &z->x;
@@ -545,7 +549,7 @@ static bool has_room_ahead(const search *z, int s)
 }
 
 /* Forwards before the first backward of each stage. Of chunk 0 as many as memory and the time before the first of chunk
- * 1 admit, which they `may_delay`; then of both in turn, at least as many on each stage as on the one above it. */
+ * 1 permit, which they `may_delay`; then of both in turn, at least as many on each stage as on the previous one. */
 static void append_warm_up(search *z, bool may_delay)
 {
     const pipeline *x = &z->x;
@@ -581,10 +585,10 @@ static void append_warm_up(search *z, bool may_delay)
     }
 }
 
-/* After the warm-up each round goes through the stages from the first to the last, so that what moves down them passes
- * all and what moves up passes one: a backward each, of chunk 0 where it has arrived, for it has been held longest;
- * then a forward each, of chunk 1 where it has arrived, for its memory is free again soonest. @return false when memory
- * keeps every stage from going on, or time is over. O(p v m). */
+/* After the warm-up each round goes through the stages from the first to the last, so that micro-batches on the way
+ * down pass all stages and those on the way up pass one: a backward each, of chunk 0 if it has arrived, since its
+ * memory is the oldest; then a forward each, of chunk 1 if it has arrived, since its memory is released soonest.
+ * @return false when memory keeps every stage from going on, or time is over. O(p v m). */
 static bool write_rounds(search *z, bool may_delay)
 {
     const pipeline *x = &z->x;
@@ -641,7 +645,7 @@ static void try_rounds(search *z)
 
 /* ---- Patterns for two chunks: one micro-batch's way, repeated ---- */
 
-/* One micro-batch after the other; what every limit that is accepted admits. */
+/* One micro-batch after the other; feasible under every accepted limit. */
 static void write_one_by_one(search *z)
 {
     const pipeline *x = &z->x;
@@ -653,8 +657,8 @@ static void write_one_by_one(search *z)
         }
 }
 
-/* Start, from `earliest` on, of a block that repeats every `period` on a stage beside others that do. `earliest` itself
- * when there is no room. */
+/* Start, from `earliest` on, of a block that repeats every `period` on a stage with other repeating blocks. Returns
+ * `earliest` itself when there is no room. */
 static double free_slot(const slots *taken, double period, double earliest, double time)
 {
     double start = earliest, tiny = SLACK * period;
@@ -686,7 +690,7 @@ static double use_slot(slots *taken, double period, double earliest, double time
 }
 
 /* Make one micro-batch's way such that it can be repeated every `period`: no two blocks of a stage meet. z->delay[k] is
- * waited before its k-th block. A slow way keeps more micro-batches alive: it is how memory becomes fewer gaps. */
+ * the wait before its k-th block. A slow way keeps more micro-batches alive: it trades memory for fewer gaps. */
 static void make_way(search *z, double period)
 {
     const pipeline *x = &z->x;
@@ -711,7 +715,7 @@ static double way_start(const search *z, int s, int kind, int chunk)
     return z->way[kind == EK_FORWARD ? q : 2 * z->x.n_positions - 1 - q];
 }
 
-/* Whether the repeated way keeps to the limits, with W right after B. */
+/* Whether the repeated way stays within the limits, with W right after B. */
 static bool way_fits(const search *z, double period)
 {
     const pipeline *x = &z->x;
@@ -757,7 +761,7 @@ static void write_ways(search *z, double period)
     }
 }
 
-/* A block of kind k and chunk c is followed pace[k][c] times its time after its start. */
+/* The successor of a block of kind k and chunk c starts pace[k][c] times its time after its start. */
 static void set_delays(search *z, const double pace[2][MAX_CHUNKS])
 {
     const pipeline *x = &z->x;
@@ -783,7 +787,7 @@ static double least_period(const pipeline *x)
     return least;
 }
 
-/* Ways of many paces, each repeated as often as memory admits and a few steps more seldom. */
+/* Ways of many paces, each repeated as often as memory admits and a few steps less often. */
 static void try_ways(search *z)
 {
     static const double outer[] = {1, 1.5, 3, 5, 7}, inner[] = {1, 1.5, 2, 3};
@@ -828,11 +832,11 @@ enum {
     N_KEPT = 6,
 };
 
-/* Orders that are made of building blocks for one period and share, and slots and blocks gone through for them. */
+/* Orders from building blocks for one period and share, and the limits of slots and blocks tried for them. */
 #define BLOCK_ORDERS 500
 #define BLOCK_SLOTS  1e7
 
-/* An order from a building block, and how good it is with W as written. */
+/* An order from a building block, and its quality with W as written. */
 typedef struct candidate {
     int block, period;
     double share;
@@ -840,8 +844,8 @@ typedef struct candidate {
     score score;
 } candidate;
 
-/* The k-th building block. Those come first that take F0 as B1, and F1 as B0, from stage to stage, as the published
- * ones do. */
+/* The k-th building block. Blocks with F0 as B1, and F1 as B0, from stage to stage come first, as in the published
+ * ones. */
 static ek__building_block building_block(int k)
 {
     int i = k, turn[EK__N_PASSES - 1];
@@ -886,7 +890,7 @@ static void keep_candidate(const search *z, candidate *kept, candidate c)
         kept[at] = c;
 }
 
-/* Activations of a chunk that the stages may hold; chunks of a stage count alike. */
+/* Limit of a chunk's activations on a stage; chunks of a stage count alike. */
 static void limits_in_chunks(const pipeline *x, double *limit)
 {
     for (int s = 0; s < x->p; s++) {
@@ -916,7 +920,7 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
         for (int first = 0; first <= 1; first++) {
             c.weights_first = first;
             ek__slot_grid_repeat(grid, first);
-            if (ek__watch_spent(0)) /* what ended early is no order */
+            if (ek__watch_spent(0)) /* an order that ended early is incomplete */
                 break;
             write_grid(z, grid);
             left--;
@@ -928,7 +932,7 @@ static int rank_blocks(search *z, candidate *kept, const double *limit, candidat
     return n_fitting;
 }
 
-/* Try one that was kept with all policies. @return false without memory. */
+/* Try a stored pattern with all policies. @return false without memory. */
 static bool try_candidate(search *z, const double *limit, const candidate *c)
 {
     const pipeline *x = &z->x;
@@ -951,7 +955,8 @@ static bool try_candidate(search *z, const double *limit, const candidate *c)
     return true;
 }
 
-/* Building blocks of the shortest period that memory admits, counted as if activations stayed until W, and as they do.
+/* Building blocks of the shortest period that memory admits, computed with activations kept until W, and with their
+ * real lifetimes.
  */
 static ek_status try_blocks(search *z, ek_error *err)
 {
@@ -983,7 +988,7 @@ static ek_status try_blocks(search *z, ek_error *err)
 #define IMPROVE_BLOCKS 2e7
 #define IMPROVE_PASSES 3000
 
-/* From somewhere on, let up to `most` neighbours `a`, `b` of the stages' patterns change places. */
+/* From a random place on, let up to `most` neighbours `a`, `b` of the stages' patterns change places. */
 static void swap_neighbours(search *z, ek__random *r)
 {
     const pipeline *x = &z->x;
@@ -1005,7 +1010,7 @@ static void swap_neighbours(search *z, ek__random *r)
     }
 }
 
-/* From somewhere on, let a W more or a W less be owed. */
+/* From a random place on, let one more or one less W be deferred. */
 static void shift_weights(search *z, ek__random *r)
 {
     const pipeline *x = &z->x;
@@ -1046,7 +1051,7 @@ static void improve(search *z)
 
 /* ---- The problem ---- */
 
-/* Time that forwards on a stage with two chunks or one can fill at most before its first backward. */
+/* Upper bound of the time that forwards on a stage with two chunks or one can fill before its first backward. */
 static double most_forward_time(const pipeline *x, int s)
 {
     double all = 0, longest = 0, least = DBL_MAX;
@@ -1111,7 +1116,7 @@ static void fill_pipeline(pipeline *x, const ek_profile *profile)
         if (s)
             x->head[s] = x->head[s - 1] + x->time[EK_FORWARD][s - 1] + x->edge[s];
     }
-    /* A stage's first B is that of its last position. */
+    /* A stage's first B is the B of its last position. */
     double forward = 0;
     for (int q = p; q < x->n_positions; q++)
         forward += x->edge[q] + x->time[EK_FORWARD][q];
@@ -1184,7 +1189,7 @@ static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *s
     return EK_OK;
 }
 
-/* Every stage has to hold one micro-batch in all its chunks at once. */
+/* Every stage must have memory for one micro-batch in all its chunks at once. */
 static ek_status check_limit(const pipeline *x, const ek_profile *profile, ek_error *err)
 {
     for (int s = 0; s < x->p; s++) {
@@ -1200,7 +1205,7 @@ static ek_status check_limit(const pipeline *x, const ek_profile *profile, ek_er
     return EK_OK;
 }
 
-/* Number the best's blocks. */
+/* Number the blocks of the best order. */
 static void write_best(const search *z, ek_block *blocks)
 {
     const pipeline *x = &z->x;
@@ -1213,13 +1218,13 @@ static void write_best(const search *z, ek_block *blocks)
     }
 }
 
-/* Try what there is for the shape, the best first. */
+/* Try the patterns for the shape, the best first. */
 static ek_status search_patterns(search *z, ek_error *err)
 {
     ek_status status = EK_OK;
     write_one_by_one(z);
     try_policy(z, at_once, false);
-    if (z->best_score.aim == DBL_MAX) /* a limit that is accepted admits it, given the time */
+    if (z->best_score.aim == DBL_MAX) /* feasible under every accepted limit, given the time */
         return ek__watch_fail(err, "an order");
     if (z->x.v == 1) {
         try_warm_ups(z);

@@ -5,7 +5,7 @@
 
 #include "evenkeel/schedule.h"
 
-/** What an order is good at. Ties are broken by the other one. */
+/** The objective of an order. Ties are broken by the other objective. */
 typedef enum ek__automatic_aim {
     EK__AIM_SPAN, /**< widest span of a stage, from the start of its first block to the end of its last: the step when
                        stages need not meet between steps (Qi et al. 2024, arXiv 2401.10241, section 4) */
@@ -17,21 +17,21 @@ typedef enum ek__automatic_aim {
  *
  * Position q is placed as in EK_PLACE_V; with one chunk that is EK_PLACE_WRAP too. F(q) waits for F(q-1), B(q) for
  * B(q+1), each plus the edge's time between different stages; B of the last position for its F, W for its own B. Live
- * activations of a stage, held and freed as ek_profile says, never exceed profile->limit (relative 1e-9).
+ * activations of a stage, allocated and freed as ek_profile defines, never exceed profile->limit (relative 1e-9).
  *
- * A heuristic; ek__automatic_bound says how far from the optimum it can be at most. Never worse than 1F1B with W right
+ * A heuristic; ek__automatic_bound gives the largest distance from the optimum. Never worse than 1F1B with W right
  * after B where the limit allows that. Deterministic.
  *
  * @param shape    n_chunks 1 or 2
  * @param profile  times >= 0, in one unit
  * @return EK_OK; EK_ERR_INPUT when a stage cannot hold one micro-batch, the message names the least limit;
- * EK_ERR_MEMORY. At most some ten thousand passes over the blocks, their number falls as the blocks grow: 1 s for 32
- * stages and 96 micro-batches in two chunks; fewer when the bound is met. Thread-safe.
+ * EK_ERR_MEMORY. At most some ten thousand passes over the blocks, fewer for more blocks: 1 s for 32 stages and 96
+ * micro-batches in two chunks; fewer when the bound is met. Thread-safe.
  */
 ek_status ek__automatic_arrange_for(ek__automatic_aim aim, const ek_shape *shape, const ek_profile *profile,
                                     ek_block *blocks, ek_error *err);
 
-/** ek__automatic_arrange_for the span; what schedules have as `arrange`. */
+/** ek__automatic_arrange_for the span; the function `arrange` of the schedules. */
 ek_status ek__automatic_arrange(const ek_shape *shape, const ek_profile *profile, ek_block *blocks, ek_error *err);
 
 /**

@@ -1,16 +1,16 @@
-/* Building blocks (Qi et al. 2024, Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): the passes of one
- * micro-batch are laid out on a grid where every pass takes one slot, and that is repeated every period. The time that
- * the activations of a stage's chunks live, divided by the period, is the memory the order needs, so the spacing of the
- * passes decides it. A pass goes to the earliest slot, so many slots after the one before, that no other pass of its
- * stage has modulo the period. W takes the slots that are left, oldest first.
+/* Building blocks (Qi et al. 2024, Pipeline Parallelism with Controllable Memory, arXiv 2405.15362): lays out the
+ * passes of one micro-batch on a grid where every pass takes one slot, and repeats them every period. The lifetime of
+ * the activations of a stage's chunks, divided by the period, is the memory that the order needs, so the spacing of the
+ * passes decides it. A pass goes to the earliest slot, at least a given number of slots after its predecessor, that no
+ * other pass of its stage occupies modulo the period. W takes the slots that are left, oldest first.
  *
  * A repeated block leaves slots empty before the first micro-batch is through and after the last one has begun. There
- * passes move to earlier slots where their inputs and the memory are there (squeezing), at first with every W in a slot
- * of its own, then at the end also into slots of W, which run later. Passes in between stay: the memory they would use
- * up by moving is what later ones count on.
+ * passes move to earlier slots where their inputs and the memory are available (squeezing), at first with every W in a
+ * slot of its own, then at the end also into slots of W, which run later. Passes in between stay, since later ones need
+ * the memory that a move would use up.
  *
- * Chunks of a stage count alike, and passes take equal times. Where they do not, the order still stands; schedule/
- * automatic.c lays it out with the real ones. */
+ * Chunks of a stage count alike, and passes take equal times. Where they do not, the order is still valid;
+ * schedule/automatic.c lays it out with the real times. */
 #include "schedule/building_block.h"
 
 #include <assert.h>
@@ -22,10 +22,10 @@
 #include "base/error.h"
 #include "base/watch.h"
 
-/* What stands in a slot: nothing, 1 + pass, or a W. */
+/* The content of a slot: nothing, 1 + pass, or a W. */
 enum { EMPTY, WEIGHT = 1 + EK__N_PASSES };
 
-/* What a stage holds before a slot. */
+/* The memory of a stage before a slot. */
 typedef struct holding {
     int live; /* F without their B */
     int owed; /* B without their W */
@@ -39,8 +39,8 @@ struct ek__slot_grid {
     double *limit;   /* [p] */
     int *way;        /* [EK__N_PASSES][p], slots of the first micro-batch */
     int *when;       /* [EK__N_PASSES][p][m] */
-    int *n_seen;     /* [p][EK__N_PASSES], passes gone through */
-    int *end;        /* [p], slots taken while gaps are closed */
+    int *n_seen;     /* [p][EK__N_PASSES], passes counted */
+    int *end;        /* [p], slots processed while gaps are closed */
     uint8_t *cells;  /* [p][most_slots] */
     holding *before; /* [p][most_slots + 1] */
 };
@@ -97,7 +97,7 @@ static bool run_slot(const ek__slot_grid *g, int s, int cell, holding *h)
 
 /* ---- One micro-batch ---- */
 
-/* Whether the repeated way keeps to the limit of a stage, from its start to two periods of full swing. */
+/* Whether the repeated way stays within the limit of a stage, from its start to two periods of the steady state. */
 static bool stage_fits(const ek__slot_grid *g, int s)
 {
     int first = g->way[s], n = g->way[EK__PASS_B0 * g->p + s] + 2 * g->period;
@@ -115,7 +115,8 @@ static bool stage_fits(const ek__slot_grid *g, int s)
     return true;
 }
 
-/* Whether the forwards without their backward fit on average, which no order that fits exceeds in full swing. */
+/* Whether the forwards without their backward fit on average; every feasible order satisfies this in its steady
+ * state. */
 static bool average_fits(const ek__slot_grid *g, int s)
 {
     const int *way = g->way;
@@ -135,7 +136,7 @@ bool ek__slot_grid_fits(ek__slot_grid *g, const ek__building_block *block)
         for (int other = 0; other < pass; other++)
             if ((now - g->way[other * g->p + s]) % g->period == 0) {
                 now++;
-                other = -1; /* from the first once more */
+                other = -1; /* again from the first */
             }
         g->way[pass * g->p + s] = now;
     }
@@ -206,7 +207,7 @@ static int n_seen(ek__slot_grid *g, int s, int pass)
     return g->n_seen[s * EK__N_PASSES + pass]++;
 }
 
-/* First slot after all that a pass waits for. */
+/* First slot after all inputs of a pass. */
 static int earliest(ek__slot_grid *g, int pass, int s, int i)
 {
     int k = pass * g->p + (pass % 2 ? g->p - 1 - s : s), t = 0;
@@ -217,8 +218,8 @@ static int earliest(ek__slot_grid *g, int pass, int s, int i)
     return t;
 }
 
-/* Run the slots from `to` to where all is as before what stood in `from` moved to `to`. @return false when the limit
- * does not allow it; `before` is updated when `keep`. */
+/* Run the slots from `to` to the one from which the state is the same as before the content of `from` moved to `to`.
+ * @return false when the limit does not allow it; `before` is updated when `keep`. */
 static bool run_moved(ek__slot_grid *g, int s, int from, int to, bool keep)
 {
     const uint8_t *cells = cells_of(g, s);
@@ -234,7 +235,7 @@ static bool run_moved(ek__slot_grid *g, int s, int from, int to, bool keep)
     return true;
 }
 
-/* Move what stands in a slot to an earlier one that is empty. @return false when the limit does not allow it. */
+/* Move the content of a slot to an earlier empty one. @return false when the limit does not allow it. */
 static bool move(ek__slot_grid *g, int s, int from, int to)
 {
     uint8_t *cells = cells_of(g, s);
@@ -271,7 +272,7 @@ static void pull_pass(ek__slot_grid *g, int pass, int s, int i)
         }
 }
 
-/* Move what stands before the first micro-batch is through stage 0 (unless W are lazy) and after the last one has begun
+/* Move the passes before the first micro-batch is through stage 0 (unless W are lazy) and after the last one has begun
  * to the earliest slots. Ends early, between two moves, when time is over. */
 static void pull(ek__slot_grid *g)
 {
@@ -303,7 +304,7 @@ static void pull(ek__slot_grid *g)
         }
 }
 
-/* Let every pass start as soon as what it waits for and what runs before it on its stage is done. W lose their slots.
+/* Let every pass start as soon as its inputs and its predecessor on the stage are done. W lose their slots.
  */
 static void close_gaps(ek__slot_grid *g)
 {
@@ -374,7 +375,7 @@ ek__slot_grid *ek__slot_grid_new(int n_stages, int n_micro_batches, int period, 
 {
     assert(period >= EK__LEAST_PERIOD);
     size_t p = (size_t)n_stages, m = (size_t)n_micro_batches, length = (size_t)period, n = EK__N_PASSES;
-    /* Every pass waits a step or turn and at most for the others of its stage; behind the last one all W may follow. */
+    /* Every pass waits a step or turn and at most for the others of its stage; after the last one all W may follow. */
     size_t most = length * m + n * p * (EK__MOST_STEP + n) + 2 * m + 1;
     ek__slot_grid *g = ek__alloc(1, sizeof *g);
     if (!g)

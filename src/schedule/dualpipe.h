@@ -1,10 +1,10 @@
-/* schedule/dualpipe.h - the order that DualPipe and DualPipeV share. */
+/* schedule/dualpipe.h - the order of DualPipe and DualPipeV. */
 #ifndef EK_SCHEDULE_DUALPIPE_H
 #define EK_SCHEDULE_DUALPIPE_H
 
 #include "evenkeel/schedule.h"
 
-/** One of the two streams of micro-batches that a rank runs: the near one enters the pipeline at its half. */
+/** One of the two streams of micro-batches that a rank runs: the near one enters the pipeline at this rank's half. */
 typedef struct ek__dual_stream {
     uint16_t chunk;
     uint32_t first; /**< micro-batch */

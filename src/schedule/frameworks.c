@@ -1,6 +1,6 @@
-/* What each framework has of each schedule: one row a schedule, one cell a framework. An empty cell: plans for the
- * schedule cannot be told to the framework, no setting names it, and no layout has it. What a layout may have are the
- * facts of docs/plan-legal.md, where each has its source and the version it was read in.
+/* The table of schedules by framework: one row a schedule, one cell a framework. An empty cell: the framework has no
+ * equivalent of the schedule, no setting names it, and no layout has it. The permitted layouts are the facts of
+ * docs/plan-legal.md, where each has its source and the version it was read in.
  *
  * Rows are in the order in which a search tries schedules and messages list words. */
 #include "schedule/frameworks.h"
@@ -12,7 +12,7 @@
 
 /* MindFormers up to 1.5 and its newer models share MindSpore's pipeline. */
 #define MINDSPORE(...) [EK_MINDFORMERS] = {__VA_ARGS__}, [EK_MINDFORMERS_MCORE] = {__VA_ARGS__}
-/* Schedules that Megatron-LM and MindSpeed run alike, beside which layouts they take. */
+/* Schedules that Megatron-LM and MindSpeed run in the same way, except for the layouts they accept. */
 #define MEGATRON(...) [EK_MINDSPEED] = {__VA_ARGS__}, [EK_MEGATRON] = {__VA_ARGS__}
 
 typedef struct row {
@@ -64,7 +64,7 @@ static const row rows[] = {
      {MINDSPORE(.single = "1f1b"), MEGATRON(.single = "1F1B"), [EK_TORCHTITAN] = {.single = "InterleavedZeroBubble"}}},
     {&ek__schedule_zb_2p,
      {MINDSPORE(.single = "1f1b"), MEGATRON(.single = "1F1B"), [EK_TORCHTITAN] = {.single = "InterleavedZeroBubble"}}},
-    /* MindSpore's zero_bubble_v is one order, whichever V the plan was made for. */
+    /* MindSpore's zero_bubble_v is one order for both V schedules of a plan. */
     {&ek__schedule_zb_v,
      {MINDSPORE(.several = "zero_bubble_v", .word = "zero_bubble_v", .offered = true, .least = 2, .least_stages = 2),
       [EK_MEGATRON] = {.word = "zb", .argument = EK__ZERO_BUBBLE_SETUP},
@@ -77,7 +77,7 @@ static const row rows[] = {
      {MINDSPORE(.several = "zero_bubble_v", .offered = true, .least = 2, .least_stages = 2),
       [EK_MEGATRON] = {.word = "min", .argument = EK__ZERO_BUBBLE_SETUP},
       [EK_TORCHTITAN] = {.several = "ZBVZeroBubble"}}},
-    /* No framework holds a chunk on two stages. */
+    /* No framework places a chunk on two stages. */
     {.schedule = &ek__schedule_dualpipe},
     {&ek__schedule_dualpipev,
      {MINDSPORE(.several = "zero_bubble_v", .offered = true, .least = 2, .least_stages = 2),

@@ -1,5 +1,5 @@
-/* schedule/list.h - the list of schedules. A new one is a file schedule_NAME.c with its stage order and what it says of
- * itself, one line here, one row of the table in frameworks.c, one line in src/meson.build and one test. */
+/* schedule/list.h - the list of schedules. A new one is a file schedule_NAME.c with its stage order and its
+ * description, one line here, one row of the table in frameworks.c, one line in src/meson.build and one test. */
 #ifndef EK_SCHEDULE_LIST_H
 #define EK_SCHEDULE_LIST_H
 

@@ -6,7 +6,7 @@
 #include "evenkeel/schedule.h"
 
 /**
- * Fill the 2 v m blocks of a stage that runs `warm_up` forwards (cut to v m) before its first backward.
+ * Fill the 2 v m blocks of a stage that runs `warm_up` forwards (at most v m) before its first backward.
  *
  * Forward order: micro-batches in groups of p (the first group has p + m mod p; all of them when m < p or v = 1), each
  * group through chunk 0, then chunk 1, ...; the backward order is the same with the chunks reversed.

@@ -1,11 +1,11 @@
-/* 1F1B (Narayanan et al. 2019, PipeDream-flush): stage s holds at most p - s micro-batches alive. Also the loop that
+/* 1F1B (Narayanan et al. 2019, PipeDream-flush): stage s keeps at most p - s micro-batches alive. Also the loop that
  * the interleaved variants share, since 1F1B is its case of one chunk. */
 #include "schedule/one_f_one_b.h"
 
 /* Walks micro-batches group by group and chunk by chunk. */
 typedef struct walk {
     int n_micro_batches, n_chunks, group_size;
-    int group, group_end; /* micro-batches [group, group_end) are being walked */
+    int group, group_end; /* micro-batches [group, group_end) are the current ones */
     int chunk, micro_batch;
 } walk;
 

@@ -1,14 +1,14 @@
 /* DualPipe (DeepSeek-V3 report, arXiv 2412.19437, section 3.2.1, and the order published with it): half of the
- * micro-batches enter at either end of the pipeline, so that every stage holds two parts of the model and overlaps the
- * forward of one micro-batch with the backward of one that runs against it. In this model an overlapped pair is F, then
- * B and W: F and B are sent on as soon as each is done. With F = B = W the bubble is (p/2 - 1)(F + B - W). The
+ * micro-batches enter at either end of the pipeline, so that every stage has two parts of the model and overlaps the
+ * forward of one micro-batch with the backward of one in the other direction. In this model an overlapped pair is F,
+ * then B and W: F and B are sent on as soon as each is done. With F = B = W the bubble is (p/2 - 1)(F + B - W). The
  * published one, (p/2 - 1)(F&B + (B + W) - 3 W) with F&B = F + B + W for a pair, is larger by one B for each of the p/2
- * - 1: there a pair delivers what it has at its end. */
+ * - 1: there a pair delivers its results at its end. */
 #include "schedule/dualpipe.h"
 
 enum { NEAR, FAR };
 
-/* What has been laid down so far. */
+/* The blocks laid out so far. */
 typedef struct layout {
     const ek__dual_stream *stream;
     ek_block *end;
@@ -26,7 +26,7 @@ static void forward(layout *l, int stream)
     add(l, stream, l->forward[stream]++, EK_FORWARD);
 }
 
-/* The input gradient alone. */
+/* The input gradient without the weight gradient. */
 static void input_gradient(layout *l, int stream)
 {
     add(l, stream, l->backward[stream]++, EK_BACKWARD);
@@ -74,7 +74,7 @@ void ek__dualpipe(int n_ranks, int rank, int n, const ek__dual_stream stream[2],
         forward(&l, FAR);
         whole_backward(&l, NEAR);
     }
-    for (int i = 0; i < 2 * (rank + 1); i++) /* the second half leaves its weight gradients for later */
+    for (int i = 0; i < 2 * (rank + 1); i++) /* the second half defers its weight gradients */
         (i <= rank ? whole_backward : input_gradient)(&l, i % 2 == 0 ? FAR : NEAR);
     for (int i = 0; i < inner; i++) {
         oldest_weight_gradient(&l);

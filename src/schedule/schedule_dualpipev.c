@@ -1,6 +1,6 @@
 /* DualPipeV (published with DualPipe): DualPipe cut in half. Two chunks a stage are placed as a V; stage s of p runs
- * what stage s of a DualPipe of 2p stages does, where the chunk on the way back takes the part of the micro-batches
- * that come from the other end. So no stage holds parameters twice. */
+ * the order of stage s of a DualPipe of 2p stages, where the chunk on the way back takes the part of the micro-batches
+ * that come from the other end. So parameters exist only once. */
 #include "schedule/dualpipe.h"
 
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)

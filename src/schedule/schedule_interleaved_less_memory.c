@@ -1,5 +1,5 @@
 /* Interleaved 1F1B with the short warm-up of v p - s - 1 forwards: less memory than the usual one, and with m mod p > 0
- * the order may wait for itself, which laying it out reports. */
+ * the order may deadlock, which is reported when it is laid out. */
 #include "schedule/one_f_one_b.h"
 
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)

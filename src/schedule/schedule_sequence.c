@@ -1,17 +1,17 @@
 /* The sequence pipeline: 1F1B, plain or interleaved, over the k pieces of each micro-batch. Forward pieces run in
  * order, because a piece attends to those before it; backward pieces run in reverse, because the gradients of a piece's
- * keys and values come from those after it. What waits for what between stages is one chain per piece; that the pieces
- * of a micro-batch follow one another is the order on each stage, which is the same on all of them. With one piece
- * these are the orders of 1F1B and, for m >= p, of interleaved 1F1B.
+ * keys and values come from those after it. The dependencies between stages are one chain per piece; that the pieces of
+ * a micro-batch follow one another is the order on each stage, which is the same on all of them. With one piece these
+ * are the orders of 1F1B and, for m >= p, of interleaved 1F1B.
  *
  * The first backward of a micro-batch is that of its last piece, so a stage warms up with k - 1 forwards more than
- * 1F1B. Interleaved, a group that passes through the chunks together is made of whole micro-batches, as few as have p
+ * 1F1B. Interleaved, a group that passes through the chunks together consists of whole micro-batches, as few as have p
  * pieces, so that no stage waits for a piece that comes back to chunk 0. */
 #include <assert.h>
 
 #include "evenkeel/schedule.h"
 
-/* Groups of `size` micro-batches, the first with the `rest` that is left over too; in all, first + n size = m. */
+/* Groups of `size` micro-batches, the first also with the remaining `rest`; in all, first + n size = m. */
 typedef struct groups {
     int pieces; /* k */
     int chunks; /* v */

@@ -1,5 +1,5 @@
-/* ZB-2p (Qi et al. 2024, arXiv 2401.10241, section 3): as ZB-1p with room for 2 p micro-batches, which is about what
- * it takes to leave no bubble. */
+/* ZB-2p (Qi et al. 2024, arXiv 2401.10241, section 3): as ZB-1p with room for 2 p micro-batches, about the least for no
+ * bubble. */
 #include "schedule/automatic.h"
 
 const ek_schedule ek__schedule_zb_2p = {

@@ -1,14 +1,15 @@
 /* ZB-H1 (Qi et al. 2024, arXiv 2401.10241, section 2.2): 1F1B with the backward pass split. Stage s runs the warm-up of
  * 1F1B, but its weight gradients s micro-batches late: gradients of the inputs reach the stages before sooner, and the
- * late ones fill the idle end. A stage then holds p - s micro-batches and the rest of s more, never more than the first
- * stage of 1F1B. The order does not depend on times; with F = B = W the bubble is (p-1)(F + B - W), a third of 1F1B's.
+ * late weight gradients fill the idle end. A stage then keeps p - s micro-batches and the rest of s more, never more
+ * than the first stage of 1F1B. The order does not depend on times; with F = B = W the bubble is (p-1)(F + B - W), a
+ * third of 1F1B's.
  */
 #include "evenkeel/schedule.h"
 
 static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
 {
     int m = shape->n_micro_batches, warm_up = shape->n_stages - 1 - stage, n_forward = 0;
-    for (int k = 0; k < m + stage; k++) { /* k: micro-batch whose B is due */
+    for (int k = 0; k < m + stage; k++) { /* k: micro-batch of the next B */
         for (; n_forward < m && n_forward <= warm_up + k; n_forward++)
             *blocks++ = (ek_block){(uint32_t)n_forward, 0, EK_FORWARD};
         if (k < m)

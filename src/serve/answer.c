@@ -1,4 +1,4 @@
-/* Pieces that answers share: JSON into memory, and rows of a request that are there. */
+/* Helpers of the answers: JSON into memory, and lookup of the rows in a request. */
 #include "serve/answer.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *e
     return EK_OK;
 }
 
-/* The printer ends at a byte 0; 0xff is no character either, and comes out as one that says so. */
+/* The printer ends at a byte 0; 0xff is no character either, and is printed as a replacement character. */
 void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *text, size_t size)
 {
     char few[512], *copy = size < sizeof few ? few : malloc(size + 1);
@@ -63,7 +63,7 @@ void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace
 ek_status ek__answer_rows_of(const ek__serving *serving, const ek__request *request, const int **rows, ek_error *err)
 {
     int n = ek__index_n_rows(serving->index);
-    const ek__number_list *list = &request->rows; /* in ascending order: the last one tells */
+    const ek__number_list *list = &request->rows; /* in ascending order: the last one decides */
     if (list->n > 0 && list->at[list->n - 1] >= (uint32_t)n)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no row %u: %d rows, counted from 0",
                         list->at[list->n - 1], n);

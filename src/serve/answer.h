@@ -1,7 +1,7 @@
-/* serve/answer.h - what the server answers, one file an address.
+/* serve/answer.h - the interface of the server's answers, one file an address.
  *
  * A new address is a file src/serve/answer_NAME.c with its ek__answer and one line in EK__ANSWER_LIST.
- * docs/view-json.md says what each looks like. Answers are asked for by several threads at a time. */
+ * docs/view-json.md describes each answer. Several threads at a time request answers. */
 #ifndef EK_SERVE_ANSWER_H
 #define EK_SERVE_ANSWER_H
 
@@ -24,22 +24,22 @@
     X(event)  /* all about one */                                                                                      \
     X(at)     /* the event at a time */                                                                                \
     X(events) /* those of a stretch of time */                                                                         \
-    X(find)   /* the next one whose name holds a text */                                                               \
+    X(find)   /* the next one with a text in its name */                                                               \
     X(sums)   /* over a stretch of time */
 
 typedef struct ek__searches ek__searches;
 typedef struct ek__summings ek__summings;
 
-/** What answers are made from. */
+/** The inputs of answers. */
 typedef struct ek__serving {
     ek_trace_index *index;
     const ek_serve_options *options;
-    const char *timeline; /**< the document that is there at once */
+    const char *timeline; /**< the document of the first moment */
     size_t timeline_size;
-    const char *unfinished; /**< the same with a note that the figures could not be made */
+    const char *unfinished; /**< the same with a note that the figures could not be computed */
     size_t unfinished_size;
-    ek__searches *searches; /**< names that were looked for lately */
-    ek__summings *summings; /**< sums that are not done yet */
+    ek__searches *searches; /**< recent searches for names */
+    ek__summings *summings; /**< sums in progress */
 } ek__serving;
 
 typedef struct ek__reply {
@@ -51,8 +51,8 @@ typedef struct ek__reply {
 } ek__reply;
 
 typedef struct ek__answer {
-    const char *name;      /**< behind the token */
-    unsigned needs, takes; /**< EK__HAS() of the values it must, and may have */
+    const char *name;      /**< after the token */
+    unsigned needs, takes; /**< EK__HAS() of the required and of the optional values */
     /** @return EK_OK with a reply; EK_ERR_INPUT for the client, EK_ERR_SYSTEM or EK_ERR_MEMORY with nothing to free */
     ek_status (*make)(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err);
 } ek__answer;
@@ -71,20 +71,20 @@ typedef struct ek__answer_json {
     ek_error error;
 } ek__answer_json;
 ek_status ek__answer_json_begin(ek__answer_json *json, ek_error *err);
-/** Hand the text over as a reply, or nothing when memory ran out or a name could not be read. */
+/** Return the text as a reply, or nothing when memory ran out or a name could not be read. */
 ek_status ek__answer_json_end(ek__answer_json *json, ek__reply *out, ek_error *err);
-/** A text of any bytes, a byte 0 too. */
+/** A text of any bytes, including a byte 0. */
 void ek__answer_json_bytes(ek__answer_json *json, const char *key, const char *text, size_t size);
 /** The text of a name by number. */
 void ek__answer_json_name(ek__answer_json *json, const char *key, const ek_trace_index *index, uint32_t name);
 
-/** Rows of a request that are there, as ek__index_find() and others want them: borrowed from the request, whose numbers
- *  are below 2^31 then. */
+/** Existing rows of a request, in the form of ek__index_find() and others: borrowed from the request; its numbers are
+ *  below 2^31 then. */
 ek_status ek__answer_rows_of(const ek__serving *serving, const ek__request *request, const int **rows, ek_error *err);
-/** The row of a request, when it is there. */
+/** The row of a request, if it exists. */
 ek_status ek__answer_check_row(const ek__serving *serving, const ek__request *request, ek_error *err);
 
-/* ---- what is kept between requests ---- */
+/* ---- state between requests ---- */
 
 /** NULL when memory is out. */
 ek__searches *ek__searches_new(void);

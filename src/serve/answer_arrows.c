@@ -1,5 +1,5 @@
-/* Arrows of some rows: the index knows them by track, so the tracks of the rows are asked for theirs. Arrows of other
- * rows of the same tracks come too; the page draws those whose rows it shows. */
+/* Answers with the arrows of some rows: the index has them by track, so all arrows of the rows' tracks are read. Arrows
+ * of other rows of the same tracks are included; the page draws those of visible rows. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 
 enum { USUAL_LIMIT = 2000 };
 
-/* Tracks of the rows, each once: rows of a track stand together. */
+/* Tracks of the rows, each once: rows of a track are adjacent. */
 static int find_tracks(const ek_trace_index *index, const int *rows, int n, int *track)
 {
     int n_tracks = 0;

@@ -1,4 +1,4 @@
-/* The event of a row at or around a time. */
+/* Answers with the event of a row at or around a time. */
 #include "serve/answer.h"
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

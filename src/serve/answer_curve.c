@@ -1,4 +1,5 @@
-/* Points of a counter for a picture. The points of an answer are bounded: a finer resolution than that is made coarser.
+/* Answers with points of a counter for a picture. The points of an answer are bounded: a finer resolution than that is
+ * made coarser.
  */
 #include <stdlib.h>
 

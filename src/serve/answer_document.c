@@ -1,5 +1,5 @@
-/* The document with all figures, or that it is not there yet. When it could not be made the timeline stands for it,
- * with a note that says so. */
+/* Answers with the document with all figures, or reports that it is not there yet. When it could not be made, the
+ * timeline replaces it, with a note. */
 #include "serve/answer.h"
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -1,5 +1,5 @@
-/* All about one event: its arguments as the trace has them, and what its flows lead to. An event that is no sound JSON
- * is given as it stands. */
+/* Answers with all about one event: its arguments as the trace has them, and the targets of its flows. An event that is
+ * not valid JSON is returned unchanged. */
 #include <jansson.h>
 #include <stdlib.h>
 

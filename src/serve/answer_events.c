@@ -1,6 +1,6 @@
-/* The longest events of some rows within a stretch of time, for a list of them. Rows are read event by event from the
- * first one that reaches into the stretch; a heap holds the longest so far. So many events are looked at and no more:
- * then the answer says that it is not of all. */
+/* Answers with the longest events of some rows within a stretch of time, for a list of them. Rows are read event by
+ * event from the first one that reaches into the stretch; a heap contains the longest so far. The number of events read
+ * is limited: beyond it the answer is marked as partial. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ typedef struct listing {
     ek__index_event block[BLOCK];
 } listing;
 
-/* Does `a` give way to `b`? The order of events is one whatever is asked for. */
+/* Is `a` replaced by `b`? The order of events is the same for all requests. */
 static bool is_less(const listed *a, const listed *b)
 {
     if (a->event.duration != b->event.duration)
@@ -67,7 +67,7 @@ static void add(listing *l, const listed *one)
     }
 }
 
-/* The first event of a row that ends behind the begin of the stretch, or begins in it. O(log n) reads. */
+/* The first event of a row that ends after the start of the stretch, or begins in it. O(log n) reads. */
 static ek_status find_first(listing *l, int row, uint32_t *first, ek_error *err)
 {
     uint32_t low = 0, high = (uint32_t)ek__index_row_events(l->index, row);

@@ -1,5 +1,5 @@
-/* The next event whose name holds a text. Which names hold it is worked out once and kept for the last few texts, since
- * people press "next" more often than they type. A search in use is never freed: it is counted. */
+/* Answers with the next event with a text in its name. The matching names are found once and kept for the last few
+ * texts, since people press "next" more often than they type. A search in use is never freed: uses are counted. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct kept_search {
     ek__index_search *search; /* NULL: free */
     char text[EK__REQUEST_MAX_TEXT + 1];
     int users;
-    unsigned long used; /* when: a count of requests */
+    unsigned long used; /* of its last use: a count of requests */
 } kept_search;
 
 struct ek__searches {
@@ -65,7 +65,7 @@ static void give_back(ek__searches *searches, kept_search *kept)
     pthread_mutex_unlock(&searches->lock);
 }
 
-/* Keep a search in the place of the one that was not used for longest. NULL: all are in use; the caller keeps it. */
+/* Keep a search in place of the least recently used one. NULL: all are in use; the caller keeps ownership. */
 static kept_search *keep(ek__searches *searches, const char *text, ek__index_search *search)
 {
     kept_search *place = NULL;

@@ -1,4 +1,4 @@
-/* The texts of names by number: boxes carry numbers, so that a name goes over the wire once. */
+/* Answers with the texts of names by number: boxes contain numbers, so that a name is sent once. */
 #include "serve/answer.h"
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

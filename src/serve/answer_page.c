@@ -1,4 +1,4 @@
-/* The viewer without a document: the page asks for that beside it. */
+/* Answers with the viewer without a document: the page requests the document separately. */
 #include "evenkeel/view.h"
 #include "serve/answer.h"
 

@@ -1,12 +1,13 @@
-/* Boxes of rows as columns of numbers. The boxes of an answer are bounded: a row gets its share of what is left, so
- * that sparse rows leave room for dense ones, and is drawn coarser where that is not enough. */
+/* Answers with the boxes of rows as columns of numbers. The boxes of an answer are bounded: each row gets its share of
+ * the remaining number, so that sparse rows leave boxes for dense ones, and a row is drawn coarser where its share is
+ * too small. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "serve/answer.h"
 
-/* 3.7 MB: a page of 1280 x 720 asks for a tenth of it; larger ones are answered a little coarser, but soon. */
+/* 3.7 MB: a page of 1280 x 720 requests a tenth of it; larger ones get a slightly coarser answer, but soon. */
 enum { FINEST = 1 << 16, MOST_BOXES = 100000, LEAST_OF_ROW = 16, MAGIC = 0x45564b31, BOX_BYTES = 3 * 8 + 3 * 4 + 1 };
 
 static char *write_number(char *at, uint32_t value)

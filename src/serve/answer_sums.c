@@ -1,7 +1,7 @@
-/* Sums over a stretch of time, a slice of work at each request: the first one gives a state that the following ones
- * name, until it is done. A few states are kept; the one that was not used for longest gives way, and asking for it
- * again is answered with 400, after which a page begins anew. A state that is in use has left the table, so that two
- * requests never continue the same one. */
+/* Answers with sums over a stretch of time, a slice of work at each request: the first request returns a state that the
+ * following ones name, until the sum is complete. A few states are kept; the least recently used one is dropped, and a
+ * request for it is answered with 400, after which a page begins again. A state in use is removed from the table, so
+ * that two requests never continue the same one. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { KEPT = 8, SLICE_MILLISECONDS = 25, MOST_TOTALS = 1 << 16 };
 
-/* One on its way. */
+/* A sum in progress. */
 typedef struct summing {
     ek__number_list rows;
     int64_t begin, end;
@@ -23,7 +23,7 @@ typedef struct summing {
 
 struct ek__summings {
     pthread_mutex_t lock;
-    uint64_t last; /* number given */
+    uint64_t last; /* last number given */
     summing *kept[KEPT];
 };
 
@@ -60,7 +60,7 @@ static bool is_of(const summing *s, const ek__request *request)
            memcmp(s->rows.at, request->rows.at, (size_t)s->rows.n * sizeof *s->rows.at) == 0;
 }
 
-/* Take a state out of the table. NULL: it is not there, or of another stretch or rows. */
+/* Take a state out of the table. NULL: it does not exist, or it is of another stretch or other rows. */
 static summing *parse(ek__summings *summings, const ek__request *request)
 {
     uint64_t number = strtoull(request->state, NULL, 16);
@@ -77,7 +77,7 @@ static summing *parse(ek__summings *summings, const ek__request *request)
     return found;
 }
 
-/* Put it in the table, with a number of its own: the smallest one there is the oldest. */
+/* Put it in the table under a new number: the smallest number there is the oldest. */
 static uint64_t add(ek__summings *summings, summing *s)
 {
     pthread_mutex_lock(&summings->lock);
@@ -109,7 +109,7 @@ static ek_status begin(const ek__serving *serving, const ek__request *request, s
     return EK_OK;
 }
 
-/* By events of the rows. */
+/* By the number of events of the rows. */
 static double covered(const ek_trace_index *index, const summing *s)
 {
     double before = 0, all = 0;
@@ -127,7 +127,7 @@ static int by_time(const void *a, const void *b)
     return (one->total < other->total) - (one->total > other->total);
 }
 
-/* The largest ones, when there are more than an answer may have. */
+/* The largest ones, when there are more than fit in an answer. */
 static void print_totals(ek__answer_json *json, const ek_trace_index *index, ek__index_summing *state)
 {
     size_t n = state->n < MOST_TOTALS ? state->n : MOST_TOTALS;
@@ -148,7 +148,7 @@ static void print_totals(ek__answer_json *json, const ek_trace_index *index, ek_
     ek__stream_end(&json->s);
 }
 
-/* Takes `s` over. */
+/* Takes ownership of `s`. */
 static ek_status print(const ek__serving *serving, summing *s, ek__reply *out, ek_error *err)
 {
     ek__answer_json json;

@@ -1,4 +1,4 @@
-/* A document that is there from the first moment: the timeline's rows, without figures. */
+/* Answers with the document of the first moment: the timeline's rows, without figures. */
 #include "serve/answer.h"
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)

@@ -1,6 +1,7 @@
-/* The queue of connections that wait, in the order in which they began to, and a thread that sleeps until the first
- * one's deadline. What a client has sent and nobody has read yet is not its fault: such a connection is left open, and
- * begins to wait anew. That cannot be used to stay: what is sent without an end is read, and soon too long. */
+/* Closes connections that wait too long: a queue in the order of their waiting, and a thread that sleeps until the
+ * first one's deadline. A client is not responsible for data that it sent and the server has not read yet: such a
+ * connection is left open, and its waiting time starts again. Clients cannot use that to stay: endless data is read and
+ * soon exceeds the size limit. */
 #include "serve/clients.h"
 
 #include <assert.h>
@@ -48,14 +49,14 @@ static bool has_unread(const ek__client *client)
     return ioctl(client->fd, FIONREAD, &n) == 0 && n > 0;
 }
 
-/* The socket stays open, so that its number cannot become another one's, until its owner has seen the end. */
+/* The socket stays open until its owner has seen the end, so that its number cannot be reused before. */
 static void drop(ek__clients *clients, ek__client *client)
 {
     detach(clients, client);
     shutdown(client->fd, SHUT_RDWR);
 }
 
-/* Close whoever has waited longest and sent nothing that is still to be read; never the one that has just come. */
+/* Close the connection that has waited longest and has no unread data; never the newest one. */
 static void drop_one(ek__clients *clients)
 {
     ek__client *client = clients->first;

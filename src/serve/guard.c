@@ -1,6 +1,6 @@
-/* Who may ask. The token is drawn by getrandom() and compared over all its digits whatever differs; hosts are compared
- * with the three names that this machine has for itself. It trusts programs of the same user on this machine no more
- * than others: without the token they get nothing. */
+/* Checks the access of clients. The token is drawn by getrandom() and all its digits are compared, independent of the
+ * first difference; hosts are compared with the three names of this machine. Programs of the same user on this machine
+ * are trusted no more than others: without the token they are refused. */
 #include "serve/guard.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Reading a request's address: cut at slashes, ampersands and equals signs, each value decoded into a scratch buffer
- * and read by the form that its name has in EK__VALUE_LIST. One pass. It does not know which rows or counters there
- * are, nor what an address does with its values. */
+/* Reads a request's address: splits it at slashes, ampersands and equals signs, and decodes each value into a scratch
+ * buffer in the form that its name has in EK__VALUE_LIST. One pass. It does not check that rows and counters exist, nor
+ * how an address uses its values. */
 #include "serve/request.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ typedef enum form {
     FORM_INDEX,  /* of an event in its row */
     FORM_FLAG,   /* 0 or 1 */
     FORM_TEXT,   /* any but empty */
-    FORM_STATE,  /* what an earlier answer gave */
-    FORM_RUN,    /* which of those that are served */
+    FORM_STATE,  /* result of an earlier answer */
+    FORM_RUN,    /* number of a served run */
 } form;
 
 static const struct {
@@ -58,8 +58,8 @@ bool ek__target_split(const char *text, size_t size, ek__target *out)
 
 /* ---- one value ---- */
 
-/* Percent-encoding undone, and '+' for a blank as forms write it. False when it is damaged, holds a byte 0, or is
- * longer than the room. */
+/* Percent-encoding decoded, and '+' read as a blank as forms write it. False when it is damaged, contains a byte 0, or
+ * is longer than the room. */
 static bool decode(const char *text, size_t size, char *out, size_t room, size_t *n)
 {
     *n = 0;
@@ -80,7 +80,7 @@ static bool decode(const char *text, size_t size, char *out, size_t room, size_t
     return true;
 }
 
-/* A decimal number without a sign, up to `most`; *at moves behind it. False when none stands there, or a larger one. */
+/* A decimal number without a sign, up to `most`; *at is moved after it. False when there is none, or a larger one. */
 static bool parse_number(const char **at, const char *end, uint64_t most, uint64_t *out)
 {
     const char *c = *at;
@@ -111,7 +111,7 @@ static bool read_number(const char *text, size_t size, int64_t least, int64_t mo
     return true;
 }
 
-/* Ascending order keeps a row from being counted twice, and costs a page nothing. */
+/* Ascending order prevents a row from being counted twice, and costs a page nothing. */
 static bool read_list(const char *text, size_t size, ek__number_list *out)
 {
     const char *end = text + size;
@@ -135,7 +135,7 @@ static bool read_list(const char *text, size_t size, ek__number_list *out)
     return false;
 }
 
-/* An empty one is that of the first request. */
+/* An empty address is that of the first request. */
 static bool read_state(const char *text, size_t size, char *out)
 {
     if (size != 0 && size != EK__REQUEST_STATE_SIZE)
@@ -158,7 +158,7 @@ static bool read_text(const char *text, size_t size, ek__request *out)
     return true;
 }
 
-/* What a form wants, for messages. */
+/* The expected form, for messages. */
 static const char *const wanted[] = {
     [FORM_LIST] = "a list of numbers in ascending order, as 3, 3-9 or 1,4-6, of at most 4096",
     [FORM_TIME] = "a time in nanoseconds, a whole number of at most 2^53",

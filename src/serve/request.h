@@ -1,7 +1,7 @@
-/* serve/request.h - what a request asks for: its address taken apart, and the values behind the question mark.
+/* serve/request.h - parses the address of a request and the values after the question mark.
  *
- * Pure: nothing but the bytes of the request counts, so that it can be fuzzed. Whether a row or counter of that number
- * is there is for the answers to say. */
+ * Pure: depends only on the bytes of the request, so that it can be fuzzed. The answers check that a row or counter of
+ * a number exists. */
 #ifndef EK_SERVE_REQUEST_H
 #define EK_SERVE_REQUEST_H
 
@@ -12,16 +12,17 @@
 #include "evenkeel/error.h"
 
 enum {
-    EK__REQUEST_MAX_SIZE = 40 << 10,  /**< bytes of an address with all values: 4096 rows apart, percent-encoded */
+    EK__REQUEST_MAX_SIZE = 40 << 10,  /**< bytes of an address with all values: 4096 non-adjacent rows,
+                                       * percent-encoded */
     EK__REQUEST_MAX_LIST = 4096,      /**< rows, or names */
-    EK__REQUEST_MAX_TEXT = 1024,      /**< bytes of a text that is looked for */
+    EK__REQUEST_MAX_TEXT = 1024,      /**< bytes of a text to search for */
     EK__REQUEST_MAX_ARROWS = 1 << 16, /**< of an answer */
     EK__REQUEST_STATE_SIZE = 16,      /**< hexadecimal digits */
 };
-/** Times and resolutions: what a double of the page holds exactly. */
+/** Times and resolutions: integers that a double of the page represents exactly. */
 #define EK__REQUEST_MAX_TIME (INT64_C(1) << 53)
 
-/** The values that an address may have: X(id, as it is called, how it is written). */
+/** The values that an address may have: X(id, name, format). */
 #define EK__VALUE_LIST(X)                                                                                              \
     X(ROWS, "rows", LIST)                                                                                              \
     X(NAMES, "names", LIST)                                                                                            \
@@ -52,7 +53,7 @@ typedef struct ek__number_list {
     uint32_t at[EK__REQUEST_MAX_LIST];
 } ek__number_list;
 
-/** The values of a request. Those that were not given are 0. */
+/** The values of a request. Missing values are 0. */
 typedef struct ek__request {
     unsigned given; /**< bits of EK__HAS() */
     ek__number_list rows, names;
@@ -69,24 +70,24 @@ typedef struct ek__request {
     char state[EK__REQUEST_STATE_SIZE + 1]; /**< empty: none yet */
 } ek__request;
 
-/** An address as it stands in a request, "/TOKEN/rows?rows=3": all borrowed, nothing decoded. */
+/** An address in a request, "/TOKEN/rows?rows=3": all borrowed, nothing decoded. */
 typedef struct ek__target {
-    const char *token; /**< what stands between the first two slashes; up to the end where there is one slash only */
+    const char *token; /**< text between the first two slashes; up to the end where there is one slash only */
     size_t token_size;
-    const char *name; /**< what stands behind the second slash, up to the question mark; NULL without a second slash */
+    const char *name; /**< text after the second slash, up to the question mark; NULL without a second slash */
     size_t name_size;
-    const char *query; /**< what stands behind the question mark */
+    const char *query; /**< text after the question mark */
     size_t query_size;
 } ek__target;
 
-/** Take an address apart. False when it does not begin with a slash. O(size). */
+/** Split an address. False when it does not begin with a slash. O(size). */
 bool ek__target_split(const char *text, size_t size, ek__target *out);
 
 /**
- * Read the values behind a question mark, "rows=1,4-6&begin=0". Each may be percent-encoded.
+ * Read the values after a question mark, "rows=1,4-6&begin=0". Each may be percent-encoded.
  *
- * @param needs  bits of the values that must be there
- * @param takes  bits of those that may be there too
+ * @param needs   bits of the required values
+ * @param takes  bits of those that are optional
  * @return EK_OK, or EK_ERR_INPUT with a line for the client: an unknown, repeated or missing value, or one that is out
  *         of its range; EK_ERR_MEMORY. O(size + numbers of the lists).
  */

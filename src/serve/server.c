@@ -1,7 +1,7 @@
-/* The server: libmicrohttpd with a few threads that poll, on a socket bound to 127.0.0.1. Every request goes through
- * the same gate (method, host, site, token, address, values) before an answer is made. Connections that have not come
- * through the gate are bounded in number and time (clients.c), and answers that clients have not taken yet in bytes, so
- * that none can have the server for itself or the memory of the machine. It speaks plain HTTP: nothing leaves the
+/* Runs the server: libmicrohttpd with a few threads that poll, on a socket bound to 127.0.0.1. Every request goes
+ * through the same gate (method, host, site, token, address, values) before an answer is made. Connections that have
+ * not passed the gate are bounded in number and time (clients.c), and answers not yet received by clients in bytes, so
+ * that no client can occupy the whole server or the memory of the machine. It speaks plain HTTP: nothing leaves the
  * machine. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,14 +28,14 @@ enum {
     THREADS = 4,
     MOST_RUNS = 2,
     MOST_CONNECTIONS = 512,
-    MOST_WAITING = 384,          /* of them, those that have not shown the token: the others always find room */
-    WAITING_MILLISECONDS = 5000, /* from one's opening, or its last answer, to the end of the next request's headers */
+    MOST_WAITING = 384,          /* of these, those that have not shown the token: the others always find room */
+    WAITING_MILLISECONDS = 5000, /* from opening, or its last answer, to the end of the next request's headers */
     CONNECTION_BYTES = 96 << 10, /* request line and headers of a request */
-    IDLE_SECONDS = 30,           /* without taking any of an answer */
+    IDLE_SECONDS = 30,           /* without receiving any of an answer */
     BACKLOG = 128,
     STOP_MILLISECONDS = 5000,
 };
-static const int64_t most_outstanding = 96 << 20; /* bytes of answers that are not sent yet */
+static const int64_t most_outstanding = 96 << 20; /* bytes of answers not sent yet */
 
 struct ek_server {
     struct MHD_Daemon *daemon;
@@ -52,18 +52,18 @@ struct ek_server {
     atomic_int_least64_t outstanding;
 };
 
-/* A request on its way: its address as it came. */
+/* A request in progress: its address as received. */
 typedef struct pending {
     struct ek_server *server;
     struct client *client;
-    int64_t bytes; /* of an answer that counts as outstanding */
+    int64_t bytes; /* of an answer, that count as outstanding */
     bool called, too_long;
     size_t size;
     char text[];
 } pending;
 
-/* A connection. It owns its request: libmicrohttpd does not say of every one that it has ended, as of those whose
- * headers it cannot hold. */
+/* A connection. It owns its request: libmicrohttpd does not report the end of every request, for example of those with
+ * headers that exceed its memory. */
 typedef struct client {
     ek__client waiting;
     struct ek_server *server;
@@ -84,7 +84,7 @@ typedef struct refusal {
     const char *text;
 } refusal;
 
-/* Exactly one Host header: two of them could be read differently. */
+/* Exactly one Host header: two of them could be interpreted differently. */
 typedef struct host_header {
     int n;
     const char *text;
@@ -112,7 +112,7 @@ static bool has_body(struct MHD_Connection *connection)
     return (length && strcmp(length, "0") != 0) || header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
-/* What is wrong with who asks; status 0: nothing. */
+/* Why the client is refused; status 0: it is not. */
 static refusal check_sender(const ek_server *server, struct MHD_Connection *connection, const char *method)
 {
     host_header host = {0};
@@ -139,7 +139,7 @@ static const ek__answer *find_answer(const ek__target *target)
     return NULL;
 }
 
-/* What is wrong with what is asked for. */
+/* Why the request is refused. */
 static refusal check_target(const ek_server *server, const pending *request, ek__target *target,
                             const ek__answer **answer)
 {
@@ -225,7 +225,7 @@ static ek_status make_reply(const ek_server *server, const ek__target *target, c
     ek__request *values = ek__alloc(1, sizeof *values);
     if (!values)
         return ek__no_memory(err);
-    /* What asks for anything of a trace may ask it of either run. */
+    /* Requests about a trace may be about either run. */
     unsigned takes = answer->takes | (answer->needs ? EK__HAS(RUN) : 0);
     ek_status status = ek__request_read(target->query, target->query_size, answer->needs, takes, values, err);
     if (status == EK_OK && values->run >= server->n_runs)
@@ -278,7 +278,7 @@ static void end_request(client *c)
     free(request);
 }
 
-/* The address as it came, before anything is decoded; the first call for a request. */
+/* The address as received, before anything is decoded; the first call for a request. */
 static void *read_address(void *user, const char *text, struct MHD_Connection *connection)
 {
     client *c = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
@@ -293,7 +293,7 @@ static void *read_address(void *user, const char *text, struct MHD_Connection *c
     return c->request = request;
 }
 
-/* Values are decoded by serve/request.c, each where it is read. */
+/* Values are decoded by serve/request.c, each on use. */
 static size_t keep_encoded(void *user, struct MHD_Connection *connection, char *text)
 {
     (void)user, (void)connection;
@@ -307,13 +307,13 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     (void)user, (void)url, (void)version, (void)upload;
     if (!request)
         return MHD_NO;
-    if (*upload_size > 0) { /* what a refused request sends all the same */
+    if (*upload_size > 0) { /* the body that a refused request still sends */
         *upload_size = 0;
         return MHD_YES;
     }
     if (request->called)
         return reply_to(request, connection);
-    /* The headers are there; whoever may not ask need not send more. */
+    /* The headers are there; a refused client need not send more. */
     request->called = true;
     atomic_fetch_add(&request->server->n_open, 1);
     refusal refused = check_sender(request->server, connection, method);
@@ -395,7 +395,7 @@ static ek_status open_socket(int port, int *out, int *bound, ek_error *err)
     return EK_OK;
 }
 
-/* The document of the indices alone, with a note of the first run or none. */
+/* The document of the indices only, with a note of the first run or none. */
 static ek_status write_timeline(const ek_server *server, const char *note, char **text, size_t *size, ek_error *err)
 {
     const ek_serve_options *options = &server->options;
@@ -415,7 +415,7 @@ static ek_status write_timeline(const ek_server *server, const char *note, char 
     return status == EK_OK && failed ? ek__no_memory(err) : status;
 }
 
-/* The page says its policy in its own text, where no header can be forgotten; a header can also forbid frames. */
+/* The page has its policy in its own text, where no header can be forgotten; a header can also forbid frames. */
 static ek_status write_policy(ek_server *server, ek_error *err)
 {
     static const char lead[] = "http-equiv=\"Content-Security-Policy\" content=\"", more[] = "; frame-ancestors 'none'";

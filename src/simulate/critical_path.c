@@ -1,7 +1,7 @@
-/* The blocks of a timeline that make the step as long as it is, from its last end back: a block that its stage was idle
- * before waited for its source on another stage, every other for the block before it on its stage. What lies between
- * two blocks of the path is a transfer. Equal to ek__order_longest_path() for the same durations, which counts slots
- * and does not name blocks. */
+/* Finds the critical path: the blocks of a timeline that determine the step time, from its last end back. A block with
+ * idle time before it waited for its source on another stage, every other for the previous block of its stage. The time
+ * between two blocks of the path is a transfer. Equal to ek__order_longest_path() for the same durations, which counts
+ * slots and does not name blocks. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ static int stage_of(const ek_timeline *t, size_t block)
     return (int)(block / (t->n_blocks / (size_t)t->shape.n_stages));
 }
 
-/* What a block waited for; EK_NO_BLOCK at the step's begin. */
+/* The block that a block waited for; EK_NO_BLOCK at the step's start. */
 static ptrdiff_t cause_of(const ek_timeline *t, const ek_wait *wait, size_t block)
 {
     bool first = block == t->first[stage_of(t, block)];

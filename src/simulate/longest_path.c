@@ -1,5 +1,5 @@
-/* The longest path through the blocks of an order: one walk forward, which notes for each block the one that it waited
- * for, and one back from the end. */
+/* Finds the longest path through the blocks of an order: one walk forward, which notes the predecessor that each block
+ * waited for, and one back from the end. */
 #include "simulate/longest_path.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ typedef struct walk {
     double *clock;   /* of stages, then of chains */
     uint32_t *last;  /* [clocks] block that set it, from 1; 0: the start */
     uint32_t *waits; /* [blocks] block that each waited for */
-    uint8_t *turns;  /* [blocks] it waited for its stage */
+    uint8_t *turns;  /* [blocks] whether it waited for its stage */
 } walk;
 
 static int way_of(const ek_order *order, size_t chain)
@@ -51,7 +51,7 @@ static void follow(const walk *w, ek__path *path)
 {
     const ek_order *order = w->order;
     size_t n_slots = (size_t)ek__order_n_slots(order), all = (size_t)order->n_ways * n_slots;
-    bool by_stage = true; /* how the path leaves a block */
+    bool by_stage = true; /* the kind of the path's step from a block */
     assert(path->end >= 0 && path->end < order->shape.n_stages);
     assert(!path->before == !path->after && !path->before == !path->travel);
     memset(path->count, 0, n_slots * sizeof *path->count);

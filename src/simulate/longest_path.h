@@ -1,4 +1,4 @@
-/* simulate/longest_path.h - which blocks make a step as long as it is. Library-internal. */
+/* simulate/longest_path.h - the blocks that determine the step time. Library-internal. */
 #ifndef EK_SIMULATE_LONGEST_PATH_H
 #define EK_SIMULATE_LONGEST_PATH_H
 
@@ -8,9 +8,9 @@
 typedef struct ek__path {
     double length;
     int end;       /**< stage of its last block; the first of those that end at once */
-    double *count; /**< [n_slots] how often each slot is on it */
-    /** [n_ways][n_slots] how often what communication adds to a slot is on it, as ek__delays has it. All NULL where
-     *  nobody asks. */
+    double *count; /**< [n_slots] how many times each slot is on it */
+    /** [n_ways][n_slots] how often the communication time of a slot is on it, in the layout of ek__delays. All NULL
+     *  where not needed. */
     double *before, *after, *travel;
 } ek__path;
 
@@ -19,7 +19,7 @@ typedef struct ek__path {
  *
  * @param duration  [n_slots], each at least 0
  * @param delays    NULL: no communication
- * @param tail      [n_stages] what follows a stage's last block; NULL: nothing
+ * @param tail      [n_stages] time after a stage's last block; NULL: none
  * @param path      its arrays are the caller's, `count` not NULL, and `before`, `after` and `travel` all NULL or none;
  *                  filled
  * @return false when memory is out. O(blocks).

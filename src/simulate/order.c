@@ -1,7 +1,7 @@
-/* Laying a schedule out: every stage's list of blocks is merged into one topological order by walking all lists at
- * once, then sorted by level (longest path in blocks), so that neighbours in the order are independent of one another
- * and a processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait.
- * Which cell and stage a model position has is tabled once, so that nothing else asks for the placement. */
+/* Lays a schedule out: every stage's list of blocks is merged into one topological order by walking all lists at once,
+ * then sorted by level (longest path in blocks), so that neighbours in the order are independent of one another and a
+ * processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait. The cell
+ * and stage of each model position are tabulated once, so that only this file uses the placement. */
 #include "simulate/order.h"
 
 #include <assert.h>
@@ -135,7 +135,7 @@ ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err)
 
 ek_status ek__factors_check(const double *factor, int n, const char *what, ek_error *err)
 {
-    static const double least = 1e-9, most = 1e9; /* so that times stay numbers */
+    static const double least = 1e-9, most = 1e9; /* so that times stay finite */
     for (int i = 0; factor && i < n; i++) {
         if (!(factor[i] > 0) || !isfinite(factor[i]))
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the %s %d must be a positive number (got %g)", what, i,
@@ -147,7 +147,7 @@ ek_status ek__factors_check(const double *factor, int n, const char *what, ek_er
     return EK_OK;
 }
 
-/* What an order is made for: numbers that add up without overflow. */
+/* The inputs of an order must be numbers that add up without overflow. */
 static ek_status check_profile(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
                                ek_error *err)
 {
@@ -172,7 +172,7 @@ static ek_status check_profile(const ek_schedule *schedule, const ek_shape *shap
     return EK_OK;
 }
 
-/* Fill the tables that say where each cell and each model position is. Every bank gets n_held cells. */
+/* Fill the tables with the location of each cell and each model position. Every bank gets n_held cells. */
 static ek_status make_tables(ek_order *order, ek_error *err)
 {
     int p = order->shape.n_stages, n = order->n_cells, *count;
@@ -214,7 +214,7 @@ static ek_status check_lists(const ek_order *order, ek_error *err)
     size_t p = (size_t)order->shape.n_stages, m = (size_t)order->shape.n_micro_batches, per_stage = order->n_blocks / p;
     size_t n_chunks = order->n_ways == 2 ? 2 : (size_t)order->shape.n_chunks;
     unsigned char *run =
-        ek__alloc(n_chunks * m, sizeof *run); /* of each chunk and micro-batch: kinds that ran, as bits */
+        ek__alloc(n_chunks * m, sizeof *run); /* of each chunk and micro-batch: kinds run so far, as bits */
     if (!run)
         return ek__no_memory(err);
     ek_status status = EK_OK;
@@ -252,7 +252,7 @@ static ek_status check_lists(const ek_order *order, ek_error *err)
 static int chain_place(const ek_order *order, int stage, const ek_block *block)
 {
     int position = ek_position(order->schedule->placement, order->shape.n_stages, block->chunk, stage);
-    assert(block->kind != EK_BACKWARD_WEIGHT); /* which is in no chain */
+    assert(block->kind != EK_BACKWARD_WEIGHT); /* not in any chain */
     assert(position >= 0 && position < order->n_cells);
     return block->kind == EK_FORWARD ? position : 2 * order->n_cells - 1 - position;
 }
@@ -284,7 +284,7 @@ static ek_status deadlock(const ek_order *order, const size_t *next, const int *
         used += n > 0 && (size_t)n < sizeof waits - used ? (size_t)n : 0;
         listed++;
     }
-    assert(listed > 0); /* a walk that ended early left a stage waiting */
+    assert(listed > 0); /* an interrupted walk left a stage waiting */
     int r = shape->n_micro_batches % shape->n_stages;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                     "schedule '%s' deadlocks with %d stages, interleave %d and %d micro-batches: %s. Use a multiple of "
@@ -304,7 +304,7 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
     uint32_t *stage_level = ek__alloc((size_t)p, sizeof *stage_level);
     int *place = ek__alloc((size_t)m, sizeof *place); /* of each micro-batch in its chain */
     uint32_t *chain_level = ek__alloc((size_t)m + (size_t)p, sizeof *chain_level);
-    int *todo = ek__alloc(order->n_blocks + (size_t)p, sizeof *todo); /* stages whose next block may be ready */
+    int *todo = ek__alloc(order->n_blocks + (size_t)p, sizeof *todo); /* stages with a next block that may be ready */
     if (!next || !stage_level || !place || !chain_level || !todo) {
         status = ek__no_memory(err);
         goto done;
@@ -331,7 +331,7 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
             next[s]++;
             if (!in_chain)
                 continue;
-            /* The chain moves on: its next stage may have been waiting for just this. At most one entry per block. */
+            /* The chain moves on: its next stage may have been waiting for this block. At most one entry per block. */
             int after = ++place[b->micro_batch];
             if (after < 2 * order->n_cells && chain_stage(order, b->micro_batch, after) != s) {
                 assert(n_todo < order->n_blocks + (size_t)p);
@@ -379,7 +379,7 @@ static ek_status sort_by_level(ek_order *order, const uint32_t *level, ek_error 
     return EK_OK;
 }
 
-/* At least as much in every column, but for the rounding of sums of scaled micro-batches. */
+/* At least as much in every column, except for the rounding of sums of scaled micro-batches. */
 static bool dominates(const double *a, const double *b, int n)
 {
     for (int i = 0; i < n; i++)
@@ -399,19 +399,19 @@ static bool all_freed(const ek_order *order, const double *alive)
 }
 #endif
 
-/* What the vectors of a stage are compared by before their columns are. */
+/* The first key when vectors of a stage are compared, before their columns. */
 typedef struct weights {
-    double sum, mixed; /* of the columns; with factors from 1 to 2 */
+    double sum, mixed; /* sum of the columns; sum with factors from 1 to 2 */
 } weights;
 
-/* The stage's vectors while they are collected. */
+/* The stage's vectors during the collection. */
 typedef struct collecting {
     int n;                /* columns */
     const double *factor; /* [n] of weights.mixed */
     ek__live *live;
     int capacity;
     weights *weight; /* [live->n] */
-    int last;        /* that dominated: in the steady part it or a neighbour does so again */
+    int last;        /* the last dominating one: in the steady part it or a neighbour dominates again */
 } collecting;
 
 static weights weigh(const collecting *c, const double *vector)
@@ -446,7 +446,7 @@ static bool has_room(collecting *c)
     return vectors && weight;
 }
 
-/* Add a vector unless one there dominates it; those that it dominates go. */
+/* Add a vector unless an existing one dominates it; those that it dominates are removed. */
 static ek_status add_live(collecting *c, const double *vector, ek_error *err)
 {
     ek__live *live = c->live;
@@ -485,7 +485,8 @@ static ek_status collect_live(const ek_order *order, int stage, const double *fa
 {
     size_t per_stage = order->n_blocks / (size_t)order->shape.n_stages;
     const ek_block *blocks = order->blocks + (size_t)stage * per_stage;
-    const double held_from[EK_N_BLOCK_KINDS] = {1, order->weight_share, 0}; /* the share held once each kind has run */
+    const double held_from[EK_N_BLOCK_KINDS] = {1, order->weight_share, 0}; /* the share that stays in memory after each
+                                                                             * kind has run */
     collecting c = {.n = order->n_held, .factor = factor, .live = live};
     double alive[EK_MAX_CHUNKS] = {0};
     ek_status status = EK_OK;
@@ -523,7 +524,7 @@ static ek_status make_live(ek_order *order, ek_error *err)
     return EK_OK;
 }
 
-/* The steps' factors. The steps of a stage are in its own order, so its list says which micro-batch each one is. */
+/* The steps' factors. The steps of a stage are in its own order, so its list gives the micro-batch of each. */
 static ek_status make_factor(ek_order *order, ek_error *err)
 {
     size_t p = (size_t)order->shape.n_stages;
@@ -600,7 +601,7 @@ ek_status ek_order_slow_stages(ek_order *order, const double *slowdown, ek_error
     return EK_OK;
 }
 
-/* Have the schedule fill the stages' lists. */
+/* Let the schedule fill the stages' lists. */
 static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error *err)
 {
     const ek_schedule *schedule = order->schedule;

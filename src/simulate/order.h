@@ -9,10 +9,9 @@
 
 /**
  * One block in topological order, packed so that a walk reads it with one load: clock of its chain (32 bits), stage
- * (16), slot of its duration (16): kind x n_cells + cell. The block ends at
- * max(stage's last end, chain's last end) + duration.
- * The chain's clock is the micro-batch. A weight gradient waits for its stage alone; so that the walk needs no branch,
- * its clock is one that no other stage writes, n_micro_batches + stage, and so is never ahead of the stage.
+ * (16), slot of its duration (16): kind x n_cells + cell. The block ends at max(stage's last end, chain's last end) +
+ * duration. The chain's clock is the micro-batch. A weight gradient waits only for its stage; so that the walk needs no
+ * branch, its clock is one that no other stage writes, n_micro_batches + stage, and so is never ahead of the stage.
  */
 typedef uint64_t ek__step;
 
@@ -43,8 +42,8 @@ typedef struct ek__live {
 } ek__live;
 
 /**
- * A cell is a chunk of the plan. A bank is the cells that the same stages hold: the n_chunks of one stage or, where
- * micro-batches run both ways, the two of a stage and its mirror. Bank b is held by stage b and, both ways, p - 1 - b.
+ * A cell is a chunk of the plan. A bank is the cells on the same stages: the n_chunks of one stage or, where
+ * micro-batches run both ways, the two of a stage and its mirror. Bank b is on stage b and, both ways, p - 1 - b.
  */
 struct ek_order {
     ek_shape shape;
@@ -60,7 +59,7 @@ struct ek_order {
     ek__live *live;   /**< [n_stages] */
     double *scale;    /**< [n_micro_batches] of durations and activations; NULL: 1 */
     double *factor;   /**< [n_blocks] `scale` by step; NULL: 1 */
-    double *slowdown; /**< [n_cells] of durations, by the stage that holds the cell; NULL: 1 */
+    double *slowdown; /**< [n_cells] factor of durations, by the stage of the cell; NULL: 1 */
     int *held;        /**< [n_banks][n_held], in model order */
     int *bank;        /**< [n_cells] */
     int *column;      /**< [n_cells] place in its bank */
@@ -87,7 +86,7 @@ static inline size_t ek__order_delays_size(const ek_order *order)
     return 3 * (size_t)order->n_ways * (size_t)ek__order_n_slots(order);
 }
 
-/** Which way a micro-batch runs: 0, or 1 for the upper half with EK_PLACE_BOTH_WAYS. */
+/** The direction of a micro-batch: 0, or 1 for the upper half with EK_PLACE_BOTH_WAYS. */
 static inline int ek__order_way(const ek_order *order, size_t micro_batch)
 {
     return order->n_ways == 2 && 2 * micro_batch >= (size_t)order->shape.n_micro_batches;
@@ -102,20 +101,20 @@ static inline int ek__order_cell(const ek_order *order, int stage, const ek_bloc
     return order->n_ways == 2 ? (block->chunk ? p - 1 - stage : stage) : block->chunk * p + stage;
 }
 
-/** Times that a block of the cell takes its duration. */
+/** How many times a block of the cell takes its duration. */
 static inline double ek__order_slowdown(const ek_order *order, int cell)
 {
     return order->slowdown ? order->slowdown[cell] : 1;
 }
 
-/** The bank that a stage, 0..p-1, holds. */
+/** The bank of a stage, 0..p-1. */
 static inline int ek__order_bank(const ek_order *order, int stage)
 {
     assert(stage >= 0 && stage < order->shape.n_stages);
     return stage < order->n_banks ? stage : order->shape.n_stages - 1 - stage;
 }
 
-/** The one or two stages that hold a bank, 0..n_banks-1. @return how many */
+/** The one or two stages of a bank, 0..n_banks-1. @return how many */
 static inline int ek__bank_stages(const ek_order *order, int bank, int stages[2])
 {
     assert(bank >= 0 && bank < order->n_banks);
@@ -129,7 +128,7 @@ static inline int ek__bank_stages(const ek_order *order, int bank, int stages[2]
  * [n_slots] */
 void ek__order_durations(const ek_order *order, const ek_chunk_cost *cost, double *duration);
 
-/** What communication adds to each slot, by the way its micro-batch runs; see ek__comm_delays. */
+/** The communication time of each slot, by the direction of its micro-batch; see ek__comm_delays. */
 typedef struct ek__delays {
     const double *before; /**< [n_ways][n_slots] the stage receives before the block */
     const double *after;  /**< [n_ways][n_slots] the stage sends after the block */
@@ -137,13 +136,13 @@ typedef struct ek__delays {
 } ek__delays;
 
 /**
- * Fill `delays`, [3][n_ways][n_slots], from a communication model, whose times are at least 0.
- * There is an edge where two model positions that follow one another are on different stages; so none at the turn from
- * forward to backward, nor at the turns of EK_PLACE_V.
+ * Fill `delays`, [3][n_ways][n_slots], from a communication model with times of at least 0. There is an edge where two
+ * model positions that follow one another are on different stages; so none at the turn from forward to backward, nor at
+ * the turns of EK_PLACE_V.
  */
 ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *delays);
 
-/** Time of a send between two stages that hold positions which follow one another, `from` the earlier one. */
+/** Time of a send between the stages of two consecutive positions, `from` the earlier one. */
 static inline double ek__edge_time(const ek_comm *comm, ek_placement placement, int from, int to)
 {
     if (from == to)
@@ -162,7 +161,7 @@ ek_status ek__timeline_follow(ek_timeline *timeline, ek_error *err);
 ek_status ek__simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                        ek_timeline *out, ek_error *err);
 
-/** Is it a shape that the schedule can be laid out for? @return EK_OK; EK_ERR_INPUT, also for a schedule that is NULL
+/** Can the schedule be laid out for this shape? @return EK_OK; EK_ERR_INPUT, also for a schedule that is NULL
  */
 ek_status ek__shape_check(const ek_schedule *schedule, const ek_shape *shape, ek_error *err);
 
@@ -173,15 +172,15 @@ ek_status ek__comm_check(const ek_comm *comm, int n_stages, ek_error *err);
 #define EK__MAX_TRANSFER 1e12
 
 /**
- * Are factors numbers that times can be multiplied by, 1e-9 to 1e9?
+ * Are factors valid, 1e-9 to 1e9?
  *
  * @param factor  [n]; NULL: all 1
- * @param what    each one is, for the message: "slowdown of stage"
+ * @param what    description of each, for the message: "slowdown of stage"
  * @return EK_OK, EK_ERR_INPUT. O(n)
  */
 ek_status ek__factors_check(const double *factor, int n, const char *what, ek_error *err);
 
-/** Is there any communication to account for? */
+/** Does communication take any time? */
 static inline bool ek__comm_matters(const ek_comm *comm)
 {
     return comm && (comm->edge_time || comm->p2p_time > 0);
@@ -191,7 +190,7 @@ static inline bool ek__comm_matters(const ek_comm *comm)
 enum { EK__LANES = 8 };
 
 /**
- * Step time from durations by slot. Same recurrence as ek_order_step_time, for callers that keep durations themselves.
+ * Step time from durations by slot. Same recurrence as ek_order_step_time, for callers with their own durations.
  *
  * @param duration  [n_slots], each at least 0
  * @param delays    NULL for none
@@ -201,7 +200,7 @@ enum { EK__LANES = 8 };
 double ek__order_step_time(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch);
 
 /**
- * The same with the start and end of every block; nothing is held, recomputed or busy in it.
+ * The same with the start and end of every block; memory, recomputation and busy times are not filled in.
  *
  * @param duration  [n_slots], each at least 0
  * @param comm      NULL for none; its edges are borrowed by the timeline
@@ -222,8 +221,8 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
 void ek__order_step_times(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
                           double *out);
 
-/** Its walk where durations and delays depend on the slot alone, for one kind of vector instructions. All give the same
- *  bits. Clocks that the walk begins with are 0; @param stage, micro  [clocks of stages], [of chains] x EK__LANES */
+/** The walk where durations and delays depend on the slot only, for one kind of vector instructions. All give the same
+ *  bits. Clocks that the walk begins with are 0; @param stage, micro [clocks of stages], [of chains] x EK__LANES */
 typedef void ek__lane_loop(const ek_order *order, const double *duration, const ek__delays *delays, double *stage,
                            double *micro);
 typedef struct ek__lane_way {

@@ -1,5 +1,6 @@
 /* The full simulation: every block's start and end, every stage's memory curve and busy share, and the bubble split.
- * The step time alone, for searching, is step_time.c; both follow the same recurrence and a test holds them together.
+ * The step time without a timeline, for searching, is step_time.c; both follow the same recurrence and a test compares
+ * them.
  */
 #include <assert.h>
 #include <math.h>
@@ -68,14 +69,15 @@ static double run_blocks(const ek_order *order, const double *duration, const ek
 }
 
 #ifndef NDEBUG
-/* Is `memory` back at `start`, but for the rounding of a curve that went up to `peak`? */
+/* Is `memory` back at `start`, except for the rounding of a curve that went up to `peak`? */
 static bool is_back(double memory, double start, double peak)
 {
     return fabs(memory - start) <= 1e-6 * (1 + fabs(start) + fabs(peak));
 }
 #endif
 
-/* Memory curve, peak and busy share of one stage. The curve ends where it begins: what F adds, B and W take off. */
+/* Memory curve, peak and busy share of one stage. The curve ends at its first value: B and W release all that F
+ * adds. */
 static void account_stage(const ek_order *order, const ek_layers *layers, const ek_chunk_cost *cost, int s,
                           ek_timeline *t)
 {
@@ -132,7 +134,7 @@ static ek_bubble split_bubble(const ek_order *order, const ek_chunk_cost *cost, 
     return bubble;
 }
 
-/* Everything of a timeline but what its blocks hold and recompute. */
+/* Everything of a timeline except the memory and recomputation of its blocks. */
 static ek_status make_room(const ek_order *order, ek_timeline *t, ek_error *err)
 {
     size_t p = (size_t)order->shape.n_stages;
@@ -179,7 +181,7 @@ ek_status ek__order_run(const ek_order *order, const double *duration, const ek_
     return status;
 }
 
-/* Are plan and model ones that the order can run? */
+/* Do plan and model fit the order? */
 static ek_status check(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                        ek_error *err)
 {
@@ -194,8 +196,8 @@ static ek_status check(const ek_order *order, const ek_plan *plan, const ek_laye
     return status ? status : ek__comm_check(comm, shape->n_stages, err);
 }
 
-/* A kind that is not modelled has numbers of no meaning, which can be run; not so where they leave the gradient of the
- * inputs less than no time. What rounding leaves is taken off. */
+/* The numbers of a kind that is not modelled have no meaning but can be run, unless they make the time of the input
+ * gradient negative. Rounding errors are removed. */
 static ek_status check_costs(const ek_order *order, ek_chunk_cost *cost, ek_error *err)
 {
     int p = order->shape.n_stages;

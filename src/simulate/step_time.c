@@ -1,7 +1,7 @@
 /* The hot loops: one pass over the blocks in topological order gives the step time. A micro-batch is a single chain, so
- * a block waits for just two numbers, its stage's last end and its micro-batch's last end. Eight plans go through
- * together in vector lanes, since the order, not the arithmetic, is what the pass spends its loads on. A slower loop
- * does what is rare: micro-batches of different length, and transfers where micro-batches run both ways. */
+ * a block waits for only two numbers, its stage's last end and its micro-batch's last end. Eight plans are evaluated
+ * together in vector lanes, since the loads of the order, not the arithmetic, dominate the pass. A slower loop covers
+ * the rare cases: micro-batches of different length, and transfers where micro-batches run both ways. */
 #include <assert.h>
 #include <string.h>
 
@@ -76,7 +76,8 @@ static double run_without_delays(const ek_order *order, const double *duration, 
                                  double *restrict micro)
 {
     const ek__step *step = order->steps, *end = step + order->n_blocks;
-    for (; end - step >= 4; step += 4) { /* neighbours are independent: four at a time are a sixth faster than one */
+    for (; end - step >= 4; step += 4) { /* neighbours are independent: four at a time take a sixth less time than
+                                          * one */
         run_block(step[0], duration, stage, micro);
         run_block(step[1], duration, stage, micro);
         run_block(step[2], duration, stage, micro);
@@ -196,7 +197,7 @@ double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, cons
 #define SCALAR_ADD(a, b)   ((a) + (b))
 #define SCALAR_SET(a)      (a)
 
-/* On every processor: what the others are held against. */
+/* On every processor: the reference for the others. */
 LANE_LOOP(lanes_plain, , double, 1, SCALAR_LOAD, SCALAR_STORE, max2, SCALAR_ADD, SCALAR_SET)
 #if defined(__x86_64__)
 LANE_LOOP(lanes_sse2, , __m128d, 2, _mm_loadu_pd, _mm_storeu_pd, _mm_max_pd, _mm_add_pd, _mm_set1_pd)

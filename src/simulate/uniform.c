@@ -1,5 +1,5 @@
-/* Equal stages as a model of one layer a chunk, so that schedules without a model go through the same simulator and
- * pictures as those with one. */
+/* Builds equal stages as a model of one layer a chunk, so that schedules without a model go through the same simulator
+ * and pictures as those with one. */
 #include "evenkeel/uniform.h"
 
 #include <assert.h>
@@ -132,7 +132,7 @@ static ek_status make_order(const ek_schedule *schedule, const ek_shape *shape, 
     return status;
 }
 
-/* Live vectors hold whole counts (and shares of them), so v of them sum up without the rounding of 1/v. */
+/* Live vectors contain whole counts (and shares of them), so v of them sum up without the rounding of 1/v. */
 static void count_live(const ek_order *order, ek_uniform_run *run)
 {
     for (int s = 0; s < run->plan.n_stages; s++) {

@@ -1,6 +1,6 @@
-/* Why each block of a timeline starts when it does, and how each stage spends the step. A block's source is looked up
- * in a table by kind, model position and micro-batch, which has exactly one entry a block. What a stage does between
- * two blocks is told apart as the recurrence puts it together (simulate.c): send, idle, receive. */
+/* Finds why each block of a timeline starts when it does, and how each stage spends the step. A block's source is
+ * looked up in a table by kind, model position and micro-batch, which has exactly one entry a block. The time of a
+ * stage between two blocks is split as the recurrence composes it (simulate.c): send, idle, receive. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int position_of(const ek_timeline *t, const ek_interval *b, int stage)
     return ek_position(t->schedule->placement, t->shape.n_stages, b->chunk, stage);
 }
 
-/* Where the result comes from that a block at a position takes. */
+/* The source of the input of a block at a position. */
 static ptrdiff_t source_of(const ek_timeline *t, const ek_interval *b, int position, const ptrdiff_t *at)
 {
     int last = t->shape.n_stages * t->shape.n_chunks - 1;
@@ -42,7 +42,7 @@ static ptrdiff_t freed_by(const ek_timeline *t, const ek_interval *b, int positi
                : EK_NO_BLOCK;
 }
 
-/* Time of a send between the position of a block and the next or the one before. */
+/* Time of a send between the position of a block and the next or previous one. */
 static double edge(const ek_timeline *t, const ek_interval *b, int position, int other)
 {
     int last = t->shape.n_stages * t->shape.n_chunks - 1, p = t->shape.n_stages;
@@ -55,7 +55,7 @@ static double edge(const ek_timeline *t, const ek_interval *b, int position, int
 }
 
 #ifndef NDEBUG
-/* Does what a block takes end before the block starts, but for rounding? */
+/* Does the input of a block end before the block starts, except for rounding? */
 static bool is_before(const ek_timeline *t, ptrdiff_t source, const ek_interval *b)
 {
     return source == EK_NO_BLOCK || t->block[source].end <= b->start + 1e-9 * (1 + t->step_time);

@@ -1,7 +1,7 @@
-/* Plans in the output or the log of the balancer, the original's or our own: from the line "To put in yaml
- * configuration:" to the first line that is none of a plan's lists. The line becomes the plan's name, lines outside
- * are emptied, and what is left is a plan file. The micro-batches come from the line of the bubble that follows
- * ("pp:16, vp: 1, micro: 16"). A log of several blocks, as of several runs, holds several plans. */
+/* Reads plans in the output or the log of the balancer, the original's or Evenkeel's: from the line "To put in yaml
+ * configuration:" to the first line that is not one of a plan's lists. The line becomes the plan's name, lines outside
+ * are emptied, and the remaining text is a plan file. The micro-batches come from the line of the bubble that follows
+ * ("pp:16, vp: 1, micro: 16"). A log of several blocks, as of several runs, contains several plans. */
 #include "strategies/log_block.h"
 
 #include <ctype.h>
@@ -41,7 +41,7 @@ static size_t indent_of(const line *l)
     return i;
 }
 
-/* Where `word` begins in a line; NULL when it is not there. */
+/* Position of `word` in a line; NULL when it is not there. */
 static const char *find(const line *l, const char *word)
 {
     size_t size = strlen(word);
@@ -57,7 +57,7 @@ static bool is_heading(const line *l)
     return i < l->n && l->text[i] != '#' && find(l, heading);
 }
 
-/* A key of the lists with a list, or with what may stand for one: 0, true or false. */
+/* A key of the lists with a list, or with a value that may replace one: 0, true or false. */
 static bool is_list(const line *l)
 {
     static const char *const values[] = {"[", "0", "true", "false", "True", "False"};
@@ -79,7 +79,7 @@ static bool is_list(const line *l)
     return false;
 }
 
-/* The number behind "micro:" in the line of the bubble; 0 in another line. */
+/* The number after "micro:" in the line of the bubble; 0 in another line. */
 static int micro_batches(const line *l)
 {
     const char *at = find(l, "pp:") ? find(l, "micro:") : NULL;
@@ -102,7 +102,8 @@ bool ek__is_balancer_log(const char *text, size_t size)
     return false;
 }
 
-/* A list's line below the plan's name: YAML knows no tabs at a line's beginning, and something must stand there.
+/* A list's line below the plan's name: YAML does not allow tabs at a line's beginning, and at least one blank is
+ * needed.
  * @return the blanks before it */
 static int write_list(const line *l, FILE *out)
 {

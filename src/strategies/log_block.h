@@ -7,12 +7,12 @@
 
 #include "evenkeel/error.h"
 
-/** Is there a line in this text, none of YAML's comments, below which the balancer prints its lists? */
+/** Is there a line in this text, outside of YAML comments, below which the balancer prints its lists? */
 bool ek__is_balancer_log(const char *text, size_t size);
 
 /**
- * Keep of such a text the lists, in the form of a plan file. Nothing moves to another line, so that messages about the
- * lists name the place in the log. free() *out.
+ * Reduce such a text to the lists, in the form of a plan file. Nothing moves to another line, so that messages about
+ * the lists name the place in the log.
  *
  * @return EK_OK; EK_ERR_INPUT when no list follows such a line; EK_ERR_MEMORY. O(size).
  */

@@ -1,6 +1,6 @@
 /* Reads plan files: the original's manual format with named strategies, the bare lists that it prints, its log, and the
- * JSON and YAML that Evenkeel writes. All of them hold the same lists, so one reader serves; every plan is checked cell
- * by cell against the model, so that a complaint points at the entry that is wrong. */
+ * JSON and YAML that Evenkeel writes. All of them contain the same lists, so one reader serves; every plan is checked
+ * cell by cell against the model, so that a message names the entry that is wrong. */
 #include "strategies/strategies.h"
 
 #include <assert.h>
@@ -22,11 +22,11 @@ enum { OFFSET, LAYERS, FULL, SELECT, COMM, N_FIELDS };
 static const char *const field_name[N_FIELDS] = {"offset", "layers", "recompute", "select_recompute",
                                                  "select_comm_recompute"};
 
-/* A reading in progress; `strategies` is handed over only when all of it is right. */
+/* State of a reading; `strategies` is returned only when all of it is valid. */
 typedef struct reader {
     ek__in in;
     const ek_layers *layers;
-    ek_layers bare; /* stands for the model when there is none */
+    ek_layers bare; /* used for the model when there is none */
     ek_layer bare_body;
     int n_stages; /* of plans without lists; 0 while unknown */
     ek_strategies strategies;
@@ -34,7 +34,7 @@ typedef struct reader {
 
 /* One plan: its fields as nodes, NULL where absent, and their shape. */
 typedef struct lists {
-    const ek__node *node; /* of the map that holds them */
+    const ek__node *node; /* of the map that contains them */
     const ek__node *field[N_FIELDS];
     ek__grid grid;
 } lists;
@@ -120,7 +120,7 @@ static long add_counts(const ek__node *node)
     return total;
 }
 
-/* A model that is nothing but its number of layers, which a plan of the file says. */
+/* A model that consists only of its number of layers, which is in a plan of the file. */
 static ek_status read_counted_layers(reader *r, const ek__node *root)
 {
     enum { DEEPEST = 4 }; /* [{"cases": [{"plan": {"layers": ...}}]}] */
@@ -155,7 +155,7 @@ static ek_status read_offset(reader *r, const lists *l, ek_plan *plan)
     return status;
 }
 
-/* Explicit counts, and if there are offsets too, agreement with them. */
+/* Explicit counts, checked against the offsets if there are any. */
 static ek_status read_counts(reader *r, const lists *l, ek_plan *plan)
 {
     int n = plan->n_stages * plan->n_chunks;
@@ -229,7 +229,7 @@ static void list_modelled(const ek_layers *layers, char *out, size_t size)
             at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "", ek_recompute_name[k]);
 }
 
-/* The entry to blame for layers of kind `k`: those of kind NONE come from the layer count. */
+/* The entry that errors about layers of kind `k` name: those of kind NONE come from the layer count. */
 static ek_status fail_kind(reader *r, const lists *l, int chunk, int stage, ek_recompute k, int n)
 {
     static const int blamed[EK_N_RECOMPUTE] = {OFFSET, SELECT, COMM, SELECT, FULL};
@@ -282,7 +282,7 @@ static ek_status read_plan(reader *r, const ek__node *node, ek_plan *out)
     return EK_OK;
 }
 
-/* true, false, 0 or 1; `*out` stays when the key is absent. */
+/* true, false, 0 or 1; `*out` is unchanged when the key is absent. */
 static ek_status read_switch(reader *r, const ek__node *map, const char *key, int *out)
 {
     const ek__node *node = ek__get(map, key);
@@ -323,7 +323,7 @@ static ek_status read_options(reader *r, const ek__node *node, ek_strategy *stra
     return status || !file_name ? status : read_file_name(r, file_name, strategy);
 }
 
-/* Append a strategy; `named` is where its name stands. */
+/* Append a strategy; `named` is the place of its name. */
 static ek_status add_strategy(reader *r, const ek__node *node, const ek__node *named, const char *name)
 {
     static const char *const known[] = {"offset",
@@ -359,7 +359,7 @@ static ek_status add_strategy(reader *r, const ek__node *node, const ek__node *n
 
 /* ---- the file ---- */
 
-/* What the plan was made for, as it stands beside the plan in the JSON form. */
+/* The schedule and the pieces of a plan, which are next to it in the JSON form. */
 static ek_status read_run(reader *r, const ek__node *node, ek_strategy *strategy)
 {
     const ek__node *schedule = ek__get(node, "schedule"), *pieces = ek__get(node, "seq");
@@ -381,8 +381,8 @@ static ek_status read_run(reader *r, const ek__node *node, ek_strategy *strategy
     return status;
 }
 
-/* A case of the JSON form, whose first may stand at the top of the file; what the search and the simulation found out
- * is not input. */
+/* A case of the JSON form, which may be at the top of the file when it is the first; results of the search and the
+ * simulation are not input. */
 static ek_status add_case(reader *r, const ek__node *node)
 {
     const ek__node *plan;
@@ -416,7 +416,7 @@ static ek_status read_json(reader *r, const ek__node *root, const ek__node *vers
     return status;
 }
 
-/* What `simulate` prints for several plans: one answer after the other. */
+/* The output of `simulate` for several plans: one answer after the other. */
 static ek_status read_json_list(reader *r, const ek__node *root)
 {
     ek_status status = EK_OK;
@@ -512,7 +512,7 @@ static ek_status read_plans(const char *path, char *text, size_t size, const ek_
     return status;
 }
 
-/* The plan that a job runs today; the job's plan moves out of it. */
+/* The job's current plan; it is moved out of the job. */
 static ek_status read_today(ek_job *job, const ek_layers *layers, ek_strategies *out, ek_error *err)
 {
     ek_error why;
@@ -561,7 +561,7 @@ static ek_status read_text(const char *path, char *text, size_t size, const ek_l
     if (is_job)
         return read_job(path, text, size, layers, listener, out, err);
     status = read_plans(path, text, size, layers, n_stages, listener, out, err);
-    /* A YAML of another kind may hold a launch command. */
+    /* A YAML of another kind may contain a launch command. */
     if (status == EK_ERR_INPUT && ek__job_format_of(name, text, size) &&
         read_job(path, text, size, layers, NULL, out, NULL) == EK_OK)
         return EK_OK;
@@ -584,7 +584,7 @@ ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_st
 ek_status ek_strategies_parse(const char *name, const char *text, size_t size, const ek_layers *layers, int n_stages,
                               const ek_listener *listener, ek_strategies *out, ek_error *err)
 {
-    char *copy = ek__text_copy(text, size); /* lists of a log are cut out in place */
+    char *copy = ek__text_copy(text, size); /* lists of a log are extracted in place */
     if (!copy)
         return ek__no_memory(err);
     ek_status status = read_text(name, copy, size, layers, n_stages, listener, out, err);

@@ -1,4 +1,4 @@
-/* strategies/strategies.h - what the reader of plan files shares with tests. */
+/* strategies/strategies.h - the parts of the reader of plan files that tests use. */
 #ifndef EK_STRATEGIES_H
 #define EK_STRATEGIES_H
 

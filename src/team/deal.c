@@ -1,9 +1,9 @@
-/* Work handed out to the processes of a team: process 0 gives items to whoever asks, results come to it up a tree, and
- * what a lost process had is given out again.
+/* Hands out work to the processes of a team: process 0 gives items to every process that requests one, receives the
+ * results up a tree, and hands out the items of a lost process again.
  *
- * Each process has two threads: one does items, the other, the caller's, has the messages, so that a sign of life goes
- * out while an item is long. A result that reaches process 0 twice counts once; so nothing needs an acknowledgement:
- * what may have been on its way through a lost process is simply done again. */
+ * Each process has two threads: one computes items, the other, the caller's, handles the messages, so that a sign of
+ * life is sent during a long item. A result that reaches process 0 twice counts once, so no message needs an
+ * acknowledgement: an item is computed again when its result may have been lost with a process. */
 #include "team/deal.h"
 
 #include <pthread.h>
@@ -19,30 +19,30 @@
 
 enum { FAN_OUT = 4, MOST_TRIES = 16, HOST_SIZE = EK__DEAL_HOST_SIZE };
 
-/* What a message is. "Up": along the tree to process 0. "Down": along it to all. */
+/* Kinds of messages. "Up": along the tree to process 0. "Down": along it to all. */
 enum {
     HELLO = 100, /* to 0: host, `same` */
-    ASK,         /* to 0: the item before is done, and its result on its way */
+    ASK,         /* to 0: the previous item is done, and its result was sent */
     BEAT,        /* to 0, and down from it: a sign of life */
     ITEM,        /* from 0: number, description */
     RESULT,      /* up: number, status, result or error */
     NEWS,        /* to 0, and down from it */
     LOST,        /* from 0 to each: number of a process */
-    STOP,        /* down from 0: job->stop is to be set */
+    STOP,        /* down from 0: set job->stop */
     DONE,        /* from 0 to each: status, error */
-    DECLINE,     /* to 0: host, error: this process will not take part */
+    DECLINE,     /* to 0: host, error: this process does not take part */
 };
 
 /* An item of process 0. */
 typedef struct item {
-    int who;         /* has it, or had it; -1: nobody */
-    double finished; /* when `who` asked for another: the result is on its way; 0: not yet */
+    int who;         /* process that has or had it; -1: none */
+    double finished; /* when `who` requested another: the result was sent; 0: not yet */
     bool taken;
-    bool again; /* in the list of those to be given again */
+    bool again; /* in the list of items to hand out again */
     int n_tried, tried[MOST_TRIES];
 } item;
 
-/* A process, as 0 sees it. */
+/* A process, in the view of 0. */
 typedef struct member {
     double heard; /* when */
     int item;     /* -1: none */
@@ -55,8 +55,8 @@ typedef struct deal {
     const ek__deal_job *job;
     double patience, beat_every, next_beat, heard_of_0;
     bool has_word; /* of 0 */
-    bool *lost;    /* [size]: as far as this process knows */
-    /* the thread that works */
+    bool *lost;    /* [size]: as known to this process */
+    /* the worker thread */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool has_work, is_done, must_end;
@@ -70,9 +70,9 @@ typedef struct deal {
     int n_items, n_room; /* so far */
     bool has_all;        /* of them */
     int next, n_taken, n_again;
-    int *again; /* [n_items]: in the order in which they came back */
+    int *again; /* [n_items]: in the order of their return */
     ek__deal_end end;
-    double next_progress, next_miss, looked; /* when for lost ones */
+    double next_progress, next_miss, looked; /* when processes are lost */
     bool is_stopped;
     ek_error tried_error;
 } deal;
@@ -102,7 +102,7 @@ static ek_status send_parts(const deal *d, int to, int kind, const void *head, s
     return status;
 }
 
-/* The next process on the way to 0 that is there. */
+/* The next process on the way to 0 that is not lost. */
 static int parent_of(const deal *d, int process)
 {
     do
@@ -111,7 +111,7 @@ static int parent_of(const deal *d, int process)
     return process;
 }
 
-/* To the children in the tree; to theirs, where one is lost. */
+/* To the children in the tree; to their children, where one is lost. */
 static ek_status send_down(const deal *d, int from, int kind, const void *bytes, size_t n, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -162,7 +162,7 @@ static void give_to_worker(deal *d, int number, ek__packet what)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* What the worker has done since; `result` is the caller's then. */
+/* Results of the worker since the last call; `result` is the caller's then. */
 static bool worker_is_done(deal *d, int *number, ek_status *status, ek__packet *result, ek_error *error)
 {
     pthread_mutex_lock(&d->lock);
@@ -219,7 +219,7 @@ static ek_status take(deal *d, int number, const ek__packet *result, const ek_er
     return d->job->take(d->job->user, number, failed ? &none : result, failed, err);
 }
 
-/* An item for this process: one that came back, that it has not tried, else the next. -1: none now. */
+/* An item for this process: a returned one that it has not tried, else the next. -1: none now. */
 static int choose(deal *d, int process)
 {
     if (d->job->own)
@@ -244,7 +244,7 @@ static int count_live(const deal *d)
     return n;
 }
 
-/* Whom an item could still be given to. */
+/* A process that could still do an item. */
 static bool can_be_tried(const deal *d, const item *it)
 {
     if (d->job->own || it->n_tried >= MOST_TRIES || it->n_tried >= count_live(d))
@@ -275,7 +275,8 @@ static ek_status give(deal *d, int process, int number, ek_error *err)
     return status;
 }
 
-/* Everyone who asks gets an item, as long as there are some. Items that nobody wants any more count as taken. */
+/* Every process that requests an item gets one, as long as there are some. Items that are not needed any more count as
+ * taken. */
 static ek_status hand_out(deal *d, ek_error *err)
 {
     static const ek__packet none = {0};
@@ -314,7 +315,7 @@ static ek_status take_outcome(deal *d, int process, int number, ek_status outcom
 
 /* ---- process 0: processes that are lost ---- */
 
-/* Results that were sent and have not come were with a process that is lost, or on their way to it. */
+/* Results that were sent and have not arrived were at a lost process, or on the way to it. */
 static void miss_results(deal *d, double limit)
 {
     for (int i = 0; i < d->n_items; i++)
@@ -322,7 +323,7 @@ static void miss_results(deal *d, double limit)
             give_again(d, i);
 }
 
-/* A process is there no longer; where only it could do its item, `why` is what becomes of that. */
+/* Mark a process as lost; with items of its own, its item fails with `why`. */
 static ek_status leave_out(deal *d, int process, const ek_error *why, ek_error *err)
 {
     d->member[process].is_lost = d->lost[process] = true;
@@ -361,7 +362,7 @@ static ek_status look_for_lost(deal *d, ek_error *err)
     const double time = now(), limit = time - d->patience;
     ek_status status = EK_OK;
     bool any = false;
-    /* Where this process itself stood still, as in a job that was suspended, nobody else is to blame. */
+    /* Where this process itself was stopped, as in a suspended job, the others are not lost. */
     if (d->looked > 0 && time - d->looked > d->patience / 4)
         for (int i = 0; i < d->team->size; i++)
             d->member[i].heard = time;
@@ -376,7 +377,7 @@ static ek_status look_for_lost(deal *d, ek_error *err)
         miss_results(d, limit);
     }
     static const ek__packet none = {0};
-    for (int i = 0; any && i < d->next && !status; i++) /* those that the lost ones alone could have done */
+    for (int i = 0; any && i < d->next && !status; i++) /* items that only the lost processes could have done */
         if (d->item[i].again && !d->item[i].taken && !can_be_tried(d, &d->item[i]))
             status = take(d, i, &none, &d->tried_error, err);
     return status;
@@ -405,7 +406,8 @@ typedef struct decline_message {
     ek_error why;
 } decline_message;
 
-/* What a process could not read here concerns all: they would read the same. Where each has its own, the others go on.
+/* Files that one process could not read here concern all: the others would read the same. Where each has its own, the
+ * others go on.
  */
 static ek_status hear_decline(deal *d, int from, const void *bytes, size_t n, ek_error *err)
 {
@@ -446,7 +448,7 @@ static ek_status hear_result(deal *d, const char *bytes, size_t n, ek_error *err
         memcpy(&error, bytes + sizeof head, sizeof error);
         d->tried_error = error;
     }
-    /* The text behind the head, without a copy: `take` reads it only. */
+    /* The text after the head, without a copy: `take` only reads it. */
     const ek__packet result = {(void *)(bytes + sizeof head), head.status ? 0 : n - sizeof head};
     return take_outcome(d, head.process, head.number, (ek_status)head.status, &result, &error, err);
 }
@@ -480,7 +482,7 @@ static ek_status lead_message(deal *d, const ek_team_message *m, ek_error *err)
 
 /* ---- every process ---- */
 
-/* Its own news to all, by way of 0. */
+/* Its own news to all, through process 0. */
 static ek_status tell(deal *d, ek_error *err)
 {
     ek__packet news = {0};
@@ -528,7 +530,7 @@ static void report(deal *d)
     d->next_progress = now() + 0.1;
 }
 
-/* Room for so many items. */
+/* Reserve room for this many items. */
 static ek_status make_room(deal *d, int n_items, ek_error *err)
 {
     if (n_items > d->n_room || !d->item) {
@@ -572,7 +574,7 @@ static ek_status lead_once(deal *d, ek_error *err)
         status = stop_all(d, err);
     if (status)
         return status;
-    /* All that is there at once, then a short wait: own work may end meanwhile. */
+    /* All pending messages at once, then a short wait: own work may end meanwhile. */
     for (bool any = d->team->receive(d->team->state, 0.001, &message); any && !status;
          any = !status && d->team->receive(d->team->state, 0, &message)) {
         status = lead_message(d, &message, err);
@@ -603,7 +605,7 @@ static ek_status lead(deal *d, ek_error *err)
     d->member[0].asks = d->member[0].said_hello = true;
     while (!status && !(d->has_all && d->n_taken == d->n_items))
         status = lead_once(d, &error);
-    /* A process whose version differs is told of even where there is nothing left for it. */
+    /* A process with another version is reported even when there is no item left for it. */
     while (!status) {
         bool all = true;
         for (int i = 0; i < d->team->size; i++)
@@ -654,7 +656,7 @@ static ek_status follow_item(deal *d, const ek_team_message *m, ek_error *err)
     return EK_OK;
 }
 
-/* @return EK_OK; `done` when 0 says so, with its status */
+/* @return EK_OK; `done` when 0 reports it, with its status */
 static ek_status follow_message(deal *d, const ek_team_message *m, bool *done, ek_error *err)
 {
     const ek__packet news = {m->bytes, m->n};
@@ -701,8 +703,8 @@ static ek_status say_hello(const deal *d, const char *host, ek_error *err)
 static ek_status follow(deal *d, ek_error *err)
 {
     double looked = now();
-    /* Longer than 0 needs to find out that a process on the way from it to this one is lost; before its first word much
-     * longer, for it looks for the files meanwhile. */
+    /* Longer than 0 needs to find that a process on the way from it to this one is lost; before its first word much
+     * longer, since it searches for the files meanwhile. */
     double longest = 20 * d->patience;
     bool done = false;
     ek_status status = EK_OK;
@@ -724,7 +726,7 @@ static ek_status follow(deal *d, ek_error *err)
             status = tell(d, err);
         if (!status)
             status = beat(d, err);
-        if (now() - looked > d->patience / 4) /* this process stood still, as a job does that is suspended */
+        if (now() - looked > d->patience / 4) /* this process was stopped, as in a suspended job */
             d->heard_of_0 = now();
         looked = now();
         if (!status && looked - d->heard_of_0 > longest) {
@@ -735,7 +737,7 @@ static ek_status follow(deal *d, ek_error *err)
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- the complete deal ---- */
 
 static ek_status do_alone(const ek__deal_job *job, int i, ek_error *err)
 {

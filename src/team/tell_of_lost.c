@@ -1,4 +1,4 @@
-/* Warnings of the processes of a team that were lost. */
+/* Warnings about the lost processes of a team. */
 #include "base/error.h"
 #include "team/deal.h"
 

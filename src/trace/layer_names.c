@@ -1,6 +1,5 @@
-/* Names of layers that a caller gave and no trace has: a layer that is not found would count as no time. What the
- * traces' layers are called instead is looked up by reading them once more without names, since layers are only looked
- * for by the names given. */
+/* Reports given names of layers that no trace has: a missing layer would count as no time. The names of the traces'
+ * layers are found by reading them once more without names, since otherwise only the given layers are searched. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 enum { MAX_SHOWN = 3, MAX_CANDIDATES = 256 };
 
-/* Names to offer, the nearest first. Borrowed of the run they are from. */
+/* Suggested names, the nearest first. Borrowed from the run. */
 typedef struct candidates {
     int n;
     const char *name[MAX_CANDIDATES];
@@ -56,7 +55,7 @@ static void offer(candidates *c, const char *wanted, const char *name)
     c->distance[at] = distance;
 }
 
-/* "'a', 'b' and 'c'" of the layers that a run shows by itself; empty when it shows none. */
+/* "'a', 'b' and 'c'" of the layers that a run has without given names; empty when it has none. */
 static void list_nearest(const ek_trace_run *run, const char *wanted, char *out, size_t size)
 {
     candidates c = {0};
@@ -104,7 +103,7 @@ ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path,
     } given[] = {[EK_TRACE_HEAD] = {options->n_head, options->head},
                  [EK_TRACE_BODY] = {options->n_body, options->body},
                  [EK_TRACE_TAIL] = {options->n_tail, options->tail}};
-    /* Without its body a model has no layers at all, whatever its head is called. */
+    /* Without its body a model has no layers at all, with any name of its head. */
     static const ek_trace_role order[] = {EK_TRACE_BODY, EK_TRACE_HEAD, EK_TRACE_TAIL};
     if (options->n_body == 0 && !has_layers(run))
         return EK_OK;

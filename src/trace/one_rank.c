@@ -1,4 +1,4 @@
-/* A rank: its tables and traces are read, analysed, and its events forgotten. */
+/* Reads a rank's tables and traces, analyses them, and frees its events. */
 #include "trace/one_rank.h"
 
 #include <math.h>
@@ -14,23 +14,23 @@
 #include "trace/tables/table_times.h"
 #include "trace/tables/tracker_csv.h"
 
-/* What several tables of a rank tell only together. */
+/* Values that need several tables of a rank. */
 struct ek__gathered {
     ek__table_times times;
     ek__tracker_tasks tasks;
     bool has_trace;
-    ek__shapes shapes; /* of a rank that has a trace */
+    ek__shapes shapes; /* of a rank with a trace */
 };
 typedef struct ek__gathered gathered;
 
-/* What a table tells of the whole run is written by one rank at a time. */
+/* Tables of the whole run are written by one rank at a time. */
 static bool writes_to_run(ek__file_type type)
 {
     return type == EK__FILE_profiler_metadata || type == EK__FILE_communication_group ||
            type == EK__FILE_cluster_step_trace_time;
 }
 
-/* Maps of allocations outlive their rank: of many ranks each keeps fewer. */
+/* Maps of allocations outlive their rank: of many ranks each stores fewer. */
 static int most_blocks_of(int n_ranks)
 {
     int most = n_ranks > 0 ? EK_TRACE_KEPT_RUN_BLOCKS / n_ranks : EK_TRACE_KEPT_BLOCKS;
@@ -75,7 +75,7 @@ static char *problem_text(ek__pool *pool, const ek_error *err)
     return ek__pool_format(pool, "%s", err->message);
 }
 
-/* A table that cannot be read is told of and left out; the rest of the rank still says much. */
+/* An unreadable table is reported and left out; the rest of the rank is still useful. */
 static ek_status read_tables(const ek__rank_reading *how, const ek__rank_files *files, int first, ek_trace_rank *rank,
                              gathered *all, int *n_read, ek_error *first_error, ek_error *err)
 {
@@ -100,7 +100,7 @@ static ek_status read_tables(const ek__rank_reading *how, const ek__rank_files *
 
 /* ---- analyses ---- */
 
-/* What runs beside the other analyses: on a copy of the rank, with a pool of its own. */
+/* Analyses in parallel with the others: on a copy of the rank, with a pool of its own. */
 typedef struct beside {
     const ek__trace *trace;
     const ek_trace_options *options;
@@ -177,7 +177,7 @@ static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *o
                          problem);
 }
 
-/* Is a thread worth starting? */
+/* Is a thread worth its start? */
 static bool is_large(const ek__trace *trace)
 {
     enum { MANY_KERNELS = 5000 };
@@ -258,7 +258,7 @@ static void mean_of_tables(ek_trace_rank *rank)
     }
 }
 
-/* Only as asked for: tables tell too little of a step to see by themselves what is warm-up. */
+/* Only as given: tables have too few figures of a step to detect warm-up. */
 static ek_status drop_first_of_tables(const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
 {
     return options->drop_first_steps > 0 ? ek__mark_warm_up(options, rank, err) : EK_OK;

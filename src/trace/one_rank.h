@@ -7,16 +7,16 @@
 #include "trace/tables/files.h"
 #include "trace/trace.h"
 
-/** How ranks of one run are read, by several threads at once. */
+/** The settings for reading ranks of one run by several threads. */
 typedef struct ek__rank_reading {
     const ek_trace_options *options;
-    ek_trace_run *run;     /**< what tables tell of the whole run goes into its pool */
+    ek_trace_run *run;     /**< its pool receives the data that tables have about the whole run */
     pthread_mutex_t *lock; /**< of the run */
-    int n_ranks;           /**< of the whole run: of many each keeps fewer allocations */
-    int n_threads;         /**< that share a trace */
+    int n_ranks;           /**< of the whole run: of many each stores fewer allocations */
+    int n_threads;         /**< number of threads for one trace */
 } ek__rank_reading;
 
-/** What several tables of a rank tell only together. */
+/** Values that need several tables of a rank. */
 struct ek__gathered;
 
 /** Read a table, of a rank or (rank and all NULL) of the whole run. @return as its reader */
@@ -24,8 +24,8 @@ ek_status ek__table_read(const ek__rank_reading *how, const ek__rank_file *file,
                          ek_trace_rank *rank, struct ek__gathered *all, ek_error *err);
 
 /**
- * Read and analyse a rank. `rank` is zeroed; it gets a pool of its own, which is the caller's also after an error.
- * @return EK_OK also where some of its files cannot be read: rank->source[].problem says which; the first file's error
+ * Read and analyse a rank. `rank` is zeroed; it gets a pool of its own, which the caller owns also after an error.
+ * @return EK_OK also where some of its files cannot be read: rank->source[].problem names them; the first file's error
  *         when none can; EK_ERR_MEMORY; EK_ERR_SYSTEM after an interrupt. O(bytes).
  */
 ek_status ek__rank_read(const ek__rank_reading *how, const ek__rank_files *files, ek_trace_rank *rank, ek_error *err);

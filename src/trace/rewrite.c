@@ -1,7 +1,7 @@
-/* A Chrome trace made from those of a run: events of the ranks, steps, range and layers asked for, on one clock. A
- * first pass reads what the selection is about (first event, steps, layers); the second copies events one by one,
- * replacing the values that must change where they stand. So an event keeps whatever else its profiler wrote, and
- * memory is that of the first pass. */
+/* Writes a Chrome trace made from those of a run: selected events of ranks, steps, range and layers, on one clock. A
+ * first pass reads the data for the selection (first event, steps, layers); the second copies events one by one,
+ * replacing the values that must change in place. So an event keeps all other data of its profiler, and memory is that
+ * of the first pass. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,15 +19,15 @@ typedef struct window {
     uint16_t track;
 } window;
 
-/* What is known of a rank after the first pass. */
+/* Data of a rank after the first pass. */
 typedef struct plan {
     const ek__rank_files *files;
     int n_files, rank, stage;
     int64_t base, first; /* first: the earliest event kept by the reader, on the file's clock */
-    int64_t shift;       /* to add to its times: base and clock */
+    int64_t shift;       /* added to its times: base and clock */
     int64_t from, to;    /* on the file's clock: [from, to) */
     size_t n_windows, windows_capacity, n_links, links_capacity;
-    window *window;          /* [n_windows]: modules asked for, by track and start */
+    window *window;          /* [n_windows]: selected modules, by track and start */
     const char **pid, **tid; /* [n_tracks]: texts of the windows' tracks */
     int n_tracks;
     uint32_t *link; /* [n_links]: correlations launched inside a window, sorted */
@@ -40,7 +40,7 @@ typedef struct rewrite {
     ek__pool *pool;
     plan *plan;
     int n_plans;
-    bool apart;     /* several ranks: ids must be told apart */
+    bool apart;     /* several ranks: ids must be distinct */
     ek__texts pids; /* "rank/pid"; its number is the new pid */
     bool *named;    /* [pids.capacity]: has a process_name */
     size_t named_capacity;
@@ -48,7 +48,7 @@ typedef struct rewrite {
     ek_trace_written written;
 } rewrite;
 
-/* A part of an event's text and what stands there instead. */
+/* A part of an event's text and its replacement. */
 typedef struct splice {
     const char *at;
     size_t size;
@@ -85,7 +85,7 @@ static int compare_links(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Does a window of this track cover the time? Windows of one kind of module do not nest deeply: look a few back. */
+/* Does a window of this track cover the time? Windows of one kind of module do not nest deeply: check a few before. */
 static bool in_window(const plan *p, int track, int64_t time)
 {
     size_t low = 0, high = p->n_windows;
@@ -234,7 +234,7 @@ static ek_status first_pass(rewrite *w, plan *p, const ek_listener *listener, ek
     return status;
 }
 
-/* ---- what is kept ---- */
+/* ---- selection ---- */
 
 static bool wants_rank(const ek_trace_selection *s, int rank)
 {
@@ -254,7 +254,7 @@ static bool same_span(const ek__span *span, const char *text)
     return span->at && strlen(text) == span->size && memcmp(span->at, text, span->size) == 0;
 }
 
-/* Numbers of correlations as the reader keeps them. */
+/* Numbers of correlations as the reader stores them. */
 static uint32_t correlation_of(const ek__span *value)
 {
     uint64_t number = 0;
@@ -287,7 +287,7 @@ static bool has_layer(const rewrite *w, const plan *p, const ek__block *block, c
     if (raw->phase != 'X')
         return false;
     if (raw->name.at && raw->name.size > 13 && memcmp(raw->name.at, "ProfilerStep#", 13) == 0)
-        return true; /* so that the part still knows its steps */
+        return true; /* so that the part still has its steps */
     if (span_has_layer(w->selection, &raw->name) || args_have_layer(w, p, block, raw))
         return true;
     for (int i = 0; i < p->n_tracks && p->n_windows > 0; i++)
@@ -344,7 +344,7 @@ static void rank_label(const rewrite *w, const plan *p, char *text, size_t size)
         snprintf(text, size, "file %d: ", (int)(p - w->plan) + 1);
 }
 
-/* process_name and process_sort_index say whose process it is. */
+/* process_name and process_sort_index name the process. */
 static void splice_label(rewrite *w, const plan *p, const ek__block *block, const ek__raw_event *raw, uint32_t pid,
                          splice *s, int *n)
 {
@@ -472,7 +472,7 @@ static ek_status copy_file(rewrite *w, const plan *p, const char *path, ek_error
     return status;
 }
 
-/* Processes that no metadata names would be told apart by number only. */
+/* Processes without metadata would be distinguished by number only. */
 static void name_the_rest(rewrite *w)
 {
     for (uint32_t pid = 1; w->apart && pid < w->pids.n; pid++) {
@@ -486,7 +486,7 @@ static void name_the_rest(rewrite *w)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the complete trace ---- */
 
 static int64_t clock_offset(const ek_trace_clocks *clocks, int rank, int index)
 {

@@ -1,6 +1,6 @@
-/* A run: find the files, read every rank's tables and traces, by threads or with other processes, compare. A rank's
- * events live only while it is analysed, so memory depends on the ranks in flight. Ranks are sorted at the end; nothing
- * depends on which thread or process took which. */
+/* Reads a run: finds the files, reads every rank's tables and traces, by threads or with other processes, compares. A
+ * rank's events live only while it is analysed, so memory depends on the ranks in flight. Ranks are sorted at the end;
+ * the result does not depend on the thread or process of a rank. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int compare_ranks(const void *a, const void *b)
     return strcmp(first_path(x), first_path(y));
 }
 
-/* Ranks that gave nothing leave; what was wrong with them is told. */
+/* Ranks without results are removed; their errors are reported. */
 static void drop_empty(const ek__run_reading *w)
 {
     int n = 0;
@@ -48,7 +48,7 @@ static void drop_empty(const ek__run_reading *w)
     w->run->n_ranks = n;
 }
 
-/* A rank that came twice counts twice; of parts and of other machines nobody has seen that their files are different.
+/* A rank that came twice would count twice; for parts and other machines nothing else checks that their files differ.
  */
 static ek_status check_repeats(const ek_trace_run *run, ek_error *err)
 {
@@ -144,7 +144,7 @@ static void weigh(ek__run_reading *w)
 static ek_status set_up(ek__run_reading *w, ek_error *err)
 {
     size_t n = (size_t)w->layout->n_ranks;
-    for (size_t i = 0; i < n; i++) { /* rank by rank: those of parts join them */
+    for (size_t i = 0; i < n; i++) { /* rank by rank: those of parts are appended */
         ek_trace_rank *grown = ek__pool_push(w->run->pool, w->run->rank, (int)i, sizeof *grown);
         if (!grown)
             return ek__no_memory(err);
@@ -160,7 +160,7 @@ static ek_status set_up(ek__run_reading *w, ek_error *err)
     return EK_OK;
 }
 
-/* The ranks whose files are here, or where other processes are. */
+/* The ranks with files here, or where other processes are. */
 static ek_status read_ranks(ek__run_reading *w, ek_error *err)
 {
     int n_common = 0;
@@ -210,7 +210,7 @@ static ek_status find_and_read(const char *const *path, int n_paths, const ek_tr
     ek__layout layout = {0};
     ek__run_reading w = {.layout = &layout, .options = options, .listener = listener, .run = run};
     ek_status status = EK_OK;
-    /* The others are given what they need. */
+    /* The other processes receive their ranks from process 0. */
     if (!ek__has_team(options) || options->local || options->team->index == 0)
         status = ek__layout_find(path, n_paths, run->pool, listener, &layout, err);
     if (status == EK_OK && options->parts_only)
@@ -231,7 +231,7 @@ static ek_status find_and_read(const char *const *path, int n_paths, const ek_tr
     return status;
 }
 
-/* What only all ranks together can say. */
+/* The analyses of all ranks together. */
 static ek_status finish(const ek_trace_options *options, const ek_listener *listener, ek_trace_run *run, ek_error *err)
 {
     if (run->n_ranks > 0)

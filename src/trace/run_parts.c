@@ -1,4 +1,4 @@
-/* Parts of a run, from files or other processes, as one run. */
+/* Joins parts of a run, from files or other processes, to one run. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "trace/run_ranks.h"
 #include "trace/tables/tables.h"
 
-/* ---- what files tell of the whole run ---- */
+/* ---- data about the whole run in files ---- */
 
 static void take_largest(int value, int *to)
 {
@@ -45,7 +45,7 @@ static bool is_same_row(const ek_trace_cluster_row *a, const ek_trace_cluster_ro
            a->bubble == b->bubble && a->exclude_receive == b->exclude_receive && a->preparing == b->preparing;
 }
 
-/* A table of the whole run lies beside every part of it: its rows count once. */
+/* A table of the whole run may be with every part of it: its rows count once. */
 static ek_status join_rows(ek_trace_run *run, const ek_trace_run *part, ek_error *err)
 {
     const int n = part->n_cluster_rows, before = run->n_cluster_rows;
@@ -89,7 +89,7 @@ ek_status ek__run_join(ek_trace_run *run, ek_trace_run *part, ek_error *err)
         run->rank = all;
         run->rank[run->n_ranks++] = part->rank[n];
     }
-    for (; n < part->n_ranks; n++) /* those that had no room */
+    for (; n < part->n_ranks; n++) /* number that did not fit */
         ek__pool_free(part->rank[n].pool);
     *part = (ek_trace_run){0};
     return status;

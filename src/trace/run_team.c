@@ -1,5 +1,5 @@
-/* The ranks of a run read by several processes: each is an item of work, largest first; what travels is the analysed
- * rank as a part. With --local each process's own ranks are one item. */
+/* Reads the ranks of a run by several processes: each is an item of work, largest first; the analysed rank is sent as a
+ * part. With --local each process's own ranks are one item. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "trace/partial/part.h"
 #include "trace/run_ranks.h"
 
-/* What all processes must have alike, in words. */
+/* The properties that all processes must have in common, in words. */
 static const char *same_of(const ek_trace_options *options, ek__pool *pool)
 {
     const char *given = ek__part_options(options, pool);
@@ -73,7 +73,7 @@ static ek_status make_order(shared_work *w, ek_error *err)
     return EK_OK;
 }
 
-/* Its files, and of how many ranks it is. */
+/* Its files, and the number of its ranks. */
 static ek_status describe(void *user, int item, ek__packet *out, ek_error *err)
 {
     const shared_work *w = user;

@@ -1,4 +1,4 @@
-/* The ranks of a run read by threads: each takes the next rank; threads beyond the ranks share one file. */
+/* Reads the ranks of a run by threads: each takes the next rank; threads beyond the ranks share one file. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -11,7 +11,7 @@ typedef struct threads_work {
     ek__run_reading *reading;
     int n_workers, n_reader_threads;
     int next;
-    double *share;    /* [n_ranks]: how far each is */
+    double *share;    /* [n_ranks]: progress of each */
     double done, all; /* bytes */
 } threads_work;
 

@@ -1,7 +1,8 @@
-/* What MindFormers' ComputationAnalyzer prints for the same files, with its faults, so that its numbers can be compared
- * (docs/trace.md): only Scope Layer events (pid 3), names by containment, only those inside an interval named exactly
- * "Default" at depth 0; steps counted by the first operator whose name contains "MatMul-op". So recomputed layers count
- * as 0, and norms inside layers count as the last one. Files are scanned once each, with memory for matching events. */
+/* Computes the output of MindFormers' ComputationAnalyzer for the same files, with its faults, so that its numbers can
+ * be compared (docs/trace.md): only Scope Layer events (pid 3), names by containment, only those inside an interval
+ * named exactly "Default" at depth 0; steps counted by the first operator whose name contains "MatMul-op". So
+ * recomputed layers count as 0, and norms inside layers count as the last one. Files are scanned once each, with memory
+ * for matching events. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "trace/analyse/analysis.h"
 #include "trace/scan/part.h"
 
-/* What the original assumes when nothing is named. */
+/* The original's assumptions without given names. */
 static const char *const default_head[] = {"LlamaEmbedding"};
 static const char *const default_body[] = {"LLamaDecodeLayer"};
 static const char *const default_tail[] = {"lm_head-Linear", "LlamaRMSNorm"};
@@ -168,7 +169,8 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Scopes sorted by start, each with the latest end so far, so that one look tells whether any holds an interval. */
+/* Scopes sorted by start, each with the latest end so far, so that one comparison shows whether any contains an
+ * interval. */
 static bool is_in_scope(const file_scan *f, const interval *at)
 {
     size_t low = 0, high = f->n_scopes;
@@ -182,7 +184,7 @@ static bool is_in_scope(const file_scan *f, const interval *at)
     return low > 0 && f->scope[low - 1].end >= at->end;
 }
 
-/* Sums what lies in the window of steps. O(n log n). */
+/* Sums the events in the window of steps. O(n log n). */
 static void sum_file(analyser *a, file_scan *f)
 {
     size_t n = f->n_marks;

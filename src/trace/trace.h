@@ -1,6 +1,6 @@
-/* trace/trace.h - a rank's Chrome trace as the analyses see it: events that matter, by kind and in order of time.
+/* trace/trace.h - a rank's Chrome trace for the analyses: events that matter, by kind and in order of time.
  *
- * ek__trace_read() fills it from files of any size. Names are interned: equal texts have equal numbers. Events keep 32
+ * ek__trace_read() fills it from files of any size. Names are interned: equal texts have equal numbers. Events take 32
  * bytes each; those no analysis needs (counters, most host calls) are only counted. */
 #ifndef EK_TRACE_TRACE_H
 #define EK_TRACE_TRACE_H
@@ -12,7 +12,7 @@
 #include "base/pool.h"
 #include "evenkeel/trace.h"
 
-/** What an event is. What a kind means for its fields stands beside it. */
+/** The kind of an event. The comments give its meaning for the fields. */
 typedef enum ek__event_kind {
     EK__EVENT_KERNEL,     /**< device: an operator. detail: full operator name of the framework, else 0; Kineto, with
                                options->measure: grid and occupancy, "[128, 1, 1]|31". link (Kineto): correlation */
@@ -40,11 +40,12 @@ typedef enum ek__event_kind {
     EK__EVENT_COMPILE,           /**< host: aclopCompileAndExecute */
     EK__EVENT_SYNC,              /**< host: stream or device synchronisation */
     EK__EVENT_GC,                /**< host: garbage collection */
-    EK__EVENT_SHAPE,   /**< host (Kineto): an operator that tells its shapes. link: external id; detail: their number;
-                            name, with options->measure: all that it tells, a line each (trace/events/measured.h) */
-    EK__EVENT_MESSAGE, /**< Kineto, with options->measure: what a collective sends. detail: ek_trace_collective.message;
-                            link: external id of the host's call; core 1: correlation of the kernel */
-    EK__EVENT_HOST_OP, /**< MindSpore host: operator launches with full names */
+    EK__EVENT_SHAPE,     /**< host (Kineto): an operator with its shapes. link: external id; detail: their number; name,
+                              with options->measure: all its properties, a line each (trace/events/measured.h) */
+    EK__EVENT_MESSAGE,   /**< Kineto, with options->measure: the message of a collective. detail:
+                              ek_trace_collective.message; link: external id of the host's call; core 1: correlation of
+                              the kernel */
+    EK__EVENT_HOST_OP,   /**< MindSpore host: operator launches with full names */
     EK__EVENT_OPTIMIZER, /**< host: "Optimizer.step#AdamW.step" of PyTorch */
     EK__EVENT_FLOW,      /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
                               duration: its id (any 64 bits) */
@@ -69,7 +70,7 @@ typedef enum ek__core {
     EK__CORE_MIX_AIV,
     EK__CORE_AI_CPU,
     EK__CORE_DSA_SQE,
-    EK__CORE_OTHER, /**< an operator whose type names no core: "Other", "N/A", a type of a later release */
+    EK__CORE_OTHER, /**< an operator with a type that names no core: "Other", "N/A", a type of a later release */
     EK__N_CORES,
 } ek__core;
 extern const char *const ek__core_name[EK__N_CORES];
@@ -86,7 +87,7 @@ typedef struct ek__event {
     uint8_t core;     /**< ek__core; of Kineto's collectives ek_trace_exchange */
 } ek__event;
 
-/** INT64_MAX when it is beyond. */
+/** INT64_MAX when it does not fit. */
 static inline int64_t ek__event_end(const ek__event *e)
 {
     int64_t end;
@@ -112,7 +113,7 @@ typedef struct ek__track {
     const char *process, *thread;   /**< names from metadata; NULL without */
     int64_t pid_number, tid_number; /**< INT64_MIN when not a whole number */
     ek__layer_kind layer;
-    int64_t n_complete, total_ns; /**< its complete events, kept or not */
+    int64_t n_complete, total_ns; /**< its complete events, stored or not */
 } ek__track;
 
 typedef struct ek__slice {
@@ -120,7 +121,7 @@ typedef struct ek__slice {
     size_t n;
 } ek__slice;
 
-/** Who launched which device event: ek__launch_of(), ek__task_launch_of(). */
+/** The launches of device events: ek__launch_of(), ek__task_launch_of(). */
 typedef struct ek__launches ek__launches;
 
 typedef struct ek__trace {
@@ -137,18 +138,18 @@ typedef struct ek__trace {
     ek__launches *launches;
     ek__pool *pool;                  /**< of the caller */
     const struct ek__shapes *shapes; /**< of the operators in the rank's tables; NULL without */
-    struct ek__trace_store *store;   /**< what the slices point into */
+    struct ek__trace_store *store;   /**< the target of the slices' pointers */
 } ek__trace;
 
 /**
  * Read the Chrome traces of one rank (plain or .gz; array or object; any key order).
  *
  * @param path       [n_paths], read in this order into one trace
- * @param n_threads  that share one file; 1 or more
+ * @param n_threads   number for one file; 1 or more
  * @param source     [n_paths], filled: bytes, items, problem, problem_offset; texts in `pool`
  * @param options    for collective patterns, progress and interrupt
- * @return EK_OK also for damaged files with what could be read; EK_ERR_SYSTEM when a file cannot be opened;
- *         EK_ERR_INPUT when one is no trace (empty, no event array); EK_ERR_MEMORY. O(bytes); thread-safe.
+ * @return EK_OK also for damaged files with the readable part; EK_ERR_SYSTEM when a file cannot be opened; EK_ERR_INPUT
+ *         when one is not a trace (empty, no event array); EK_ERR_MEMORY. O(bytes); thread-safe.
  */
 ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, const ek_trace_options *options,
                          ek__pool *pool, ek_trace_source *source, ek__trace *out, ek_error *err);
@@ -158,7 +159,8 @@ void ek__trace_clear(ek__trace *trace);
 ek_status ek__launches_make(ek__trace *trace, ek_error *err);
 void ek__launches_free(ek__launches *launches);
 
-/** Kineto: what every SendRecv kernel is for, in the collectives' `core`; ek__trace_read() has done it. O(n log n). */
+/** Kineto: the purpose of every SendRecv kernel, in the collectives' `core`; ek__trace_read() has done it. O(n log
+ * n). */
 ek_status ek__name_exchanges(ek__trace *trace, const ek_trace_options *options, ek_error *err);
 
 static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
@@ -168,17 +170,17 @@ static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 /** First event of a slice that starts at `time` or later: its index, or n. O(log n). */
 size_t ek__slice_lower(ek__slice slice, int64_t time);
 
-/** Are counts, shares and threads in their ranges? @return EK_OK, EK_ERR_INPUT */
+/** Are counts, shares and threads in range? @return EK_OK, EK_ERR_INPUT */
 ek_status ek__trace_options_check(const ek_trace_options *options, ek_error *err);
 
-/** Has the caller asked to stop? The flag may be set by a signal handler or another thread at any time. */
+/** Has the caller requested a stop? The flag may be set by a signal handler or another thread at any time. */
 static inline bool ek__interrupted(const ek_trace_options *options)
 {
     return options && ek_interrupted(options->interrupt);
 }
 
-/** Decimal microseconds as nanoseconds, half to even beyond; no double in between. Takes an exponent.
- *  @return false when the text is no finite decimal number or does not fit. */
+/** Decimal microseconds as nanoseconds, half to even beyond; no double in between. Accepts an exponent.
+ *  @return false when the text is not a finite decimal number or does not fit. */
 bool ek__parse_us(const char *text, size_t size, int64_t *ns);
 
 #endif

@@ -1,4 +1,5 @@
-/* Maps of allocations as the page draws them: sites and stacks as lists, blocks and segments as columns. */
+/* Writes maps of allocations in the form that the page draws: sites and stacks as lists, blocks and segments as
+ * columns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/texts.h"
 #include "view/view.h"
 
-/* What each role is shown as: colours and words of types that other pictures have for it. */
+/* How each role is drawn: colours and words of types that other pictures use for it. */
 static const int role_type[EK_N_BLOCK_ROLES] = {
     [EK_BLOCK_OTHER] = EK_VIEW_OTHER,
     [EK_BLOCK_FORWARD] = EK_VIEW_FORWARD,

@@ -1,5 +1,6 @@
-/* Runs of a page from files. Each kind of file goes the way of its own command with that command's defaults: traces are
- * read and indexed, and diagnosed where there is more than traces; plans are simulated; settings are predicted from. */
+/* Reads the runs of a page from files. Each kind of file is processed as by its own command with that command's
+ * defaults: traces are read and indexed, and diagnosed when there are further files; plans are simulated; settings are
+ * predicted from. */
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view_files.h"
 
@@ -42,8 +43,8 @@ static ek_status diagnose(const ek_view_reading *how, ek_view_files *set, ek_err
     return ek_diagnose(&set->evidence.input, &options, &set->diagnosis, err);
 }
 
-/* What there is of a training run. Traces alone, or settings alone, speak for themselves; together with anything else
- * there is something to diagnose. */
+/* The files of a training run. Traces or settings without other files are shown directly; together with other files
+ * they are diagnosed. */
 static ek_status read_training_run(const ek_view_reading *how, ek_view_files *set, ek_error *err)
 {
     const ek_run_input *input = &set->evidence.input;
@@ -71,7 +72,7 @@ static ek_status read_training_run(const ek_view_reading *how, ek_view_files *se
 
 /* ---- plans ---- */
 
-/* The model of plans: what is named for it, else a file beside the plan, else that of the other set. */
+/* The model of plans: the named one, else a file in the plan's folder, else that of the other set. */
 static ek_status find_model(const ek_view_files *other, const ek_view_files *set, const char *plan,
                             ek_model_files *model, ek_error *err)
 {

@@ -1,5 +1,5 @@
-/* The runs of a page about layouts: the layouts themselves, then a run for each of the best plans and for the job's own
- * layout, with its estimate and its step block by block. */
+/* Builds the runs of a page about layouts: the layouts themselves, then a run for each of the best plans and for the
+ * job's own layout, with its estimate and its step block by block. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -27,7 +27,7 @@ static ek_status run_step(const ek_layout_plan *plan, const ek_device *device, s
     return status;
 }
 
-/* Blocks that the plan's timeline has. */
+/* Blocks of the plan's timeline. */
 static double n_blocks(const ek_layout *layout)
 {
     return 2.0 * layout->value[EK_AXIS_PIPELINE] * layout->value[EK_AXIS_CHUNKS] * layout->n_micro_batches;

@@ -1,6 +1,6 @@
-/* Columns of numbers as a text: gathered as bytes, compressed by zlib, written as base64 while they are compressed, so
- * that only the plain bytes are ever held as a whole. Bytes of doubles are transposed, since the high bytes of
- * neighbours are alike; nothing else is done to them, so what is read back is what was given. */
+/* Writes columns of numbers as a text: gathered as bytes, compressed by zlib, written as base64 during the compression,
+ * so that only the plain bytes are ever in memory completely. Bytes of doubles are transposed, since the high bytes of
+ * neighbours are similar; they are not changed otherwise, so reading returns the same values. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ void ek__packed_bytes(ek__packed *columns, const void *bytes, size_t n)
         memcpy(at, bytes, n);
 }
 
-/* A whole number of groups of three bytes, but for the last piece. */
+/* A multiple of three bytes, except for the last piece. */
 static void write_base64(const unsigned char *bytes, size_t n, FILE *out)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,5 +1,5 @@
-/* The events of a run's traces for one page. Traces that are small enough are indexed in a folder that goes with the
- * index; larger ones are refused before any of that work, and once more by their size when unpacked. */
+/* Indexes the events of a run's traces for one page. Traces that are small enough are indexed in a folder that is
+ * deleted with the index; larger ones are refused before any of that work, and once more by their unpacked size. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "index/index.h"
 
-/* Of its traces; without any, of the table of kernels that stands for them. A partial result has none. */
+/* Of its traces; without any, of the table of kernels that replaces them. A partial result has none. */
 static int64_t rank_bytes(const ek_trace_rank *rank)
 {
     int64_t traces = 0, table = 0;

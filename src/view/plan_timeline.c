@@ -1,6 +1,6 @@
-/* The timeline of a simulated plan: a row of blocks for each stage, an arrow for every result that goes to another
- * stage, the memory of each stage as steps, and what that memory is made of at any time. Everything is as in the
- * simulation (evenkeel/simulate.h); here it only gets names. */
+/* Writes the timeline of a simulated plan: a row of blocks for each stage, an arrow for every result that goes to
+ * another stage, the memory of each stage as steps, and the contents of that memory at any time. Everything is as in
+ * the simulation (evenkeel/simulate.h); this file only adds names. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -72,16 +72,16 @@ static void add(details *d, const char *format, ...)
     if (n > 0 && (size_t)n < sizeof d->text - d->n)
         d->n += (size_t)n;
     else
-        d->text[d->n] = '\0'; /* a detail that does not fit is left out as a whole */
+        d->text[d->n] = '\0'; /* a detail that does not fit is left out completely */
 }
 
-/* Six digits, as in the other reports; the event itself has its times to the last bit. */
+/* Six digits, as in the other reports; the event itself has its exact times. */
 static void add_time(details *d, const char *key, double value)
 {
     add(d, ",\"%s\":%s", key, ek__short(value).text);
 }
 
-/* Sums of a few hundred terms; what is below a millionth is rounding. */
+/* Sums of a few hundred terms; values below a millionth are rounding errors. */
 static void add_memory(details *d, const char *key, const char *unit, double value)
 {
     add(d, ",\"%s (%s)\":%s", key, unit, ek__real(round(value * 1e6) / 1e6).text);
@@ -159,7 +159,7 @@ static void fill_row(const filler *f, int stage)
         const ek_interval *b = &t->block[k];
         const ek_wait *w = &f->wait[k];
         if (w->receive_time > 0) {
-            double begin = fmax(b->start - w->receive_time, clock); /* differences round */
+            double begin = fmax(b->start - w->receive_time, clock); /* rounding of differences */
             ek__timeline_event(f->out, begin, b->start - begin, transfer_name(f, "receive"), NULL, 0);
         }
         ek__view_block_name(t, b, name);
@@ -200,7 +200,7 @@ static ek_status fill_curve(const filler *f, int stage, ek_error *err)
         value[n++] = before;
         for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
             const ek_interval *b = &t->block[k];
-            if (b->during_mb > before) { /* recomputation brings something back for as long as the block runs */
+            if (b->during_mb > before) { /* recomputation needs memory for as long as the block runs */
                 time[n] = b->start;
                 value[n++] = b->during_mb;
             }
@@ -218,8 +218,8 @@ static ek_status fill_curve(const filler *f, int stage, ek_error *err)
     return fine ? EK_OK : ek__no_memory(err);
 }
 
-/* The sum of what is held at any time is the curve: activations from the end of F to that of B, then the share that the
- * gradient of the weights needs, and what recomputation brings back while B runs. */
+/* The sum of the saved bytes at any time is the curve: activations from the end of F to that of B, then the share that
+ * the gradient of the weights needs, and the recomputed activations while B runs. */
 static void fill_held(const filler *f, int stage)
 {
     const ek_timeline *t = f->t;

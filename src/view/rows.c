@@ -1,5 +1,5 @@
-/* Tables of figures from their description in src/figures: columns, then a row for every entry of a list of a result,
- * or of the ranks of a trace. */
+/* Writes tables of figures from their description in src/figures: columns, then a row for every entry of a list of a
+ * result, or of the ranks of a trace. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,7 +195,7 @@ static int ranks_of(const ek_trace_run *run, const ek__rows *rows)
     return rows->of_run ? 1 : some ? rows->most_ranks : run->n_ranks;
 }
 
-/* How many entries are shown, as far as `least` says that it matters. */
+/* Has the table at least `least` entries? */
 static bool has_rows(const ek_trace_run *run, const ek__rows *rows)
 {
     ek__owner of = {.run = run};
@@ -213,7 +213,7 @@ static bool has_rows(const ek_trace_run *run, const ek__rows *rows)
 typedef void put_row(const ek_view_run *run, ek__view_table *t, const void *record, const ek__owner *of, int number,
                      ek__section *x);
 
-/* Every entry of a table, of one rank alone where `only_rank` is its index. */
+/* Every entry of a table, of one rank only where `only_rank` is its index. */
 static void each_row(const ek_view_run *run, ek__view_table *t, int only_rank, put_row *put, ek__section *x)
 {
     const ek__rows *rows = t->rows;

@@ -1,5 +1,5 @@
-/* A calibration: how far off the device is on every run, before and after, left out and kept back; what became of its
- * constants; what to measure next. */
+/* Writes a calibration: the errors of the device on every run, before and after, left out of the fit and held out; the
+ * change of its constants; the measurements to make next. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What holds a run back: findings in the order of what they bring, each with its evidence, the setting to change and
- * where in the timeline it shows; what was not looked at, with how to get it. */
+/* Writes a diagnosis: findings in the order of their gain, each with its evidence, the setting to change and its place
+ * in the timeline; the checks that were skipped, with the input that they need. */
 #include <math.h>
 #include <stdio.h>
 
@@ -7,14 +7,14 @@
 #include "report/diagnosis_internal.h"
 #include "view/trace_sections.h"
 
-static const double SAME_STEP = 1e-3; /* what a step's length is rounded by */
+static const double SAME_STEP = 1e-3; /* rounding of a step's length */
 
 static bool present(const ek_view_run *run)
 {
     return run->diagnosis != NULL;
 }
 
-/* The trace's facts have its step; the diagnosed one stands beside it only where it is another one. */
+/* The trace's facts have its step; the diagnosed one is shown with it only where it differs. */
 static bool is_traced(const ek_view_run *run)
 {
     if (!run->trace || run->trace->n_ranks == 0)
@@ -54,7 +54,7 @@ static void write_evidence(const ek_view_run *run, const ek_bottleneck *b, ek__s
     ek__stream_end(s);
 }
 
-/* The first evidence that names a rank says where to look: at its step, or at a step that another one names. */
+/* The first evidence that names a rank selects the place: its step, or a step that another one names. */
 static void write_place(const ek_view_run *run, const ek_bottleneck *b, ek__stream *s)
 {
     int rank = -1;

@@ -1,5 +1,5 @@
-/* An estimate: how long a step takes, how every stage spends it, what each part rests on, the measured run beside it,
- * and what would make the error smaller. */
+/* Writes an estimate: the step time, the use of time in every stage, the basis of each part, the comparison with the
+ * measured run, and the measurements that would make the error smaller. */
 #include <math.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static bool present(const ek_view_run *run)
     return run->estimate != NULL;
 }
 
-/* What a figure of the step rests on, in the words of facts. */
+/* The basis of a figure of the step, in the words of facts. */
 static const char *basis_of(const ek_estimate *e)
 {
     return e->basis_share[EK_COST_ASSUMED] >= 0.2 ? EK__ASSUMED : EK__DERIVED;
@@ -29,7 +29,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     const ek_estimate *e = run->estimate->estimate;
     const char *basis = basis_of(e);
     char text[400];
-    if (!run->memory) /* which tells the job, too */
+    if (!run->memory) /* its facts describe the job, too */
         ek__view_job(e->job, s);
     ek__view_fact(s, "device", NAN, EK__UNIT_TEXT, e->device->name, NULL);
     ek__view_fact(s, "estimated step", NS_PER_S * e->step.seconds, EK__UNIT_NS | EK__LESS, NULL, basis);
@@ -42,7 +42,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (run->estimate->against)
         ek__view_fact(s, "measured step", NS_PER_S * run->estimate->against->seconds, EK__UNIT_NS | EK__LESS, NULL,
                       EK__MEASURED);
-    ek__estimate_run(e->job, text, sizeof text); /* a sentence, so behind the figures */
+    ek__estimate_run(e->job, text, sizeof text); /* a sentence, so after the figures */
     ek__view_fact(s, "runs", NAN, EK__UNIT_TEXT, text, NULL);
 }
 
@@ -51,7 +51,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
     const ek_estimate_report *r = run->estimate;
     for (int i = 0; i < r->estimate->warnings.n; i++)
         ek__stream_text(s, NULL, r->estimate->warnings.text[i]);
-    if (run->memory) /* which tells what readers warned of */
+    if (run->memory) /* its notes include the readers' warnings */
         return;
     for (int i = 0; i < r->n_warnings; i++)
         ek__stream_text(s, NULL, r->warning[i].message);

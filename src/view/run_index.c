@@ -1,7 +1,7 @@
-/* Events of a trace: the timeline. A group for every trace file, with its tracks and rows as the index shows them. A
- * page of its own holds every event with its arguments, taken from the trace's text one file at a time, arrows, and
- * counters as curves, which are thinned to what a screen can show where they have more points. A served page gets the
- * same description and asks for the rest. */
+/* Writes the events of a trace: the timeline. A group for every trace file, with its tracks and rows as the index has
+ * them. A page without a server has every event with its arguments, taken from the trace's text one file at a time,
+ * arrows, and counters as curves, which are thinned to screen resolution where they have more points. A served page
+ * gets the same description and requests the rest. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static bool present(const ek_view_run *run)
     return run->index != NULL;
 }
 
-/* ---- what there is ---- */
+/* ---- descriptions of tracks and rows ---- */
 
 static void add_group(filling *f, int file)
 {
@@ -65,7 +65,7 @@ static void name_counter(const ek__index_counter_info *c, char name[MAX_NAME])
 
 /* ---- events ---- */
 
-/* The arguments of an event as one line. What is no sound JSON is shown as it stands. */
+/* The arguments of an event as one line. Text that is not valid JSON is shown unchanged. */
 static bool read_args(filling *f, const ek__index_event *e)
 {
     size_t size = EK__EVENT_SIZE(e);

@@ -1,5 +1,5 @@
-/* Layouts of a job: all points of the search as columns for the page's own charts, the fronts through them, the best
- * plans with the parts of their steps, what became of the others. */
+/* Writes the layouts of a job: all points of the search as columns for the page's own charts, the fronts through them,
+ * the best plans with the parts of their steps, the reasons against the others. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -92,7 +92,7 @@ static void write_reals(columns *c, const ek_layout_result *r, int which)
     ek__packed_reals(&c->packed, c->real, c->n);
 }
 
-/* Behind the axes: micro-batches, sequence parallel, schedule, fate, whether there is a plan. */
+/* After the axes: micro-batches, sequence parallel, schedule, fate, whether there is a plan. */
 enum { N_NUMBERS = EK_N_LAYOUT_AXES + 5 };
 
 static uint32_t schedule_of(const ek_layout_result *r, const ek_layout *layout)

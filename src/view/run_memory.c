@@ -1,5 +1,6 @@
-/* A prediction of memory: does it fit, what every stage holds at its peak and block by block, which tensors make it,
- * what would remove them, what measures would bring, and what the figures rest on. MB are those of logs, 2^20 bytes. */
+/* Writes a prediction of memory: whether it fits, the memory of every stage at its peak and block by block, the tensors
+ * in it, the settings that would remove them, the effect of mitigations, and the basis of the figures. MB are those of
+ * logs, 2^20 bytes. */
 #include <math.h>
 #include <stdio.h>
 
@@ -66,7 +67,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
         ek__view_fact(s, "limit", mb(m->limit), EK__UNIT_MB, NULL, NULL);
         ek__view_fact(s, "room below the limit", mb(m->margin), EK__UNIT_MB | EK__MORE, NULL, EK__DERIVED);
     }
-    if (!run->trace && !run->diagnosis) /* whose own facts are more to the point */
+    if (!run->trace && !run->diagnosis) /* their own facts are more useful */
         ek__view_job(run->memory->job, s);
 }
 
@@ -102,7 +103,7 @@ static void write_bars(const ek_memory *m, const char *id, const char *title, ek
 
 /* ---- block by block ---- */
 
-/* A stage's line: of every so many blocks the largest peak, and what is left behind the last of them. */
+/* A stage's line: the largest peak of each group of blocks, and the memory that remains after the last of them. */
 static void write_course(const ek_memory_course *course, int stage, size_t step, ek__section *x)
 {
     const ek_memory_moment *moment = course->moment + (size_t)stage * course->n_blocks;
@@ -217,7 +218,7 @@ static void write_time_bars(const ek_memory_report *r, ek__section *x)
             const ek_layer_times *ms = &r->time[i].ms;
             const double value[] = {1e6 * ms->forward, 1e6 * ms->backward[k]};
             char text[EK_NAME_SIZE + 64];
-            if (k > 0 && ms->backward[k] == ms->backward[0]) /* nothing of it is recomputed by this kind */
+            if (k > 0 && ms->backward[k] == ms->backward[0]) /* this kind recomputes nothing of it */
                 continue;
             snprintf(text, sizeof text, "%s, recomputing %s", r->time[i].name, ek_recompute_name[k]);
             ek__bars_bar(x, text, -1, value, 2);

@@ -1,5 +1,6 @@
-/* A plan and its simulation as facts and sections: the plan itself, how each stage spends the step, what layers take,
- * what stages hold. The timeline is plan_timeline.c. Times have the unit of the layer times, which nobody names. */
+/* Writes a plan and its simulation as facts and sections: the plan itself, the use of time in each stage, times of
+ * layers, memory of stages. The timeline is plan_timeline.c. Times have the unit of the layer times, which is not
+ * given. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static const ek_case *case_of(const ek_view_run *run)
     return &run->plans->cases[run->case_index];
 }
 
-/* The search speaks of the first case alone. */
+/* The search describes only the first case. */
 static const ek_balance_result *search_of(const ek_view_run *run)
 {
     return run->case_index == 0 ? run->plans->search : NULL;
@@ -69,7 +70,7 @@ static ek__view_place first_block(const ek_view_run *run, int stage, int chunk, 
     return (ek__view_place){stage, NAN, NAN, NULL};
 }
 
-/* The block during or after which a stage holds most. */
+/* The block during or after which a stage has its largest memory. */
 static ek__view_place fullest_block(const ek_view_run *run, int stage, char name[EK__VIEW_BLOCK_SIZE])
 {
     const ek_timeline *t = case_of(run)->timeline;
@@ -93,7 +94,7 @@ static void place_stages(int n_stages, ek__section *x)
 
 /* ---- facts ---- */
 
-/* Labels are the same for every plan, since runs are compared by them. */
+/* Labels are equal for all plans, since runs are compared by them. */
 static void memory_facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_report *report = run->plans;
@@ -198,7 +199,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 /* ---- the plan ---- */
 
-/* Tables and bars go by the plan, which has each part of the model once. */
+/* Tables and bars follow the plan, which has each part of the model once. */
 static void both_ways_note(const ek_view_run *run, ek__section *x)
 {
     if (case_of(run)->timeline->schedule->placement == EK_PLACE_BOTH_WAYS)
@@ -252,7 +253,7 @@ static void setting(ek__section *x, const char *name, const char *value)
     ek__row_end(x);
 }
 
-/* The lists as a framework's YAML wants them, a row each. */
+/* The lists in the form of a framework's YAML, a row each. */
 static ek_status list_settings(const ek_view_run *run, ek__section *x, ek_error *err)
 {
     char *text = NULL, *next;
@@ -305,7 +306,7 @@ static ek_status settings_table(const ek_view_run *run, ek__section *x, ek_error
     return status;
 }
 
-/* What the answer was chosen from. */
+/* The candidates from which the answer was chosen. */
 static void ranking_table(const ek_report *report, ek__section *x)
 {
     const ek_ranking *ranking = report->ranking;
@@ -360,7 +361,7 @@ static ek_status plan_section(const ek_view_run *run, ek__stream *s, ek_error *e
 
 enum { N_SPENT = 6 };
 
-/* What a stage's time goes into, of what this plan has: its name, its type and where it stands in an ek_stage_time. */
+/* A part of a stage's time that this plan has: its name, its type and its place in an ek_stage_time. */
 typedef struct spent {
     int n;
     struct {
@@ -497,7 +498,7 @@ static void kind_bar(const ek_layer *layer, const char *label, int kind, ek__sec
     ek__bars_bar(x, label, -1, value, 3);
 }
 
-/* One layer of each kind, by what it recomputes. */
+/* One layer of each kind, by its recomputation. */
 static void kind_bars(const ek_layers *layers, ek__section *x)
 {
     char label[EK_NAME_SIZE + 32];
@@ -533,7 +534,7 @@ static void layer_bars(const ek_view_run *run, const ek_chunk_cost *cost, ek__se
     ek__bars_end(x, NAN);
 }
 
-/* A row, or where `at` is given its place in place of it. */
+/* A row, or its place when `at` is given. */
 static void layer_row(ek__section *x, const ek__view_place *at, const char *place, const char *what, int n,
                       const ek_layer *layer, int kind)
 {
@@ -554,7 +555,7 @@ static void layer_row(ek__section *x, const ek__view_place *at, const char *plac
     ek__row_end(x);
 }
 
-/* "stage 2, body, full" tells rows apart when plans are compared. */
+/* "stage 2, body, full" distinguishes rows when plans are compared. */
 static void layer_rows(const ek_view_run *run, int stage, int chunk, const int *count, const ek__view_place *where,
                        ek__section *x)
 {
@@ -718,7 +719,7 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
 
 static ek_status timeline(const ek_view_run *run, bool served, ek__view_timeline **out, ek_error *err)
 {
-    (void)served; /* a server serves traces; a plan beside them is small */
+    (void)served; /* a server serves traces; a plan on the same page is small */
     return ek__view_plan_timeline(run->plans, run->case_index, out, err);
 }
 

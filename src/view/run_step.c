@@ -1,5 +1,5 @@
-/* A predicted step as a timeline: the blocks of every stage as ek_cost_step() runs them, what follows the last one, and
- * what the stage holds after each block. Nanoseconds. */
+/* Writes a predicted step as a timeline: the blocks of every stage as ek_cost_step() runs them, the time after the last
+ * one, and the memory of the stage after each block. Nanoseconds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void fill_row(const filler *f, int stage)
     event(f, "weights", EK_VIEW_COMMUNICATION, tail->update, tail->weights);
 }
 
-/* The host's part, ranks that are late, input: once a step, behind the last stage. */
+/* The host's part, late ranks, input: once a step, after the last stage. */
 static void fill_rest(const filler *f)
 {
     double end = 0;
@@ -130,7 +130,7 @@ static ek_status add_arrows(const filler *f, ek_error *err)
 
 /* ---- memory ---- */
 
-/* Of a block the most while it runs, then what it leaves. */
+/* The largest memory during a block, then the memory after it. */
 static ek_status add_curve(const filler *f, int stage, ek_error *err)
 {
     const ek_timeline *t = f->t;

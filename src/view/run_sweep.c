@@ -1,4 +1,4 @@
-/* Best plans over a swept value: step, bound and peak as lines, and a row for each value with its plan. */
+/* Writes the best plans over a swept value: step, bound and peak as lines, and a row for each value with its plan. */
 #include <math.h>
 
 #include "report/report_internal.h"

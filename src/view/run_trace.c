@@ -1,5 +1,5 @@
-/* Figures of a trace: what was read, where a step goes, layers, operators, communication, memory, host, ranks,
- * findings. A tab is one function in a file of its own; this one has what stands above all of them. */
+/* Writes the figures of a trace: files read, breakdown of a step, layers, operators, communication, memory, host,
+ * ranks, findings. A tab is one function in a file of its own; this file has the facts above all tabs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static bool present(const ek_view_run *run)
 
 /* ---- facts ---- */
 
-/* The rank that steps are told of: the first that has some. */
+/* The rank to show steps of: the first that has some. */
 static const ek_trace_rank *with_steps(const ek_trace_run *run)
 {
     for (int i = 0; i < run->n_ranks; i++)
@@ -90,7 +90,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
         ek__view_fact(s, "stages", trace->n_stages, EK__UNIT_COUNT, NULL, NULL);
     write_producer(trace, s);
     write_topology(&trace->topology, s);
-    if (trace->n_ranks == 0 || (!with_steps(trace) && !(mean.step > 0))) /* files of memory alone tell no time */
+    if (trace->n_ranks == 0 || (!with_steps(trace) && !(mean.step > 0))) /* files of memory contain no times */
         return;
     write_step_names(trace, s);
     if (with_steps(trace))
@@ -100,7 +100,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (mean.span > 0) {
         ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
     }
-    /* Of the whole step, as the breakdown has it: what a device waits before its first kernel is idle time too. */
+    /* For the complete step, as in the breakdown: the wait of a device before its first kernel is idle time too. */
     if (mean.whole > 0 && mean.span > 0) {
         double idle = mean.idle + (mean.whole > mean.span ? mean.whole - mean.span : 0);
         ek__view_fact(s, "computing", 100 * mean.computing / mean.whole, EK__UNIT_PERCENT | EK__MORE, NULL,
@@ -122,7 +122,7 @@ static bool has_note(const ek_trace_rank *rank, const char *note)
     return false;
 }
 
-/* Of what several ranks say the first speaks for all. False for those that have nothing new. */
+/* Facts that are equal on several ranks are written only for the first one. False for ranks without new ones. */
 static bool name_speakers(const ek_trace_run *trace, int first, const char *note, char *label, size_t room)
 {
     int n = 0;
@@ -140,7 +140,7 @@ static bool name_speakers(const ek_trace_run *trace, int first, const char *note
     return true;
 }
 
-/* Problems of files, rank by rank, and what could not be said. */
+/* Problems of files, and the notes of each rank. */
 static void notes(const ek_view_run *run, ek__stream *s)
 {
     const ek_trace_run *trace = run->trace;

@@ -1,5 +1,5 @@
-/* Facts and sections as JSON. A section knows which list of pieces is open, and which list within the piece, so that
- * writers name pieces and never brackets. */
+/* Writes facts and sections as JSON. A section tracks the open list of pieces, and the open list within the piece, so
+ * that writers name pieces and never write brackets. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 const char *const ek__view_unit_name[EK__N_UNITS] = {"", "ns", "time", "MB", "%", "count", "GB/s", "text"};
 
-/* The unit, and which way is better where that is known. */
+/* The unit, and the better direction where it is known. */
 static void write_unit(ek__stream *s, ek__view_unit unit)
 {
     ek__stream_text(s, "unit", ek__view_unit_name[unit & (EK__LESS - 1)]);
@@ -27,7 +27,7 @@ void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit
     ek__stream_end(s);
 }
 
-/* Make `list` the one that is open; NULL: none. Lists are known by the address of their names. */
+/* Open `list`; NULL: none. Lists are identified by the address of their names. */
 static void open_list(ek__section *x, const char *list)
 {
     if (x->list == list)
@@ -118,7 +118,7 @@ void ek__bars_bar(ek__section *x, const char *label, int group, const double *va
 
 void ek__bars_end(ek__section *x, double limit)
 {
-    open_inner(x, bars); /* there when empty, too */
+    open_inner(x, bars); /* written when empty, too */
     open_inner(x, NULL);
     ek__stream_real(x->s, "limit", limit);
     ek__stream_end(x->s);

@@ -1,5 +1,5 @@
 /* The viewer's page in its two parts. The page without a document is the two together: it finds its document empty and
- * asks for the one beside its address. */
+ * requests the document of its address. */
 #include "view/shell.h"
 
 #include "evenkeel/view.h"

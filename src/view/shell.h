@@ -9,7 +9,7 @@
 extern const unsigned char ek__view_page[];
 extern const size_t ek__view_page_size, ek__view_page_document;
 
-/** What a written page has before and after its document; between them stands JSON without any '<'. Static. */
+/** The text of a written page before and after its document; the document is JSON without any '<'. Static. */
 const char *ek__view_shell_before(size_t *size);
 const char *ek__view_shell_after(size_t *size);
 

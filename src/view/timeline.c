@@ -1,6 +1,6 @@
-/* A timeline of a document: rows of events, arrows, curves and what is held, kept in flat columns as they come and
- * written as one text of numbers (packed.c), with names by number. It does not sort or check: rows come in order, and
- * events of a row do not overlap. */
+/* Writes a timeline of a document: rows of events, arrows, curves and live memory, gathered in flat columns and written
+ * as one text of numbers (packed.c), with names by number. It does not sort or check: rows come in order, and events of
+ * a row do not overlap. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -435,7 +435,7 @@ static void write_curves(const ek__view_timeline *t, ek__stream *s)
     ek__stream_end(s);
 }
 
-/* In the order of docs/view-json.md. Of a served timeline only what is held and curves were put in. */
+/* In the order of docs/view-json.md. A served timeline contains only live memory and curves. */
 static bool write_data(const ek__view_timeline *t, ek__stream *s)
 {
     ek__packed data = {0};

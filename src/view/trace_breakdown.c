@@ -1,5 +1,5 @@
-/* Where a step goes: what the mean step of every rank was spent on, stages, and step by step. Bars add up to the step;
- * what communication hides behind computing stands in bars of its own. */
+/* Writes the breakdown of steps: the time of the mean step of every rank, stages, and step by step. Bars add up to the
+ * step; communication hidden by computing has bars of its own. */
 #include <math.h>
 #include <stdio.h>
 
@@ -58,7 +58,7 @@ static const struct {
                                        {"waiting for the host", EK_VIEW_HOST_RUNTIME},
                                        {"idle otherwise", EK_VIEW_IDLE}};
 
-/* Mean steps of the ranks by what they go to, and the critical path by the same. */
+/* Mean steps of the ranks by their parts, and the critical path by the same parts. */
 static void write_anatomy(const ek_view_run *run, ek__section *x)
 {
     const ek_trace_run *trace = run->trace;
@@ -111,7 +111,7 @@ static void write_stages(const ek_view_run *run, ek__section *x)
 
 typedef void put_step(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x);
 
-/* Every step of every rank, as many as there may be; gives how many are left out. */
+/* Every step of every rank, up to the limit; returns the number of omitted ones. */
 static int64_t each_step(const ek_view_run *run, put_step *put, int64_t at_most, ek__section *x)
 {
     int64_t n = 0;

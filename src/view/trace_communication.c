@@ -1,5 +1,5 @@
-/* Communication: who sent how much to whom and who waited for whom, as matrices; collectives, links, transports and
- * groups as tables. Of single collectives the most exposed ones are listed; the timeline has all. */
+/* Writes communication: traffic and waiting time between ranks as matrices; collectives, links, transports and groups
+ * as tables. Only the most exposed single collectives are listed; the timeline has all. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void write_members(const ek_trace_matrix *m, ek__section *x)
     }
 }
 
-/* Is there something to choose? */
+/* Is there a choice of several? */
 static bool has_choice(const ek_trace_matrix *m)
 {
     for (int i = 1; i < m->n_parts; i++)
@@ -108,7 +108,7 @@ static int place_of(const int *rank, int n, int wanted)
     return low;
 }
 
-/* Pairs of one direction follow one another, whatever their groups. */
+/* Pairs of one direction are adjacent, in any of their groups. */
 static void write_waits(const ek_trace_run *run, const int *rank, int n, bool of_sender, ek__section *x)
 {
     char text[96];

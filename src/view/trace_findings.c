@@ -1,6 +1,6 @@
-/* Findings of a trace: what is worth doing, most to win first. Their gain is the most that can be won, from measured
- * times. Where a run has a diagnosis too, which ranks what the trace tells together with all else, they are a table
- * behind it. */
+/* Writes the findings of a trace: recommended changes, largest gain first. Their gain is an upper bound from measured
+ * times. Where a run has a diagnosis too, which ranks the trace's findings among all others, they are a table after
+ * it. */
 #include <math.h>
 
 #include "view/trace_sections.h"

@@ -1,5 +1,5 @@
-/* The host: does it launch in time, why does the device idle, and does it wait for data? Marks of the program too. Of
- * single stretches of idle time the longest are listed. */
+/* Writes the figures of the host: late launches, reasons for idle time of the device, and waiting for data. Marks of
+ * the program too. Only the longest stretches of idle time are listed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* Layers: forward, recomputation and backward of each, as bars for one rank of every stage and as tables for all ranks.
- * Times are of one micro-batch, from a pass's first start to its last end; busy is the sum of its operators. */
+/* Writes layers: forward, recomputation and backward of each, as bars for one rank of every stage and as tables for all
+ * ranks. Times are of one micro-batch, from a pass's first start to its last end; busy is the sum of its operators. */
 #include <math.h>
 #include <stdio.h>
 
 #include "view/trace_sections.h"
 
-/* Does the rank stand for its stage? The first of a stage that has layers does; without stages every rank does. */
+/* Does the rank represent its stage? The first of a stage that has layers does; without stages every rank does. */
 static bool stands_for_stage(const ek_trace_run *run, int at)
 {
     const ek_trace_rank *rank = &run->rank[at];
@@ -64,7 +64,7 @@ static void write_sources(const ek_trace_run *run, ek__section *x)
     }
 }
 
-/* Beside bars, both tables are there, also without rows. */
+/* With bars, both tables are written, also without rows. */
 static bool write_table(const ek_view_run *run, const ek__rows *rows, ek__section *x)
 {
     ek__view_rows(run, rows, NULL, NULL, -1, x);

@@ -1,6 +1,6 @@
-/* Memory of a trace: maps of allocations, peaks by component, what is alive at the tracker's peak, the largest
- * allocations and those that were never released. Curves stand under the timeline of a page too; here the largest of
- * every so many points are kept where there are many. */
+/* Writes the memory of a trace: maps of allocations, peaks by component, allocations alive at the tracker's peak, the
+ * largest allocations and those that were never released. The page has curves under its timeline too; here the largest
+ * of each group of points are used where there are many. */
 #include <math.h>
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static double value_of(const ek_trace_memory_point *point, bool reserved)
     return reserved ? point->reserved_mb : point->allocated_mb;
 }
 
-/* A component's points: the largest of every so many. */
+/* A component's points: the largest of each group. */
 static void write_line(const ek_trace_run *run, const ek_trace_rank *rank, int first, int end, int step, bool reserved,
                        int64_t origin, ek__section *x)
 {
@@ -49,7 +49,7 @@ static bool has_column(const ek_trace_memory *m, int first, int end, bool reserv
     return false;
 }
 
-/* When the first point of all was: what the axis of every curve begins with. */
+/* The time of the first point of all: the start of the axis of every curve. */
 static int64_t first_time(const ek_trace_run *run)
 {
     int64_t first = INT64_MAX;
@@ -86,7 +86,7 @@ static void write_lines(const ek_trace_run *run, ek__section *x)
 
 /* ---- maps of allocations ---- */
 
-/* Of all ranks together the page holds no more than a run keeps. */
+/* All ranks together have at most as many maps as a run stores. */
 static bool write_maps(const ek_trace_run *run, ek__section *x)
 {
     bool good = true;

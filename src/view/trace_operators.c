@@ -1,5 +1,5 @@
-/* Operators of every rank by kind, what share their families have, and single executions that took far longer than
- * others. Each rank has tables of its own, so that rows of two runs are told apart by the operator. */
+/* Writes the operators of every rank by kind, the shares of their families, and single executions that took far longer
+ * than others. Each rank has tables of its own, so that rows of two runs are matched by the operator. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Where in the timeline something of a rank stands: the index has a group for every trace file,
- * found by the path that the rank's events were read from, or by the rank's number. */
+/* Finds the places of a rank in the timeline: the index has a group for every trace file, found by the path of the
+ * rank's event file, or by the rank's number. */
 #include "view/trace_sections.h"
 
 #include <inttypes.h>
@@ -69,7 +69,7 @@ bool ek__view_trace_at(const ek_view_run *run, const ek_trace_rank *rank, int64_
     return group >= 0 && at_of(run, group, ek__index_origin(run->index), time, at);
 }
 
-/* Where a step stands: the device's window, else the host's mark. */
+/* The place of a step: the device's window, else the host's mark. */
 static bool step_window(const ek_view_run *run, int group, int64_t origin, const ek_trace_step *step, double *begin,
                         double *end)
 {
@@ -81,7 +81,7 @@ static bool step_window(const ek_view_run *run, int group, int64_t origin, const
            at_of(run, group, origin, ek__sum(step->host_start, step->host_step), end);
 }
 
-/* Where a location is, as numbers of the timeline; NAN where a time is not known. False: nowhere. */
+/* The place of a location, as numbers of the timeline; NAN where a time is not known. False: nowhere. */
 static bool find_location(const ek_view_run *run, const ek__location *at, int group, ek__view_place *out)
 {
     if (group < 0)
@@ -140,7 +140,7 @@ void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timel
 
 /* ---- memory ---- */
 
-/* A curve of one component and column; points of a component follow one another, in order of time. */
+/* A curve of one component and column; points of a component are adjacent, in order of time. */
 static void add_curve(const ek_view_run *run, int group, int64_t origin, const ek_trace_memory *memory, int first,
                       int n, bool reserved, ek__view_timeline *t)
 {

@@ -1,5 +1,5 @@
-/* What only ranks together can say: who came last to collectives, how far ranks are apart, collectives whose durations
- * were compared; and, in a tab of their own, the files that everything was read from. */
+/* Writes the figures that compare ranks: the last rank at each collective, the spread between ranks, collectives with
+ * compared durations; and, in a tab of their own, the files that everything was read from. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static int64_t exposed_of(const ek_trace_step *step)
     return step->own.communication_not_overlapped;
 }
 
-/* Steps of the first rank that are no warm-up, which would take all of the colours. @return how many */
+/* Steps of the first rank except the warm-up, which would take all of the colours. @return how many */
 static int pick_steps(const ek_trace_rank *rank, const ek_trace_step **out)
 {
     int n = 0;

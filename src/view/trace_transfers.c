@@ -1,8 +1,8 @@
-/* What ranks do together, as links between events: sends and receives of two ranks as arrows, collectives as calls of
- * one number. Both were matched when the run was read (src/trace/compare/compare_pairs.c, compare_slow_rank.c); here
- * each side is looked for among the rows of its rank, by its begin and its name. Of NCCL's kernels a collective's name
- * is made from the arguments, so there the event's type has to do. An arrow leaves where the send begins and arrives
- * just before the receive ends, when both have what was sent. */
+/* Writes communication as links between events: sends and receives of two ranks as arrows, collectives as calls of one
+ * number. Both were matched when the run was read (src/trace/compare/compare_pairs.c, compare_slow_rank.c); here each
+ * side is searched among the rows of its rank, by its start and its name. The name of a collective in NCCL's kernels is
+ * made from the arguments, so there the event's type has to suffice. An arrow leaves where the send begins and arrives
+ * just before the receive ends, when both have the data. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "index/index.h"
 #include "view/trace_sections.h"
 
-/* A side on its way: the row of its event, -1 while there is none. */
+/* A side of a link: the row of its event, -1 while there is none. */
 typedef struct side {
     int row;
     ek__index_event event;
@@ -30,7 +30,7 @@ static ek_status is_named(const ek_trace_index *index, const ek__index_event *ev
     return status;
 }
 
-/* Is the event that begins then among a row's? Of two that touch there, the second begins. */
+/* Is the event with this begin among a row's? Of two that touch there, the second begins. */
 static ek_status find_in_row(const ek_trace_index *index, int row, int64_t begin, const char *name, side *out,
                              ek_error *err)
 {
@@ -51,8 +51,8 @@ static ek_status find_in_row(const ek_trace_index *index, int row, int64_t begin
     return status;
 }
 
-/* The row in which a rank's collective stands, if the timeline shows it. `*hint`: the row to try first, of the rank's
- * last one; -1 without. */
+/* The row of a rank's collective, if the timeline shows it. `*hint`: the row to try first, of the rank's last one; -1
+ * without. */
 static ek_status find_side(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_collective *one, int *hint,
                            side *out, ek_error *err)
 {
@@ -102,7 +102,7 @@ ek_status ek__view_trace_transfers(const ek_view_run *run, ek__view_timeline *t,
 
 /* ---- collectives ---- */
 
-/* Which collectives others waited for: [n_ranks] lists of [n_collectives]; NULL when memory is out. */
+/* Collectives that others waited for: [n_ranks] lists of [n_collectives]; NULL when memory is out. */
 static bool **find_last(const ek_trace_run *run)
 {
     bool **last = ek__alloc((size_t)run->n_ranks, sizeof *last);

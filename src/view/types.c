@@ -1,4 +1,4 @@
-/* The words for types of events and of what is held, as the document lists them. */
+/* The words for types of events and of live memory, in the order of the document. */
 #include "evenkeel/trace_index.h"
 
 static const char *const ek__view_type_name[EK_N_VIEW_TYPES] = {

@@ -1,4 +1,5 @@
-/* The document of a page: each run's parts in turn, a list at a time; and the page around it. Written as it goes. */
+/* Writes the document of a page: each run's parts in turn, a list at a time; and the page around it. It is written in
+ * one pass. */
 #include "view/view.h"
 #include "evenkeel/evenkeel.h"
 #include "report/report_internal.h"

@@ -1,8 +1,8 @@
-/* view/view.h - how the document of a page is written: one file a part of a run, and the pieces that they share.
+/* view/view.h - how the document of a page is written: one file a part of a run, and their common pieces.
  *
  * A new part is a file src/view/run_NAME.c with ek__view_part_NAME and one line in EK__VIEW_PART_LIST. It adds to the
- * sections, the timeline and the figures of a run; docs/view-json.md says what each piece looks like. Parts compute no
- * figures: those come from the structs they are given. */
+ * sections, the timeline and the figures of a run; docs/view-json.md describes each piece. Parts compute no figures:
+ * those come from the structs they are given. */
 #ifndef EK_VIEW_VIEW_H
 #define EK_VIEW_VIEW_H
 
@@ -14,7 +14,7 @@
 
 /* ---- columns of numbers ---- */
 
-/** Numbers on their way into the document: gathered by kind, written as one text. {0} to begin with. */
+/** Numbers of the document: gathered by kind, written as one text. {0} to begin with. */
 typedef struct ek__packed {
     size_t n_bytes, capacity;
     unsigned char *bytes;
@@ -24,62 +24,62 @@ typedef struct ek__packed {
 void ek__packed_reals(ek__packed *columns, const double *value, size_t n);
 void ek__packed_numbers(ek__packed *columns, const uint32_t *value, size_t n);
 void ek__packed_bytes(ek__packed *columns, const void *bytes, size_t n);
-/** Write what was gathered as a JSON string: zlib's format, then base64. False when memory is out. */
+/** Write the gathered numbers as a JSON string: zlib's format, then base64. False when memory is out. */
 bool ek__packed_write(ek__packed *columns, ek__stream *s, const char *key);
 void ek__packed_clear(ek__packed *columns);
 
 /* ---- timelines ---- */
 
-/** A timeline that is put together piece by piece, row by row in order; ek__timeline_write() prints it. What runs out
- * of memory on the way shows there. Texts are copied. */
+/** A timeline that is built piece by piece, row by row in order; ek__timeline_write() prints it, and reports when
+ * memory ran out before. Texts are copied. */
 typedef struct ek__view_timeline ek__view_timeline;
 /** @param unit    "ns", or NULL for times without a unit
- *  @param origin  what 0 is on the traces' clock; NULL. @return NULL when memory is out. */
+ *  @param origin  0 of the timeline on the traces' clock; NULL. @return NULL when memory is out. */
 ek__view_timeline *ek__timeline_new(const char *unit, const char *origin);
 /** A stage or rank: the tracks that follow belong to it. rank, stage: -1 for none. */
 void ek__timeline_group(ek__view_timeline *t, const char *name, int rank, int stage);
 /** A track of `n_rows` rows: the rows that follow. `track_class` as in docs/view-json.md. */
 void ek__timeline_track(ek__view_timeline *t, const char *name, const char *track_class, int n_rows);
-/** Events of the last track that are not in it, since no row was free for them. */
+/** Events of the last track that are missing in it, since no row was free for them. */
 void ek__timeline_left_out(ek__view_timeline *t, int64_t n_events);
 /** The number of a name of a type, added when new. */
 uint32_t ek__timeline_name(ek__view_timeline *t, const char *text, size_t size, ek_view_type type);
 void ek__timeline_row(ek__view_timeline *t);
-/** An event of the last row, in order of begin. `args`: JSON text on one line; NULL: none. */
+/** An event of the last row, in order of start. `args`: JSON text on one line; NULL: none. */
 void ek__timeline_event(ek__view_timeline *t, double begin, double duration, uint32_t name, const char *args,
                         size_t args_size);
 void ek__timeline_arrow(ek__view_timeline *t, int from_row, double from_time, int to_row, double to_time,
                         const char *name);
-/** A stretch of all rows of a group that has a name: a step. */
+/** A named stretch of all rows of a group: a step. */
 void ek__timeline_step(ek__view_timeline *t, const char *name, int group, double begin, double end);
-/** A stretch of the critical path on a group, in order of time; one that goes on where the last one ended makes it
- *  longer. */
+/** A stretch of the critical path on a group, in order of time; one that begins at the end of the last one extends
+ *  it. */
 void ek__timeline_path(ek__view_timeline *t, int group, double begin, double end);
 /** A curve below the timeline. `group`: number of the group it belongs to; limit, NAN for none; steps: it keeps its
- * value until the next point. Times do not fall; of two points at one time the last one holds from there on. */
+ * value until the next point. Times do not fall; of two points at one time the last one is valid from then on. */
 void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const char *unit, double limit, bool steps,
                         const double *time, const double *value, size_t n);
-/** The last curve stands among the tracks of its group, below those of the device. */
+/** The last curve is placed among the tracks of its group, below those of the device. */
 void ek__timeline_among_tracks(ek__view_timeline *t);
-/** Something that is held from one time to another: what the memory tab lists at the pointer. It is there from `begin`
- * on and gone at `end`. */
+/** Memory that is live from one time to another: the memory tab lists the entries at the pointer. It exists from
+ * `begin` on and is gone at `end`. */
 void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_view_type type, double begin, double end,
                        double mb);
 /** A collective on one of its ranks. */
 typedef struct ek__view_call {
     int row;         /**< of its event, */
     double begin;    /**< which begins then */
-    double wait;     /**< that the rank waited in it for others; NAN: unknown */
+    double wait;     /**< wait of the rank in it for others; NAN: unknown */
     uint32_t number; /**< of the collective, the same on all its ranks */
     bool came_last;  /**< others waited for this rank */
     int n_group;     /**< ranks of the group; 0: unknown */
 } ek__view_call;
 /** A call of a collective that was matched over ranks: the page links it to those with the same number. */
 void ek__timeline_call(ek__view_timeline *t, const ek__view_call *call);
-/** What the timeline spans; without it, from the first to the last of all it has. */
+/** The time range of the timeline; without it, from the first to the last of its data. */
 void ek__timeline_span(ek__view_timeline *t, double begin, double end);
-/** Events come from the server: no names are written, rows tell only how many events they have, and the data are what
- * is held and the curves. */
+/** Events come from the server: no names are written, rows contain only their number of events, and the data are live
+ * memory and curves. */
 void ek__timeline_served(ek__view_timeline *t);
 /** A row of `n_events` events that the server has; instead of ek__timeline_row(). */
 void ek__timeline_served_row(ek__view_timeline *t, int64_t n_events);
@@ -101,7 +101,7 @@ typedef struct ek__view_column {
     bool search; /**< its texts are names of events: the page offers to look for them */
 } ek__view_column;
 
-/** What a number rests on: the words of ek__view_fact(). */
+/** The basis of a number: the words of ek__view_fact(). */
 #define EK__MEASURED  "measured"
 #define EK__DERIVED   "derived"
 #define EK__SIMULATED "simulated"
@@ -115,12 +115,12 @@ void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit
 /** Facts of a job: the model, its degrees, its schedule (run_memory.c). */
 void ek__view_job(const ek_job *job, ek__stream *s);
 
-/** A section is a tab, written to a stream as its pieces come. Pieces of one kind stand together: all notes, all bars,
+/** A section is a tab, written to a stream as its pieces come. Pieces of one kind are adjacent: all notes, all bars,
  * and so on in any order of the kinds; the lists are opened and closed as the kind changes. */
 typedef struct ek__section {
     ek__stream *s;
-    const char *list;  /**< of pieces that is open; NULL */
-    const char *inner; /**< list of the piece that is open; NULL */
+    const char *list;  /**< the open list of pieces; NULL */
+    const char *inner; /**< the open list of the piece; NULL */
 } ek__section;
 ek__section ek__section_begin(ek__stream *s, const char *name);
 void ek__section_end(ek__section *x);
@@ -141,13 +141,13 @@ void ek__cell_text(ek__section *x, const char *text); /* NULL: an empty cell */
 void ek__cell_real(ek__section *x, double value);     /* not finite: an empty cell */
 void ek__cell_int(ek__section *x, int64_t value);     /* INT64_MIN: an empty cell */
 void ek__row_end(ek__section *x);
-/** Where a row of a table is in the timeline. */
+/** The place of a table's row in the timeline. */
 typedef struct ek__view_place {
     int group;
     double begin, end; /**< NAN: all of the group */
-    const char *name;  /**< of the event that is there; NULL */
+    const char *name;  /**< of the event there; NULL */
 } ek__view_place;
-/** Behind all rows, one for every row in their order, or none at all: the place of a row. NULL: nowhere. */
+/** After all rows, one for every row in their order, or none at all: the place of a row. NULL: none. */
 void ek__table_place(ek__section *x, const ek__view_place *place);
 void ek__table_end(ek__section *x, int sort, bool descending);
 
@@ -157,19 +157,19 @@ void ek__matrix_label(ek__section *x, const char *text);
 /** Columns of another kind than the rows: their labels, after those of the rows. */
 void ek__matrix_column(ek__section *x, const char *text);
 void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text);
-/** Behind all cells: what one of them sums up, of which the page shows a part by step, operation and transport. */
+/** After all cells: the parts that add up to one of them, which the page shows by step, operation and transport. */
 void ek__matrix_part(ek__section *x, int row, int column, const ek_trace_matrix_part *part);
 void ek__matrix_end(ek__section *x);
 
 /** Lines over one axis: ek__polyline_begin() for each, then its points in order of x. y not finite: a gap. */
 void ek__lines_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
                      const char *y_title, ek__view_unit y_unit);
-/** The same where a value holds until the next point. */
+/** The same where a value is valid until the next point. */
 void ek__steps_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
                      const char *y_title, ek__view_unit y_unit);
 void ek__polyline_begin(ek__section *x, const char *name);
 void ek__polyline_point(ek__section *x, double at, double y);
-/** The same with a hollow mark: what the name of the line says of it. */
+/** The same with a hollow mark: its meaning is in the name of the line. */
 void ek__polyline_hollow(ek__section *x, double at, double y);
 void ek__polyline_end(ek__section *x);
 void ek__lines_end(ek__section *x, double limit);
@@ -179,7 +179,7 @@ void ek__blocks_begin(ek__section *x, const char *id, const char *title);
 void ek__blocks_end(ek__section *x);
 bool ek__blocks_map(ek__section *x, const char *id, const char *name, const ek_trace_block_map *map);
 
-/** A finding: its members go to x->s in between. */
+/** A finding: its members are written to x->s in between. */
 void ek__finding_begin(ek__section *x);
 void ek__finding_end(ek__section *x);
 
@@ -189,9 +189,9 @@ void ek__finding_end(ek__section *x);
 #define EK__VIEW_PART_LIST(X)                                                                                          \
     X(plan)        /* a plan and its simulation: timeline, breakdown, layers, memory */                                \
     X(sweep)       /* best plans over a swept value */                                                                 \
-    X(layout)      /* layouts of a job: where all lie, the best plans */                                               \
-    X(estimate)    /* the step of a job, from the job alone */                                                         \
-    X(step)        /* that step as it runs: the timeline */                                                            \
+    X(layout)      /* layouts of a job: all points, the best plans */                                                  \
+    X(estimate)    /* the step of a job, from the job only */                                                          \
+    X(step)        /* that step as a timeline */                                                                       \
     X(calibration) /* a device fitted to measured runs */                                                              \
     X(memory)      /* a prediction of memory */                                                                        \
     X(trace)       /* figures of a trace: breakdown, layers, operators, communication, memory */                       \
@@ -206,7 +206,7 @@ typedef struct ek__view_part {
     void (*facts)(const ek_view_run *run, ek__stream *s);
     /** Sentences about the run, by ek__stream_text(s, NULL, ...); NULL without. */
     void (*notes)(const ek_view_run *run, ek__stream *s);
-    /** Fill the timeline; NULL without. Of several parts the first one's is taken. */
+    /** Fill the timeline; NULL without. The first of several parts with one is used. */
     ek_status (*timeline)(const ek_view_run *run, bool served, ek__view_timeline **out, ek_error *err);
     /** Sections; NULL without. */
     ek_status (*sections)(const ek_view_run *run, ek__stream *s, ek_error *err);
@@ -215,9 +215,9 @@ typedef struct ek__view_part {
 EK__VIEW_PART_LIST(EK__VIEW_PART_OF)
 #undef EK__VIEW_PART_OF
 
-/* ---- behind ek_write() ---- */
+/* ---- for ek_write() ---- */
 
-/** The whole page; the document alone, as JSON on one line: what a server hands to its page. O(document). */
+/** The complete page; the document only, as JSON on one line: the reply of a server to its page. O(document). */
 ek_status ek__view_write_html(const ek_view *view, FILE *out, ek_error *err);
 ek_status ek__view_write_json(const ek_view *view, FILE *out, ek_error *err);
 

@@ -1,5 +1,5 @@
-/* Paths of gates: a walk down the description of a result's figures (src/figures) beside the keys of a path, which says
- * what the figure at its end is, and names what there is where a key is wrong. */
+/* Resolves paths of gates: a walk down the description of a result's figures (src/figures) along the keys of a path,
+ * which finds the figure at its end, and names the existing keys where a key is wrong. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void gather(const ek__fields *fields, keys *all)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* "a, b, c", as many as there is room for. */
+/* "a, b, c", as many as fit. */
 static void list_names(const char *const *name, int n, char *text, size_t room)
 {
     size_t used = 0;
@@ -128,12 +128,12 @@ static ek_status split(ek__gate *gate, ek_error *err)
 
 /* ---- down the description ---- */
 
-/* Where a walk has come to: an object of these fields, or the value of a field. */
+/* The position of a walk: an object of these fields, or the value of a field. */
 typedef struct place {
     const ek__fields *fields; /* an object; NULL: the value of `field` */
     const ek__member *field;
     ek__kind kind; /* of the value; that of an entry, where `entry` */
-    bool entry;    /* it is an entry of the list or map that the field is */
+    bool entry;    /* it is an entry of the list or map of the field */
 } place;
 
 static bool is_bare(const ek__fields *fields)

@@ -1,5 +1,5 @@
-/* Reading the expressions of gates: a name, and where there is one a relation and a value with its unit. A name is one
- * of a finding or level where the result has such, else a path of the JSON. */
+/* Reads the expressions of gates: a name, and optionally a relation and a value with its unit. A name is one of a
+ * finding or level where the result has such, else a path of the JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,12 +91,12 @@ static const char *words_of(ek__quantity quantity)
 
 /* ---- values ---- */
 
-/* "10%", "1.5 GB", "3": a number and the word behind it. */
+/* "10%", "1.5 GB", "3": a number and the word after it. */
 static ek_status read_number(ek__gate *gate, const char *value, const unit **found, ek_error *err)
 {
     char number[EK__GATE_TEXT];
     size_t size = strspn(value, "0123456789.+-eE");
-    /* The e of an exponent has a digit or a sign behind it. */
+    /* The e of an exponent has a digit or a sign after it. */
     while (size > 0 && (value[size - 1] == 'e' || value[size - 1] == 'E'))
         size--;
     snprintf(number, sizeof number, "%.*s", (int)size, value);
@@ -121,7 +121,7 @@ static ek_status wrong_unit(const ek__gate *gate, ek__quantity quantity, ek_erro
                     words_of(quantity), gate->unit);
 }
 
-/* A number beside a figure of a kind. Without a unit it is in that of the JSON. */
+/* A number compared with a figure of a kind. Without a unit it is in that of the JSON. */
 static ek_status read_quantity(ek__gate *gate, const char *value, ek__kind kind, ek_error *err)
 {
     const unit *u;
@@ -138,7 +138,7 @@ static ek_status read_quantity(ek__gate *gate, const char *value, ek__kind kind,
     return EK_OK;
 }
 
-/* A word beside a text, true or false beside a flag. */
+/* A word compared with a text, true or false compared with a flag. */
 static ek_status read_word(ek__gate *gate, const char *value, ek_error *err)
 {
     if (gate->relation != EK__GATE_IS && gate->relation != EK__GATE_IS_NOT)
@@ -151,7 +151,7 @@ static ek_status read_word(ek__gate *gate, const char *value, ek_error *err)
     return EK_OK;
 }
 
-/* A number beside a finding: without a unit so many, with one the figure of that quantity. */
+/* A number compared with a finding: without a unit a count, with one the figure of that quantity. */
 static ek_status read_of_finding(const ek__findings *findings, ek__gate *gate, const char *value, ek_error *err)
 {
     const unit *u;
@@ -233,7 +233,7 @@ static bool is_finding(ek_output_kind kind, const ek__findings *findings, ek__ga
     return false;
 }
 
-/* A name without a relation that is no finding's. */
+/* A name without a relation that is not the name of a finding. */
 static ek_status bare_name(ek_output_kind kind, const ek__findings *findings, ek__gate *gate, ek_error *err)
 {
     const char *name[MAX_NAMES + 3];
@@ -273,7 +273,7 @@ ek_status ek__gate_read(ek_output_kind kind, const char *text, size_t size, ek__
     bool finding = is_finding(kind, findings, &gate);
     ek_status status = EK_OK;
     if (finding && more == 0)
-        gate.relation = EK__GATE_ABOVE; /* none at all */
+        gate.relation = EK__GATE_ABOVE; /* fails when there is any */
     else if (finding)
         status = read_of_finding(findings, &gate, value, err);
     else if (more == 0)

@@ -1,4 +1,4 @@
-/* Gates: a result's JSON held against expressions. The figures are those that a script would read from that JSON, so a
+/* Gates: compares a result's JSON with expressions. The figures are those that a script would read from that JSON, so a
  * gate and a script cannot disagree. */
 #include "evenkeel/gate.h"
 
@@ -58,10 +58,10 @@ void ek_gates_free(ek_gates *gates)
 
 /* ---- values ---- */
 
-/* What became of one gate. */
+/* The result of one gate. */
 typedef struct judged {
-    int n, n_unknown, n_failed; /* figures, or findings; of them those that are null, or not there; that fail */
-    double worst;               /* of those that fail the one that does most */
+    int n, n_unknown, n_failed; /* figures, or findings; the unknown ones among them; the failing ones */
+    double worst;               /* of those that fail the most extreme one */
     char where[PLACE];          /* its path; of findings the first one */
     char word[EK__GATE_TEXT];   /* of a text */
 } judged;
@@ -84,7 +84,7 @@ static bool holds(ek__gate_relation relation, double value, double limit)
     }
 }
 
-/* Does a value do more of what the gate is about than the worst one so far? */
+/* Is a value more extreme in the direction of the gate than the worst one so far? */
 static bool is_worse(const ek__gate *gate, const judged *j, double value)
 {
     bool low = gate->relation == EK__GATE_BELOW || gate->relation == EK__GATE_NOT_ABOVE;
@@ -170,7 +170,7 @@ static bool is_meant(const ek__gate *gate, const ek__findings *f, const json_t *
     return false;
 }
 
-/* "at train.yaml:3", or what it says. */
+/* "at train.yaml:3", or the finding's own text. */
 static void place_finding(const ek__findings *f, const json_t *finding, char text[PLACE])
 {
     const char *file = text_of(finding, f->file), *title = text_of(finding, f->title);
@@ -207,13 +207,13 @@ static void judge_findings(const ek__gate *gate, const ek__findings *f, const js
 
 /* ---- sentences ---- */
 
-/* "29.9 %", as people write it. */
+/* "29.9 %", in the form for messages. */
 static void print_value(double value, const char *unit, char text[96])
 {
     snprintf(text, 96, "%s%s%s", ek__short(value).text, *unit ? " " : "", unit);
 }
 
-/* ", above 10 %": how the value and the gate's are to each other, where that is not said by one of them. */
+/* ", above 10 %": the relation to the gate's value; empty where the gate names the value. */
 static void print_relation(const ek__gate *gate, const char *unit, char text[128])
 {
     char limit[96];

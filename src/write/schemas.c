@@ -1,5 +1,5 @@
-/* The JSON Schema of every result that has JSON: the list of them. A result whose JSON is described in src/figures has
- * its schema from there; others have one that is written by hand. */
+/* The JSON Schema of every result that has JSON: the list of them. A result that is described in src/figures has its
+ * schema from there; others have one that is written by hand. */
 #include "evenkeel/write.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "write/schema_files.h"
 #include "write/schemas.h"
 
-/* X(kind, format, name, title, what writes it, description, shape, inner) */
+/* X(kind, format, name, title, its writer, description, shape, inner) */
 #define SCHEMAS(X)                                                                                                     \
     X(BALANCE, "json", "balance", "A pipeline plan", "balance, simulate", ek__result_balance.fields, ONE_OR_LIST,      \
       NULL)                                                                                                            \
@@ -60,7 +60,7 @@ typedef struct found {
     const ek__schema_file *file; /* NULL: from the description */
 } found;
 
-/* Described fields of results are reached through a pointer, which no constant of C11 is. */
+/* Described fields of results are accessed through a pointer, which is not a constant of C11. */
 static bool find(ek_output_kind kind, const char *format, found *out)
 {
 #define ROW(kind_, format_, name_, title_, from_, fields_, shape_, inner_)                                             \

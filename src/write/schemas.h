@@ -1,4 +1,4 @@
-/* write/schemas.h - the description behind the JSON of a kind of result. */
+/* write/schemas.h - the JSON description of a kind of result. */
 #ifndef EK_WRITE_SCHEMAS_H
 #define EK_WRITE_SCHEMAS_H
 

@@ -1,5 +1,5 @@
-/* Every result in every format: the list of writers. A new format is a function beside the others of its result, and a
- * line in the list. */
+/* Every result in every format: the list of writers. A new format is a function in the file of its result's other
+ * formats, and a line in the list. */
 #include "evenkeel/write.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #include "report/writers.h"
 #include "view/view.h"
 
-/* Of a balance that found nothing there is no case. */
+/* A balance that found nothing has no case. */
 static ek_status fail_case(const ek_report *of, int index, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no case %d to draw; the report has %d", index,
@@ -50,7 +50,7 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
 }
 
 /* X(kind, type, format, expression): of the result `of`, which came with the output `o`. Layouts are coloured by the
- * degree of the pipeline, which tells them apart best: what they cost in time and give in memory goes along with it. */
+ * degree of the pipeline, which distinguishes them best: time and memory vary with it. */
 #define WRITERS(X)                                                                                                     \
     X(BALANCE, ek_report, text, ek__balance_write_text(of, out, err))                                                  \
     X(BALANCE, ek_report, plot, ek__balance_write_plot(of, out, err))                                                  \

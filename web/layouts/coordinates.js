@@ -47,7 +47,7 @@ export function showCoordinates(root, shared, context) {
     const toY = (/** @type {number} */ place) => TOP + (1 - place) * (HEIGHT - TOP - BOTTOM);
     const ofY = (/** @type {number} */ y) => Math.min(1, Math.max(0, 1 - (y - TOP) / (HEIGHT - TOP - BOTTOM)));
 
-    /** Apply a change of the brushes, and tell the other chart. @param {() => void} how */
+    /** Apply a change of the brushes, and update the other chart. @param {() => void} how */
     function change(how) {
         how();
         shared.keep(brushes.size > 0 ? brushed(space.n, axes, brushes) : null);
@@ -109,7 +109,7 @@ export function showCoordinates(root, shared, context) {
         const every = Math.ceil(axis.values.length / Math.floor((HEIGHT - TOP - BOTTOM) / 14));
         return axis.values.filter((_, k) => k % every === 0).map((value) => [value, String(value)]);
     };
-    /** All lines, below those that are kept: drawn once for a width. @param {ReturnType<typeof inkOf>} ink */
+    /** All lines, below the bright ones: drawn once for a width. @param {ReturnType<typeof inkOf>} ink */
     const faded = (ink) => {
         if (faint_width === width) return faint;
         const pen = penOf(faint, width, HEIGHT);
@@ -142,7 +142,7 @@ export function showCoordinates(root, shared, context) {
         count.textContent = say("{0} of {1} layouts; blue: the best plans; red: selected", format.value(kept, "count"), format.value(space.n, "count"));
         clear.disabled = brushes.size === 0;
     };
-    /** Of an axis' values the nearest. @param {number} axis @param {number} place */
+    /** The nearest of an axis' values. @param {number} axis @param {number} place */
     const snapped = (axis, place) => {
         const { values, place: of } = axes[axis];
         return values === null ? place : values.map(of).reduce((best, one) => (Math.abs(one - place) < Math.abs(best - place) ? one : best));
@@ -168,7 +168,7 @@ export function showCoordinates(root, shared, context) {
         const { place } = where(event);
         if (Math.abs(toY(place) - toY(from)) < 3) return;
         const { values } = axes[axis];
-        // A stretch between two values of a degree has none: then it is the nearest one.
+        // A stretch between two values of a degree has none: then the nearest one is used.
         const [low, high] = [Math.min(from, place), Math.max(from, place)];
         const some = values === null || values.some((value) => axes[axis].place(value) >= low && axes[axis].place(value) <= high);
         change(() => brushes.set(axes[axis].name, some ? [low, high] : [snapped(axis, place), snapped(axis, place)]));
@@ -189,7 +189,7 @@ export function showCoordinates(root, shared, context) {
         const aside = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (turn !== undefined) {
             const next = now < 0 ? (turn > 0 ? 0 : stops.length - 1) : Math.max(0, Math.min(stops.length - 1, now + turn));
-            // Without values of its own an axis is cut from above.
+            // An axis without values of its own is cut from above.
             change(() => brushes.set(name, [values === null ? 0 : stops[next], stops[next]]));
         } else if (aside !== undefined) {
             at = Math.max(0, Math.min(axes.length - 1, at + aside));

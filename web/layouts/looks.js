@@ -1,5 +1,5 @@
-// What both charts of layouts look like: colours of an axis' values from low to high, a canvas that is as sharp as the
-// screen, and the colours of the page.
+// The appearance of both charts of layouts: colours of an axis' values from low to high, a canvas that is as sharp as
+// the screen, and the colours of the page.
 
 import { fromOklch } from "../colors.js";
 
@@ -37,7 +37,7 @@ export function inkOf(node) {
 }
 
 /**
- * Give a canvas its size and ground; what is drawn is in pixels of the page.
+ * Give a canvas its size and ground; drawing is in pixels of the page.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {string} [ground]
  */
 export function penOf(canvas, width, height, ground) {

@@ -1,5 +1,5 @@
 // Step against memory on a canvas: bounds hollow, plans filled, the best numbered, the limit, both fronts. The pointer
-// and the arrow keys tell of a layout, a click selects it.
+// and the arrow keys show a layout, a click selects it.
 
 import { element } from "../dom.js";
 import { choice, makePart, onWidth } from "../tabs/part.js";

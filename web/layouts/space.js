@@ -1,10 +1,10 @@
-// The layouts of a search without their pictures: columns of the document decoded, a layout in words, the front, what
-// brushes let through, the ranks of values on an axis, and which mark is under the pointer.
+// The layouts of a search without their pictures: decoded columns of the document, a layout in words, the front, the
+// points inside all brushes, the ranks of values on an axis, and the mark under the pointer.
 
 import { untransposed } from "../document.js";
 import { say } from "../texts.js";
 
-/** Behind the axes in the document's columns. */
+/** After the axes in the document's columns. */
 const more = ["micro_batches", "sequence", "schedule", "fate", "found"];
 
 /**
@@ -52,7 +52,7 @@ export function wordsOf(space, i) {
 }
 
 /**
- * Of some points those that no other is below: x rises from one to the next and y falls.
+ * The points that no other dominates: x rises from one to the next and y falls.
  * @param {ArrayLike<number>} x @param {ArrayLike<number>} y @param {number[]} points
  */
 export function frontOf(x, y, points) {
@@ -66,8 +66,8 @@ export function frontOf(x, y, points) {
 }
 
 /**
- * Axes of parallel coordinates: degrees by the rank of their values, the step by its logarithm, memory as it is. Only
- * degrees that differ, but for those that everybody looks for.
+ * Axes of parallel coordinates: degrees by the rank of their values, the step by its logarithm, memory linearly. Only
+ * degrees that differ, except for the usual ones, which are always shown.
  * @param {Space} space
  * @returns {Coordinate[]}
  *
@@ -106,7 +106,7 @@ function real(name, column, scale) {
 }
 
 /**
- * Which points all brushes let through. A brush is a stretch of an axis from 0 to 1; points at its ends are in it.
+ * The points inside all brushes. A brush is a stretch of an axis from 0 to 1; points at its ends are in it.
  * @param {number} n @param {Coordinate[]} axes @param {Map<string, [number, number]>} brushes
  */
 export function brushed(n, axes, brushes) {
@@ -160,8 +160,8 @@ export function logTicks(low, high, about) {
 }
 
 /**
- * What a picture of step against memory reaches: all within a quarter above the limit or the largest plan and within
- * 40 times the shortest step, or what is near the best plans.
+ * The range of a picture of step against memory: all within a quarter above the limit or the largest plan and within 40
+ * times the shortest step, or only near the best plans.
  * @param {Space} space @param {boolean} near
  * @returns {{ x: [number, number], y: [number, number] }}
  */

@@ -1,5 +1,5 @@
-// The tabs of a search for layouts: all of them as step against memory and across their axes, which share what is
-// selected and brushed; and the best plans, of which each leads to its timeline.
+// The tabs of a search for layouts: all of them as step against memory and across their axes, with a common selection
+// and common brushes; and the best plans, of which each leads to its timeline.
 
 import { inflate } from "../document.js";
 import { element, fill } from "../dom.js";
@@ -13,7 +13,7 @@ import { decodeSpace, wordsOf } from "./space.js";
 import { key, say } from "../texts.js";
 
 /**
- * What the charts share.
+ * The common state of the charts.
  * @typedef {object} Shared
  * @property {import("./space.js").Space} space
  * @property {number} selected  a point; -1
@@ -23,7 +23,7 @@ import { key, say } from "../texts.js";
  * @property {(i: number) => string} textOf
  */
 
-/** Decoded once for a section, since colours that change build the tab anew. @type {WeakMap<object, import("./space.js").Space>} */
+/** Decoded once for a section, since a change of colours builds the tab again. @type {WeakMap<object, import("./space.js").Space>} */
 const decoded = new WeakMap();
 
 /** Show another run's timeline; theme and the like stay. @param {import("../types").Context} context @param {number} run */
@@ -40,7 +40,7 @@ function timelineButton(context, run) {
     return element("button", { type: "button", onclick: () => openTimeline(context, run) }, what);
 }
 
-/** What is known of a point, a line each. @param {import("./space.js").Space} space @param {import("../types").Format} format @param {number} i */
+/** The properties of a point, a line each. @param {import("./space.js").Space} space @param {import("../types").Format} format @param {number} i */
 function textOf(space, format, i) {
     const found = space.number.found[i] === 1;
     const number = space.plans.findIndex(({ point }) => point === i);
@@ -76,7 +76,7 @@ function showCharts(page, space, context) {
         },
         keep(inside) {
             shared.inside = inside;
-            // A drag asks more often than thousands of lines are drawn.
+            // A drag sends more events than thousands of lines can be drawn.
             if (frame === 0)
                 frame = requestAnimationFrame(() => {
                     frame = 0;

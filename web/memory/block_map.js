@@ -1,11 +1,11 @@
-// A map of allocations without its picture: columns of the document decoded, what is there at a time, sums by role, and
-// how much is there over time.
+// A map of allocations without its picture: decoded columns of the document, the blocks at a time, sums by role, and
+// the bytes over time.
 
 import { untransposed } from "../document.js";
 import { say } from "../texts.js";
 
 /**
- * Begins that are not known are -Infinity, ends Infinity: there before the record, and when it ended.
+ * Unknown starts are -Infinity, unknown ends Infinity: there before the record, and when it ended.
  * @typedef {object} BlockMap
  * @property {string} title
  * @property {boolean} addresses  blocks and segments have places
@@ -46,7 +46,7 @@ export function decodeMap(raw, bytes) {
     };
 }
 
-/** Blocks that are there at a time, in the order of their begins. @param {BlockMap} map @param {number} time */
+/** Blocks at a time, in the order of their begins. @param {BlockMap} map @param {number} time */
 export function liveAt(map, time) {
     const live = [];
     for (let i = 0; i < map.n; i++) if (map.begin[i] <= time && time < map.end[i]) live.push(i);
@@ -70,8 +70,8 @@ export function sumsByType(map, blocks) {
 export const framesOf = (map, i) => (map.stack[i] === 0 ? [] : map.stacks[map.stack[i] - 1].map((number) => map.frames[number]));
 
 /**
- * How many bytes are there over time: times at which that changes, ascending, and bytes from each on. What was there
- * before the record is there from 0 on.
+ * The bytes over time: times of changes, ascending, and bytes from each on. Blocks from before the record are there
+ * from 0 on.
  * @param {BlockMap} map @returns {{ time: Float64Array, bytes: Float64Array }}
  */
 export function totalsOf(map) {

@@ -1,6 +1,6 @@
-// Maps of allocations on a canvas: time to the right, addresses or the sum of what is there upwards. The pointer tells
-// of a block, a click marks a time and selects the block, dragging zooms to a rectangle, the keys move the mark. Below
-// it what is there at the mark: by role, and the largest as a table with their frames.
+// Maps of allocations on a canvas: time to the right, addresses or the sum of the blocks upwards. The pointer shows a
+// block, a click marks a time and selects the block, dragging zooms to a rectangle, the keys move the mark. Below it
+// the blocks at the mark: by role, and the largest as a table with their frames.
 
 import { inflate } from "../document.js";
 import { element, fill } from "../dom.js";
@@ -22,7 +22,7 @@ const MOST_FRAMES = 8;
 const DRAG_FROM = 5; // pixels
 const SHADES = [0, 0.16, -0.14, 0.28, -0.24]; // of the sites of a role, towards white and black
 
-/** Decoded once for a map, since colours that change build the tab anew. @type {WeakMap<object, import("./block_map.js").BlockMap>} */
+/** Decoded once for a map, since a change of colours builds the tab again. @type {WeakMap<object, import("./block_map.js").BlockMap>} */
 const decoded = new WeakMap();
 
 /** @param {number} value byte @param {number} shade */
@@ -42,7 +42,7 @@ function timeText(map, format, time, step) {
     return map.ticked ? say("event {0}", format.value(Math.round(time / 1000), "count")) : format.time(time, "ns", step);
 }
 
-/** What is known of a block, a line each. @param {import("./block_map.js").BlockMap} map @param {import("../types").Context} context @param {number} i */
+/** The properties of a block, a line each. @param {import("./block_map.js").BlockMap} map @param {import("../types").Context} context @param {number} i */
 function textOf(map, context, i) {
     const { format } = context;
     const [name, type] = map.sites[map.site[i]];
@@ -57,7 +57,7 @@ function textOf(map, context, i) {
     ].join("\n");
 }
 
-/** The largest blocks that are there at a time, as a table. @param {import("./block_map.js").BlockMap} map @param {number[]} live @returns {import("../types").Table} */
+/** The largest blocks at a time, as a table. @param {import("./block_map.js").BlockMap} map @param {number[]} live @returns {import("../types").Table} */
 function tableOf(map, live, title, types) {
     const column = (name, of, unit) => ({ name, title: of, unit, search: false });
     const frames = map.stacks.length > 0;
@@ -213,7 +213,7 @@ function showMap(root, map, context) {
         drawAxes(pen, ink);
         drawMark();
     };
-    /** The picture with the mark and the rectangle that is dragged. @param {{ x: number, y: number } | null} to */
+    /** The picture with the mark and the dragged rectangle. @param {{ x: number, y: number } | null} to */
     const drawMark = (to = null) => {
         const ink = inkOf(root);
         const pen = penOf(canvas, width, HEIGHT);
@@ -313,7 +313,7 @@ function showMap(root, map, context) {
         const [left, right] = [clamped(timeAt(Math.min(from.x, to.x))), clamped(timeAt(Math.max(from.x, to.x)))];
         const inside = (/** @type {number} */ y) => Math.min(whole.high, Math.max(whole.low, bytesAt(y)));
         const [low, top] = [inside(Math.max(from.y, to.y)), inside(Math.min(from.y, to.y))];
-        // A drag along one axis keeps the other as it is.
+        // A drag along one axis does not change the other.
         const wide = Math.abs(to.x - from.x) > DRAG_FROM;
         const tall = Math.abs(to.y - from.y) > 4 * DRAG_FROM;
         see({ ...seen, ...(wide && right > left ? { begin: left, end: right } : {}), ...(tall && top > low ? { low, high: top } : {}) });

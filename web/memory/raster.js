@@ -1,13 +1,13 @@
-// Which block each pixel of a map shows. With addresses a block is a rectangle of time and place: those smaller than a
-// pixel go first and cover the one that they are in, larger ones cover the pixels whose middle is in them. Without
-// addresses blocks that are there at a time lie on each other in the order of their begins, and a column of pixels shows
-// the time within it at which most is there, so that no peak is lost. O(blocks + pixels) and O(columns x blocks there).
+// Determines the block of each pixel of a map. With addresses a block is a rectangle of time and place: those smaller
+// than a pixel go first and cover the one that they are in, larger ones cover the pixels with their middle inside.
+// Without addresses the blocks at a time are stacked in the order of their starts, and a column of pixels shows the
+// time within it with the largest sum, so that no peak is lost. O(blocks + pixels) and O(columns x blocks there).
 
-/** Values of pixels that show no block: nothing, memory of the allocator that no block has. */
+/** Values of pixels without a block: nothing, memory of the allocator outside of blocks. */
 export const [NOTHING, RESERVED] = [-1, -2];
 
 /**
- * What is shown: times from begin to end, bytes from low (bottom) to high.
+ * The shown range: times from begin to end, bytes from low (bottom) to high.
  * @typedef {{ begin: number, end: number, low: number, high: number }} Window
  */
 
@@ -43,13 +43,13 @@ export function rasterPlaced(map, seen, width, height) {
 }
 
 /**
- * The time within each column at which most is there; the first one.
+ * The time within each column with the most bytes; the first one.
  * @param {{ time: Float64Array, bytes: Float64Array }} totals @param {Window} seen @param {number} width
  */
 export function columnTimes(totals, seen, width) {
     const { time, bytes } = totals;
     const times = new Float64Array(width);
-    let at = 0; // of the last change at or before the column's begin
+    let at = 0; // of the last change at or before the column's start
     for (let x = 0; x < width; x++) {
         const from = seen.begin + ((seen.end - seen.begin) * x) / width;
         const to = seen.begin + ((seen.end - seen.begin) * (x + 1)) / width;

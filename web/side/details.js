@@ -1,5 +1,5 @@
-// What is known about the selected event: its times, its layer, its arguments as a tree of text, the flows it belongs to,
-// each a button that goes to the other end, and of a collective its ranks, who came last and how long each waited.
+// The details of the selected event: its times, its layer, its arguments as a tree of text, its flows, each with a
+// button that goes to the other end, and of a collective its ranks, the last one and the waiting time of each.
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
@@ -12,7 +12,7 @@ const most_letters = 2000; // of one text, before "all of it"
 const most_depth = 12;
 const most_ranks = 64; // of a collective, those that waited longest, before "all of them"
 
-/** A text; a long one in part, with a button for the rest. @param {string} text */
+/** A text; only a part of a long one, with a button for the rest. @param {string} text */
 function longText(text) {
     if (text.length <= most_letters) return element("span", {}, text);
     const span = element("span", {}, `${text.slice(0, most_letters)} … `);
@@ -45,7 +45,7 @@ export function tree(value, depth = 0) {
  * The panel of one source.
  * @param {HTMLElement} root
  * @param {import("../types").Context & { source: import("../types").Source }} context
- * @param {{ clear(): void, go(event: import("../types").EventSeen): void }} act  what its buttons do
+ * @param {{ clear(): void, go(event: import("../types").EventSeen): void }} act  actions of its buttons
  * @returns {{ show(place: import("../types").EventPlace | null): void, end(): void }}
  */
 export function detailsPanel(root, context, act) {
@@ -67,7 +67,7 @@ export function detailsPanel(root, context, act) {
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${say("{0}, at {1}", where, moment)}`));
     }
 
-    /** The event that begins then in a row. @param {{ row: number, begin: number }} call */
+    /** The event with this start in a row. @param {{ row: number, begin: number }} call */
     async function goTo(call) {
         const index = await source.at(call.row, call.begin);
         if (index === null) return;
@@ -78,7 +78,7 @@ export function detailsPanel(root, context, act) {
     const length = (/** @type {number} */ time) => format.value(time, timeline.unit === "ns" ? "ns" : "time");
     const rankOf = (/** @type {number} */ row) => told(timeline.groups[source.row_group[row]].name);
 
-    /** A rank of a collective: who came last, what the others waited. @param {import("../types").Calls["calls"][number]} call
+    /** A rank of a collective: the last one, the wait of the others. @param {import("../types").Calls["calls"][number]} call
      *  @param {boolean} here */
     function callItem(call, here) {
         const rank = here ? element("b", {}, rankOf(call.row))
@@ -153,7 +153,7 @@ export function detailsPanel(root, context, act) {
 }
 
 /**
- * The panel of what the page's view has selected.
+ * The panel of the event that is selected in the page's view.
  * @param {HTMLElement} root
  * @param {import("../types").Context & { source: import("../types").Source }} context
  * @returns {() => void}

@@ -1,5 +1,5 @@
-// The events within the range, longest first: a list that sorts, leads to each of them and is copied or saved as CSV. It
-// is asked for when the range, its tracks or the filter has been the same for a moment.
+// The events within the range, longest first: a list that sorts, links to each of them and is copied or saved as CSV.
+// It is requested when the range, its tracks or the filter has been the same for a moment.
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
@@ -12,8 +12,8 @@ import { ordered } from "./sums.js";
 import { key, say, told } from "../texts.js";
 
 const wait_ms = 160;
-const most_events = 2000; // that are asked for, the longest
-const most_lines = 200; // that are shown
+const most_events = 2000; // requested ones, the longest
+const most_lines = 200; // shown ones
 
 /** @typedef {{ label: string, begin: number, duration: number, where: string, place: import("../types").EventSeen }} Line */
 /** @typedef {"label" | "begin" | "duration" | "where"} Key */

@@ -1,11 +1,11 @@
-// What the colours of the timeline mean: the types of events that it has. Of a simulated plan with several chunks also
-// how their shades go.
+// The meaning of the colours of the timeline: its types of events. Of a simulated plan with several chunks also the
+// order of their shades.
 
 import { chunksOf } from "../block_name.js";
 import { element, fill } from "../dom.js";
 import { say, told } from "../texts.js";
 
-/** Types that rows of a class have, for a server, which keeps the names to itself. @type {Record<string, string[]>} */
+/** Types in the rows of a class, for a server, which does not send the names. @type {Record<string, string[]>} */
 const of_class = {
     stage: ["forward", "backward"],
     step: ["step"],

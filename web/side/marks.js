@@ -1,11 +1,11 @@
-// The list of marks: places in time with a name that the reader gave. They stand in the address with the rest.
+// The list of marks: places in time with a name given by the reader. They are in the address with the rest.
 
 import { element, fill } from "../dom.js";
 import { revealTime } from "../reveal.js";
 import { say } from "../texts.js";
 
 /**
- * Add a mark at a time, else at the pointer, or in the middle of what is shown.
+ * Add a mark at a time, else at the pointer, or in the middle of the picture.
  * @param {import("../types").State} state @param {number} [at]
  */
 export function addMark(state, at) {

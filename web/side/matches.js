@@ -1,4 +1,4 @@
-// The matches of the search in order of time, a hundred at a time: each leads to its event, and the one that is selected is
+// The matches of the search in order of time, a hundred at a time: each links to its event, and the selected one is
 // marked as the current one.
 
 import { element, fill } from "../dom.js";
@@ -43,7 +43,7 @@ export function showMatches(root, context) {
             element("span", { class: "quiet" }, ` ${say("{0}, at {1}", where, moment)}`));
     }
 
-    /** Which one is selected. */
+    /** Mark the selected one. */
     function mark() {
         const { selected } = state.view;
         const place = selected === null ? "" : `${selected.row}.${selected.index}`;

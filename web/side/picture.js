@@ -1,5 +1,5 @@
-// The picture of what the timeline shows, as a file: SVG, PNG as it is on the screen, or a page of its events. This page
-// makes all of them itself.
+// The picture of the timeline, as a file: SVG, PNG as on the screen, or a page of its events. This page makes all of
+// them itself.
 
 import { element, fill } from "../dom.js";
 import { messageOf, showError } from "../errors.js";

@@ -1,5 +1,5 @@
-// Sums over the dragged range: how often and how long, by name, type or stream, of the rows that the filter shows and the
-// names it asks for. They are counted again when the range or the filter changes, not while it moves.
+// Sums over the dragged range: count and time, by name, type or stream, of the rows and names that pass the filter.
+// They are counted again when the range or the filter changes, not while it moves.
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
@@ -28,7 +28,7 @@ const columns = [
 /** @typedef {{ label: string, type: number | null, n: number, total: number, average: number }} Line */
 
 /**
- * Totals of the source put together by what they are grouped by.
+ * Totals of the source added up by their group.
  * @param {import("../types").Total[]} totals
  * @param {(total: import("../types").Total) => { key: string, label: string, type: number | null }} grouping
  * @returns {Line[]}
@@ -88,7 +88,7 @@ export function showSums(root, context) {
     const clear = element("button", { onclick: () => state.set({ range: null, area: null }), "aria-label": say("Clear the range") }, say("Clear"));
     const buttons = element("div", { class: "row" }, closer, clear);
     const csv = () => {
-        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? ""; // of a file, as its other titles
+        const name = groupings.find(([id]) => id === grouping)?.[1].toLowerCase() ?? ""; // title in a file, as its other titles
         const of = [[name, "text"], ["count", "count"], ["total", unit], ["mean", unit]].map(([title, kind]) =>
             ({ name: title, title, unit: /** @type {import("../types").Unit} */ (kind), search: false }));
         const lines = sums();
@@ -138,7 +138,7 @@ export function showSums(root, context) {
             element("button", { onclick: turn }, text, arrow));
     }
 
-    /** The lines as they stand. */
+    /** The lines in order. */
     function sums() {
         const wanted = state.view.filter.name.toLowerCase();
         return ordered(gather((totals ?? []).filter((total) => total.name.toLowerCase().includes(wanted)), groupOf), order);
@@ -147,7 +147,7 @@ export function showSums(root, context) {
     function draw() {
         if (totals === null) return fill(table);
         const lines = sums();
-        // A table drawn anew keeps the focus where it was.
+        // A table drawn again keeps the focus.
         const focused = [...table.querySelectorAll("th button")].findIndex((button) => button === document.activeElement);
         fill(table,
             element("thead", {}, element("tr", {}, columns.map(heading))),

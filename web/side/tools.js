@@ -1,5 +1,5 @@
-// The line above the timeline: the search with next and previous, and the filter. Both live in the shared view; what they
-// hide or dim is drawn by the timeline.
+// The line above the timeline: the search with next and previous, and the filter. Both are in the shared view; the
+// timeline hides or dims by them.
 
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
@@ -50,7 +50,7 @@ export function showTools(root, context) {
         } else if (event.key === "Escape") {
             query.value = "";
             typed();
-            query.blur(); // keys belong to the timeline again
+            query.blur(); // keys go to the timeline again
         }
     }
 
@@ -63,13 +63,13 @@ export function showTools(root, context) {
         fill(found, say("{0}, {1}", count.all ? events : say("at least {0}", events), kinds));
     }
 
-    /** What was counted last: a search that goes on counts nothing anew. */
+    /** The last count: continuing a search does not count again. */
     let counted = { key: "", names: 0, count: /** @type {{ n: number, all: boolean } | null} */ (null) };
     /** @type {AbortController | null} */
     let counting = null;
     const key = () => JSON.stringify([query.value, state.view.filter]);
 
-    /** How many names and events match. @param {number} names */
+    /** Number of names and events that match. @param {number} names */
     async function count(names) {
         counting?.abort();
         const mine = (counting = new AbortController());
@@ -81,7 +81,7 @@ export function showTools(root, context) {
         tell(names, now);
     }
 
-    /** What is typed counts at once in the picture; how much matches is asked for when the typing pauses. */
+    /** Typed text is applied at once in the picture; the number of matches is requested when the typing pauses. */
     function typed() {
         state.set({ query: query.value });
         recount();
@@ -100,7 +100,7 @@ export function showTools(root, context) {
         }, wait_ms);
     }
 
-    /** From where a search goes on: the selected event, else an edge of what is shown. @param {boolean} forward */
+    /** The start of the next search step: the selected event, else an edge of the picture. @param {boolean} forward */
     async function place(forward) {
         const { selected, begin, end } = state.view;
         if (selected === null) return { time: forward ? begin : end, row: 0, index: 0 };
@@ -118,7 +118,7 @@ export function showTools(root, context) {
             const rows = filteredRows(source, state.view.filter);
             let hit = await source.find(query.value, rows, forward, await place(forward));
             if (hit === null) {
-                // Once around: from the other end.
+                // Wrap around: from the other end.
                 const last = timeline.row_events.length;
                 const edge = forward ? { time: -Infinity, row: 0, index: 0 } : { time: Infinity, row: last, index: 0 };
                 hit = await source.find(query.value, rows, forward, edge);
@@ -145,7 +145,7 @@ export function showTools(root, context) {
                 if (event.key !== "Escape") return;
                 input.value = "";
                 input.dispatchEvent(new Event("input"));
-                input.blur(); // keys belong to the timeline again
+                input.blur(); // keys go to the timeline again
             },
             oninput: () => {
                 state.set({ filter: { ...state.view.filter, [key]: input.value } });

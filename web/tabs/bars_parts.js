@@ -1,11 +1,11 @@
-// What belongs to stacked bars besides their picture: sums, lengths, texts, colours of letters, the legend, and the
+// The parts of stacked bars other than their picture: sums, lengths, texts, colours of letters, the legend, and the
 // same values as a table.
 
 import { element } from "../dom.js";
 import { luminance } from "../colors.js";
 import { say } from "../texts.js";
 
-const NEAR = 70; // of 442: colours closer than this are hard to tell apart
+const NEAR = 70; // of 442: colours closer than this are hard to distinguish
 const N_SERIES_COLORS = 8;
 
 /** Length of a value: none below 0. */
@@ -31,7 +31,7 @@ function rgbOf(color) {
 
 /**
  * Colours of the series of a chart: that of its type, so that a type looks the same everywhere; series without one get
- * the first of the free colours that none of the others comes near to, or the one that is farthest from them. They are
+ * the first of the free colours that is not near any of the others, or the one that is farthest from them. They are
  * chosen by their light looks, so that a series has one hue in both themes.
  * @param {import("../types").Bars["series"]} series @param {import("../types").Colors} colors
  */
@@ -51,7 +51,7 @@ export function seriesColors(series, colors) {
     });
 }
 
-/** Black or white, whatever is read better on a colour of context.colors. */
+/** Black or white, the more readable one on a colour of context.colors. */
 export function inkOn(color) {
     return luminance(rgbOf(color)) > 0.179 ? "#000" : "#fff";
 }
@@ -80,8 +80,8 @@ export function fullText(bars, bar, format) {
 }
 
 /**
- * What the legend says of each part and of all: means over all bars, and shares of them where parts make up a whole. A
- * part below 0 has no length, and shares beside it would add up to more than all.
+ * The text of the legend for each part and for all: means over all bars, and shares of them where parts are complete. A
+ * part below 0 has no length, and shares with it would add up to more than all.
  * @param {import("../types").Bars} bars @param {import("../types").Format} format
  * @returns {{ parts: string[], all: string }}
  */

@@ -1,6 +1,6 @@
 // The tab that compares two runs, A and B: their facts with differences, both timelines on one axis, bars of equal id
-// beside each other on one scale, and tables of equal id joined by their first column. What is better or worse is
-// said by a word and a sign, not by colour alone.
+// beside each other on one scale, and tables of equal id joined by their first column. Better or worse is shown by a
+// word and a sign, not only by colour.
 
 import { element } from "../dom.js";
 import { firstView } from "../state.js";
@@ -14,7 +14,7 @@ import { choice, makePart } from "./part.js";
 import { showPage } from "./section.js";
 import { key, say } from "../texts.js";
 
-/** Which run is B: the chosen one, else the first that is not A. */
+/** The number of run B: the selected one, else the first that is not A. */
 function otherRun(context) {
     const { compare, run } = context.state.view;
     const runs = context.document.runs;
@@ -23,7 +23,7 @@ function otherRun(context) {
         : runs.findIndex(({ kinds }, number) => number !== run && !kinds.includes("layout"));
 }
 
-/** Both runs to choose from, and a button that swaps them. */
+/** The selection of both runs, and a button that swaps them. */
 function chooser(context, other) {
     const { state, document } = context;
     const runs = document.runs.flatMap(({ name, kinds }, number) =>
@@ -38,7 +38,7 @@ function chooser(context, other) {
                 : { run: a, compare: b, begin, end, top, selected, range, pointer, marks, folded },
         );
     };
-    // What is chosen twice is swapped, so that A and B are never the same.
+    // A run chosen twice is swapped, so that A and B are never the same.
     return element(
         "div",
         { class: "chooser" },
@@ -51,7 +51,7 @@ function chooser(context, other) {
     );
 }
 
-/** Parts of equal id in the sections of equal name: [of A, of B]; and the titles of what only one has. */
+/** Parts of equal id in the sections of equal name: [of A, of B]; and the titles of parts that only one has. */
 function pairsOf(a, b, kind) {
     const known = (run) =>
         run.sections.flatMap((section) =>
@@ -76,7 +76,7 @@ function beside(page, title, show_a, show_b) {
     return [show_a(left), show_b(right)];
 }
 
-/** Both timelines, where both runs have one. A promise that comes too late is taken down at once. */
+/** Both timelines, where both runs have one. A promise that comes too late is discarded at once. */
 function showTimelines(page, context, other) {
     if (!context.run.timeline || !context.document.runs[other].timeline) {
         if (context.document.served)
@@ -162,7 +162,7 @@ export const compareTab = {
             if (changed.has("run")) return;
             end();
             end = showPage(root, context, build);
-            // What was chosen with is built anew: the focus goes back to it.
+            // The controls are built again: the focus returns to the used one.
             /** @type {HTMLElement | undefined} */ (root.querySelectorAll(".chooser select")[1])?.focus();
         });
         return () => {

@@ -1,4 +1,4 @@
-// Facts of two runs side by side, with their difference, what it is in percent, and what it means in a word.
+// Facts of two runs side by side, with their difference, in percent too, and its meaning in a word.
 
 import { element } from "../dom.js";
 import { betterWay, difference, joinLabels } from "./difference.js";
@@ -9,17 +9,17 @@ import { key, say } from "../texts.js";
 const WIDEST_NAME = 260;
 export const ONLY_A = key("only in A");
 export const ONLY_B = key("only in B");
-/** By what a difference is; the words are classes too. @type {Record<string, string>} */
+/** By the verdict of a difference; the words are classes too. @type {Record<string, string>} */
 const VERDICTS = { same: key("same"), better: key("better"), worse: key("worse") };
 
-const MOST_SHARE = 10; // of a figure that was next to nothing the difference says more
+const MOST_SHARE = 10; // of a figure that was next to zero the difference is more useful
 
-/** A share with its sign, in percent; "" where it says nothing. @param {number | null} share */
+/** A share with its sign, in percent; "" where it has no meaning. @param {number | null} share */
 function shareText(share) {
     return share === null || Math.abs(share) > MOST_SHARE ? "" : `${share > 0 ? "+" : share < 0 ? "\u2212" : ""}${Math.abs(100 * share).toFixed(1)} %`;
 }
 
-/** A word for what a difference means, with an arrow for its way. */
+/** A word for the meaning of a difference, with an arrow for its direction. */
 export function verdictText(change) {
     const arrow = change.absolute > 0 ? "\u25b2" : change.absolute < 0 ? "\u25bc" : "";
     return `${arrow} ${change.verdict ? say(VERDICTS[change.verdict]) : change.absolute > 0 ? say("more") : say("less")}`.trim();

@@ -7,7 +7,7 @@ import { choice, signed } from "./part.js";
 import { showTable } from "./table.js";
 import { say } from "../texts.js";
 
-/** Columns of figures that can be compared. */
+/** Columns of comparable figures. */
 function figureColumns(a, b) {
     const figures = (table) =>
         table.columns.filter(
@@ -17,7 +17,8 @@ function figureColumns(a, b) {
     return [...columns, ...figures(b).filter((column) => !columns.some((other) => other.name === column.name))];
 }
 
-/** Of the figures in the unit of the first that differs at all, the one that differs most; the first when none does. */
+/** Among the figures in the unit of the first that differs at all, the one that differs most; the first when none
+ * does. */
 function mostDifferent(figures, a, b) {
     const sums = figures.map((figure) =>
         joinedRows(a, b, figure.name, say(ONLY_A), say(ONLY_B)).reduce(
@@ -37,9 +38,9 @@ function mostDifferent(figures, a, b) {
 }
 
 /**
- * Two tables of equal id, joined: one figure that can be chosen, the largest difference first.
+ * Two tables of equal id, joined: one figure at a time, the largest difference first.
  * @param {HTMLElement} root @param {import("../types").Table} a @param {import("../types").Table} b
- * @param {import("../types").Context} context @returns {() => void} what ends it
+ * @param {import("../types").Context} context @returns {() => void} ends it
  */
 export function joinedTable(root, a, b, context) {
     const figures = figureColumns(a, b);

@@ -1,10 +1,9 @@
-// Two runs against each other, without their picture: differences of figures and whether they are for the better, and
-// tables joined by their first column, of many ranks by the rank too. Of several rows with the same first cell the first meets the first, the second
-// the second.
+// The comparison of two runs without its picture: differences of figures and whether they are improvements, and tables
+// joined by their first column, of many ranks by the rank too. Among several rows with the same first cell the first
+// matches the first, the second the second.
 
 /**
- * Which way is better for a figure: -1 less, 1 more, 0 neither is known to be. Whoever wrote the figure knows; its title
- * does not say.
+ * The better direction of a figure: -1 less, 1 more, 0 unknown. The writer of the figure gives it; its title does not.
  * @param {import("../types").Better | undefined} better
  */
 export function betterWay(better) {
@@ -12,9 +11,8 @@ export function betterWay(better) {
 }
 
 /**
- * From a to b: `absolute` is b - a, `share` is (b - a) / |a| or null for a = 0; `verdict` is "better", "worse",
- * "same" or "" where
- * neither way is known to be better. Null where one of the two is no number.
+ * From a to b: `absolute` is b - a, `share` is (b - a) / |a| or null for a = 0; `verdict` is "better", "worse", "same"
+ * or "" where the better direction is unknown. Null where one of the two is not a number.
  * @param {unknown} a @param {unknown} b @param {number} way of betterWay
  */
 export function difference(a, b, way) {
@@ -25,7 +23,7 @@ export function difference(a, b, way) {
     return { absolute, share, verdict: way === 0 ? "" : Math.sign(absolute) === way ? "better" : "worse" };
 }
 
-/** What rows are told apart by: what `name` says of them, and how many rows before had the same. */
+/** The key of rows: their `name`, and the number of earlier rows with the same. */
 function rowKeys(rows, name) {
     const seen = new Map();
     return rows.map((row) => {
@@ -58,7 +56,7 @@ export function joinRows(a, b, name_a = firstCell, name_b = name_a) {
     return pairs;
 }
 
-/** Column of the rank that a row is of; -1 without. @param {import("../types").Table} table */
+/** Column of a row's rank; -1 without. @param {import("../types").Table} table */
 const rankColumn = (table) => table.columns.findIndex((column, i) => i > 0 && column.name === "rank");
 
 /** Is there more than one rank? @param {import("../types").Table} table */
@@ -68,8 +66,8 @@ export function hasRanks(table) {
 }
 
 /**
- * Pairs of rows of two tables: of many ranks those of one rank meet, else the rank does not count, so that whatever
- * rank was looked at meets the first one of many.
+ * Pairs of rows of two tables: rows of one rank match when there are many ranks, else the rank does not count, so that
+ * a run of any single rank matches the first one of many.
  * @param {import("../types").Table} a @param {import("../types").Table} b
  */
 function joinTables(a, b) {
@@ -79,9 +77,8 @@ function joinTables(a, b) {
 }
 
 /**
- * Pairs of labels as joinRows makes them; then what is left of both is joined without its numbers, so that the "peak
- * of stage 3" meets the
- * "peak of stage 0".
+ * Pairs of labels as joinRows makes them; then the rest of both is joined without numbers, so that the "peak of stage
+ * 3" matches the "peak of stage 0".
  * @param {string[]} a @param {string[]} b @returns {[number | null, number | null][]}
  */
 export function joinLabels(a, b) {
@@ -104,10 +101,9 @@ export function joinLabels(a, b) {
 }
 
 /**
- * The joined table of one figure: its rows are [first cell (with its rank where there are many), a's figure, b's figure, difference, share in percent,
- * what it
- * means], the largest difference first, then rows that only one has by their figure, then rows without any.
- * `b` knows the figure by its name; where it has no such column it has no figures.
+ * The joined table of one figure: its rows are [first cell (with its rank where there are many), a's figure, b's
+ * figure, difference, share in percent, verdict], the largest difference first, then rows that only one has by their
+ * figure, then rows without any. `b` has the figure by its name; where it has no such column it has no figures.
  * @param {import("../types").Table} a @param {import("../types").Table} b @param {string} name of the figure's column
  * @returns {import("../types").Cell[][]}
  */

@@ -1,5 +1,5 @@
-// The findings of a diagnosis as cards, in their order: what it costs and what a remedy would gain as bars on one
-// scale, what was seen, the setting to change with a button that copies it, and the way to its place in the timeline.
+// The findings of a diagnosis as cards, in their order: their cost and the gain of a remedy as bars on one scale, the
+// evidence, the setting to change with a button that copies it, and the link to its place in the timeline.
 
 import { element } from "../dom.js";
 import { messageOf, showError } from "../errors.js";
@@ -58,7 +58,7 @@ function settingBlock(setting) {
     ];
 }
 
-/** The button that leads to where something was seen; null where that is not in the timeline. */
+/** The button that leads to the place of the evidence; null where that is not in the timeline. */
 function placeButton(seen, context, kind, words) {
     const { group, begin, end } = seen;
     const raw = group === null || group === undefined ? null : [group, begin ?? null, end ?? null, null];

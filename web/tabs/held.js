@@ -1,6 +1,6 @@
-// What is alive at the pointer: for one group a strip of what is held over time by type, with the memory curve and
-// the limit over it, and below it the list of what is held at the time of the pointer. The pointer is the timeline's:
-// it moves by a slider (arrow keys), by dragging over the strip, or to the peak.
+// The live memory at the pointer: for one group a strip of memory over time by type, with the memory curve and the
+// limit over it, and below it the list of live memory at the time of the pointer. The pointer is the timeline's: it
+// moves by a slider (arrow keys), by dragging over the strip, or to the peak.
 
 import { element, fill, svg } from "../dom.js";
 import { extremes, valueAt } from "../timeline/curves.js";
@@ -18,7 +18,7 @@ const COLUMNS_PER_PIXEL = 0.25;
 const MOST_LOOKS = 1e7; // at a piece at a time: some tenths of a second
 const SLIDER_STEPS = 2000;
 
-/** Is there anything that this part can show? @param {import("../types").Context} context */
+/** Does this part have content? @param {import("../types").Context} context */
 export function hasHeld(context) {
     return context.source !== null && groupsOf(context.source.timeline).length > 0;
 }

@@ -1,5 +1,5 @@
-// The memory of a timeline as curves: which of its curves are memory, in which unit, and curves and areas as the paths
-// of a drawing.
+// The memory of a timeline as curves: selects the curves of memory, their unit, and makes paths of curves and areas for
+// a drawing.
 
 import { lanesOf } from "../timeline/curves.js";
 
@@ -16,19 +16,19 @@ export function sizeText(format, value, unit) {
     return value === 1 && unit === "micro-batches" ? text.slice(0, -2) : text;
 }
 
-/** What sizes are in. @returns {import("../types").Unit} */
+/** The unit of sizes. @returns {import("../types").Unit} */
 export function unitOf(timeline) {
     const lane = timeline.groups.flatMap((_, group) => memoryCurves(timeline, group))[0];
     return /** @type {import("../types").Unit} */ (lane?.unit ?? "MB");
 }
 
-/** Groups with something to show here: all where anything is held, else those with a memory curve. */
+/** Groups with content for this tab: all where memory entries exist, else those with a memory curve. */
 export function groupsOf(timeline) {
     const all = timeline.groups.map((_, group) => group);
     return timeline.n_held > 0 ? all : all.filter((group) => memoryCurves(timeline, group).length > 0);
 }
 
-/** A curve as the path of a line; `steps`: values hold until the next point. */
+/** A curve as the path of a line; `steps`: values are valid until the next point. */
 export function curvePath(points, steps, toX, toY, right) {
     let path = "";
     for (let i = 0; i < points.n; i++) {

@@ -1,4 +1,5 @@
-// What is held at one time as a list: sums by type, then the largest pieces, each with its span within the whole.
+// The live memory at one time as a list: sums by type, then the largest pieces, each with its lifetime within the
+// complete range.
 
 import { element } from "../dom.js";
 import { sizeText, unitOf } from "./held_curves.js";
@@ -11,7 +12,7 @@ import { say, told } from "../texts.js";
 const MOST_ROWS = 100;
 const NAME_WIDTH = 360;
 
-/** Rows of the list: what is held, by size, each with its span within the whole. */
+/** Rows of the list: entries by size, each with its lifetime within the complete range. */
 function heldRows(held, total, time, context) {
     const { format, colors, source } = context;
     const { begin, end, unit } = source.timeline;

@@ -1,5 +1,6 @@
-// What is held, summed by type: at one time, and at evenly spread times for a strip of areas. The strip samples: what
-// is held for less than the time between two samples may be missing in it. Also the time at which a curve is highest.
+// Live memory, summed by type: at one time, and at evenly spread times for a strip of areas. The strip samples:
+// entries that live shorter than the time between two samples may be missing in it. Also the time at which a curve is
+// highest.
 
 const POINTS = 400;
 const ROUNDS = 12;
@@ -20,7 +21,7 @@ export function sumsByType(held) {
 }
 
 /**
- * What each type holds at `n` times, in the middle of n equal parts of begin to end.
+ * The sums of each type at `n` times, in the middle of n equal parts of begin to end.
  * @param {(time: number) => import("../types").Held[]} heldAt @param {number} begin @param {number} end @param
  * {number} n
  * @returns {{ types: number[], mb: Map<number, Float64Array>, total: Float64Array }} types by their largest value,
@@ -41,9 +42,8 @@ export function sampleHeld(heldAt, begin, end, n) {
 }
 
 /**
- * The first time at which a curve has its highest value: where the highest of some hundred parts is, that part again
- * is looked at
- * closer. Null while points are on their way or where there are none.
+ * The first time at which a curve has its highest value: the highest of some hundred parts is searched again with a
+ * finer resolution. Null while points are loading or where there are none.
  * @param {(begin: number, end: number, resolution: number) => import("../types").CurvePoints | null} curve
  */
 export function peakOf(curve, begin, end) {
@@ -58,7 +58,7 @@ export function peakOf(curve, begin, end) {
         if (best < 0 || points.time[best] < begin) return time ?? begin;
         time = points.time[best];
         if (points.least[best] === points.most[best] && points.last[best] === points.most[best]) return time;
-        // A part is not longer than the resolution; the next one may stand far behind it.
+        // A part is not longer than the resolution; the next one may be far after it.
         const next = best + 1 < points.n ? points.time[best + 1] : to;
         [from, to] = [time, Math.min(next, to, time + (2 * (to - from)) / POINTS)];
     }

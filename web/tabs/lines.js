@@ -1,7 +1,7 @@
-// A line chart on round ticks: a colour and a mark for each series, hollow where a point says so, gaps where there is no
-// value, a line for the limit. The pointer and the arrow keys go to the nearest point and show its values; its series
-// stands out, and so does that of the legend's entry at the pointer or with the focus. Colours come again after eight
-// series, with other dashes. No logarithmic axes.
+// A line chart on round ticks: a colour and a mark for each series, hollow where a point requests it, gaps where there
+// is no value, a line for the limit. The pointer and the arrow keys go to the nearest point and show its values; its
+// series is highlighted, and so is that of the legend's entry at the pointer or with the focus. Colours repeat after
+// eight series, with other dashes. No logarithmic axes.
 
 import { element, fill, svg } from "../dom.js";
 import { choice, copyButton, makePart, onWidth } from "./part.js";
@@ -16,13 +16,13 @@ const [TOP, BOTTOM, RIGHT] = [14, 44, 24];
 const MARKS_UP_TO = 200;
 const N_COLORS = 8;
 const DASHES = ["", "7 3", "2 3", "10 3 2 3", "14 4", "1 5"];
-const CHOICE_FROM = 9; // series of which one can be shown alone by a list
+const CHOICE_FROM = 9; // number of series from which on a list selects a single one
 let next_id = 0;
 
-/** How the line of a series is broken: another way each time that colours come again. @param {number} number */
+/** The dashes of a series' line: another pattern each time that colours repeat. @param {number} number */
 export const dashOf = (number) => DASHES[Math.floor(number / N_COLORS) % DASHES.length];
 
-/** The path of points that have values: straight, or holding each value until the next point. */
+/** The path of points with values: straight, or holding each value until the next point. */
 export function pathOf(run, steps, toX, toY) {
     return run
         .map(([x, y], i) => {
@@ -40,11 +40,11 @@ function markPath(number, x, y, r) {
         `M${x} ${y - r - 1}L${x + r + 1} ${y + r}H${x - r - 1}z`,
         `M${x} ${y - r - 1}L${x + r + 1} ${y}L${x} ${y + r + 1}L${x - r - 1} ${y}z`,
     ];
-    // Where colours come again the shape is another one.
+    // Where colours repeat the shape is another one.
     return shapes[(number + Math.floor(number / N_COLORS)) % shapes.length];
 }
 
-/** Runs of points that have values: a line each. */
+/** Runs of points with values: a line each. */
 export function unbroken(points) {
     const runs = [];
     let run = [];
@@ -93,7 +93,7 @@ export function showLines(root, lines, context) {
     const limit = typeof lines.limit === "number" ? lines.limit : null;
     let from_zero = true;
     let active = -1;
-    let stressed = -1; // the series of the legend that is pointed at
+    let stressed = -1; // the legend's series at the pointer
     let width = 0;
     const clip = `lines-${next_id++}`;
     let at = (_point) => [0, 0];

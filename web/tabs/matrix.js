@@ -1,6 +1,7 @@
-// A heat map from row to column, or of rows by columns of another kind, such as ranks by steps: cells on a canvas, so that a thousand ranks are a thousand ranks, with labels, a
-// legend of the colours and the values on hover and by the arrow keys. The same cells are a table below it, for
-// reading aloud and for sorting. Cells that do not exist are left out of the picture.
+// A heat map from row to column, or of rows by columns of another kind, such as ranks by steps: cells on a canvas, so
+// that a thousand ranks can be drawn, with labels, a legend of the colours and the values on hover and by the arrow
+// keys. The same cells are a table below it, for reading aloud and for sorting. Cells that do not exist are left out of
+// the picture.
 
 import { element, fill } from "../dom.js";
 import { cellsOf, choicesOf } from "./matrix_parts.js";
@@ -21,7 +22,7 @@ const CHOICES = {
     transport: { title: key("Transport"), all: key("all transports") },
 };
 
-/** Colours of the style sheet for this theme, as the browser works them out for an element of that class. */
+/** Colours of the style sheet for this theme, as computed by the browser for an element of that class. */
 function colorOf(node, name) {
     const probe = element("i", { class: name, hidden: true });
     node.append(probe);
@@ -42,7 +43,7 @@ function mix([low, high], share) {
     return { css: `rgb(${parts.join(" ")})`, light: parts[0] * 0.299 + parts[1] * 0.587 + parts[2] * 0.114 > 140 };
 }
 
-/** Labels without the words that all of them begin with: above columns there is little room. @param {string[]} labels */
+/** Labels without their common first words: above columns there is not much room. @param {string[]} labels */
 export function shortLabels(labels) {
     if (labels.length < 2) return labels;
     const words = labels.map((label) => label.split(" "));
@@ -81,9 +82,9 @@ export function showMatrix(root, matrix, context) {
     const n = matrix.labels.length;
     const labels = matrix.columns ?? matrix.labels;
     const m = labels.length;
-    /** What is shown of it: all, or what is chosen. */
+    /** The shown cells: all, or the selected ones. */
     let shown = matrix;
-    // What stays where it is, as a copy on one device, would hide the differences between the links.
+    // Local traffic, as a copy on one device, would hide the differences between the links.
     const valuesOf = (/** @type {import("../types").Matrix} */ { cells, columns }) => {
         const moved = columns ? cells : cells.filter((cell) => cell[0] !== cell[1]);
         return (moved.length > 0 ? moved : cells).map((cell) => cell[2]);
@@ -210,7 +211,7 @@ export function showMatrix(root, matrix, context) {
                     4,
             );
         pen.textAlign = "left";
-        // As many as stand beside each other; where even one is wider than a few cells, shortened.
+        // As many as fit next to each other; where even one is wider than a few cells, shortened.
         const across = Math.max(1, Math.ceil(Math.min(above_width, 70) / size));
         for (let column = 0; column < m; column += across)
             pen.fillText(shortenTo(above[column], across * size - 8), label_width + column * size, LABEL_HEIGHT);

@@ -1,5 +1,5 @@
-// What a matrix of links sums up, chosen by step, kind of operation and transport: the cells of the parts that fit. Sizes
-// and times add up; a bandwidth is the one over the other.
+// The contents of a matrix of links, selected by step, kind of operation and transport: the cells of the parts that
+// fit. Sizes and times add up; a bandwidth is their quotient.
 
 import { say } from "../texts.js";
 
@@ -10,7 +10,7 @@ const AT = { step: 2, operation: 3, transport: 4 };
 /** @type {(keyof Chosen)[]} */
 export const kinds = ["step", "operation", "transport"];
 
-/** What there is to choose by each kind, where there are two or more. @param {Matrix} matrix
+/** The choices of each kind, where there are two or more. @param {Matrix} matrix
  *  @returns {{ kind: keyof Chosen, values: string[] }[]} */
 export function choicesOf(matrix) {
     return kinds
@@ -24,7 +24,7 @@ const valueOf = (unit, mb, ms) => (unit === "MB" ? mb : unit === "ns" ? 1e6 * ms
 /** @param {number} value */
 const short = (value) => String(Number(value.toPrecision(4)));
 
-/** The cells of what is chosen; those of the matrix itself where all is. @param {Matrix} matrix @param {Chosen} chosen
+/** The cells of the selection; those of the matrix itself where all is selected. @param {Matrix} matrix @param {Chosen} chosen
  *  @returns {Matrix["cells"]} */
 export function cellsOf(matrix, chosen) {
     if (matrix.parts === undefined || kinds.every((kind) => chosen[kind] === "")) return matrix.cells;

@@ -1,4 +1,4 @@
-// The tab of memory: what is alive at the pointer, the map of allocations, then the sections (parts of each stage with
+// The tab of memory: memory alive at the pointer, the map of allocations, then the sections (parts of each stage with
 // the limit, largest tensors).
 
 import { showBlockMaps } from "../memory/chart.js";

@@ -1,5 +1,5 @@
-// What all charts and tables share around their picture: a figure with its title and tools, buttons that copy, and
-// being told of their width.
+// Helpers of all charts and tables around their picture: a figure with its title and tools, buttons that copy, and
+// calls when their width changes.
 
 import { element } from "../dom.js";
 import { say } from "../texts.js";
@@ -35,7 +35,7 @@ async function copy(text) {
     }
 }
 
-/** A button that copies what `text` gives and says so for a moment. */
+/** A button that copies the result of `text` and confirms it for a moment. */
 export function copyButton(label, text) {
     const button = element("button", { type: "button", "aria-live": "polite" }, label);
     let timer = 0;
@@ -51,7 +51,7 @@ export function copyButton(label, text) {
 }
 
 /**
- * A choice of one of some. @param {[string, string][]} options values and texts @param {(value: string) => void}
+ * A selection of one of several. @param {[string, string][]} options values and texts @param {(value: string) => void}
  * changed
  */
 export function choice(label, options, value, changed) {
@@ -63,7 +63,8 @@ export function choice(label, options, value, changed) {
     return element("label", { class: "choice" }, element("span", {}, label), select);
 }
 
-/** Calls draw with the width a node has for its content, now and whenever it changes. Returns what ends it. */
+/** Calls draw with the width a node has for its content, now and whenever it changes. Returns the function that ends
+ * it. */
 export function onWidth(node, draw) {
     let width = -1;
     const observer = new ResizeObserver(([entry]) => {
@@ -75,8 +76,8 @@ export function onWidth(node, draw) {
 }
 
 /**
- * A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not taken for a share of
- * one.
+ * A difference with its sign: "+3 ms", "−3 ms"; between two percentages in points, so that it is not mistaken for a
+ * share of one.
  */
 export function signed(format, value, unit) {
     return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, say("points"));

@@ -1,6 +1,6 @@
-// Rows of a table without its picture: a stable sort (numbers before texts before nothing, texts with their numbers
-// in order), a filter by words, and the same rows as comma- or tab-separated text. What is sorted is an order of row
-// numbers; rows stay where they are.
+// Rows of a table without its picture: a stable sort (numbers before texts before nothing, texts with their numbers in
+// order), a filter by words, and the same rows as comma- or tab-separated text. The result of a sort is an order of row
+// numbers; rows are not moved.
 
 const collator = new Intl.Collator("en", { numeric: true });
 
@@ -10,7 +10,7 @@ function kindOf(cell) {
     return cell === null || cell === undefined ? 2 : 1;
 }
 
-/** Order of two cells, ascending; below 0: a before b. Nothing is no value and has no place here but the last. */
+/** Order of two cells, ascending; below 0: a before b. An empty cell has no value and is always last. */
 export function compareCells(a, b) {
     const [kind_a, kind_b] = [kindOf(a), kindOf(b)];
     if (kind_a !== kind_b) return kind_a - kind_b;
@@ -32,14 +32,14 @@ export function sortedOrder(rows, sort) {
     return order.sort((a, b) => {
         const [cell_a, cell_b] = [rows[a][column], rows[b][column]];
         const by_kind = Number(kindOf(cell_a) === 2) - Number(kindOf(cell_b) === 2);
-        // The sort is stable: equal cells stay as they stand.
+        // The sort is stable: equal cells keep their order.
         const by_value = compareCells(cell_a, cell_b);
         return by_kind || (descending ? -by_value : by_value);
     });
 }
 
 /**
- * Which of `order` hold all words of `filter`, in any of their cells, in upper or lower case.
+ * Rows of `order` that contain all words of `filter`, in any of their cells, in upper or lower case.
  * @param {string[]} texts all of a row's text, in lower case, by row @param {number[]} order @param {string} filter
  */
 export function filteredOrder(texts, order, filter) {
@@ -73,9 +73,8 @@ export function separated(columns, rows, order, separator) {
 }
 
 /**
- * The sort after a press on a column's title: first the way that shows most (numbers from the largest, texts from the
- * first),
- * then the other way round, then none.
+ * The sort after a press on a column's title: first the most useful direction (numbers from the largest, texts from the
+ * first), then the other one, then none.
  */
 export function choiceOfSort(sort, column, numeric) {
     if (!sort || sort.column !== column) return { column, descending: numeric };

@@ -1,6 +1,6 @@
-// Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the
-// texts of ticks in one unit with the digits that tell them apart, and the place of a value between 0 and 1. No
-// calendar, and logarithms only for colours.
+// Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the texts
+// of ticks in one unit with the digits that distinguish them, and the place of a value between 0 and 1. No calendar,
+// and logarithms only for colours.
 
 import { grouped, timeUnit } from "../format.js";
 import { niceStep } from "../timeline/axis.js";
@@ -24,7 +24,7 @@ export function niceTicks(low, high, about, least = 0) {
     return { ticks, step, low: ticks[0], high: ticks[ticks.length - 1] };
 }
 
-/** Digits behind the point that tell values apart that are `step` apart. */
+/** Digits after the point that distinguish values `step` apart. */
 export function digitsOf(step) {
     if (!(step > 0) || !Number.isFinite(step)) return 0;
     for (let digits = 0; digits < 15; digits++) {
@@ -35,7 +35,7 @@ export function digitsOf(step) {
 }
 
 /**
- * How ticks of an axis are written: all in one unit, which stands in `suffix` once.
+ * The texts of an axis' ticks: all in one unit, which is in `suffix` once.
  * @param {string} unit @param {number} most the largest absolute value @param {number} step
  * @returns {{suffix: string, text: (value: number) => string}}
  */
@@ -56,7 +56,7 @@ export function placeOf(value, low, high) {
 
 /**
  * Scale of colours: from values to 0..1. Linear from 0 (or from the least, when values are below 0) to the most;
- * logarithmic from the least value above 0, and what is not above 0 is 0.
+ * logarithmic from the least value above 0, and values that are not above 0 are 0.
  * @param {number[]} values @param {boolean} logarithmic @param {boolean} from_least linear from the least value
  * @returns {{low: number, high: number, of: (value: number) => number, at: (share: number) => number}}
  */

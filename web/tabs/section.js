@@ -12,7 +12,7 @@ import { showTable } from "./table.js";
 import { say } from "../texts.js";
 
 const CONTENTS_FROM = 4;
-const FAMILY_FROM = 5; // tables of one kind, a rank each: one is shown, a list chooses which
+const FAMILY_FROM = 5; // tables of one kind, a rank each: one is shown, a list selects it
 
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
 function notesOf(notes) {
@@ -30,7 +30,7 @@ export function sectionsOf(run, name) {
     return run.sections.filter((section) => section.name === name);
 }
 
-/** Tables whose ids differ by a number at the end, together. @param {import("../types").Table[]} tables */
+/** Tables with ids that differ by a number at the end, together. @param {import("../types").Table[]} tables */
 export function familiesOf(tables) {
     /** @type {import("../types").Table[][]} */
     const families = [];
@@ -63,7 +63,7 @@ function showFamily(root, family, context) {
 
 /**
  * @param {HTMLElement} root @param {import("../types").Section} section @param {import("../types").Context} context
- * @returns {(() => void)[]} what ends its parts
+ * @returns {(() => void)[]} functions that end its parts
  */
 export function showSection(root, section, context) {
     const notes = notesOf(section.notes);
@@ -80,7 +80,7 @@ export function showSection(root, section, context) {
     ];
 }
 
-/** Where a page has many parts: buttons that go to each. Of parts beside each other the first is enough. */
+/** Where a page has many parts: buttons that go to each. Of adjacent parts the first is enough. */
 function showContents(page) {
     const parts = [...page.querySelectorAll(".part")].filter(
         (part) => !part.parentElement?.closest(".part") && !part.matches(".beside > :not(:first-child) .part"),
@@ -102,7 +102,7 @@ function showContents(page) {
 }
 
 /**
- * Builds into a root of its own, and anew when colours change. `build` returns what ends its parts.
+ * Builds into a root of its own, and again when colours change. `build` returns the functions that end its parts.
  * @param {HTMLElement} root @param {import("../types").Context} context
  * @param {(page: HTMLElement) => (() => void)[]} build
  */

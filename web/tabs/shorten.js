@@ -36,6 +36,6 @@ export function textWidth(text, bold = false) {
 
 /** A text shortened in the middle to a width in pixels. */
 export function shortenTo(text, width) {
-    // No character is narrower than two pixels: longer texts need no measuring to be too long.
+    // No character is narrower than two pixels: longer texts are too long without measuring.
     return shorten(text, (part) => part.length * 2 <= width && textWidth(part) <= width);
 }

@@ -1,5 +1,6 @@
-// A plan at a glance: a strip of stages by chunks, each cell with its number of layers and, below it, a bar of what they
-// recompute. Made from the table of the plan, whose rows are the cells; a cell leads to the first block of its chunk.
+// The overview of a plan: a strip of stages by chunks, each cell with its number of layers and, below it, a bar of
+// their recomputation. Made from the table of the plan, which has the cells as rows; a cell links to the first block of
+// its chunk.
 
 import { element } from "../dom.js";
 import { messageOf, showError } from "../errors.js";
@@ -32,7 +33,7 @@ export function stripCells(table) {
     });
 }
 
-/** Kinds in the order of the strip, others behind them. @param {Cell[]} cells */
+/** Kinds in the order of the strip, others after them. @param {Cell[]} cells */
 function namesOf(cells) {
     const there = [...new Set(cells.flatMap((cell) => cell.kinds.map(({ name }) => name)))];
     const place = (/** @type {string} */ name) => (order.includes(name) ? order.indexOf(name) : order.length);

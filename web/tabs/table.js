@@ -1,4 +1,4 @@
-// A table that sorts by every column, filters by words and copies itself, for thousands of rows: only those in sight
+// A table that sorts by every column, filters by words and copies itself, for thousands of rows: only the visible ones
 // are built. Column widths come from the longest texts; texts that have no room are shortened in the middle.
 
 import { element } from "../dom.js";
@@ -25,10 +25,10 @@ const SPARE = 60;
 const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
 const NARROWEST_SENTENCE = 260; // a long one then takes two lines, and not ten
-const WORDS_OF_SENTENCE = 4; // texts of so many are broken into lines; names are shortened
+const WORDS_OF_SENTENCE = 4; // texts with this number of words are broken into lines; names are shortened
 const LONG_FROM = 12;
 
-/** Columns of numbers: those that have one in any of the first rows, or whose unit says so. */
+/** Columns of numbers: those that have one in any of the first rows, or that have a unit of numbers. */
 function isNumeric(table, column) {
     const { unit } = table.columns[column];
     return unit !== "text" && (unit !== "" || table.rows.slice(0, 50).some((row) => typeof row[column] === "number"));
@@ -49,7 +49,7 @@ function titleWidth(title) {
     return Math.min(...widths);
 }
 
-/** Natural width of a column: its title, and the widest of its texts as far as the longest and the largest show it. */
+/** Natural width of a column: its title, and the widest of its texts, estimated from the longest and the largest. */
 function naturalWidth(format, table, column, numeric) {
     const { title, search } = table.columns[column];
     const step = Math.max(1, Math.floor(table.rows.length / 400));
@@ -67,8 +67,7 @@ function naturalWidth(format, table, column, numeric) {
 }
 
 /**
- * Widths for what there is room for: texts give way when there is too little, the first text takes some of what is
- * left.
+ * Widths for the available room: texts shrink when there is too little, the first text takes some of the rest.
  */
 function fittedWidths(natural, numeric, room, sentences, titles) {
     const widths = [...natural];
@@ -88,7 +87,7 @@ function fittedWidths(natural, numeric, room, sentences, titles) {
     return widths;
 }
 
-/** The button that looks for a name in the timeline. @param {() => string} nameOf what the row has at that time */
+/** The button that searches for a name in the timeline. @param {() => string} nameOf the row's name at that time */
 function searchButton(context, nameOf) {
     const { state } = context;
     const button = element("button", { type: "button", class: "find" }, "\u2315");
@@ -113,7 +112,7 @@ function placeCell(context, table) {
     return { node: element("td", { class: "place" }, button), fill };
 }
 
-/** A cell of numbers: its element, and what fills it for a row. */
+/** A cell of numbers: its element, and the function that fills it for a row. */
 function numberCell(format, table, column, most) {
     const text = document.createTextNode("");
     const node = element("td", { class: "number" }, text);
@@ -135,7 +134,7 @@ function textCell(context, table, column, widthOf) {
     let full = "";
     let shown = "";
     const name = element("span", { class: "name" });
-    let whole = true; // is all of it in sight?
+    let whole = true; // is all of it visible?
     giveTip(name, () => (whole ? "" : full));
     const button = search ? searchButton(context, () => full) : null;
     const node = element("td", { class: search ? "sought" : null }, name, button);
@@ -143,7 +142,7 @@ function textCell(context, table, column, widthOf) {
         const there = button !== null && typeof table.rows[row][column] === "string";
         const room = widthOf() - PADDING - (there ? BUTTON : 0);
         full = cellText(format, table, row, column);
-        // A setting is copied from where it stands: all of it is shown.
+        // A setting is copied from its cell: all of it is shown.
         const sentence = !there && table.rows.length <= ALL_UP_TO && (is_setting || full.split(" ").length >= WORDS_OF_SENTENCE);
         node.classList.toggle("all", is_setting && sentence);
         node.classList.toggle("sentence", sentence && textWidth(full) > room);
@@ -164,7 +163,7 @@ function textCell(context, table, column, widthOf) {
     return { node, fill };
 }
 
-/** The table without the columns that no row has anything in; the first one stays. @param {import("../types").Table} table */
+/** The table without its empty columns; the first one stays. @param {import("../types").Table} table */
 export function withoutEmpty(table) {
     const kept = table.columns
         .map((_, column) => column)
@@ -182,7 +181,7 @@ export function withoutEmpty(table) {
 /**
  * @param {HTMLElement} root @param {import("../types").Table} given @param {import("../types").Context} context
  * @param {{ decorate?: (cell: HTMLElement, row: number, column: number) => void, tools?: HTMLElement[] }} [options]
- * @returns {() => void} what ends it
+ * @returns {() => void} ends it
  */
 export function showTable(root, given, context, options = {}) {
     const { format } = context;
@@ -267,7 +266,7 @@ export function showTable(root, given, context, options = {}) {
     body.append(scroller);
     root.append(part);
 
-    /** What fills the cells of a row's element. @type {WeakMap<HTMLElement, ((row: number) => void)[]>} */
+    /** The functions that fill the cells of a row's element. @type {WeakMap<HTMLElement, ((row: number) => void)[]>} */
     const fills = new WeakMap();
     const makeRow = () => {
         const cells = table.columns.map((_, column) =>
@@ -289,7 +288,7 @@ export function showTable(root, given, context, options = {}) {
     };
     const list = virtualRows(scroller, rows, "tbody", ROW_HEIGHT, (place, old) => {
         const row = order[place];
-        // What decorates cells does so once.
+        // Decorations of cells are added once.
         const node = old && !options.decorate ? old : makeRow();
         node.setAttribute("aria-rowindex", String(place + 2));
         node.classList.toggle("odd", place % 2 === 1);

@@ -1,4 +1,4 @@
-// The small text beside what is pointed at or focused: one element for the whole page, shown for a place on the
+// The tooltip of the element at the pointer or with the focus: one element for the whole page, shown for a place on the
 // screen and kept inside the window. Escape hides it.
 
 import { element } from "../dom.js";
@@ -19,8 +19,8 @@ function theBox() {
 }
 
 /**
- * Show a text (lines are kept) to the lower right of a place in the window, or above it where there is no room; "" is
- * nothing to show.
+ * Show a text (line breaks stay) to the lower right of a place in the window, or above it where there is no room; ""
+ * shows nothing.
  */
 export function showTip(text, x, y) {
     if (text === "") return;
@@ -38,7 +38,8 @@ export function hideTip() {
     if (box) box.hidden = true;
 }
 
-/** The text of what is under the pointer while it is there, and of what has the focus by the keyboard. */
+/** The tooltip of the element under the pointer while it is there, and of the element with the focus by the
+ * keyboard. */
 export function giveTip(target, text) {
     const current = () => (typeof text === "function" ? text() : text);
     target.addEventListener("pointermove", (event) => showTip(current(), event.clientX, event.clientY));

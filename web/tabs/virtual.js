@@ -1,6 +1,6 @@
-// A long list of rows of one height, of which only those in sight (and some above and below) are in the page: two
-// spacers stand for the rest. Rows that stay in sight stay the same elements, so that they keep the focus; those that
-// left it are filled anew for the rows that come.
+// A long list of rows of one height, of which only the visible ones (and some above and below) are in the page: two
+// spacers replace the rest. Rows that stay visible stay the same elements, so that they keep the focus; those that left
+// are filled again for the new rows.
 
 import { element } from "../dom.js";
 
@@ -8,10 +8,10 @@ export const ALL_UP_TO = 200; // rows that are all in the page, and may then be 
 const BEYOND = 12;
 
 /**
- * @param {HTMLElement} scroller what scrolls @param {HTMLElement} body what rows stand in, inside the scroller
- * @param {"div" | "tbody"} kind what body is @param {number} height of a row in pixels
- * @param {(row: number, old: HTMLElement | undefined) => HTMLElement} make builds a row, or fills the old one, which is not
- *        shown any more, and gives it back
+ * @param {HTMLElement} scroller the scrolling element @param {HTMLElement} body the parent of rows, inside the scroller
+ * @param {"div" | "tbody"} kind element of body @param {number} height of a row in pixels
+ * @param {(row: number, old: HTMLElement | undefined) => HTMLElement} make builds a row, or fills the old one, which is
+ *        not shown any more, and returns it
  */
 export function virtualRows(scroller, body, kind, height, make) {
     const spacer = () => (kind === "tbody" ? element("tr", { "aria-hidden": "true" }, element("td")) : element("div"));
@@ -56,7 +56,7 @@ export function virtualRows(scroller, body, kind, height, make) {
     observer.observe(scroller);
     scroller.addEventListener("scroll", draw, { passive: true });
     return {
-        /** Build all rows in sight anew: there are `count` now. */
+        /** Build all visible rows again: there are `count` now. */
         reset(count) {
             n = count;
             for (const node of shown.values()) node.remove();
@@ -64,7 +64,7 @@ export function virtualRows(scroller, body, kind, height, make) {
             spare = [];
             draw();
         },
-        /** Scroll so that a row is in sight, below `covered` pixels at the top. */
+        /** Scroll so that a row is visible, below `covered` pixels at the top. */
         reveal(row, covered) {
             const [top, room_below] = [row * height, scroller.clientHeight - covered];
             if (top < scroller.scrollTop) scroller.scrollTop = top;

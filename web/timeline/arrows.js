@@ -1,6 +1,5 @@
-// Arrows between events: a curve from an end to a beginning, with a head. Those whose ends fall on the same few
-// pixels as an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends
-// stays a picture.
+// Arrows between events: a curve from an end to a beginning, with a head. Those with ends on the same few pixels as an
+// earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends stays readable.
 
 export const MOST_ARROWS = 200;
 const SAME = 10; // pixels
@@ -8,7 +7,7 @@ const SAME = 10; // pixels
 /** @typedef {{x0: number, y0: number, x1: number, y1: number}} Bow */
 
 /**
- * Of many arrows those that can be told apart, at most so many, spread over all.
+ * The distinguishable ones of many arrows, up to a limit, spread over all.
  * @param {Bow[]} bows @param {number} most @returns {Bow[]}
  */
 export function thin(bows, most) {
@@ -25,7 +24,7 @@ export function thin(bows, most) {
     return Array.from({ length: most }, (_, at) => kept[Math.floor((at * kept.length) / most)]);
 }
 
-/** The curve's control points and the way its head looks: it leaves and arrives level, or upright where it is steep.
+/** The curve's control points and the direction of its head: it leaves and arrives level, or upright where it is steep.
  *  @param {Bow} bow @returns {{c0: [number, number], c1: [number, number], along: [number, number]}} */
 export function controls(bow) {
     const dx = bow.x1 - bow.x0,

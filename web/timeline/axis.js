@@ -1,13 +1,13 @@
-// The time axis: which ticks stand where and what they are called. Steps are 1, 2 or 5 times a power of ten; every
-// tick is a whole multiple of the step, never a sum. Where a label would need many digits, a base is taken off all of
-// them and shown once. Absolute times need whole nanoseconds beyond 2^53 and are therefore computed with BigInt.
+// The time axis: the positions and labels of ticks. Steps are 1, 2 or 5 times a power of ten; every tick is a whole
+// multiple of the step, never a sum. Where a label would need many digits, a base is subtracted from all of them and
+// shown once. Absolute times need whole nanoseconds beyond 2^53 and are therefore computed with BigInt.
 
 import { time_units } from "../format.js";
 
 const UNITS = time_units.map(([ns, name]) => ({ ns, name }));
-const EPOCH_FIRST = 1_000_000_000n * 1_000_000_000n; // of 2001: earlier clocks are not a date
+const EPOCH_FIRST = 1_000_000_000n * 1_000_000_000n; // of 2001: earlier clocks are not dates
 const EPOCH_LAST = 4_000_000_000n * 1_000_000_000n;
-const DIGITS_BEFORE_BASE = 1e5; // from so many steps after zero on, a base is taken off
+const DIGITS_BEFORE_BASE = 1e5; // number of steps after zero from which on a base is subtracted
 
 /** Least of 1, 2, 5 times a power of ten that is not below `least`. @param {number} least */
 export function niceStep(least) {
@@ -20,13 +20,13 @@ export function niceStep(least) {
     return power * 10;
 }
 
-/** A number with just the digits that tell apart neighbours `step` apart. @param {number} value @param {number} step */
+/** A number with just the digits that distinguish neighbours `step` apart. @param {number} value @param {number} step */
 function plainNumber(value, step) {
     const decimals = Math.max(0, Math.min(12, Math.ceil(-Math.log10(step) - 1e-9)));
     return value.toFixed(decimals).replace(/^-(0(?:\.0*)?)$/, "$1");
 }
 
-/** The unit in which values up to `most` are written. @param {number} most @param {number} step */
+/** The unit for values up to `most`. @param {number} most @param {number} step */
 function unitFor(most, step) {
     return UNITS.find((unit) => unit.ns <= Math.max(most, step)) ?? UNITS[UNITS.length - 1];
 }
@@ -53,8 +53,7 @@ export function absoluteText(time) {
     return `${date.slice(0, 10)} ${date.slice(11, 19)}.${fraction} UTC`;
 }
 
-/** What all labels are measured from, in time after zero. @param {number} begin @param {number} span @param {number}
- *  step */
+/** The base of all labels, in time after zero. @param {number} begin @param {number} span @param {number} step */
 function baseOf(begin, span, step) {
     if (Math.abs(begin) / step < DIGITS_BEFORE_BASE) {
         return 0;
@@ -67,8 +66,8 @@ function baseOf(begin, span, step) {
  * Ticks of [begin, end] over `width` pixels, at least `apart` pixels from each other.
  * @param {{begin: number, end: number, width: number, apart: number, unit: "ns" | null, zero: number,
  *          origin: string | null}} axis  zero: time that is called 0; origin: shows absolute times, null: relative ones
- * @returns {{step: number, minor: number, base: string, ticks: {time: number, label: string}[], first: number}}
- *          base: what is added to the labels, "" for nothing; minor: a whole part of the step, first: a multiple of it
+ * @returns {{step: number, minor: number, base: string, ticks: {time: number, label: string}[], first: number}} base:
+ *          the text added to the labels, "" for nothing; minor: a whole part of the step, first: a multiple of it
  */
 export function ticksOf(axis) {
     const span = axis.end - axis.begin;

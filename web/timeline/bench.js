@@ -1,7 +1,7 @@
-// Measures what panning costs in this browser: moves the view to and fro for some seconds and notes how far frames are
-// apart and how long each one took to draw. Set up only where the address asks for it.
+// Measures the cost of panning in this browser: moves the view to and fro for some seconds and records the distance of
+// frames and the time to draw each. Set up only where the address requests it.
 
-const SPEED = 0.4; // of what is shown, per second
+const SPEED = 0.4; // of the visible stretch, per second
 
 /**
  * @param {{move: (share: number) => void, draw: () => void, events: () => number}} timeline

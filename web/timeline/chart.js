@@ -1,5 +1,5 @@
-// The timeline on a canvas, put together and kept up to date: all that is shown follows from the shared view; a change
-// of it, of the size or of what the source has asks for one frame, and a frame draws everything.
+// The timeline on a canvas, built and updated: the picture follows from the shared view; a change of it, of the size or
+// of the source's data requests one frame, and a frame draws everything.
 
 import { element } from "../dom.js";
 import { foldsOf } from "../reveal.js";
@@ -17,7 +17,7 @@ import { say } from "../texts.js";
 
 /**
  * Follow the view, the size, the theme and the sources. @param {Model} it @param {() => void} dropOverview
- * @returns {() => void} what ends it
+ * @returns {() => void} ends it
  */
 function follow(it, dropOverview) {
     const { state, view, panes } = it;
@@ -30,7 +30,7 @@ function follow(it, dropOverview) {
         state.on(["begin", "end", "top", "range", "area", "marks", "arrows"], it.ask),
         state.on(["selected"], () => {
             if (view.selected !== null) {
-                // One selection, of the first pane now.
+                // The only selection, of the first pane now.
                 panes.slice(1).forEach((pane) => pane.select(null));
             }
             it.ask();
@@ -71,10 +71,10 @@ function follow(it, dropOverview) {
  *  clear: () => void}} Told */
 
 /**
- * @param {HTMLElement} root  filled; what it had is removed at the end
+ * @param {HTMLElement} root  filled; emptied at the end
  * @param {import("../types").Context[]} contexts one, or two that are shown above each other on one axis; of one state,
  *        each with a source
- * @param {(told: Told) => void} [tell]  what is selected and in which of them; `go` selects and shows another event there
+ * @param {(told: Told) => void} [tell]  called with the selected event and its pane; `go` selects and shows another event there
  * @returns {() => void}
  */
 export function mountChart(root, contexts, tell = () => {}) {
@@ -123,7 +123,7 @@ export function mountChart(root, contexts, tell = () => {}) {
         choosing.select(pane, { row: event.row, index: event.index });
     }
     const unfollow = follow(it, picture.dropOverview);
-    // Of two runs the whole of the first is not the whole of both.
+    // The range of the first of two runs is not the range of both.
     const [{ begin: first, end: last }] = panes.map((pane) => pane.timeline);
     const whole = panes.length > 1 && view.begin <= first && view.end >= last;
     const shown = view.end - view.begin;

@@ -1,4 +1,4 @@
-// Selecting events and what follows from it: the line for screen readers, bringing an event into sight, fitting it.
+// Selecting events and the consequences: the line for screen readers, bringing an event into sight, fitting it.
 
 import { fit, reveal } from "./scale.js";
 import { say, told } from "../texts.js";
@@ -27,7 +27,7 @@ export function newChoosing(it, pointing) {
         it.ask();
     }
 
-    /** Its row wherever it was chosen, in the side panel or by a search; its time where keys chose it.
+    /** Its row, wherever it was selected, in the side panel or by a search; its time where keys selected it.
      *  @param {import("./selection.js").Chosen} chosen */
     function bringIntoSight(chosen) {
         const { pane, row, details } = chosen,

@@ -1,4 +1,4 @@
-// What presses, the wheel and keys mean at each place of the timeline.
+// The actions of presses, the wheel and keys at each place of the timeline.
 
 import { addMark } from "../side/marks.js";
 import { LANE } from "./curves.js";
@@ -9,11 +9,11 @@ import { everything, fit, moveBy, zoomAt } from "./scale.js";
 import { say } from "../texts.js";
 
 const ZOOM_RATE = 3.2; // of a held key: e^this per second
-const MOVE_RATE = 0.9; // of what is shown per second
+const MOVE_RATE = 0.9; // of the visible stretch per second
 const SCROLL_RATE = 700; // pixels per second
 const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
 const LEAST_APART = 16; // pixels between two fingers
-const SPLIT_STEP = 33; // pixels that a key moves the bar between rows and curves
+const SPLIT_STEP = 33; // pixels per key press for the bar between rows and curves
 const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 
 /** @typedef {import("./model.js").Pane} Pane */
@@ -30,7 +30,7 @@ export function newControls(it, pointing, choosing) {
     /** @type {ReturnType<typeof setTimeout> | null} */
     let telling = null;
 
-    /** Fold or open what stands at a line. @param {Pane} pane @param {number} at */
+    /** Fold or open the group or track of a line. @param {Pane} pane @param {number} at */
     function toggle(pane, at) {
         const line = pane.layout.lines[at];
         if (line?.folds) {
@@ -39,7 +39,7 @@ export function newControls(it, pointing, choosing) {
         }
     }
 
-    /** The line that keys mean: of what is selected, else under the pointer. */
+    /** The line for keys: of the selected event, else under the pointer. */
     function lineMeant() {
         const { chosen } = selection;
         if (chosen !== null) {
@@ -109,7 +109,7 @@ export function newControls(it, pointing, choosing) {
         PageUp: () => page(-1),
     };
 
-    /** What is shown as the range: of the track of what is selected or pointed at, or of all. @param {boolean} alone */
+    /** The range for the selection: the track of the selected event or of the pointer, or all. @param {boolean} alone */
     function rangeOf(alone) {
         const { pane, at } = lineMeant(),
             line = pane.layout.lines[at];
@@ -120,7 +120,7 @@ export function newControls(it, pointing, choosing) {
 
     const menu = newMenu(it.holder, canvas);
 
-    /** The line that arranging means, where its pane arranges: pinned, hidden and moved lines. */
+    /** The line for arranging, where its pane can be arranged: pinned, hidden and moved lines. */
     function lineToArrange() {
         const { pane, at } = lineMeant(),
             line = pane.layout.lines[at];
@@ -220,7 +220,7 @@ export function newControls(it, pointing, choosing) {
         };
     }
 
-    /** Two fingers: what was between them stays there. @param {number} x0 @param {number} x1 */
+    /** Two fingers: the stretch between them stays there. @param {number} x0 @param {number} x1 */
     function pinch(x0, x1) {
         const start = stretch(),
             middle = timeAt((x0 + x1) / 2),
@@ -232,7 +232,7 @@ export function newControls(it, pointing, choosing) {
         };
     }
 
-    /** A name that is dragged changes places with those that it comes to, of its group. @param {Pane} pane
+    /** A dragged name changes places with those that it reaches, within its group. @param {Pane} pane
      *  @param {string} key */
     function dragLine(pane, key) {
         let seen = null;
@@ -240,7 +240,7 @@ export function newControls(it, pointing, choosing) {
             const { lines } = pane.layout;
             const from = lines.findIndex((line) => line.key === key && !line.pinned),
                 to = pane.rowAt(y).line;
-            // Lines stand where they will be only in the next frame.
+            // Lines are at their new places only in the next frame.
             if (seen === pane.layout || from < 0 || to < 0 || to === from || lines[to].pinned) {
                 return;
             }
@@ -253,7 +253,7 @@ export function newControls(it, pointing, choosing) {
         };
     }
 
-    /** A drag over a stretch of time; with `y`, where it began, of the tracks that it goes over alone.
+    /** A drag over a stretch of time; with `y`, where it began, only of the tracks that it goes over.
      *  @param {number} x @param {number | null} y */
     function dragRange(x, y = null) {
         const from = timeAt(x),
@@ -283,13 +283,13 @@ export function newControls(it, pointing, choosing) {
         return { move: go, drop: () => {}, click: go };
     }
 
-    /** The bar between rows and curves: so much height is wanted for the curves. @param {number} height */
+    /** The bar between rows and curves: sets the height for the curves. @param {number} height */
     function splitAt(height) {
         it.curves_height = Math.max(0, height);
         it.displace();
     }
 
-    /** From where it stands, so that keys beyond an end need not be taken back. @param {number} by down */
+    /** From the real position, so that keys beyond an end need not be undone. @param {number} by down */
     function moveSplit(by) {
         if (it.lanes.length > 0) {
             splitAt(it.parts.curves.height - by);
@@ -306,13 +306,13 @@ export function newControls(it, pointing, choosing) {
 
     const nothing = { move: () => {}, drop: () => {} };
 
-    /** Times from the begin, or of the trace's clock. */
+    /** Times from the start, or of the trace's clock. */
     function changeClock() {
         it.absolute = origin !== null && !it.absolute;
         it.ask();
     }
 
-    /** What dragging the name at a height does. @param {number} y */
+    /** The effect of dragging the name at a height. @param {number} y */
     function dragName(y) {
         const pane = paneAt(y),
             line = pane?.layout.lines[pane.rowAt(y).line];

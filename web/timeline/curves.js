@@ -1,7 +1,7 @@
 // Curves below the timeline, on its time axis: a lane each, with the least and most of its values, the limit as a
-// dashed line, and what is above the limit in the colour of alarm. Points carry the least and most value since the one
-// before, so that a peak narrower than a pixel is still drawn. Painted into pixels column by column: paths of
-// thousands of points take long to fill where no graphics hardware helps.
+// dashed line, and the part above the limit in the colour of alarm. Points carry the least and most value since the one
+// before, so that a peak narrower than a pixel is still drawn. Painted into pixels column by column: paths of thousands
+// of points take long to fill where no graphics hardware helps.
 
 import { told } from "../texts.js";
 
@@ -13,7 +13,7 @@ const HEADROOM = 1.08;
  * @typedef {object} Lane
  * @property {number} curve  number for source.curve
  * @property {string} name @property {number} group @property {string} unit @property {number | null} limit
- * @property {boolean} steps @property {boolean} track  it stands among the rows
+ * @property {boolean} steps @property {boolean} track  it is among the rows
  * @property {number} least @property {number} most  of all its values; NaN while unknown
  */
 /** @typedef {import("../types").CurvePoints} CurvePoints */
@@ -99,8 +99,8 @@ function valueFrom(points, steps, time) {
 }
 
 /**
- * Least and most value of each pixel's stretch of time; NaN where the curve is not. A step curve is in a pixel what it
- * was before and everything it becomes there; others are joined by straight lines. O(points + width).
+ * Least and most value of each pixel's stretch of time; NaN where the curve is not. A step curve is in a pixel its
+ * value before and all its values there; others are joined by straight lines. O(points + width).
  * @param {CurvePoints} points @param {boolean} steps
  * @param {{begin: number, scale: number, end: number}} time  scale: pixels per unit; end: where a step curve ends
  * @param {Float64Array} least @param {Float64Array} most  [width]
@@ -133,10 +133,10 @@ export function columnsOf(points, steps, time, least, most) {
 }
 
 /**
- * Paint a lane into lines [top, top + height) of a picture: the area under the curve, its line, what is above the
+ * Paint a lane into lines [top, top + height) of a picture: the area under the curve, its line, the part above the
  * limit, and the limit itself.
  * @param {Uint32Array} pixels [..][width] @param {number} width @param {number} top @param {number} height whole lines;
- *        what is outside of the picture is left out
+ *        the part outside of the picture is left out
  * @param {Lane} lane @param {CurvePoints | null} points @param {{begin: number, scale: number, end: number}} time
  * @param {{line: number, fill: number, alarm: number, limit: number}} look @param {number} ratio device pixels to a
  *        pixel
@@ -184,7 +184,7 @@ export function paintCurve(pixels, width, top, height, lane, points, time, look,
     }
 }
 
-/** Where a value stands below a lane's top. @param {Lane} lane @param {number} height @param {number} ratio
+/** The place of a value below a lane's top. @param {Lane} lane @param {number} height @param {number} ratio
  *  @returns {(value: number) => number} */
 export function scaleOfLane(lane, height, ratio) {
     const [low, high] = rangeOf(lane),

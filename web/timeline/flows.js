@@ -1,4 +1,4 @@
-// Which arrows a frame has: those of the selected event, and with the view's arrows on, all in sight, thinned.
+// The arrows of a frame: those of the selected event, and with the view's arrows on, all in sight, thinned.
 
 import { MOST_ARROWS, drawBows, drawKnots, thin } from "./arrows.js";
 
@@ -26,7 +26,7 @@ function bowOf(pane, x_of, from_row, from, to_row, to) {
     if (start === null || end === null) {
         return null;
     }
-    // Off the middle, where labels stand, on the side that looks at the other end.
+    // Off the middle, where labels are, on the side of the other end.
     const side = start.y === end.y ? 0 : start.y < end.y ? LEAN : -LEAN;
     const bow = {
         x0: x_of(from),
@@ -51,13 +51,13 @@ function clipTo(canvas, pane) {
     canvas.clip();
 }
 
-/** All arrows in sight, those that look alike once; none where there are too many. @param {CanvasRenderingContext2D}
- *  canvas @param {Pane} pane @param {{begin: number, end: number}} time
+/** All arrows in sight, equal ones once; none where there are too many. @param {CanvasRenderingContext2D} canvas
+ *  @param {Pane} pane @param {{begin: number, end: number}} time
  *  @param {import("./palette.js").Palette} palette @returns {boolean} false: too many */
 export function drawArrows(canvas, pane, time, palette) {
     const found = pane.source.arrows(pane.rows, time.begin, time.end, ASKED);
     if (found === null || !found.all) {
-        // the first ones alone would look as if there were no others
+        // only the first ones would look as if there were no others
         return found === null;
     }
     const x_of = xIn(pane, time);
@@ -77,7 +77,7 @@ export function drawArrows(canvas, pane, time, palette) {
     return true;
 }
 
-/** Where ranks begin a collective, of those that are shown, from the top down; one a line. @param {Pane} pane
+/** The shown ranks' begins in a collective, from the top down; one a line. @param {Pane} pane
  *  @param {import("../types").Calls} calls @param {(time: number) => number} x_of @returns {Knot[]} */
 export function knotsOf(pane, calls, x_of) {
     /** @type {Map<number, Knot>} by height */

@@ -1,4 +1,4 @@
-// What stands around the rows: the axis and the overview above them, names of steps, the range, marks and the pointer
+// The parts around the rows: the axis and the overview above them, names of steps, the range, marks and the pointer
 // across them, and the lanes of curves below. Each function draws one of these into the canvas, in pixels of the page.
 
 import { ticksOf } from "./axis.js";
@@ -12,9 +12,9 @@ import { say } from "../texts.js";
 /** @typedef {{begin: number, end: number}} Time */
 
 const TICKS_APART = 96;
-const BETWEEN_LEAST = 70; // pixels between marks whose distance is written
+const BETWEEN_LEAST = 70; // pixels between marks from which on their distance is written
 const SMALL = 11,
-    SMALL_LETTER = 6.1; // pixels; the letters of the page's font are this wide at most on average
+    SMALL_LETTER = 6.1; // pixels; the average width of the page's letters is at most this
 
 /** @param {Canvas} canvas @param {Palette} palette @param {string} color @param {string} [weight] */
 function small(canvas, palette, color, weight = "") {
@@ -44,7 +44,7 @@ export function ticksFor(parts, time, clock) {
 }
 
 /** @param {Canvas} canvas @param {Parts} parts @param {Time} time @param {ReturnType<typeof ticksOf>} ticks
- *  @param {Palette} palette @param {string} corner  what stands at its left */
+ *  @param {Palette} palette @param {string} corner  text at its left */
 export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     const { axis, gutter } = parts,
         scale = scaleOf(parts, time),
@@ -72,7 +72,7 @@ export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     canvas.restore();
 }
 
-/** Names of steps, where they have room. @param {Canvas} canvas @param {Parts} parts @param {Time} time
+/** Names of steps, where they fit. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {{name: string, begin: number, end: number}[]} steps  in order, not overlapping @param {Palette} palette */
 export function drawSteps(canvas, parts, time, steps, palette) {
     const { steps: box } = parts,
@@ -98,7 +98,7 @@ export function drawSteps(canvas, parts, time, steps, palette) {
     canvas.restore();
 }
 
-/** The overview and which part of it is shown. @param {Canvas} canvas @param {Parts} parts @param {Time} time
+/** The overview and the shown part of it. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {Time} all @param {HTMLCanvasElement | null} picture @param {Palette} palette @param {string} text */
 export function drawOverview(canvas, parts, time, all, picture, palette, text) {
     const box = parts.overview,
@@ -138,7 +138,7 @@ function plate(canvas, text, x, y, within, ground, ink, palette) {
     canvas.fillText(text, left + 5, y + 0.5);
 }
 
-/** The range that was dragged, with how long it is. @param {Canvas} canvas @param {Parts} parts @param {Time} time
+/** The dragged range, with its length. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {[number, number]} range @param {{y: number, height: number}[] | null} lines that it is of; null: all
  *  @param {string} text @param {Palette} palette */
 export function drawRange(canvas, parts, time, range, lines, text, palette) {
@@ -237,7 +237,7 @@ export function drawSplit(canvas, parts, palette) {
 let kept = null;
 
 /**
- * The lanes in sight: curves and their names.
+ * The visible lanes: curves and their names.
  * @param {Canvas} canvas @param {Parts} parts @param {Time} time
  * @param {{lane: import("./curves.js").Lane, source: import("../types").Source, group: string}[]} lanes
  * @param {{top: number, pointer: number | null, ratio: number, value: (value: number, unit: string) => string}} view
@@ -356,7 +356,7 @@ function nameLane(canvas, lane, group, box, value, palette) {
     if (Number.isFinite(lane.most)) {
         canvas.fillText(value(lane.most, lane.unit), box.width - 6, box.y + 13);
         canvas.textAlign = "left";
-        // Where the axis begins with it, the axis says so.
+        // Where the axis begins with it, the axis has its label.
         if (lane.least !== low) {
             canvas.fillText(say("least {0}", value(lane.least, lane.unit)), 8, box.y + 48);
         }

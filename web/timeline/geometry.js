@@ -1,5 +1,5 @@
-// Where the parts of the timeline stand in its canvas: overview, axis, names of steps, rows of one or two panes, the
-// bar that divides rows and curves, and the lanes of curves. Pure; pixels of the page.
+// The positions of the parts of the timeline in its canvas: overview, axis, names of steps, rows of one or two panes,
+// the bar that divides rows and curves, and the lanes of curves. Pure; pixels of the page.
 
 import { LANE } from "./curves.js";
 
@@ -66,7 +66,7 @@ export function placeParts(of) {
 /** @param {Rectangle} box @param {number} y */
 const within = (box, y) => y >= box.y && y < box.y + box.height;
 
-/** What is at a place. @param {Parts} parts @param {number} x @param {number} y @returns {Region} */
+/** The part at a place. @param {Parts} parts @param {number} x @param {number} y @returns {Region} */
 export function regionAt(parts, x, y) {
     const left = x < parts.gutter;
     if (within(parts.overview, y)) {

@@ -1,6 +1,6 @@
-// Pointer, wheel and keys of the timeline as plain actions; what they mean is the caller's. Held keys act by the time
-// that has gone by, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a drag
-// after SLACK pixels. Of fingers two at once pinch, and what the first one began is taken back.
+// Pointer, wheel and keys of the timeline as plain actions; the caller gives them their meaning. Held keys act by the
+// elapsed time, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a drag after
+// SLACK pixels. Two fingers at once pinch, and the action of the first one is undone.
 
 const SLACK = 3;
 const TAP = 90;
@@ -23,16 +23,16 @@ const HELD = new Map([
 
 /**
  * @typedef {object} Actions
- * @property {(x: number, y: number, event: PointerEvent) => Drag | null} press  what a press begins
- * @property {(x0: number, x1: number) => ((x0: number, x1: number) => void)} pinch  two fingers: what their moves do
+ * @property {(x: number, y: number, event: PointerEvent) => Drag | null} press  the drag that a press begins
+ * @property {(x0: number, x1: number) => ((x0: number, x1: number) => void)} pinch  two fingers: the effect of their moves
  * @property {(x: number, y: number) => void} hover
  * @property {() => void} leave
  * @property {(x: number, y: number, event: MouseEvent) => void} open  double click
  * @property {(x: number, y: number, dx: number, dy: number, event: WheelEvent) => void} wheel
- * @property {(x: number, y: number, by_key: boolean) => void} menu  asked for by the right button or the keyboard
- * @property {(key: string, event: KeyboardEvent) => boolean} key  true: done, nothing else happens
+ * @property {(x: number, y: number, by_key: boolean) => void} menu  requested by the right button or the keyboard
+ * @property {(key: string, event: KeyboardEvent) => boolean} key  true: done, no default action
  * @property {(key: string) => boolean} holds  does this key act while held now?
- * @property {() => void} wake  a key went down: ask for frames
+ * @property {() => void} wake  a key went down: request frames
  */
 /** @typedef {{move: (x: number, y: number) => void, drop: (x: number, y: number) => void,
  *             click: ((x: number, y: number) => void) | null, cancel?: () => void}} Drag */
@@ -82,7 +82,7 @@ export function listen(canvas, actions) {
         return [event.clientX - box.left, event.clientY - box.top];
     };
 
-    /** A finger left: with one alone nothing goes on until it is put down anew. @param {PointerEvent} event */
+    /** After a finger left a single one does nothing until it is put down again. @param {PointerEvent} event */
     const lift = (event) => {
         fingers.delete(event.pointerId);
         if (fingers.size < 2) {

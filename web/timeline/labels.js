@@ -1,13 +1,13 @@
-// Text in boxes: all letters are of one width, so that what fits is a division and nothing is measured while drawing.
-// The number of labels a frame is bounded; the widest boxes are not sought out, a frame that is full simply has no
+// Text in boxes: all letters have one width, so that the fitting length is a division and nothing is measured while
+// drawing. The number of labels a frame is bounded; the widest boxes are not preferred, a frame at the limit gets no
 // more.
 
 import { blockOf } from "../block_name.js";
 
 const MOST_LABELS = 1200;
-const LEAST_LETTERS = 3; // fewer say nothing
-const WHOLE = 6; // letters of a name that is shown whole or not at all, as F10
-const LONGEST = 200; // letters of a name that are looked at; names of a trace may be of any length
+const LEAST_LETTERS = 3; // fewer are unreadable
+const WHOLE = 6; // letters of a name that is shown completely or not at all, as F10
+const LONGEST = 200; // letters of a name that are read; names of a trace may be of any length
 const TWICE = /[\u1100-\u11ff\u2e80-\uffff]/; // letters as wide as two, as Chinese ones
 
 /** As much of a text as fits, with an ellipsis where it is cut; "" where too little fits.
@@ -21,12 +21,12 @@ export function cut(text, letters) {
 
 /** @type {Map<string, string>} */
 const cores = new Map();
-const MOST_KEPT = 20000; // texts, before all are forgotten
+const MOST_KEPT = 20000; // texts, before the cache is cleared
 
 /**
- * What tells a C++ name apart, for where it does not fit: without the return type, name spaces, templates and
- * arguments. "void at::native::(anonymous namespace)::copy_kernel<float>(int)" is copy_kernel; other names stay as
- * they are.
+ * The distinctive part of a C++ name, for where it does not fit: without the return type, name spaces, templates and
+ * arguments. "void at::native::(anonymous namespace)::copy_kernel<float>(int)" is copy_kernel; other names stay
+ * unchanged.
  * @param {string} text
  */
 export function coreOf(text) {
@@ -56,7 +56,7 @@ export function letterWidth(context, font) {
 /** @type {Map<string, string>} by font, width and text */
 const fitted = new Map();
 /**
- * A name of a row, cut so that it fits: "PROCESS / THREAD" loses its process first. Measured once for each name.
+ * A name of a row, cut so that it fits: of "PROCESS / THREAD" the process is cut first. Measured once for each name.
  * @param {CanvasRenderingContext2D} context with the font set @param {string} text @param {number} width
  * @param {string} font  a name for it
  * @returns {string}
@@ -83,7 +83,7 @@ export function fitName(context, text, width, font) {
 }
 
 /**
- * Where the labels of a frame go; flat arrays, kept between frames. Pixels of the screen.
+ * The labels of a frame; flat arrays, reused between frames. Pixels of the screen.
  * @typedef {object} Labels
  * @property {number} n
  * @property {Float32Array} x @property {Float32Array} y @property {Float32Array} width  of the room there is
@@ -101,7 +101,7 @@ export function newLabels() {
     };
 }
 
-/** Ask for a label in every wide box of a painted line.
+/** Add a label for every wide box of a painted line.
  *  @param {Labels} labels @param {import("./raster.js").Liner} liner @param {import("../types").Boxes} boxes
  *  @param {number} y  middle of the row, device pixels @param {number} least  width from which on there is one */
 export function askForLabels(labels, liner, boxes, y, least) {
@@ -120,8 +120,8 @@ export function askForLabels(labels, liner, boxes, y, least) {
     }
 }
 
-/** What is written of a name where so many letters fit: of a plan's block that does not, its micro-batch alone, as in
- *  the pictures of plans. @param {string} text @param {number} letters */
+/** The label of a name with room for a number of letters: of a plan's block that does not fit, only its micro-batch, as
+ *  in the pictures of plans. @param {string} text @param {number} letters */
 export function labelFor(text, letters) {
     if (text.length <= letters) {
         return text;
@@ -131,7 +131,7 @@ export function labelFor(text, letters) {
 }
 
 /**
- * Write them: in the middle of the box where the whole name fits, else from its left end.
+ * Write them: in the middle of the box where the complete name fits, else from its left end.
  * @param {CanvasRenderingContext2D} context  in device pixels, font set
  * @param {Labels} labels @param {number} left @param {number} top  of the rows' picture @param {number} letter
  * @param {(name: number) => string} text @param {(type: number, name: number) => string} ink

@@ -1,7 +1,7 @@
-// Where rows stand: groups with a header, tracks below them, depth rows inside a track, one after the other from 0
-// down, in pixels of the page. A folded track is one line, in which its busiest rows that follow each other stand
-// thin; a folded group is its header alone, which then shows what the group computes and communicates in one row. Positions are found by binary search; nothing is
-// built per row, so tracks of thousands of rows cost nothing until they are scrolled to.
+// The positions of rows: groups with a header, tracks below them, depth rows inside a track, one after the other from 0
+// down, in pixels of the page. A folded track is one line with its busiest adjacent rows, drawn thin; a folded group is
+// only its header, which then shows the computing and communication of the group in one row. Positions are found by
+// binary search; nothing is built per row, so tracks of thousands of rows cost nothing until they are scrolled to.
 
 import { told } from "../texts.js";
 
@@ -13,14 +13,14 @@ const CURVE = 34; // of a curve among the tracks
 const ON_DEVICE = new Set(["step", "overlap", "compute", "communication"]);
 const FOLDED = 22; // of a folded track: all its rows
 const FOLDED_ROWS = 10; // shown of it
-const TALL = 32; // rows from which deep host tracks are folded unless they are opened
+const TALL = 32; // rows from which deep host tracks are folded by default
 const MANY_TRACKS = 96; // from here on, groups after the first ones are folded
 const OPEN_GROUPS = 4;
-const MANY_GROUPS = 16; // with more ranks each is one row, until it is opened
+const MANY_GROUPS = 16; // with more ranks each is one row by default
 const MOST_SUMMED = 8; // tracks of a class in the row of a folded group
 const PINNED_SHARE = 0.5; // of the height, that pinned tracks may take
 const DEEP = new Set(["host", "scope", "runtime", "other"]);
-const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // what a folded group shows, first found
+const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // rows of a folded group, first found
 
 /**
  * @typedef {object} Line
@@ -43,7 +43,7 @@ const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // w
  *  pinned_height: number}} Layout  the first n_pinned lines, which do not scroll */
 /** @typedef {import("../types").Timeline} Timeline */
 
-/** First row of each track, counted through all groups, and behind them the number of rows. @param {Timeline} timeline
+/** First row of each track, counted through all groups, and after them the number of rows. @param {Timeline} timeline
  *  */
 export function firstRows(timeline) {
     const first = [0];
@@ -56,7 +56,7 @@ export function firstRows(timeline) {
 }
 
 /**
- * Keys of what is closed unless the view says otherwise.
+ * Keys of groups and tracks that are closed by default.
  * @param {Timeline} timeline @returns {Set<string>}
  */
 export function defaultFolds(timeline) {
@@ -81,7 +81,7 @@ export function defaultFolds(timeline) {
 }
 
 /**
- * Is it closed? The view lists what is closed, and as "!key" what is open although it is closed by default.
+ * Is it closed? The view lists the closed ones, and as "!key" those that are open although closed by default.
  * @param {string} key @param {string[]} folded @param {Set<string>} defaults
  */
 export function isFolded(key, folded, defaults) {
@@ -114,8 +114,8 @@ function stripTrack(tracks, shown) {
 }
 
 /**
- * Rows that sum a group up: of what it communicates, and over them of what it computes, so that only exposed
- * communication is seen; where it has neither, the row of its strip.
+ * Rows that sum a group up: its communication, and over it its computing, so that only exposed communication is
+ * visible; where it has neither, the row of its strip.
  * @param {Timeline["groups"][number]["tracks"]} tracks @param {number[]} shown numbers of tracks
  * @param {(number: number) => number} first  row of a track @param {number} strip
  */
@@ -126,8 +126,8 @@ function summaryRows(tracks, shown, first, strip) {
 }
 
 /**
- * First of `shown` rows that follow each other and have the most events: deep stacks begin with rows that are one event
- * long, which say nothing when folded.
+ * First of `shown` adjacent rows with the most events: deep stacks begin with rows that are one event long, which show
+ * nothing when folded.
  * @param {number[]} row_events @param {number} first @param {number} n_rows @param {number} shown
  */
 export function busiestRows(row_events, first, n_rows, shown) {
@@ -147,7 +147,7 @@ export function busiestRows(row_events, first, n_rows, shown) {
 }
 
 /**
- * Height of a row where `height` pixels are there for all that pass the filter.
+ * Height of a row when all that pass the filter share `height` pixels.
  * @param {Timeline} timeline @param {number} height @param {(group: number, track: number) => boolean} shows
  */
 function rowHeight(timeline, height, shows) {
@@ -167,7 +167,7 @@ export function isHidden(hidden, group, track) {
     return hidden.length > 0 && (hidden.includes(String(group)) || hidden.includes(`${group}/${track}`));
 }
 
-/** The numbers below n, those whose keys an order has first, as it has them. @param {number} n
+/** The numbers below n, those with keys in an order first, in that order. @param {number} n
  *  @param {(number: number) => string} keyOf @param {string[]} order */
 function permuted(n, keyOf, order) {
     const numbers = Array.from({ length: n }, (_, number) => number);
@@ -179,7 +179,7 @@ function permuted(n, keyOf, order) {
     return numbers.sort((a, b) => at(a) - at(b));
 }
 
-/** Keys that stand beside a line's: of all groups, or of all tracks of its group, as they stand.
+/** Keys of the siblings of a line: of all groups, or of all tracks of its group, in their order.
  *  @param {Timeline} timeline @param {string} key @param {string[]} order */
 function siblings(timeline, key, order) {
     const [group, track] = key.split("/");
@@ -191,7 +191,7 @@ function siblings(timeline, key, order) {
 }
 
 /**
- * The order after a group or a track was moved beyond the next one that is shown.
+ * The order after a group or a track was moved beyond the next shown one.
  * @param {Timeline} timeline @param {string[]} order @param {string} key @param {number} by 1 or -1
  * @param {(key: string) => boolean} shows
  */
@@ -211,12 +211,12 @@ export function moved(timeline, order, key, by, shows) {
 }
 
 /**
- * Positions of everything that is shown.
+ * Positions of all shown parts.
  * @param {Timeline} timeline
- * @param {{folded: string[], defaults: Set<string>, height: number, pinned?: string[], order?: string[],
- *          shows: (group: number, track: number) => boolean, shows_curve?: (group: number, key: string, name: string) => boolean}}
- *        options  height: of the picture; shows: track of a group;
- *        order: keys of groups and tracks that do not stand as the timeline has them
+ * @param {{folded: string[], defaults: Set<string>, height: number, pinned?: string[], order?: string[], shows: (group:
+ *          number, track: number) => boolean, shows_curve?: (group: number, key: string, name: string) => boolean}}
+ *          options  height: of the picture; shows: track of a group; order: keys of groups and tracks that are not in
+ *          the timeline's order
  * @returns {Layout}
  */
 export function layOut(timeline, options) {
@@ -272,7 +272,7 @@ export function layOut(timeline, options) {
         y += height + GAP;
     }
 
-    /** Curves that stand among a group's tracks. @param {number} at */
+    /** Curves among a group's tracks. @param {number} at */
     function addCurves(at) {
         (timeline.curves ?? []).forEach((curve, number) => {
             const key = `${at}/c${number}`;
@@ -342,7 +342,7 @@ export function layOut(timeline, options) {
         });
         y += plain ? 0 : GAP;
     }
-    // A group all of whose tracks are pinned stands where the first of them does.
+    // A group with all tracks pinned is placed where the first of them is.
     timeline.groups.forEach((group, at) => {
         const on_top = of_group[at] < 0 ? group.tracks.findIndex((_, number) => of_track[base_of[at] + number] >= 0) : -1;
         if (on_top >= 0) {
@@ -368,7 +368,7 @@ export function lineAt(layout, y) {
     return low - 1;
 }
 
-/** What stands at y: its line and row (-1: none). @param {Layout} layout @param {number} y */
+/** The line and row at y (-1: none). @param {Layout} layout @param {number} y */
 export function rowAt(layout, y) {
     const at = lineAt(layout, y);
     if (at < 0 || y >= layout.lines[at].y + layout.lines[at].height) {
@@ -380,7 +380,7 @@ export function rowAt(layout, y) {
 }
 
 /**
- * Where a row is drawn, or where what it is folded into is; null when that is hidden.
+ * The place of a row, or of the line into which it is folded; null when that is hidden.
  * @param {Layout} layout @param {number} row @param {number} track  of the row
  * @returns {{y: number, height: number, exact: boolean} | null}
  */

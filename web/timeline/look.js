@@ -1,12 +1,12 @@
-// How boxes look: the colour of each name, dimmed where the filter or the search leaves it out, and whether it is
-// marked. Both are asked for every box of every frame and are therefore kept by name, in flat arrays that grow; a name
-// that is still on its way is asked for again.
+// The appearance of boxes: the colour of each name, dimmed where the filter or the search leaves it out, and whether it
+// is marked. Both are needed for every box of every frame and are therefore stored by name, in flat arrays that grow; a
+// name that is still loading is looked up again.
 
 import { DIM, MARKED, mix } from "./raster.js";
 
 const KNOWN = 128;
 const DIMMED = 0.35;
-const MOST_NAMES = 1 << 22; // kept; others are computed every time
+const MOST_NAMES = 1 << 22; // stored; others are computed every time
 
 /**
  * @typedef {object} Look
@@ -15,8 +15,8 @@ const MOST_NAMES = 1 << 22; // kept; others are computed every time
  * @property {number} mark
  */
 
-/** Twice as long at least, with what was in it. @template {Uint32Array | Uint8Array} T @param {T} array @param {number}
- *  n @returns {T} */
+/** At least twice as long, with the old content. @template {Uint32Array | Uint8Array} T @param {T} array
+ *  @param {number} n @returns {T} */
 function grown(array, n) {
     const next = new /** @type {any} */ (array.constructor)(Math.min(MOST_NAMES, Math.max(n + 1, array.length * 2)));
     next.set(array);
@@ -25,7 +25,8 @@ function grown(array, n) {
 
 /**
  * @param {{name: (name: number) => string, pixel: (type: number, name: number) => number, ground: number, mark: number,
- *          query: string, only: string}} from  query: what is searched; only: what names must contain not to be dimmed
+ *          query: string, only: string}} from  query: the searched text; only: the text that names must contain not to
+ *          be dimmed
  * @returns {Look}
  */
 export function newLook(from) {

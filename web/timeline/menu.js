@@ -1,5 +1,5 @@
-// A small menu at a place of the timeline: what can be done with a track or a group. Arrows walk it, Escape and a press
-// elsewhere close it, and the focus goes back to where it was.
+// A small menu at a place of the timeline: the actions for a track or a group. Arrows walk it, Escape and a press
+// elsewhere close it, and the focus returns to its old place.
 
 import { element, fill } from "../dom.js";
 

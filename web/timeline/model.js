@@ -1,5 +1,5 @@
-// What the parts of the timeline share: the panes and their limits, where things stand on the canvas, what the pointer
-// is over, and the way from pixels to times. What is shown follows from the page's view alone; this holds the rest.
+// The common state of the timeline's parts: the panes and their limits, the positions on the canvas, the place of the
+// pointer, and the conversion from pixels to times. The picture follows only from the page's view; this has the rest.
 
 import { newPane } from "./pane.js";
 import { extremes, lanesOf } from "./curves.js";
@@ -25,8 +25,7 @@ function stepsForAxis(timeline) {
 }
 
 /**
- * Lanes of all panes in the order in which they stand: what never changes comes last, and of two runs the same curves
- * stand next to each other.
+ * Lanes of all panes in their order: constant ones are last, and the same curves of two runs are adjacent.
  * @param {Pane[]} panes @param {import("./scale.js").Limits} limits @returns {PlacedLane[]}
  */
 function lanesOfPanes(panes, limits) {
@@ -68,10 +67,10 @@ export function newModel(canvas, holder, contexts) {
     /** @param {Stretch} next */
     const show = (next) => state.set({ begin: next[0], end: next[1] });
     const paneAt = (y) => panes.find((pane) => y >= pane.box.y && y < pane.box.y + pane.box.height) ?? null;
-    /** Where keys act: under the pointer, else in the middle. */
+    /** The target of keys: under the pointer, else in the middle. */
     const anchor = () =>
         it.over !== null && it.over.x >= it.parts.gutter ? timeAt(it.over.x) : (view.begin + view.end) / 2;
-    /** A duration as it is read. @param {number} value */
+    /** A duration as displayed. @param {number} value */
     const duration = (value) => format.value(value, unit === "ns" ? "ns" : "time");
     /** @param {number} time @param {number} resolution */
     const moment = (time, resolution) => format.time(time - limits.begin, unit, resolution);
@@ -90,13 +89,13 @@ export function newModel(canvas, holder, contexts) {
         limits,
         unit,
         all_lanes,
-        /** What 0 is on the clock of the trace; two runs have no clock in common. */
+        /** The time 0 on the clock of the trace; two runs have no common clock. */
         origin: panes.length === 1 ? panes[0].timeline.origin : null,
         steps: stepsForAxis(panes[0].timeline),
         tip: newTip(holder),
         selection: newSelection({ changed: (chosen) => it.told(chosen) }),
 
-        // Where things stand; `placed` and `dressed` say whether that and the colours are those of now.
+        // The positions; `placed` and `dressed` are set when they and the colours are up to date.
         parts: placeParts({ width: 1, height: 1, n_panes: panes.length, n_lanes: 0, steps: false, curves: 0 }),
         ratio: 1,
         placed: false,
@@ -106,15 +105,15 @@ export function newModel(canvas, holder, contexts) {
         curves_top: 0,
         absolute: false, // times of the trace's clock
 
-        // The pointer: where it is on the canvas, the line it is over at the left, and the time it is or was at.
+        // The pointer: its position on the canvas, the line under it at the left, and its present or last time.
         over: /** @type {{x: number, y: number} | null} */ (null),
         hovered: -1,
         pointer_time: /** @type {number | null} */ (view.pointer),
-        fresh: false, // did something come that may have been missing?
-        revealing: false, // is what was selected to be brought into sight?
+        fresh: false, // did data come that may have been missing?
+        revealing: false, // is the selected event to be brought into sight?
 
         ask: () => {}, // for a frame
-        // What is selected came.
+        // The selected event's data came.
         told: /** @type {(chosen: import("./selection.js").Chosen | null) => void} */ (() => {}),
         displace() {
             it.placed = false;

@@ -1,6 +1,6 @@
-// The strip above the axis: all of the time there is, how busy a few rows are in it, and which part is shown below.
-// It is painted from what the source has at hand for the whole time, and kept until the source has something better;
-// its rows are asked for together with those of the frame.
+// The strip above the axis: the complete time, the load of a few rows in it, and the part shown below. It is painted
+// from the available data for the complete time, and kept until the source has better; its rows are requested together
+// with those of the frame.
 
 import { copyLine, newLiner, paintLine } from "./raster.js";
 
@@ -8,8 +8,8 @@ const MOST_ROWS = 12;
 const WANTED = ["stage", "compute", "communication", "host"];
 
 /**
- * Rows that stand for the whole: of each group and each kind of track that matters the row with most events; of many
- * groups only the first kind, and of very many a choice of groups.
+ * Rows that represent the timeline: of each group and each kind of track the row with most events; of many groups only
+ * the first kind, and of very many a selection of groups.
  * @param {import("../types").Timeline} timeline @returns {number[]}
  */
 export function rowsForOverview(timeline) {

@@ -1,4 +1,4 @@
-// Colours of the timeline beside those of events: properties of its style sheet, resolved once per theme by a probe
+// Colours of the timeline other than those of events: properties of its style sheet, resolved once per theme by a probe
 // element (a property itself is only text), so that canvas and page agree; 0xAABBGGRR where pixels are painted.
 
 /** @typedef {ReturnType<typeof readPalette>} Palette */

@@ -1,5 +1,5 @@
-// The rows of one source in a rectangle of the picture: which of them are in sight, painted into a buffer of pixels,
-// with labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
+// The rows of one source in a rectangle of the picture: the visible ones, painted into a buffer of pixels, with labels
+// and names at their left. Two panes make a comparison; their common state (time, colours) is passed in.
 
 import { numberLetters } from "../block_name.js";
 import { allTracks, passes } from "../rows.js";
@@ -13,8 +13,8 @@ import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
 const PATH = 3; // height of the critical path's line
 
 const LETTERS = 11; // pixels, of labels in boxes
-const GAP_FROM = 5; // rows at least so high are set apart by a line of the ground
-const LABELS_FROM = 13; // rows at least so high have labels
+const GAP_FROM = 5; // rows of at least this height are separated by a line of the ground
+const LABELS_FROM = 13; // rows of at least this height have labels
 const LEAST_STEP = 6; // pixels of a step to be shaded
 const TICK_STRENGTH = 1;
 
@@ -24,8 +24,8 @@ const TICK_STRENGTH = 1;
 
 /**
  * @param {Context} context  with a source
- * @param {{own: boolean}} options  own: it keeps what is selected, folded and scrolled itself, because the view's
- *        are another pane's
+ * @param {{own: boolean}} options  own: it has its own selection, folding and scrolling, because the view's are another
+ *        pane's
  */
 export function newPane(context, options) {
     const source = /** @type {import("../types").Source} */ (context.source);
@@ -33,7 +33,7 @@ export function newPane(context, options) {
     const { view } = context.state;
     const tracks = allTracks(timeline);
     const defaults = defaultFolds(timeline);
-    // Of a plan no row is numbered up to 9 only.
+    // Blocks of a plan are numbered only where its longest number fits, so that no row stops at 9.
     const number_letters = numberLetters(timeline.names?.text ?? []);
     const labels = newLabels();
     const path_of = timeline.groups.map((_, at) => timeline.path.filter((stretch) => stretch[0] === at));
@@ -103,7 +103,7 @@ export function newPane(context, options) {
             }
         },
 
-        /** Positions anew: the filter, what is folded or the height changed. @param {Rectangle} next */
+        /** Compute positions again: the filter, the folding or the height changed. @param {Rectangle} next */
         place(next) {
             box = next;
             layout = layOut(timeline, {
@@ -117,7 +117,7 @@ export function newPane(context, options) {
             });
         },
 
-        /** Colours anew: theme, search or filter changed. @param {Palette} palette */
+        /** Compute colours again: theme, search or filter changed. @param {Palette} palette */
         dress(palette) {
             look = newLook({
                 name: source.name,
@@ -141,10 +141,10 @@ export function newPane(context, options) {
         /** @param {string} key */
         folded: (key) => isFolded(key, options.own ? own_folded : view.folded, defaults),
 
-        /** What is at a place of the page: its line and row, -1 for none. @param {number} y */
+        /** The line and row at a place of the page, -1 for none. @param {number} y */
         rowAt: (y) => rowAt(layout, y - box.y + (y - box.y < layout.pinned_height ? 0 : pane.top)),
 
-        /** Where the rows that scroll begin on the page. */
+        /** The top of the scrolling rows on the page. */
         get scrolled_from() {
             return box.y + layout.pinned_height;
         },
@@ -156,7 +156,7 @@ export function newPane(context, options) {
             context.state.set({ pinned: next });
         },
 
-        /** Leave a track or a group out of the picture. @param {string} key */
+        /** Hide a track or a group. @param {string} key */
         hide(key) {
             context.state.set({ hidden: [...view.hidden.filter((other) => other !== key), key] });
         },
@@ -171,10 +171,10 @@ export function newPane(context, options) {
         },
 
         number_letters,
-        /** Colour of a box as it is drawn, 0xAABBGGRR. @param {number} type @param {number} name */
+        /** Colour of a box as drawn, 0xAABBGGRR. @param {number} type @param {number} name */
         colorOf: (type, name) => look.color(type, name),
 
-        /** Lines in sight, those that are pinned last; clipped: its name has no room. */
+        /** Visible lines, the pinned ones last; clipped: its name has no room. */
         linesInSight: () =>
             inSight(box.height).lines.map((at) => {
                 const line = layout.lines[at],
@@ -184,7 +184,7 @@ export function newPane(context, options) {
                 return { line, y, height: Math.max(0, end - y), clipped: yOf(line) < least - 6 || end - y < 12 };
             }),
 
-        /** Rows of a line that are in sight as a whole, and where. @param {import("./layout.js").Line} line */
+        /** Rows of a line that are completely visible, and their places. @param {import("./layout.js").Line} line */
         rowsOfLine(line) {
             const least = line.pinned ? box.y : pane.scrolled_from;
             const rows_at = line.summary.length > 0
@@ -194,29 +194,29 @@ export function newPane(context, options) {
             return rows_at.filter(({ place }) => place.y >= least - 1 && place.y + place.height <= box.y + box.height + 1);
         },
 
-        /** Does a row stand where nothing scrolls? @param {number} row */
+        /** Is a row in the pinned part? @param {number} row */
         isPinned: (row) => layout.lines[layout.of_track[source.row_track[row]]]?.pinned ?? false,
 
         /** May its tracks be pinned, hidden and moved? */
         arranges: !options.own,
 
-        /** Tracks of a line: a group's header stands for all that the group shows. @param {import("./layout.js").Line} line */
+        /** Tracks of a line: a group's header includes all tracks of the group. @param {import("./layout.js").Line} line */
         tracksOf: (line) => (line.kind === "curve" ? [] : line.track >= 0 ? [line.track] : shownTracks(line.group)),
 
-        /** The lane of a line that is a curve. @param {import("./layout.js").Line} line */
+        /** The lane of a line with a curve. @param {import("./layout.js").Line} line */
         laneOf: (line) => curveOf(line.curve),
 
-        /** Tracks that lie between two places of the page, ascending. @param {number} y0 @param {number} y1 */
+        /** Tracks between two places of the page, ascending. @param {number} y0 @param {number} y1 */
         tracksBetween(y0, y1) {
             const [from, to] = [Math.min(y0, y1), Math.max(y0, y1)].map((y) => Math.max(box.y, Math.min(box.y + box.height, y)));
             const found = layout.lines.filter((line) => yOf(line) <= to && yOf(line) + line.height > from &&
                 (line.pinned || to >= pane.scrolled_from));
-            // A header that is open stands for nothing by itself.
+            // An open header has no rows of its own.
             const counted = found.filter((line) => line.kind === "track" || line.folded || found.length === 1);
             return [...new Set(counted.flatMap((line) => pane.tracksOf(line)))].sort((a, b) => a - b);
         },
 
-        /** Where the lines of some tracks are on the page, clipped to the box. @param {number[]} chosen */
+        /** The places of some tracks' lines on the page, clipped to the box. @param {number[]} chosen */
         placesOf(chosen) {
             const lines = new Set(chosen.map((track) => layout.of_track[track] ?? -1));
             return [...lines].filter((at) => at >= 0).map((at) => {
@@ -239,7 +239,7 @@ export function newPane(context, options) {
             return source.boxes(row, asked.begin, asked.end, asked.resolution);
         },
 
-        /** Where a row is on the page; null where it is hidden. @param {number} row */
+        /** The place of a row on the page; null where it is hidden. @param {number} row */
         placeOf(row) {
             const place = row < 0 ? null : placeOf(layout, row, source.row_track[row]);
             const top = place !== null && place.y < layout.pinned_height ? 0 : pane.top;
@@ -250,7 +250,7 @@ export function newPane(context, options) {
          *  ratio
          * @param {{begin: number, end: number}} time @param {{times: number[]}} ticks @param {Palette} palette @param
          *        {number} ratio
-         *  @param {number[]} also  rows to ask the source for with those in sight */
+         *  @param {number[]} also  rows to request with the visible ones */
         paint(context2d, time, ticks, palette, ratio, also) {
             const width = Math.max(1, Math.round(box.width * ratio)),
                 height = Math.max(1, Math.round(box.height * ratio));
@@ -310,13 +310,13 @@ export function newPane(context, options) {
         },
     };
 
-    /** Tracks of a group that are shown, open or not. @param {number} group */
+    /** Shown tracks of a group, open or not. @param {number} group */
     function shownTracks(group) {
         const all = tracks.map((_, number) => number);
         return all.filter((number) => tracks[number].group === group && layout.of_track[number] >= 0);
     }
 
-    /** Where a line is on the page. @param {import("./layout.js").Line} line */
+    /** The place of a line on the page. @param {import("./layout.js").Line} line */
     function yOf(line) {
         return line.y + box.y - (line.pinned ? 0 : pane.top);
     }
@@ -352,13 +352,13 @@ export function newPane(context, options) {
         const clock = { begin: time.begin, scale, end: timeline.end };
         const from = Math.round((line.y - pane.top) * ratio);
         const least = Math.round(layout.pinned_height * ratio);
-        // Not over what is pinned: that is painted afterwards.
+        // Not over pinned lines: those are painted afterwards.
         if (from + line.height * ratio > least) {
             paintCurve(pixels, ground.length, from, Math.round(line.height * ratio), lane, points, clock, palette.curve, ratio);
         }
     }
 
-    /** Lines and rows in sight: those that scroll first, so that the pinned ones are drawn over them.
+    /** Visible lines and rows: the scrolling ones first, so that the pinned ones are drawn over them.
      *  @param {number} height */
     function inSight(height) {
         const first = Math.max(layout.n_pinned, lineAt(layout, pane.top + layout.pinned_height));
@@ -383,7 +383,7 @@ export function newPane(context, options) {
         return { lines, rows: seen.sort((a, b) => a - b) };
     }
 
-    /** A line below what is pinned. */
+    /** A line below the pinned ones. */
     function paintPinnedEdge(ratio, height, palette) {
         if (layout.n_pinned > 0) {
             const y = Math.round((layout.pinned_height - 2) * ratio);
@@ -393,7 +393,7 @@ export function newPane(context, options) {
         }
     }
 
-    /** The line of pixels that stands behind boxes: every other step is shaded, ticks go through. @param {number} group
+    /** The line of pixels under the boxes: every other step is shaded, ticks go through. @param {number} group
      *  */
     function paintGround(group, time, scale, ticks, palette) {
         ground.fill(palette.ground);
@@ -461,7 +461,7 @@ export function newPane(context, options) {
         }
     }
 
-    /** Where the critical path is on a group: a line at the lower edge of its header, or of its first line. */
+    /** The critical path on a group: a line at the lower edge of its header, or of its first line. */
     function paintPath(line, time, scale, ratio, height, palette) {
         const width = ground.length;
         const edge = line.y + line.height - (line.pinned ? 0 : pane.top);
@@ -530,7 +530,7 @@ export function newPane(context, options) {
         }
     }
 
-    /** The most of a curve, at its axis. @param {import("./layout.js").Line} line */
+    /** The maximum of a curve, at its axis. @param {import("./layout.js").Line} line */
     function amount(line) {
         const { most, unit } = curveOf(line.curve);
         return Number.isFinite(most) ? context.format.value(most, /** @type {import("../types").Unit} */ (unit)) : "";
@@ -544,7 +544,7 @@ function withRows(rows, also) {
     return also.length === 0 ? rows : [...new Set([...rows, ...also])].sort((a, b) => a - b);
 }
 
-/** A small triangle: to the right for what is closed, down for what is open. @param {CanvasRenderingContext2D} context
+/** A small triangle: to the right for closed lines, down for open ones. @param {CanvasRenderingContext2D} context
  *  */
 function drawTriangle(context, x, y, closed, color) {
     context.fillStyle = color;

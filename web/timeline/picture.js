@@ -1,4 +1,4 @@
-// A frame: places what has to be placed anew, reads colours after a change of theme, and draws everything into the
+// A frame: recomputes positions where needed, reads colours after a change of theme, and draws everything into the
 // canvas from back to front.
 
 import { LANE } from "./curves.js";
@@ -12,7 +12,7 @@ import { say } from "../texts.js";
 
 const DATE = /^\d{4}-\d\d-\d\d /;
 
-/** @param {import("./model.js").Model} it @param {() => void} hover  what is under the pointer changed */
+/** @param {import("./model.js").Model} it @param {() => void} hover  the target under the pointer changed */
 export function newPicture(it, hover) {
     const { view, canvas, canvas2d, holder, panes, all_lanes, limits, unit, origin, steps, selection } = it;
     const { paneAt, duration, amount } = it;
@@ -59,7 +59,7 @@ export function newPicture(it, hover) {
         it.dressed = true;
     }
 
-    /** The strip above, painted anew. */
+    /** The strip above, painted again. */
     function refreshOverview() {
         const pane = panes[0];
         const width = Math.round(it.parts.overview.width * it.ratio),
@@ -157,7 +157,7 @@ export function newPicture(it, hover) {
         }
     }
 
-    /** What stands beside the axis: from when on its times count. @param {string} base */
+    /** The text beside the axis: the zero of its times. @param {string} base */
     function cornerText(base) {
         if (base !== "") {
             return `${base.replace(DATE, "")} +`;
@@ -165,7 +165,7 @@ export function newPicture(it, hover) {
         return origin === null ? "" : say("From the start (click: clock)");
     }
 
-    /** What stands beside the overview. @param {string} base */
+    /** The text beside the overview. @param {string} base */
     function shownText(base) {
         const text = duration(view.end - view.begin);
         const date = DATE.exec(base);
@@ -217,7 +217,7 @@ export function newPicture(it, hover) {
 
     return {
         draw,
-        /** The strip above has to be painted anew. */
+        /** The strip above has to be painted again. */
         dropOverview() {
             overview = null;
         },

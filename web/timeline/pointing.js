@@ -1,4 +1,4 @@
-// What is under the pointer: the box of a row, the event it stands for, and what the tip says about it.
+// Finds the target under the pointer: the box of a row, its event, and the text of the tip.
 
 import { valueAt } from "./curves.js";
 import { boxAt } from "./selection.js";
@@ -26,7 +26,7 @@ export function newPointing(it) {
         }
         const time = timeAt(x);
         const { summary } = pane.layout.lines[line];
-        // What is on top counts first; then what is near.
+        // The topmost counts first; then the nearest.
         const rows = summary.length > 0 ? [...summary].reverse() : [row];
         for (const slack of [0, NEAR * perPixel()]) {
             for (const one of rows) {
@@ -40,7 +40,7 @@ export function newPointing(it) {
         return null;
     }
 
-    /** The begin or end of the box at a place, where that is near; null. @param {number} x @param {number} y */
+    /** The start or end of the box at a place, where that is near; null. @param {number} x @param {number} y */
     function edgeAt(x, y) {
         const found = hit(x, y);
         if (found === null) {
@@ -116,7 +116,7 @@ export function newPointing(it) {
         return texts;
     }
 
-    /** What a curve among the rows is at the pointer, and its extremes. @param {Pane} pane
+    /** The value of a curve among the rows at the pointer, and its extremes. @param {Pane} pane
      *  @param {import("./layout.js").Line} line */
     function curveTexts(pane, line) {
         const lane = pane.laneOf(line);

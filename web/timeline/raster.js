@@ -1,9 +1,9 @@
 // Boxes of a row into pixels, without the canvas: one line of pixels is painted and then copied as often as the row is
 // high, because tens of thousands of fillRect calls a frame are too slow where no graphics hardware helps. A box of
 // three pixels or more is a span of its colour with one pixel left free at its end; narrower ones are summed up per
-// pixel, each weighed by how much of the pixel it fills, and the pixel is their mean colour over the background, as
-// strong as it is filled but never fainter than LEAST, so that a lone short event is still seen. Boxes of a row must
-// not overlap.
+// pixel, each weighed by its part of the pixel, and the pixel is their mean colour over the background, as strong as it
+// is filled but never fainter than LEAST, so that a single short event is still visible. Boxes of a row must not
+// overlap.
 
 export const LEAST = 0.35;
 export const WIDE = 3;
@@ -14,11 +14,11 @@ export const DIM = 1;
 export const MARKED = 2;
 
 /**
- * A line of pixels with what it takes to paint one; kept between frames.
+ * A line of pixels with the buffers to paint one; reused between frames.
  * @typedef {object} Liner
  * @property {number} width
  * @property {Uint32Array} body   [width] the row's pixels
- * @property {Uint32Array} edge   [width] of its first and last lines: as body, with what is marked in another colour
+ * @property {Uint32Array} edge   [width] of its first and last lines: as body, with marked boxes in another colour
  * @property {Float32Array} weight @property {Float32Array} red @property {Float32Array} green @property {Float32Array}
  *        blue
  * @property {Uint8Array} marked  [width]
@@ -61,12 +61,12 @@ export function mix(color, ground, share) {
     return (0xff000000 | ((blue + 0.5) << 16) | ((green + 0.5) << 8) | (red + 0.5)) >>> 0;
 }
 
-/** How strong a pixel is that is filled by `weight`. @param {number} weight */
+/** The strength of a pixel filled by `weight`. @param {number} weight */
 function strength(weight) {
     return LEAST + (1 - LEAST) * Math.min(1, weight);
 }
 
-/** Share of a box that is filled. @param {import("../types").Boxes} boxes @param {number} i */
+/** The filled share of a box. @param {import("../types").Boxes} boxes @param {number} i */
 export function fullness(boxes, i) {
     if (boxes.count === null || boxes.busy === null || boxes.count[i] < 2) {
         return 1;
@@ -75,7 +75,7 @@ export function fullness(boxes, i) {
     return length > 0 ? Math.min(1, boxes.busy[i] / length) : 1;
 }
 
-/** Sum a narrow box up in the pixels it touches. @param {Liner} liner @param {number} x0 @param {number} x1
+/** Add a narrow box to the pixels it touches. @param {Liner} liner @param {number} x0 @param {number} x1
  *  @param {number} full @param {number} color @param {boolean} marked */
 function sumUp(liner, x0, x1, full, color, marked) {
     const from = Math.max(0, Math.floor(x0));
@@ -95,7 +95,7 @@ function sumUp(liner, x0, x1, full, color, marked) {
     }
 }
 
-/** The sums of [from, to) over what is in the line, and the sums are empty again. @param {Liner} liner */
+/** The sums of [from, to) are painted over the line, and reset. @param {Liner} liner */
 function settle(liner, from, to) {
     const { weight, red, green, blue, body } = liner;
     for (let x = from; x < to; x++) {
@@ -117,15 +117,15 @@ function settle(liner, from, to) {
 }
 
 /**
- * Paint a row's boxes into liner.body (and liner.edge where something is marked) over `ground`. Wide boxes are listed
- * in first, last, box for those who write labels. O(boxes + width).
+ * Paint a row's boxes into liner.body (and liner.edge where a box is marked) over `ground`. Wide boxes are listed in
+ * first, last, box for the writers of labels. O(boxes + width).
  * @param {Liner} liner
  * @param {import("../types").Boxes | null} boxes
  * @param {number} begin  time at the left end of pixel 0
  * @param {number} scale  pixels per unit of time
  * @param {Uint32Array} ground  [width]
- * @param {{color: (type: number, name: number) => number, flags: (name: number) => number, mark: number}} look
- *        color: of a box as it is drawn (dimmed where it is); mark: colour of the edge of what is marked
+ * @param {{color: (type: number, name: number) => number, flags: (name: number) => number, mark: number}} look color:
+ *        of a box as it is drawn (dimmed where it is); mark: colour of the edge of marked boxes
  */
 export function paintLine(liner, boxes, begin, scale, ground, look) {
     const { width, body } = liner;

@@ -1,14 +1,14 @@
-// What is shown of the time axis: zooming, moving and clamping of a stretch [begin, end]. Every function is pure and
-// computes the new stretch from an anchor in one go, so that held keys do not add up rounding errors. Doubles hold
-// nanoseconds of a hundred days to better than one; longer traces are not zoomed exactly to the nanosecond.
+// The visible stretch of the time axis: zooming, moving and clamping of a stretch [begin, end]. Every function is pure
+// and computes the new stretch from an anchor in one go, so that held keys do not add up rounding errors. Doubles
+// represent nanoseconds of a hundred days to better than one; longer traces are not zoomed exactly to the nanosecond.
 
-/** @typedef {{begin: number, end: number, least: number}} Limits  what there is, and the shortest stretch to show */
+/** @typedef {{begin: number, end: number, least: number}} Limits  the range of the data, and the shortest stretch to show */
 /** @typedef {[number, number]} Stretch */
 
-const MARGIN = 0.02; // of what is shown, free at each end
+const MARGIN = 0.02; // of the visible stretch, free at each end
 
 /**
- * What can be shown of some timelines on one axis: down to 1 ns, or to a millionth where times have no unit.
+ * The limits of some timelines on one axis: down to 1 ns, or to a millionth where times have no unit.
  * @param {import("../types").Timeline[]} timelines
  * @returns {Limits}
  */
@@ -29,7 +29,7 @@ function mostSpan(limits) {
 }
 
 /**
- * The stretch of the given length and place, moved and shortened until it lies within what there is.
+ * The stretch of the given length and place, moved and shortened until it is within the limits.
  * @param {number} begin @param {number} span @param {Limits} limits @returns {Stretch}
  */
 export function clampStretch(begin, span, limits) {
@@ -65,7 +65,7 @@ export function moveBy(stretch, by, limits) {
 }
 
 /**
- * Show [begin, end] with some room at both ends; what has no length is shown with the shortest stretch around it.
+ * Show [begin, end] with some room at both ends; an empty one is shown with the shortest stretch around it.
  * @param {number} begin @param {number} end @param {Limits} limits @returns {Stretch}
  */
 export function fit(begin, end, limits) {
@@ -74,7 +74,7 @@ export function fit(begin, end, limits) {
 }
 
 /**
- * The same zoom, moved only as far as needed to have [begin, end] in the picture (its begin where it is longer).
+ * The same zoom, moved only as far as needed to have [begin, end] in the picture (its start where it is longer).
  * @param {Stretch} stretch @param {number} begin @param {number} end @param {Limits} limits @returns {Stretch}
  */
 export function reveal(stretch, begin, end, limits) {
@@ -90,7 +90,7 @@ export function reveal(stretch, begin, end, limits) {
 }
 
 /**
- * The stretch and resolution to ask a source for, so that it is asked the same thing while the picture moves a little:
+ * The stretch and resolution to request from a source, so that small moves of the picture repeat the same request:
  * whole multiples of a quarter of the picture, and a resolution without the last digits of rounding.
  * @param {number} begin @param {number} end @param {number} width  pixels
  * @returns {{begin: number, end: number, resolution: number}}

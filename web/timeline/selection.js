@@ -1,5 +1,5 @@
-// What is selected: the event's own times and flows, fetched once per selection, and the steps from one event to the
-// next. Answers that come after another event was selected are dropped.
+// The selection: the event's own times and flows, fetched once per selection, and the steps from one event to the next.
+// Answers that come after another event was selected are dropped.
 
 import { neighbourRow } from "./layout.js";
 
@@ -12,7 +12,7 @@ function samePlace(a, b) {
 }
 
 /**
- * @param {{changed: (chosen: Chosen | null) => void}} told  told when the details came
+ * @param {{changed: (chosen: Chosen | null) => void}} told  called when the details came
  */
 export function newSelection(told) {
     /** @type {Chosen | null} */
@@ -28,7 +28,7 @@ export function newSelection(told) {
             return wanted?.pane ?? null;
         },
 
-        /** Follow what a pane says is selected. @param {Pane} pane */
+        /** Follow the selection of a pane. @param {Pane} pane */
         follow(pane) {
             const place = pane.selected;
             if (wanted !== null && wanted.pane === pane && samePlace(wanted.place, place)) {
@@ -70,7 +70,7 @@ export function newSelection(told) {
             }
         },
 
-        /** The event in the next row that has one at the middle of what is selected. @param {number} by 1 or -1
+        /** The event in the next row that has one at the middle of the selected one. @param {number} by 1 or -1
          *  @param {Pane} pane */
         async turn(by, pane) {
             if (chosen === null || chosen.pane !== pane) {

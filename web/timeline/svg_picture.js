@@ -1,5 +1,5 @@
-// What the timeline shows as an SVG drawing: the same rows, stretch of time and colours as on the canvas, with names and
-// labels as text. It is built of elements, never of markup, so that names of a trace stay text in it too.
+// The timeline as an SVG drawing: the same rows, stretch of time and colours as on the canvas, with names and labels as
+// text. It is built of elements, never of markup, so that names of a trace stay text in it too.
 
 import { append, svg } from "../dom.js";
 import { rangeOf, scaleOfLane, LANE } from "./curves.js";
@@ -24,7 +24,7 @@ const short = (value) => String(Math.round(value * 100) / 100);
 /** @param {number} pixel 0xAABBGGRR */
 const css = (pixel) => `rgb(${pixel & 255},${(pixel >> 8) & 255},${(pixel >> 16) & 255})`;
 
-/** What XML forbids becomes U+FFFD. @param {string} content */
+/** Characters that XML forbids become U+FFFD. @param {string} content */
 export const forXml = (content) => content.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\ud800-\udfff]/gu, "\ufffd");
 
 /** @param {number} x @param {number} y @param {string} content @param {Record<string, any>} [more] */
@@ -72,7 +72,7 @@ function rowShapes(pane, row, place, it, budget) {
         last = { x, end, fill, share };
         const letters = Math.floor((end - x - 2) / LETTER);
         const single = boxes.count === null || boxes.count[i] === 1;
-        // Of a plan no row is numbered up to 9 only.
+        // Blocks of a plan are numbered only where its longest number fits, so that no row stops at 9.
         const label = single && letters >= pane.number_letters ? labelFor(pane.source.name(boxes.name[i]), letters) : "";
         if (label !== "" && place.height >= 13 && budget.n > 0) {
             flush();
@@ -85,7 +85,7 @@ function rowShapes(pane, row, place, it, budget) {
     return shapes;
 }
 
-/** A name of a row that fits: "PROCESS / THREAD" loses its process first. @param {string} name @param {number} letters */
+/** A name of a row that fits: of "PROCESS / THREAD" the process is cut first. @param {string} name @param {number} letters */
 const nameFor = (name, letters) => cut(name.length > letters ? name.slice(name.lastIndexOf(" / ") + 1).replace(/^\/ /, "") : name, letters);
 
 /** A text on a ground of its own. @param {number} x  middle @param {number} y @param {string} content @param {string} ground
@@ -131,7 +131,7 @@ function curvePath(points, steps, x_of, box, y_of) {
     return path;
 }
 
-/** A curve among the rows, where all of it is in sight. @param {Pane} pane @param {import("./layout.js").Line} line
+/** A curve among the rows, where all of it is visible. @param {Pane} pane @param {import("./layout.js").Line} line
  *  @param {number} y  of its top @param {Model} it @param {Palette} palette */
 function curveShapes(pane, line, y, it, palette) {
     const { rows, gutter } = it.parts,
@@ -148,7 +148,7 @@ function curveShapes(pane, line, y, it, palette) {
         svg("path", { d: path, fill: "none", stroke: palette.css.curve, "stroke-width": 1 })];
 }
 
-/** Curves in sight, with their names. @param {Model} it @param {Palette} palette */
+/** Visible curves, with their names. @param {Model} it @param {Palette} palette */
 function laneShapes(it, palette) {
     const { curves: box, gutter, width } = it.parts,
         { view } = it;

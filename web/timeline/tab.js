@@ -26,7 +26,7 @@ export const timelineKeys = [
     ["Escape", key("clear selection and range")],
 ];
 
-/** Why there is no timeline, and what to give for one; by the kind of run, null where nobody would look for one. */
+/** Why there is no timeline, and the input for one; by the kind of run, null where none is expected. */
 export function whyNone(kinds) {
     if (kinds.includes("trace"))
         return say(
@@ -60,8 +60,8 @@ export const timelineTab = {
 };
 
 /**
- * Two runs above each other on one axis, for the comparison, and beside them what is selected in either. Selection, folds
- * and scroll of the second are its own.
+ * Two runs above each other on one axis, for the comparison, with the details of the selected event of either.
+ * Selection, folds and scroll of the second are its own.
  * @param {HTMLElement} root
  * @param {import("../types").Context} first
  * @param {import("../types").Context} second

@@ -1,4 +1,5 @@
-// What the pointer is over, in a small plate beside it, and one line for screen readers. Names are only ever text.
+// The description of the target under the pointer, in a small plate beside it, and one line for screen readers. Names
+// are only ever text.
 
 import { element, fill } from "../dom.js";
 import { cut } from "./labels.js";

@@ -1,9 +1,9 @@
-/* Where each step's time goes, every instant once. Computing counts by what it is for, the earlier phase where two run
- * side by side; communication where nothing is computed; copies where neither is there; idle time by its cause, as the
- * analyses of data loading and of host gaps found it. So the parts of computing sum to raw.computing, those of
- * communication to raw.communication_not_overlapped, and all of them to the step's length, or to its device window
- * where that is longer since steps overlap on the device. With options->measure the pieces of work are kept, too.
- * O(n log n) for n events. */
+/* Computes the breakdown of each step's time, every instant counted once. Computing counts by its phase, the earlier
+ * phase where two run side by side; communication where nothing is computed; copies where neither is there; idle time
+ * by its cause, as found by the analyses of data loading and of host gaps. So the parts of computing sum to
+ * raw.computing, those of communication to raw.communication_not_overlapped, and all of them to the step's length, or
+ * to its device window where that is longer since steps overlap on the device. With options->measure the pieces of work
+ * are stored, too. O(n log n) for n events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "trace/events/device.h"
 #include "trace/rank.h"
 
-/* In the order in which an instant counts: idle time has no intervals. */
+/* In the order of precedence at an instant: idle time has no intervals. */
 enum { N_BUSY = EK_TRACE_DATA };
 
 typedef struct steps {
@@ -27,7 +27,7 @@ static ek__intervals *set_of(const steps *s, const ek__device_work *work)
     return &s->of[(size_t)work->step * N_BUSY + work->activity];
 }
 
-/* Each set has room for all that comes to it. */
+/* Each set has room for all its intervals. */
 static bool deal(steps *s, const ek__device_work *work, size_t n)
 {
     size_t n_sets = (size_t)s->rank->n_steps * N_BUSY, sum = 0;
@@ -47,7 +47,7 @@ static bool deal(steps *s, const ek__device_work *work, size_t n)
     return true;
 }
 
-/* What each set has beyond those before it. */
+/* The part of each set that is not in those before it. */
 static bool count_busy(const ek__intervals *of, int64_t *out)
 {
     ek__intervals covered = {0};
@@ -68,7 +68,7 @@ static int64_t at_most(int64_t value, int64_t limit)
     return value == EK_TRACE_UNKNOWN || value < 0 ? 0 : value < limit ? value : limit;
 }
 
-/* `late`: idle for the host, but for data. */
+/* `late`: idle for the host, except for data. */
 static void count_idle(const ek_trace_rank *rank, int index, int64_t late, int64_t *out)
 {
     const ek_trace_step *step = &rank->step[index];
@@ -83,7 +83,7 @@ static void count_idle(const ek_trace_rank *rank, int index, int64_t late, int64
     out[EK_TRACE_IDLE] = idle - out[EK_TRACE_DATA] - out[EK_TRACE_HOST];
 }
 
-/* Idle for the host by step. A gap that began before its step counts from the step's begin. */
+/* Idle for the host by step. A gap that began before its step counts from the step's start. */
 static void sum_gaps(const ek_trace_rank *rank, int64_t *late)
 {
     ek__step_cursor cursor = ek__step_cursor_of(rank);
@@ -181,7 +181,7 @@ static ek_status keep_pieces(const ek__trace *trace, const ek__device_work *work
         if (e->kind == EK__EVENT_COLLECTIVE)
             reach = ek__event_end(e) > reach ? ek__event_end(e) : reach;
         else if (!kineto && e->kind == EK__EVENT_COPY && e->start < reach)
-            continue; /* Ascend's collectives are made of copies */
+            continue; /* Ascend's collectives consist of copies */
         if (!name[e->name]) {
             const char *text = ek__trace_name(trace, e->name);
             name[e->name] = ek__pool_text(rank->pool, text, strlen(text));

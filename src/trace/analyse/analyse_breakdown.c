@@ -1,7 +1,7 @@
-/* What the device did in every step, by merging sorted intervals: Ascend as CANN's Overlap Analysis defines it (from
- * that layer, or again from tasks and whole collectives), Kineto as TraceLens does. One pass over the events in order
- * of time deals them to their steps, so the cost is O(events log steps) whatever their number. Fused operators that
- * compute and communicate at once are not known by name and count as computing. */
+/* Computes the device's time in every step, by merging sorted intervals: Ascend as CANN's Overlap Analysis defines it
+ * (from that layer, or computed again from tasks and whole collectives), Kineto as TraceLens does. One pass over the
+ * events in order of time assigns them to their steps, so the cost is O(events log steps) for any number of steps.
+ * Fused operators that compute and communicate at once are not recognised by name and count as computing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +13,12 @@ typedef struct extent {
     int64_t n, first, last;
 } extent;
 
-/* The events of one step, or of the whole file. */
+/* The events of one step, or of the complete file. */
 typedef struct part {
     ek__intervals computing, communication, copy, receives, exchanges, layer_computing;
     int64_t n_work;
     extent counted;           /* computing and communication; Kineto: all work */
-    extent layer, layer_busy; /* of the overlap layer: its four kinds, those but Free */
+    extent layer, layer_busy; /* of the overlap layer: its four kinds, and those except Free */
     int64_t layer_sum[4], clipped_free;
     extent collectives;
     int64_t last_collective_start, bubble;
@@ -67,7 +67,7 @@ static bool add_kineto(part *p, const ek__event *e)
     return ek__intervals_add(set, e->start, ek__event_end(e));
 }
 
-/* Two sets as one, in `room` where neither is empty; NULL when memory is out. */
+/* The union of two sets, in `room` where neither is empty; NULL when memory is out. */
 static const ek__intervals *unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *room)
 {
     if (a->n == 0 || b->n == 0)
@@ -75,7 +75,7 @@ static const ek__intervals *unite(const ek__intervals *a, const ek__intervals *b
     return ek__intervals_unite(a, b, room) ? room : NULL;
 }
 
-/* The sums that both definitions share. @return false when memory is out */
+/* The sums common to both definitions. @return false when memory is out */
 static bool finish_sets(const part *p, ek_trace_breakdown *out)
 {
     ek__intervals busy_room = {0}, all_room = {0};
@@ -125,7 +125,7 @@ ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(const void *
 
 /* ---- Ascend ---- */
 
-/* What a name means; looked up once per name, since names are few and events many. */
+/* The meaning of a name; looked up once per name, since names are few and events many. */
 enum { OF_RECEIVE = 1, OF_SEND = 2, OF_BUBBLE = 4, OF_DEFAULT = 8, OF_GRADIENTS = 16, OF_SEEN = 128 };
 
 typedef struct meanings {
@@ -149,8 +149,8 @@ static unsigned meaning_of(const meanings *m, uint32_t name)
     return m->of[name];
 }
 
-/* A send of NCCL holds its stream until the receiver has come, so that all exchanges between two ranks are waited for.
- * What is unclear stands apart. */
+/* A send of NCCL occupies its stream until the receiver has come, so all exchanges between two ranks count as waiting.
+ * Unclear ones are separate. */
 static bool add_exchange(part *p, const ek__event *e)
 {
     if (e->core == EK_EXCHANGE_P2P) {
@@ -238,9 +238,9 @@ static bool finish_raw(const part *p, ek_trace_breakdown *out)
     return true;
 }
 
-/* From the sums of the overlap layer, whose events of one kind do not overlap. Free: what the layer says, which is what
- * torch_npu prints; MindSpore's last Free event of a step reaches into the next one, so there it is what is left of the
- * span. */
+/* From the sums of the overlap layer, where events of one kind do not overlap. Free: the value of the layer, as
+ * torch_npu prints it; MindSpore's last Free event of a step reaches into the next one, so there it is the remainder of
+ * the span. */
 static void finish_layer(const part *p, ek_producer producer, const ek_trace_breakdown *raw, ek_trace_breakdown *out)
 {
     *out = *raw;
@@ -351,7 +351,7 @@ static bool deal_kinds(dealing *d, uint32_t kinds)
     return true;
 }
 
-/* What the device did in order of time; the layer's kinds make nothing in common, so each comes alone. */
+/* The device's events in order of time; the layer's kinds do not overlap, so one event comes at a time. */
 static bool deal_all(dealing *d)
 {
     bool kineto = d->names.trace->producer == EK_PRODUCER_KINETO;
@@ -395,7 +395,7 @@ static bool is_in_mean(const ek_trace_step *step, bool from_events)
     return from_events ? !step->from_table && step->own.n_events > 0 : step->from_table;
 }
 
-/* Over the steps that are no warm-up; those without device events would only pull it down. Steps of tables count where
+/* Over the steps that are no warm-up; those without device events would only lower it. Steps of tables count where
  * there are no others. */
 static void fill_mean(ek_trace_rank *rank)
 {
@@ -430,7 +430,7 @@ static bool all_linked(const ek__trace *trace)
     return true;
 }
 
-/* Of the events whose launch is in the file, which are mostly all of them. */
+/* Over the events with a launch in the file, which are mostly all of them. */
 static ek_status fill_linked(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     if (!all_linked(trace))
@@ -478,7 +478,7 @@ static bool is_known_category(const char *name)
     return false;
 }
 
-/* Without device events nothing that the device did is known; what the host did stays. */
+/* Without device events nothing is known of the device; the host's figures stay. */
 static void forget_device(ek_trace_rank *rank)
 {
     for (int i = 0; i < rank->n_steps; i++) {
@@ -511,7 +511,7 @@ static ek_status note_no_device_events(const ek__trace *trace, ek_trace_rank *ra
     return status;
 }
 
-/* "Other" says that the profiler does not know the core; the task is an operator nevertheless. */
+/* "Other" means that the profiler does not know the core; the task is an operator nevertheless. */
 static ek_status note_unknown_cores(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     ek__slice operators = trace->of[EK__EVENT_KERNEL];

@@ -1,6 +1,6 @@
-/* Collectives one by one, with the time in which nothing was computed beside them, and summed by what they are: Kineto
- * by name, type, sizes and group of the arguments, else by kernel name; Ascend by operation and group. Overlap with
- * computing is looked up in running sums over the merged intervals, O(log n) each. */
+/* Lists collectives one by one, with the time in which nothing was computed at the same time, and summed by kind:
+ * Kineto by name, type, sizes and group of the arguments, else by kernel name; Ascend by operation and group. Overlap
+ * with computing is looked up in running sums over the merged intervals, O(log n) each. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int64_t covered_before(const ek__intervals *set, const int64_t *before, i
     return ek__ns_add(before[low - 1], (last->end < time ? last->end : time) - last->start);
 }
 
-/* ---- what a collective is ---- */
+/* ---- the kind of a collective ---- */
 
 static size_t bytes_of_type(const char *type, size_t size)
 {
@@ -51,7 +51,7 @@ static size_t bytes_of_type(const char *type, size_t size)
     return 0;
 }
 
-/* The larger of what goes in and what comes out, of "allreduce|Float|2049000|2049000|2". */
+/* The larger of input and output size, of "allreduce|Float|2049000|2049000|2". */
 static int64_t bytes_of_key(const char *key)
 {
     const char *type = strchr(key, '|');
@@ -64,7 +64,7 @@ static int64_t bytes_of_key(const char *key)
     return n >= 0 && !__builtin_mul_overflow(n, (int64_t)unit, &bytes) ? bytes : EK_TRACE_UNKNOWN;
 }
 
-/* The group's size behind the last bar of such a key; 0 without one. */
+/* The group's size after the last bar of such a key; 0 without one. */
 static int group_size(const char *key)
 {
     const char *bar = strrchr(key, '|');
@@ -72,7 +72,7 @@ static int group_size(const char *key)
     return n > 1 && n <= INT_MAX ? (int)n : 0;
 }
 
-/* What each rank's link carries of an operation over n ranks, in shares of its bytes, which are those of the larger
+/* The traffic of each rank's link in an operation over n ranks, in shares of its bytes, which are those of the larger
  * side: as NCCL's performance tests define the bandwidth of the bus. 0 for other operations. */
 static double bus_share(const char *key, int n)
 {
@@ -97,8 +97,8 @@ static double bus_share(const char *key, int n)
     return 0;
 }
 
-/* How long is the part of a name that says which operation it is? Kernels up to "(", hcom_allReduce__586_0_1 up to
- * "__", AllReduce-op12 up to "-op". */
+/* Length of the part of a name that identifies the operation. Kernels up to "(", hcom_allReduce__586_0_1 up to "__",
+ * AllReduce-op12 up to "-op". */
 static size_t length_of_operation(const char *name, bool kineto)
 {
     const char *end = kineto                           ? strchr(name, '(')
@@ -122,7 +122,7 @@ static bool group_in_name(const char *name, const char **group, size_t *size)
 typedef struct texts {
     const ek__trace *trace;
     ek__pool *pool;
-    const char **name, **group, **key; /* [n_names], NULL until asked for */
+    const char **name, **group, **key; /* [n_names], NULL until needed */
 } texts;
 
 static const char *copied(texts *t, const char **at, const char *text, size_t size)
@@ -141,14 +141,14 @@ static const char *key_of(texts *t, const ek__event *e)
     return copied(t, &t->key[e->name], name, length_of_operation(name, kineto));
 }
 
-/* The group's digits in the name hold on every rank, unlike the number in the thread's. @return false when memory is
- * out */
+/* The group's digits in the name are the same on every rank, unlike the number in the thread's. @return false when
+ * memory is out */
 static bool describe(texts *t, const ek__event *e, ek_trace_collective *out)
 {
     const char *name = ek__trace_name(t->trace, e->name), *detail = ek__trace_name(t->trace, e->detail), *group;
     size_t size;
     if (t->trace->producer == EK_PRODUCER_KINETO) {
-        out->name = key_of(t, e); /* the arguments say more than the kernel's name */
+        out->name = key_of(t, e); /* the arguments have more detail than the kernel's name */
         return out->name;
     }
     out->name = copied(t, &t->name[e->name], name, strlen(name));
@@ -174,13 +174,13 @@ typedef struct table {
     int64_t *transferred;    /* before each of them */
     ek__step_finder finder;
     ek_trace_collective *at;
-    ek_trace_collective_sum *sum; /* [n], one per collective until they are brought together */
+    ek_trace_collective_sum *sum; /* [n], one per collective until they are grouped */
 } table;
 
-/* Starts in the table keep a tenth of a microsecond, and less as a double. */
+/* Starts in the table are rounded to a tenth of a microsecond, and to less as a double. */
 enum { SAME_START_NS = 1000 };
 
-/* What the table says of the collective: of its name, at its start. NULL without. O(log told). */
+/* The table's entry for the collective: of its name, at its start. NULL without. O(log told). */
 static const ek_trace_collective *told_of(const table *t, const char *name, int64_t start)
 {
     int low = 0, high = t->n_told;
@@ -199,7 +199,7 @@ static const ek_trace_collective *told_of(const table *t, const char *name, int6
 
 /* ---- the tasks of a collective ---- */
 
-/* Nothing waits as long as this for a place that is none. */
+/* Larger numbers are not places. */
 enum { MAX_PLACE = 1 << 20 };
 
 /* The place in the group that the longest wait within the collective is for; -1 without. */
@@ -218,8 +218,8 @@ static int longest_wait(const ek__trace *trace, const ek__event *e)
     return end != text && place >= 0 && place < MAX_PLACE ? (int)place : -1;
 }
 
-/* How long its tasks moved data, over all planes at once; unknown where the trace does not have them. Planes of
- * collectives of other groups at the same time count, too: it is the most that it may be. */
+/* The time in which its tasks moved data, over all planes at once; unknown where the trace does not have them. Planes
+ * of collectives of other groups at the same time count, too: the result is an upper bound. */
 static int64_t transit_of_tasks(const table *t, const ek__event *e)
 {
     int64_t ns = covered_before(&t->transfers, t->transferred, ek__event_end(e)) -
@@ -322,9 +322,9 @@ static int64_t computed_before(const table *t, int64_t time)
     return covered_before(&t->sets.computing, t->before, time);
 }
 
-/* The ranks behind the first of a pipeline have nothing to compute before they received something, while all-to-all is
- * always of what was just computed. So: computing before the first exchange of a step over the mean before each of
- * them; the median over steps. */
+/* The ranks after the first of a pipeline have nothing to compute before they received something, while all-to-all
+ * always follows the computing of its data. So: computing before the first exchange of a step over the mean before each
+ * of them; the median over steps. */
 static double lead_of(const table *t, const ek_trace_rank *rank, size_t n)
 {
     double *of_step = ek__alloc((size_t)rank->n_steps + 1, sizeof *of_step), median = (double)NAN;
@@ -359,7 +359,7 @@ static int by_key_of(const void *a, const void *b)
     return by_key(*(const ek_trace_collective_sum *const *)a, *(const ek_trace_collective_sum *const *)b);
 }
 
-/* Which sum every collective is in. `sum` [n] is in its final order. */
+/* The sum of every collective. `sum` [n] is in its final order. */
 static bool number_sums(table *t, ek__slice slice, const ek_trace_collective_sum *sum, size_t n)
 {
     const ek_trace_collective_sum **at = ek__alloc(n, sizeof *at);

@@ -1,6 +1,6 @@
-/* Host time in the data iterator, per step and by name, and the part of it in which the device did nothing: only that
- * part can be won. Iterators of one step that overlap count once in the step, each in the table by name. Queues and
- * batch times of MindSpore's own tables are read elsewhere. */
+/* Computes the host time in the data iterator, per step and by name, and the part of it in which the device was idle:
+ * only that part can be saved. Iterators of one step that overlap count once in the step, each in the table by name.
+ * Queues and batch times of MindSpore's own tables are read elsewhere. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static ek_status sum_by_name(const ek__trace *trace, ek_trace_rank *rank, ek_err
 
 /* ---- per step ---- */
 
-/* The time that is a step's: its mark, else from its begin to the next one's. False when it has none. */
+/* The time of a step: its mark, else from its begin to the next one's. False when it has none. */
 static bool extent_of(const ek_trace_rank *rank, int index, ek__interval *out)
 {
     const ek_trace_step *step = &rank->step[index];
@@ -60,8 +60,8 @@ static bool extent_of(const ek_trace_rank *rank, int index, ek__interval *out)
     return true;
 }
 
-/* What of a step's time the host spent in iterators. One that begins in the step before, or ends behind, counts with
- * what lies inside. `reach`: the longest iterator. */
+/* The time of a step that the host spent in iterators. An iterator that begins in the step before, or ends after it,
+ * counts with the part inside. `reach`: the longest iterator. */
 static bool add_to_step(const ek__trace *trace, const ek__interval *extent, int64_t reach, ek__intervals *of_step)
 {
     ek__slice slice = trace->of[EK__EVENT_DATA];
@@ -89,7 +89,7 @@ static bool add_to_steps(const ek__trace *trace, const ek_trace_rank *rank, ek__
     return true;
 }
 
-/* Lengths below `time`, for differences in O(log n): running sums beside the merged intervals. */
+/* Lengths below `time`, for differences in O(log n): running sums of the merged intervals. */
 typedef struct running {
     const ek__intervals *set;
     int64_t *before; /* [n + 1]: length of the first i */

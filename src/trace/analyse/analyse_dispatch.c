@@ -1,6 +1,7 @@
-/* Is the host too slow to feed the device, and why? The verdict is the share of the steps' time in which the device
- * idled for something the host had not launched yet. The cause: many compilations, a synchronisation per launch, else
- * what the host did for the largest part of those gaps; plain dispatch when none of it stands out. */
+/* Determines whether the host is too slow to feed the device, and why. The verdict is the share of the steps' time in
+ * which the device idled for work the host had not launched yet. The cause: many compilations, a synchronisation per
+ * launch, else the host's main activity in the largest part of those gaps; plain dispatch when no activity
+ * dominates. */
 #include <math.h>
 
 #include "trace/events/device.h"
@@ -20,7 +21,7 @@ static void copy_counts(const ek__trace *trace, ek_trace_dispatch *d)
     d->n_gc = trace->n_gc;
 }
 
-/* Of one step: its host mark, else its device window. */
+/* The time of one step: its host mark, else its device window. */
 static int64_t time_of(const ek_trace_step *step)
 {
     if (step->host_step != EK_TRACE_UNKNOWN)

@@ -1,7 +1,8 @@
-/* Where the device idled for what the host had not launched yet, gap by gap, and what the host did meanwhile: waited
- * for data, synchronised, collected garbage; dispatch where none of that fills most of the gap, or compilation when
- * there is a lot of that. The longest gaps are kept, since what they cost depends on where they lie. Not made when the
- * gaps together do not matter: that would be a second walk over all events for nothing. O(events + gaps). */
+/* Lists gaps in which the device idled for work that the host had not launched yet, one by one, with the host's
+ * activity at the time: waiting for data, synchronisation, garbage collection; dispatch where none of these fills most
+ * of the gap, or compilation when there is much of it. The longest gaps are stored, since their cost depends on their
+ * position. Skipped when the gaps together are negligible: it would be a second walk over all events without effect.
+ * O(events + gaps). */
 #include <stdlib.h>
 
 #include "base/median.h"
@@ -48,7 +49,7 @@ static void name_causes(const ek__intervals *gaps, const ek__intervals *host, co
     }
 }
 
-/* Length of the longest gap that is left out, and how many that long are kept; -1 when all are. */
+/* Length of the longest gap that is left out, and the number of stored gaps of that length; -1 when all are stored. */
 static ek_status least_kept(const ek_trace_host_gap *all, size_t n, int64_t *least, size_t *n_equal, ek_error *err)
 {
     *least = -1;
@@ -100,8 +101,8 @@ static int64_t first_work(const ek__trace *trace)
     return e ? e->start : EK_TRACE_UNKNOWN;
 }
 
-/* Before the first work of the trace no work has ended, but its first step has begun on the host: that counts as it
- * does in the steps behind it. */
+/* Before the first work of the trace no work has ended, but its first step has begun on the host: that counts as in the
+ * steps after it. */
 static bool add_first(const ek__trace *trace, const ek_trace_rank *rank, ek__intervals *gaps)
 {
     const ek_trace_step *first = rank->n_steps > 0 ? &rank->step[0] : NULL;

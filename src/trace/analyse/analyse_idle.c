@@ -1,13 +1,13 @@
-/* Why the device was idle, in two ways. Per gap: between the merged blocks of computing and communication, the event
- * that ends the gap was either launched after the gap began (the host was late) or before (the device waited for
- * something else). Per stream, for Kineto, as HTA does: each positive gap to the end of the event before. One pass each
- * over sorted events; a launch is found in O(1) or O(log n). */
+/* Finds the reasons for idle time of the device, in two ways. Per gap: between the merged blocks of computing and
+ * communication, the event that ends the gap was either launched after the gap began (the host was late) or before (the
+ * device waited for something else). Per stream, for Kineto, as HTA does: each positive gap to the end of the event
+ * before. One pass each over sorted events; a launch is found in O(1) or O(log n). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/events/device.h"
 
-enum { KERNEL_GAP_NS = 30 }; /* below it a gap is what one kernel behind another costs */
+enum { KERNEL_GAP_NS = 30 }; /* below it a gap is the usual distance of consecutive kernels */
 
 /* When the host launched it; EK_TRACE_UNKNOWN without a link. Events come in order of start. */
 static int64_t launch_time(const ek__trace *trace, ek__task_launch_walk *arrows, const ek__event *e)
@@ -23,7 +23,7 @@ static int64_t launch_time(const ek__trace *trace, ek__task_launch_walk *arrows,
 /* ---- per gap ---- */
 
 typedef struct gap {
-    int64_t start, end, launch; /* launch: the earliest of what starts at the end */
+    int64_t start, end, launch; /* launch: the earliest of the events that start at the end */
     int step;
 } gap;
 
@@ -32,7 +32,7 @@ static bool counts_as_task(const ek__trace *trace, const ek__event *e)
     return trace->producer == EK_PRODUCER_KINETO ? e->kind != EK__EVENT_TASK : ek__is_compute(trace, e);
 }
 
-/* Is the event one whose start can end a gap? */
+/* Can the start of the event end a gap? */
 static bool ends_gaps(const ek__trace *trace, const ek__event *e)
 {
     return counts_as_task(trace, e) || ek__is_communication(trace, e);
@@ -68,7 +68,7 @@ typedef struct gap_walk {
     const ek__intervals *busy;
     ek__step_finder *finder;
     ek_trace_rank *rank;
-    ek__intervals *collect; /* NULL: count; else where host-bound gaps go */
+    ek__intervals *collect; /* NULL: count; else receives host-bound gaps */
     bool no_memory;
     size_t next; /* the gap before busy->at[next] is open */
     gap open;
@@ -76,7 +76,7 @@ typedef struct gap_walk {
 
 static const gap no_gap = {.launch = EK_TRACE_UNKNOWN, .step = -1};
 
-/* A gap belongs to the step in which it begins; for Kineto with step marks, to that of what ends it. */
+/* A gap belongs to the step in which it begins; for Kineto with step marks, to that of the event that ends it. */
 static void close_gap(gap_walk *w)
 {
     w->open.start = w->busy->at[w->next - 1].end;
@@ -117,8 +117,8 @@ static void walk_gaps(gap_walk *w)
         close_gap(w);
 }
 
-/* The device's own tasks make the blocks, not the overlap layer: its times are rounded, and a gap has to end exactly
- * where a task starts. The layer stands in where there are no tasks. */
+/* The blocks come from the device's own tasks, not from the overlap layer: its times are rounded, and a gap has to end
+ * exactly where a task starts. The layer is used where there are no tasks. */
 static bool make_busy(const ek__trace *trace, ek__intervals *busy)
 {
     ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS | EK__KIND(TASK));

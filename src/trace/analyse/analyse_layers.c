@@ -1,7 +1,7 @@
-/* Times of layers: the best source that shows any is taken, its passes are put together and summed up (docs/trace.md).
- * User ranges come first, then device tasks that carry the framework's paths, then MindSpore's Scope Layer, then
- * modules of PyTorch. What is run again in pieces while a backward pass runs counts as one recomputation and not as
- * backward. Not handled: recomputation that runs ahead, with other layers between it and its backward pass. */
+/* Computes the times of layers: passes of layers are built from the best source that has any and summed up
+ * (docs/trace.md). User ranges come first, then device tasks that carry the framework's paths, then MindSpore's Scope
+ * Layer, then modules of PyTorch. Pieces that are run again during a backward pass count as one recomputation and not
+ * as backward. Not handled: recomputation that runs ahead, with other layers between it and its backward pass. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,9 @@ static void add_piece(ek__layer_pass *sum, const ek__layer_pass *piece)
     sum->end = piece->end > sum->end ? piece->end : sum->end;
 }
 
-/* Pieces that were run again since the last backward pass, and inside this one, become one; what lies inside is taken
- * off the backward pass. Passes are sorted by layer and start; a piece that was added to another gets no direction. */
+/* Pieces that were run again since the last backward pass, and inside this one, are joined; the part inside is
+ * subtracted from the backward pass. Passes are sorted by layer and start; a piece that was added to another gets no
+ * direction. */
 static void join_reruns(ek__layer_search *search)
 {
     ek__layer_pass *before = NULL, *inside_of = NULL, *sum = NULL;
@@ -69,7 +70,7 @@ static int by_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* When layers were run again, pieces too. Before they are joined. */
+/* Begins of layers' repeated executions, including pieces. Before they are joined. */
 static ek_status keep_reruns(const ek__layer_search *search, ek_trace_layers *out, ek_error *err)
 {
     ek__intervals set = {0};
@@ -228,7 +229,7 @@ static int by_member_start(const void *a, const void *b)
     return (x->layer > y->layer) - (x->layer < y->layer);
 }
 
-/* Operators by the layers as they are given out. `found`: [out->n] */
+/* Operators by the layers as they are returned. `found`: [out->n] */
 static ek_status keep_members(const ek__layer_search *search, const place *found, ek_trace_layers *out, ek_error *err)
 {
     int *number = ek__alloc(search->n_layers, sizeof *number); /* less 1; 0: dropped */

@@ -1,6 +1,6 @@
-/* Operators that count as computing though their names speak of communication: kernels of libraries that the list of
- * collective_names.c does not know, and fused ones that compute and communicate at once (MatmulAllReduce). Where they
- * take a share worth knowing, a note names the largest. */
+/* Finds operators that count as computing though their names contain words of communication: kernels of libraries that
+ * the list of collective_names.c does not have, and fused ones that compute and communicate at once (MatmulAllReduce).
+ * Where their share is significant, a note names the largest. */
 #include <string.h>
 
 #include "trace/events/device.h"

@@ -1,8 +1,8 @@
-/* PyTorch's operators by shape: a kernel is of the innermost operator around its launch, which the launch names by its
- * external id. Kernels of one id are one execution, so that an operator of several kernels (a product that is split and
- * summed, attention backward) counts as a whole, with what it sets to zero; the longest kernel gives its name to it.
- * Ascend's are those of kernel_details.csv (src/trace/tables/table_kernel_details.c), else its tasks without shapes.
- * Made with options->measure only. */
+/* Collects PyTorch's operators by shape: a kernel belongs to the innermost operator around its launch, which the launch
+ * names by its external id. Kernels of one id are one execution, so that an operator of several kernels (a product that
+ * is split and summed, attention backward) counts as a whole, with its memory sets; it is named after its longest
+ * kernel. Ascend's are those of kernel_details.csv (src/trace/tables/table_kernel_details.c), else its tasks without
+ * shapes. Only with options->measure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +26,14 @@ static uint32_t name_of(const ek__event *e)
     return e->name;
 }
 
-/* A kernel of an operator that an id names. */
+/* A kernel of an operator with an id. */
 typedef struct part {
     uint32_t id;
     bool sets;
     ek__execution kernel;
 } part;
 
-/* What the kernels of a trace are gathered to. */
+/* The place where the kernels of a trace are gathered. */
 typedef struct gathered {
     part *part; /* [n_parts] */
     size_t n_parts, parts_capacity;
@@ -76,8 +76,8 @@ static const char *text_of(const void *user, uint32_t number)
     return ek__trace_name(user, number);
 }
 
-/* All kernels of a graph share one launch, whose operator none of them is of. `*name` is a call's that was asked for
- * before, `*graph` what it does. */
+/* All kernels of a graph share one launch, but are not of the operator around it. `*name` is the name of the last call
+ * that was looked up, `*graph` the result for it. */
 static bool is_graph(const ek__trace *trace, const ek__event *launch, uint32_t *name, bool *graph)
 {
     if (launch && launch->name != *name) {
@@ -87,8 +87,8 @@ static bool is_graph(const ek__trace *trace, const ek__event *launch, uint32_t *
     return launch && *graph;
 }
 
-/* "[128, 1, 1]|31": as many blocks as the product, and percent. 0 % is what Kineto writes where it cannot tell: a
- * kernel that uses more shared memory than a block may without asking. */
+/* "[128, 1, 1]|31": the number of blocks is the product, then a percentage. Kineto writes 0 % where it cannot compute
+ * the value: for a kernel with more shared memory than a block gets by default. */
 static void read_grid(const char *text, ek__execution *out)
 {
     enum { N_DIMENSIONS = 3 };
@@ -125,7 +125,7 @@ static bool add_part(gathered *g, uint32_t id, bool sets, const ek__execution *k
     return true;
 }
 
-/* Kernels, with what their operators tell; warm-up left out, and what is set to zero for no such operator.
+/* Kernels, with the data of their operators; without warm-up and without the memory sets of unknown operators.
  * @return false when memory is out */
 static bool gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_rank *rank, gathered *g)
 {
@@ -202,7 +202,7 @@ static const char *typed_text(const void *user, uint32_t number)
     return ek__texts_at(user, number);
 }
 
-/* By name and core, whose text is made once. @return false when memory is out */
+/* By name and core; the text of each is made once. @return false when memory is out */
 static bool gather_tasks(const ek__trace *trace, ek__texts *texts, ek__execution *all, size_t *n)
 {
     uint32_t *of = ek__alloc((size_t)trace->n_names * EK__N_CORES, sizeof *of), none = ek__texts_intern(texts, "", 0);

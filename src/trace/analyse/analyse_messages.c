@@ -1,5 +1,5 @@
-/* What PyTorch's collectives send: the host's call (record_param_comms) by external id, else the kernel's own
- * arguments. Made with options->measure only. */
+/* Reads the messages of PyTorch's collectives: the host's call (record_param_comms) by external id, else the kernel's
+ * own arguments. Only with options->measure. */
 #include <string.h>
 
 #include "base/pool.h"

@@ -1,6 +1,7 @@
-/* Operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it), Ascend by
- * operator type and core when no table told. Executions are dealt to their names by counting, and from there to rows
- * by type and core: O(n). Only where some stand out by enough are those of a name sorted, for the median. */
+/* Sums operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it),
+ * Ascend by operator type and core when no table has them. Executions are grouped by their names by counting, and from
+ * there to rows by type and core: O(n). The executions of a name are sorted, for the median, only where some are long
+ * enough to be outliers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +11,10 @@
 #include "trace/tables/tables.h"
 
 enum {
-    MIN_OF_KIND = 8,             /* executions before one of them can stand out */
+    MIN_OF_KIND = 8,             /* executions before one of them can be an outlier */
     OUTLIER_FACTOR = 3,          /* times the median of its kind */
     MIN_OUTLIER_LOSS_NS = 50000, /* 50 us over it */
-    RARE = 50,                   /* at most one of so many, or one alone: more are another shape, no accident */
+    RARE = 50,                   /* at most one of this many, or a single one: more are another shape, no accident */
 };
 
 static const char *family_of(const ek__trace *trace, const char *name, const char *core)
@@ -65,7 +66,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The types of all names in use, each once, and which name has which. */
+/* The types of all names in use, each once, and the type of each name. */
 static ek_status find_types(table *t, ek_error *err)
 {
     ek__slice slice = t->trace->of[EK__EVENT_KERNEL];
@@ -228,12 +229,12 @@ static ek_status sum_cores(ek_trace_rank *rank, ek_error *err)
 
 /* ---- outliers ---- */
 
-/* Those of one name, core and shape, by duration. One kernel serves many shapes; where nothing tells them, the rare
- * long one is listed, and no finding counts it. The same operator of a graph always has the same ones. */
+/* Executions of one name, core and shape, by duration. One kernel serves many shapes; where the shapes are unknown, the
+ * rare long one is listed, and no finding counts it. The same operator of a graph always has the same ones. */
 static void find_outliers(const table *t, uint32_t name, const execution *e, size_t n, ek__outliers *outliers)
 {
     int64_t median = e[(n - 1) / 2].duration;
-    size_t first = n; /* of those that stand out */
+    size_t first = n; /* of the outliers */
     while (first > 0 && e[first - 1].duration / OUTLIER_FACTOR > median &&
            e[first - 1].duration - median >= MIN_OUTLIER_LOSS_NS)
         first--;
@@ -253,7 +254,7 @@ static void find_outliers(const table *t, uint32_t name, const execution *e, siz
     }
 }
 
-/* Can any of these stand out? The median is no less than the least. */
+/* Can any of these be an outlier? The median is no less than the least. */
 static bool differ_enough(const execution *e, size_t n)
 {
     int64_t min = INT64_MAX, max = 0;
@@ -264,7 +265,7 @@ static bool differ_enough(const execution *e, size_t n)
     return n >= MIN_OF_KIND && max - min >= MIN_OUTLIER_LOSS_NS && max / OUTLIER_FACTOR > min;
 }
 
-/* Communication waits for other ranks: its length says nothing about the kernel. */
+/* Communication waits for other ranks: its length does not depend on the kernel. */
 static void find_all_outliers(const table *t, ek__outliers *outliers)
 {
     for (uint32_t name = 0; name < t->trace->n_names; name++) {
@@ -291,7 +292,7 @@ static ek_status make_outliers(const table *t, ek_error *err)
 
 /* ---- shares ---- */
 
-/* Of the compute time: everything in the table but communication. */
+/* Of the compute time: everything in the table except communication. */
 static void fill_shares(const ek__trace *trace, ek_trace_operators *ops)
 {
     double of[3] = {0}, all = 0;
@@ -319,8 +320,8 @@ ek_status ek__analyse_operators(const ek__trace *trace, const ek_trace_options *
     ek_trace_operators *ops = &rank->operators;
     table t = {.trace = trace, .rank = rank};
     ek_status status = EK_OK;
-    bool made = ops->n == 0;                                                 /* what tables told stays as it is */
-    bool compared = ops->source && strcmp(ops->source, "op_statistic") != 0; /* rows of a table, which knows shapes */
+    bool made = ops->n == 0;                                                 /* values of tables stay unchanged */
+    bool compared = ops->source && strcmp(ops->source, "op_statistic") != 0; /* rows of a table, which has shapes */
     if (rank->has_device_events && (ops->n == 0 || !compared))
         status = gather(&t, err);
     if (status == EK_OK && ops->n == 0 && t.n > 0) {

@@ -1,6 +1,6 @@
-/* Recomputation of PyTorch: device events whose launch began inside a python function ": recompute_fn" on the same
- * thread, against all others, as TraceLens tells them apart: only events whose launch is in the file, without memory
- * sets. Launches from another thread than the region's are not seen as recomputation. */
+/* Computes the time of PyTorch's recomputation: device events whose launch began inside a python function ":
+ * recompute_fn" on the same thread, against all others, as TraceLens distinguishes them: only events whose launch is in
+ * the file, without memory sets. Launches from another thread than the region's are not seen as recomputation. */
 #include <stdlib.h>
 
 #include "trace/events/device.h"
@@ -8,7 +8,7 @@
 typedef struct regions {
     const ek__trace *trace;
     ek__intervals *of_track; /* [n_tracks] */
-    bool inside;             /* what is wanted */
+    bool inside;             /* accept launches inside the regions, else outside */
 } regions;
 
 static bool is_wanted(const void *user, const ek__event *event)

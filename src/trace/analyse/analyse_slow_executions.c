@@ -1,13 +1,14 @@
-/* Executions that take longer than the same operator does elsewhere. Layers of a model are alike, so an operator's
- * peers are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with inputs of
- * the same shapes and types where a table or the host's operator tells them, and with the same two operators before and
- * behind it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has only its
- * own executions as peers. A plain kernel whose shapes nothing tells has its surroundings alone, and is marked so. What
- * is expected is the median of the peers. Unlike the outliers, which are rare, these may be as many as just under half
- * of them: an operator slow in every third layer. Not seen: an operator that is slow everywhere, which only its
- * arithmetic could tell, and peers that differ by design, as layers of different kinds do where all operators around
- * are alike. Events lie by their start already, so they are sorted by stream and by key by counting, and medians are
- * selected: O(events), O(events log events) where starts are not in order or shapes are told.
+/* Finds executions that take longer than the same operator does elsewhere. Layers of a model are equal, so an
+ * operator's peers are those with the same name except for numbers (layers/3-Layer/MatMul-op17), on the same core, with
+ * inputs of the same shapes and types where a table or the host's operator has them, and with the same two operators
+ * before and after it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has
+ * only its own executions as peers. A plain kernel without known shapes is identified only by its surroundings, and is
+ * marked so. The expected duration is the median of the peers. Unlike the outliers, which are rare, these may be up to
+ * just under half of them: an operator slow in every third layer. Not detected: an operator that is slow everywhere,
+ * which only its arithmetic could show, and peers that differ by design, as layers of different kinds do where all
+ * operators around are equal. Events are sorted by their start already, so they are sorted by stream and by key by
+ * counting, and medians are selected: O(events), O(events log events) where starts are not in order or shapes are
+ * known.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static const int64_t least_loss_ns = 1000;
 enum { LEAST_PEERS = 8, AROUND = 2, FIRST_SLOTS = 1024 };
 
 typedef struct execution {
-    uint64_t key; /* of the operator and what is around it */
+    uint64_t key; /* of the operator and its neighbours */
     int64_t start, duration;
     uint32_t name, kind;
     uint16_t track;
@@ -61,7 +62,8 @@ bool ek__is_of_graph(const char *name)
     return number && isdigit((unsigned char)number[3]);
 }
 
-/* A name without its numbers; one of the graph outside its layers as it is: its likes elsewhere are of other sizes. */
+/* A name without its numbers; unchanged for an operator of the graph outside its layers: those of the same name
+ * elsewhere have other sizes. */
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -102,8 +104,8 @@ typedef struct table {
     uint32_t *slot;         /* [n_slots], a power of two: 1 + index of the kind that hashes there, 0: none */
     int64_t *of_kind;       /* [n]: durations, kind by kind */
     size_t n_kinds, n_slots, room;
-    uint64_t *of_name;      /* [n_names]: hashes, 0 until asked for */
-    uint64_t *own;          /* [n]: key of the operator alone */
+    uint64_t *of_name;      /* [n_names]: hashes, 0 until needed */
+    uint64_t *own;          /* [n]: key of the operator without its neighbours */
     ek_trace_outlier *slow; /* [n_slow], room for n; names are the trace's */
 } table;
 
@@ -140,7 +142,7 @@ static bool in_order(const table *t)
     return true;
 }
 
-/* Stable, so that what lies by start does so on each stream. */
+/* Stable, so that events in order of start stay so on each stream. */
 static ek_status sort_by_stream(table *t, ek_error *err)
 {
     if (!in_order(t)) {
@@ -166,15 +168,15 @@ static ek_status sort_by_stream(table *t, ek_error *err)
     return EK_OK;
 }
 
-/* The key of each takes in its neighbours' on the same stream. */
+/* The key of each includes its neighbours' on the same stream. */
 static void look_around(table *t)
 {
     for (size_t i = 0; i < t->n; i++)
         t->own[i] = t->all[i].key;
     for (size_t i = 0; i < t->n; i++) {
-        uint64_t around = 0; /* keys are mixed already: their order is all that must still count */
+        uint64_t around = 0; /* keys are mixed already: only their order matters */
         for (int k = -AROUND; k <= AROUND; k++) {
-            size_t j = i + (size_t)k; /* runs over below 0, which is above n */
+            size_t j = i + (size_t)k; /* wraps around below 0, to a value above n */
             bool there = j < t->n && t->all[j].track == t->all[i].track;
             around = around * 0x9e3779b97f4a7c15u + (there ? t->own[j] : (uint64_t)(k + AROUND));
         }
@@ -244,7 +246,7 @@ static ek_status sort_by_kind(table *t, ek_error *err)
     return EK_OK;
 }
 
-/* Hoare's partition: @return where it splits, below `high`. */
+/* Hoare's partition: @return the split position, below `high`. */
 static size_t split_values(int64_t *value, size_t low, size_t high)
 {
     int64_t pivot = value[low + (high - low) / 2];
@@ -261,7 +263,7 @@ static size_t split_values(int64_t *value, size_t low, size_t high)
     }
 }
 
-/* The value that would lie at `place` if they were sorted; they are moved about. */
+/* The value at `place` in sorted order; the values are moved. */
 static int64_t select_value(int64_t *value, size_t n, size_t place)
 {
     size_t low = 0, high = n - 1;
@@ -308,7 +310,7 @@ static ek_status keep_worst(table *t, ek_trace_rank *rank, ek_error *err)
         return ek__no_memory(err);
     for (size_t i = 0; i < n; i++) {
         kept[i] = t->slow[i];
-        if (i >= EK_TRACE_MAX_NAMES) { /* the worst are named, the others only count */
+        if (i >= EK_TRACE_MAX_NAMES) { /* the worst are named, the others only counted */
             kept[i].name = NULL;
             continue;
         }

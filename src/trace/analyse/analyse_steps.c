@@ -1,7 +1,7 @@
-/* Steps: from the host's marks, else from a period that the device's operators repeat, else one unnamed step. The
+/* Finds the steps: from the host's marks, else from a period of the device's operators, else one unnamed step. The
  * device window of a step follows the producer: torch_npu from the first device task that the step's earliest enqueue
  * launched to the last task launched in it (or the mark's end), others the mark itself; for Kineto it is known only
- * when events have found their step by their launch, so the breakdown fills it. Steps that tables know are merged in by
+ * when events have found their step by their launch, so the breakdown fills it. Steps of tables are merged in by
  * name. */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int by_host_start(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Marks of one name that overlap are one step: the same mark may stand there twice. */
+/* Marks of one name that overlap are one step: the same mark may occur twice. */
 static ek_status steps_of_marks(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     ek__slice marks = trace->of[EK__EVENT_STEP];
@@ -67,13 +67,13 @@ static ek_status steps_of_marks(const ek__trace *trace, ek_trace_rank *rank, ek_
 
 /* ---- device windows ---- */
 
-/* Device events that start at one time after the other are looked up from where the one before was found. */
+/* Device events that start at ascending times are searched from the position of the last one. */
 typedef struct cursor {
     ek__slice slice;
     size_t at;
 } cursor;
 
-/* The first event at `time` or later: doubling steps from the cursor, back to the beginning for an earlier time. */
+/* The first event at `time` or later: doubling steps from the cursor, from the beginning for an earlier time. */
 static size_t move_to(cursor *c, int64_t time)
 {
     size_t step = 1;
@@ -87,7 +87,7 @@ static size_t move_to(cursor *c, int64_t time)
     return c->at += ek__slice_lower(near, time);
 }
 
-/* Where the device task that starts there ends; its start when there is none. */
+/* End of the device task that starts there; its start when there is none. */
 static int64_t end_of_task(cursor *kinds, int n_kinds, const ek__task_launch *task)
 {
     int64_t end = task->start;
@@ -102,7 +102,7 @@ static int64_t end_of_task(cursor *kinds, int n_kinds, const ek__task_launch *ta
 
 /* The device window of a step so far. */
 typedef struct window {
-    int64_t launch, start, end; /* launch: the earliest, whose task begins the window */
+    int64_t launch, start, end; /* launch: the earliest; its task begins the window */
     bool any;
 } window;
 
@@ -116,7 +116,7 @@ static void extend(window *w, const ek__task_launch *task, int64_t end)
     w->end = end > w->end ? end : w->end;
 }
 
-/* From the first task of the earliest launch in the step to the last end of what was launched in it, or of the step. */
+/* From the first task of the earliest launch in the step to the last end of a task launched in it, or of the step. */
 static ek_status windows_of_launches(const ek__trace *trace, const ek__task_launches *launches, ek_trace_rank *rank,
                                      ek_error *err)
 {
@@ -198,7 +198,7 @@ static ek_status steps_without_marks(const ek__trace *trace, ek_trace_rank *rank
     if (!extent_of(trace, kinds, &all.start, &all.end))
         return EK_OK;
     ek_status status = EK_OK;
-    /* torch_npu itself makes one step of a trace without marks. */
+    /* torch_npu itself writes one step for a trace without marks. */
     if (trace->producer != EK_PRODUCER_TORCH_NPU)
         status = ek__steps_by_repetition(trace, rank, err);
     if (status != EK_OK || rank->n_steps > 0)
@@ -211,7 +211,7 @@ static ek_status steps_without_marks(const ek__trace *trace, ek_trace_rank *rank
 
 /* ---- steps of tables ---- */
 
-/* The table's step that an event-made one is; -1. One unnamed row and one step are the same. */
+/* The table's step for a step made from events; -1. One unnamed row and one step are the same. */
 static int table_step_of(const ek_trace_step *table, int n_table, const bool *used, const ek_trace_step *step,
                          int n_steps)
 {
@@ -222,7 +222,8 @@ static int table_step_of(const ek_trace_step *table, int n_table, const bool *us
     return alone && (table[0].name[0] == '\0' || step->name[0] == '\0') ? 0 : -1;
 }
 
-/* What only a table knows, into a step made of events. Without device events the table's figures are all there is. */
+/* The values that only a table has, copied into a step made of events. Without device events only the table has
+ * figures. */
 static void merge_table_step(const ek_trace_step *table, bool has_events, ek_trace_step *step)
 {
     if (!has_events) {

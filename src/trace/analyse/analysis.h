@@ -1,8 +1,8 @@
-/* trace/analyse/analysis.h - what is made of a rank's events, and of the ranks together.
+/* trace/analyse/analysis.h - the list of analyses of a rank's events, and of the ranks together.
  *
  * A new analysis is one file src/trace/analyse_NAME.c with ek__analyse_NAME(), one line here, one in src/meson.build.
- * Analyses run in this order, after the rank's tables were read; later ones may use what earlier ones filled, and every
- * one fills its own part of the rank from the pool. */
+ * Analyses run in this order, after the rank's tables were read; later ones may use the results of earlier ones, and
+ * every one fills its own part of the rank from the pool. */
 #ifndef EK_TRACE_ANALYSE_ANALYSIS_H
 #define EK_TRACE_ANALYSE_ANALYSIS_H
 
@@ -12,25 +12,27 @@
 #define EK__ANALYSIS_LIST(X)                                                                                           \
     X(steps)              /* windows, warm-up: ek_trace_rank.step */                                                   \
     X(breakdown)          /* computing, communication, free of every step: step[].own, .raw, mean, device */           \
-    X(idle)               /* why the device was idle: idle, step[].host_bound .. unlinked */                           \
+    X(idle)               /* reasons for idle time: idle, step[].host_bound .. unlinked */                             \
     X(dispatch)           /* is the host too slow: dispatch */                                                         \
-    X(host_gaps)          /* dispatch.gap: where the device waited for the host, and for what */                       \
+    X(host_gaps)          /* dispatch.gap: idle time of the device for the host, and the host's                        \
+                           * activity */                                                                               \
     X(data_loading)       /* data: iterators, step[].data_loading */                                                   \
-    X(operators)          /* operators, from events where no table told */                                             \
+    X(operators)          /* operators, from events where no table has                                                 \
+                           * them */                                                                                   \
     X(slow_executions)    /* operators.slow */                                                                         \
     X(collectives)        /* communication.collective, .sum */                                                         \
     X(messages)           /* communication.collective[].message: with options->measure */                              \
     X(recompute)          /* recompute, of PyTorch */                                                                  \
     X(layers)             /* layers */                                                                                 \
     X(anatomy)            /* step[].activity; work with options->measure */                                            \
-    X(likely_collectives) /* a note on operators named like collectives that count as computing */
+    X(likely_collectives) /* a note on operators with names like collectives that count as computing */
 
-/* Those that need no other analysis but the steps and their warm-up, and that no other one needs: on large traces they
- * run on a thread of their own beside those above that come after breakdown. Each fills the member of the rank that has
- * its name. */
+/* Analyses that need only the steps and their warm-up, and that no other one needs: on large traces they run on a
+ * thread of their own, in parallel with those above that come after breakdown. Each fills the member of the rank that
+ * has its name. */
 #define EK__ANALYSIS_BESIDE_LIST(X) X(measured) /* with options->measure */
 
-/** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
+/** @return EK_OK or EK_ERR_MEMORY; missing inputs are reported in rank->note. */
 typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                                ek_error *err);
 #define EK__ANALYSIS(name) ek__analysis ek__analyse_##name;
@@ -38,9 +40,10 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
 EK__ANALYSIS_BESIDE_LIST(EK__ANALYSIS)
 #undef EK__ANALYSIS
 
-/* What only all ranks together can say; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */
+/* Analyses of all ranks together; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */
 #define EK__COMPARISON_LIST(X)                                                                                         \
-    X(exchanges) /* communication.collective[].exchange where it is unclear; step[].receive, .pipeline_wait of them */ \
+    X(exchanges) /* communication.collective[].exchange where it is unclear; the steps' receive and pipeline_wait from \
+                  * these */                                                                                           \
     X(stages)    /* stage of every rank; stage[], stage_imbalance */                                                   \
     X(intervals) /* worst_rank_by_interval */                                                                          \
     X(pairs)     /* pair[] */                                                                                          \
@@ -53,8 +56,9 @@ EK__ANALYSIS_BESIDE_LIST(EK__ANALYSIS)
     X(exposure)      /* rank[].exposure */                                                                             \
     X(links)         /* transport[], slow_link[] */                                                                    \
     X(matrix)        /* matrix[] */                                                                                    \
-    X(databases)     /* finding[]: databases lie there unread */                                                       \
-    X(slow_steps)    /* finding[]: steps that take longer than others, and what differs in them */                     \
+    X(databases)     /* finding[]: there are databases that were not                                                   \
+                      * read */                                                                                        \
+    X(slow_steps)    /* finding[]: steps that take longer than others, and their differences */                        \
     X(tracker)       /* finding[]: those of MindSpore's memory tracker */                                              \
     X(findings)      /* last: finding[] */
 
@@ -67,25 +71,26 @@ EK__COMPARISON_LIST(EK__COMPARISON)
 ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** Is this name one that waits for, or sends to, another pipeline stage? By `options->receive`, else the default list
- *  (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
+/** Does a collective with this name wait for, or send to, another pipeline stage? By `options->receive`, else the
+ *  default list (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
 bool ek__is_receive(const ek_trace_options *options, const char *name);
 bool ek__is_send(const ek_trace_options *options, const char *name);
-/** Either of them, or by its words some other exchange between two ranks; also for names whose numbers were cut off. */
+/** Either of them, or another exchange between two ranks by the words in its name; also for names with numbers that
+ * were cut off. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name);
-/** Is it between two ranks? As its trace or the comparison of ranks found; by its name where neither did. */
+/** Is it between two ranks? As found from its trace or by the comparison of ranks; by its name where neither did. */
 bool ek__collective_is_p2p(const ek_trace_collective *c);
 /** Both sides of one transfer, and all ranks of one collective, end within this of one another, or within a share of
  * the shorter one. */
 #define EK__TOGETHER_NS    20000
 #define EK__TOGETHER_SHARE 0.05
-/** Do ends that lie `apart` show that collectives are one, which nothing else tells? Within EK__TOGETHER_NS only where
- *  that is short beside the longest of them. */
+/** Do ends with the distance `apart` show that collectives are one, without other evidence? Within EK__TOGETHER_NS only
+ *  where that is short compared with the longest of them. */
 static inline bool ek__are_one_collective(int64_t apart, int64_t shortest, int64_t longest)
 {
     return (double)apart <= EK__TOGETHER_SHARE * (double)shortest || (apart <= EK__TOGETHER_NS && apart <= longest / 2);
 }
-/** Does a producer's Bubble column count this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
+/** Does a producer's Bubble column include this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
  *  hcom_receive. */
 bool ek__is_producer_bubble(ek_producer producer, const char *name);
 
@@ -96,7 +101,7 @@ ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(const void *
 /** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. O(1). */
 const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_event);
 
-/** What shares of a rank are of: ek_trace_rank_step(), 0 when nothing tells. */
+/** The base of a rank's shares: ek_trace_rank_step(), 0 when unknown. */
 double ek__rank_step_ns(const ek_trace_rank *rank);
 
 /** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself.

@@ -1,7 +1,7 @@
-/* The queue of launched work: begins and launches merged in order of time. A launch adds one, the begin of what it
- * launched takes it away again; at one time begins come first, so that what begins at once never waits. What began
- * before its launch (clocks of host and device that do not fit) was never in the queue, and its delay counts as none.
- * Curves are cut into equally many points a stretch, of which the largest, the least and the last remain. */
+/* Computes the queue of launched work: starts and launches merged in order of time. A launch adds one, the start of the
+ * launched task takes it away again; at one time begins come first, so that work without delay never waits. Work that
+ * began before its launch (clocks of host and device that do not fit) was never in the queue, and its delay counts as
+ * none. Curves are cut into equally many points a stretch, of which the largest, the least and the last remain. */
 #include "trace/analyse/launch_queue.h"
 
 #include <assert.h>
@@ -69,7 +69,7 @@ static ek_trace_value *keep_curve(ek__pool *pool, const ek_trace_value *value, s
 
 /* ---- the queue ---- */
 
-/* What waited after every change, in order of time, and the queue's figures. `launch` is sorted.
+/* The number of waiting launches after every change, in order of time, and the queue's figures. `launch` is sorted.
  * @param out  [2 * n]. @return points */
 static size_t walk(const int64_t *launch, const ek__launched *work, size_t n_waited, ek_trace_queue *q,
                    ek_trace_value *out)
@@ -95,7 +95,7 @@ static size_t walk(const int64_t *launch, const ek__launched *work, size_t n_wai
     return n;
 }
 
-/* Delays in order of begins; those that waited move to the front. @return how many these are */
+/* Delays in order of begins; those that waited move to the front. @return their number */
 static size_t measure_delays(ek__launched *work, size_t n, ek_trace_queue *q, ek_trace_value *out)
 {
     size_t waited = 0;

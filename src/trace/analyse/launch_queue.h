@@ -1,11 +1,11 @@
-/* trace/analyse/launch_queue.h - how long what the host launches waits for the device. */
+/* trace/analyse/launch_queue.h - how long work launched by the host waits for the device. */
 #ifndef EK_TRACE_ANALYSE_LAUNCH_QUEUE_H
 #define EK_TRACE_ANALYSE_LAUNCH_QUEUE_H
 
 #include "base/pool.h"
 #include "evenkeel/trace.h"
 
-/** Work of the device and when the host launched it. */
+/** Work of the device and the time of its launch. */
 typedef struct ek__launched {
     int64_t launch; /**< EK_TRACE_UNKNOWN: left out */
     int64_t start;

@@ -1,8 +1,8 @@
-/* How long the host takes from one launch of a kernel to the next: starts of launches of one thread that follow one
- * another with nothing between that the host waits in (synchronisation, data, garbage collection, a new step). The
- * median, so that what a program does between layers, which is rare and long, does not count. A launch that itself
- * takes ten times as long as the shorter ones is one that waits for room in a full queue, and ends no interval.
- * torch_npu launches by two threads, the one that runs Python and the one that calls CANN: the slower one counts. */
+/* Computes the time of the host from one launch of a kernel to the next: starts of consecutive launches of one thread
+ * without a wait of the host between them (synchronisation, data, garbage collection, a new step). The median, so that
+ * the program's work between layers, which is rare and long, does not count. A launch that itself takes ten times as
+ * long as the shorter ones is one that waits for room in a full queue, and ends no interval. torch_npu launches by two
+ * threads, the one that runs Python and the one that calls CANN: the slower one counts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct launches {
     launch *at; /* [n] by track, then start */
 } launches;
 
-/* When something that keeps a thread from launching begins. */
+/* Begins of events that keep a thread from launching. */
 typedef struct waits {
     size_t n;
     int64_t *at; /* [n], sorted */
@@ -62,7 +62,7 @@ static waits find_waits(const ek__trace *trace)
     return all;
 }
 
-/* Does any begin in [from, to]? `*next` moves on: `from` does not become less. */
+/* Does any begin in [from, to]? `*next` moves on: `from` must not decrease. */
 static bool waits_between(const waits *all, size_t *next, int64_t from, int64_t to)
 {
     while (*next < all->n && all->at[*next] < from)
@@ -70,7 +70,7 @@ static bool waits_between(const waits *all, size_t *next, int64_t from, int64_t 
     return *next < all->n && all->at[*next] <= to;
 }
 
-/* Beyond this a launch waited for the device. */
+/* Above this a launch waited for the device. */
 static int64_t longest_call(const launches *all, int64_t *scratch)
 {
     for (size_t i = 0; i < all->n; i++)
@@ -161,7 +161,7 @@ ek_status ek__measured_launches(const ek__trace *trace, ek_trace_rank *rank, ek_
     rank->measured.launch = (double)NAN;
     if (trace->producer == EK_PRODUCER_KINETO)
         return of_calls(trace, rank, err);
-    if (trace->producer != EK_PRODUCER_TORCH_NPU) /* graphs of MindSpore are handed over whole */
+    if (trace->producer != EK_PRODUCER_TORCH_NPU) /* graphs of MindSpore are launched as a whole */
         return EK_OK;
     ek_status status = of_arrows(trace, EK__FLOW_ASYNC_NPU, rank, err);
     return status ? status : of_arrows(trace, EK__FLOW_HOST_TO_DEVICE, rank, err);

@@ -1,8 +1,8 @@
-/* Is the Overlap Analysis layer whole? Profilers write it behind the events that it sums up, so a cut or filtered file
- * loses parts of it, and its sums then belong to no step. Five things must hold, each within a hundredth: its events of
- * a kind follow one another; operators run while the layer says computing, or communication for those that do both;
- * collectives run while it says communication; what is exposed is communication outside computing; and free reaches
- * over its span. Layers of real profilers keep to all of them within nanoseconds. O(events). */
+/* Checks that the Overlap Analysis layer is complete. Profilers write it after the events that it sums up, so a cut or
+ * filtered file loses parts of it, and its sums then belong to no step. Five conditions must be met, each within a
+ * hundredth: its events of a kind do not overlap; operators run during the layer's computing, or communication for
+ * those that do both; collectives run during its communication; exposed time is communication outside computing; and
+ * free covers its span. Layers of real profilers meet all of them within nanoseconds. O(events). */
 #include "trace/events/device.h"
 
 static const double tolerance = 0.01;
@@ -31,14 +31,14 @@ static bool gather(const ek__trace *trace, layer *l)
            ek__intervals_unite(&l->computing, &l->communication, &l->busy);
 }
 
-/* Is `wrong` more than rounding makes of a length? */
+/* Is `wrong` more than the rounding error of a length? */
 static bool matters(int64_t wrong, int64_t length)
 {
     double size = wrong < 0 ? -(double)wrong : (double)wrong;
     return size > tolerance * (double)length && size > ROUNDING_NS;
 }
 
-/* Does the span go on where Free has ended, or begin before it? Between steps some producers leave gaps unnamed. */
+/* Does the span continue where Free has ended, or begin before it? Between steps some producers leave gaps unnamed. */
 static bool is_free_cut(const layer *l)
 {
     if (l->busy.n == 0)
@@ -54,7 +54,7 @@ static bool is_free_cut(const layer *l)
     return matters(unnamed, ek__ns_sub(span.end, span.start));
 }
 
-/* Do events of one kind run at the same time? */
+/* Do events of one kind overlap? */
 static bool is_manifold(const ek__trace *trace, const layer *l)
 {
     const ek__intervals *const of[] = {&l->computing, &l->communication, &l->exposed, &l->idle};

@@ -1,20 +1,21 @@
-/* What the device's work is for.
+/* Assigns the device's work to phases.
  *
- * PyTorch, by where it was launched. A thread on which more arrows fwdbwd end than begin runs backward passes; in
- * traces without arrows every thread that launches kernels but the one that steps the optimizer. What such a thread
- * launches is backward, but recomputation inside recompute_fn or, in traces without these ranges, where the last arrow
- * before it begins there, as those of forward operators do. What other threads launch is forward while a launch of a
- * backward pass follows in the same step, then optimizer up to the end of the last range Optimizer.step, clipping and
- * scaling of gradients included, then post-processing; all of it optimizer where no such range is marked. A step
+ * PyTorch, by where it was launched. A thread with more ends than begins of fwdbwd arrows runs backward passes; in
+ * traces without arrows every thread that launches kernels except the one that steps the optimizer. Launches of such a
+ * thread are backward, except recomputation inside recompute_fn or, in traces without these ranges, where the last
+ * arrow before it begins there, as those of forward operators do. Launches of other threads are forward while a launch
+ * of a backward pass follows in the same step, then optimizer up to the end of the last range Optimizer.step, clipping
+ * and scaling of gradients included, then post-processing; all of it optimizer where no such range is marked. A step
  * without a backward pass is forward.
  *
  * MindSpore, by the operators' paths: Gradients is backward, an element optimizer-... or an operator that updates
- * weights the optimizer, what lies where a layer is run again recomputation, other paths forward; what computes behind
- * a step's last optimizer operator is post-processing.
+ * weights the optimizer, operators of a layer that is run again recomputation, other paths forward; computing after a
+ * step's last optimizer operator is post-processing.
  *
- * Collectives and copies whose launch tells nothing are of the phase of the operator that began last before them. A
- * reduction behind the forward pass is one of gradients where its group does not reduce as much in forward passes, as
- * tensor parallel groups do. Not handled: several optimizers in turn within one step, graphs launched as a whole. */
+ * Collectives and copies without information in their launch belong to the phase of the last operator that began before
+ * them. A reduction after the forward pass is one of gradients where its group does not reduce as much in forward
+ * passes, as tensor parallel groups do. Not handled: several optimizers in turn within one step, graphs launched as a
+ * whole. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@
 #include "trace/events/device.h"
 #include "trace/layers/layers_paths.h"
 
-enum { LEAST_RATIO = 4 }; /* of a group's reductions: time behind the forward passes over that in them */
+enum { LEAST_RATIO = 4 }; /* of a group's reductions: ratio of the time after the forward passes to that in them */
 
 typedef struct arrow {
     int64_t time;
@@ -47,7 +48,7 @@ typedef struct work {
     range *optimizer;     /* [n_optimizers], by start */
     size_t n_arrows, n_backward, n_optimizers;
     ek__step_finder host;
-    bool torch; /* something tells forward and backward by launches */
+    bool torch; /* launches distinguish forward and backward */
 } work;
 
 const char *const ek__trace_activity_name[EK_N_TRACE_ACTIVITIES] = {
@@ -74,7 +75,7 @@ static void place_launch(const ek__trace *trace, ek__task_launch_walk arrows[2],
         w->launch = framework->launch;
 }
 
-/* @return false for what neither computes, communicates nor copies */
+/* @return false for events that neither compute, communicate nor copy */
 static bool describe(const ek__trace *trace, const ek__event *e, ek__device_work *w)
 {
     bool kineto = trace->producer == EK_PRODUCER_KINETO;
@@ -147,7 +148,7 @@ static bool find_arrows(work *x, int64_t *balance)
     return true;
 }
 
-/* Without arrows: threads that launch kernels, but those that mark steps or step an optimizer. */
+/* Without arrows: threads that launch kernels, except those that mark steps or step an optimizer. */
 static void guess_threads(work *x)
 {
     for (size_t i = 0; i < x->n && x->n_optimizers > 0; i++)
@@ -245,7 +246,7 @@ static size_t n_until(const int64_t *list, size_t n, int64_t time)
     return low;
 }
 
-/* The host's step around a time: all of time where no step is marked. */
+/* The host's step around a time: the complete time where no step is marked. */
 static range step_around(work *x, int64_t time)
 {
     int step = ek__step_at(&x->host, time);
@@ -334,7 +335,7 @@ static bool in_rerun(const ek_trace_layers *layers, int64_t time)
     return low > 0 && time < layers->rerun[low - 1].end;
 }
 
-/* What follows a step's last optimizer operator. */
+/* Work after a step's last optimizer operator. */
 static bool find_post(work *x)
 {
     int64_t *end = ek__alloc((size_t)x->rank->n_steps + 1, sizeof *end); /* of the last optimizer operator, + 1 */
@@ -378,7 +379,7 @@ static bool phases_of_paths(work *x)
 
 /* ---- communication ---- */
 
-/* Work of which nothing tells the phase goes on with what was computed last. */
+/* Work of unknown phase continues the phase of the last computing. */
 static void follow_computing(work *x)
 {
     uint8_t last = EK_TRACE_OTHER_COMPUTING;
@@ -410,20 +411,20 @@ static bool holds_any_case(const char *text, const char *word)
     return false;
 }
 
-/* "allreduce", "reducescatter", "reduce": 0 for what reduces nothing. */
+/* "allreduce", "reducescatter", "reduce": 0 for operations that reduce nothing. */
 static int reduction_of(const char *name)
 {
     return holds_any_case(name, "allreduce") ? 1 : holds_any_case(name, "reducescatter") ? 2 : 0;
 }
 
-/* Reductions of one kind and group: whose time lies where. */
+/* Reductions of one kind and group, for the distribution of their time. */
 typedef struct reduction {
     const char *group;
     int kind;
     int64_t forward, behind;
 } reduction;
 
-/* The ranks of a group where the arguments tell them, else its hash; "" where nothing does. */
+/* The ranks of a group where the arguments name them, else its hash; "" where neither is known. */
 static const char *group_of(const ek_trace_collective *c)
 {
     const char *ranks = c->message ? strrchr(c->message, '|') : NULL;
@@ -432,7 +433,7 @@ static const char *group_of(const ek_trace_collective *c)
 
 static reduction *sum_of(reduction *list, size_t *n, const ek_trace_collective *c)
 {
-    enum { MOST = 256 }; /* groups of a rank are few; those beyond share the last sum */
+    enum { MOST = 256 }; /* groups of a rank are few; any further ones share the last sum */
     int kind = reduction_of(c->name);
     const char *group = group_of(c);
     for (size_t i = 0; i < *n; i++)

@@ -1,4 +1,5 @@
-/* trace/analyse/phases.h - what the device's work is for: forward, recomputation, backward, optimizer, what follows. */
+/* trace/analyse/phases.h - phases of the device's work: forward, recomputation, backward, optimizer,
+ * post-processing. */
 #ifndef EK_TRACE_ANALYSE_PHASES_H
 #define EK_TRACE_ANALYSE_PHASES_H
 
@@ -11,8 +12,8 @@ typedef struct ek__device_work {
     int64_t launch;    /**< on the host; EK_TRACE_UNKNOWN */
     int32_t track;     /**< of the launch; -1: not known */
     int32_t step;      /**< index in rank->step; -1: outside */
-    uint8_t activity;  /**< ek_trace_activity, of those before EK_TRACE_DATA */
-    bool communicates; /**< else `phase` is what it is for, and `activity` the same but for copies */
+    uint8_t activity;  /**< ek_trace_activity, one of those before EK_TRACE_DATA */
+    bool communicates; /**< else `phase` is the phase, and `activity` the same except for copies */
     uint8_t phase;     /**< EK_TRACE_FORWARD to EK_TRACE_OTHER_COMPUTING: of collectives and copies too */
 } ek__device_work;
 

@@ -1,4 +1,4 @@
-/* Queries of a rank that the comparison of ranks and the diagnosis share, so that their sentences and figures agree. */
+/* Rank queries shared by the comparisons and the diagnosis. */
 #include "trace/rank.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@ static int by_gain(const void *a, const void *b)
 {
     const ek_trace_finding *p = a, *q = b;
     if (p->gain_ns != q->gain_ns)
-        return p->gain_ns < q->gain_ns ? 1 : -1;                /* what is not known is the least */
-    if (p->share != q->share && (p->share > 0 || q->share > 0)) /* a share that is not known is the least, too */
+        return p->gain_ns < q->gain_ns ? 1 : -1;                /* an unknown time is the least */
+    if (p->share != q->share && (p->share > 0 || q->share > 0)) /* an unknown share is the least, too */
         return p->share > q->share || isnan(q->share) ? -1 : 1;
     return strcmp(p->id, q->id);
 }
@@ -68,7 +68,7 @@ static bool has_windows(const ek_trace_rank *rank)
     return false;
 }
 
-/* Tables may list many more steps than have events: those are no steps to spread an event's time over. */
+/* Tables may list many more steps than have events: an event's time is not spread over those. */
 static bool is_counted(const ek_trace_rank *rank, const ek_trace_step *step)
 {
     return has_windows(rank) ? ek__has_window(step) : !step->warm_up;
@@ -111,8 +111,8 @@ ek__step_cursor ek__step_cursor_of(const ek_trace_rank *rank)
     return (ek__step_cursor){rank, rank->n_steps - 1};
 }
 
-/* Steps come in order of their begins; those that nothing places stand anywhere. Up to the first that begins later,
- * then down to the last that does not. */
+/* Steps come in order of their begins; steps without times may be anywhere. Up to the first that begins later, then
+ * down to the last that does not. */
 static const ek_trace_step *step_before(ek__step_cursor *cursor, int64_t time)
 {
     const ek_trace_rank *rank = cursor->rank;
@@ -203,7 +203,7 @@ int ek_trace_rank_anatomy(const ek_trace_rank *rank, double *ns)
 
 /* ---- the host ---- */
 
-/* A gap that begins between two steps counts from the begin of the later one. */
+/* A gap that begins between two steps counts from the start of the later one. */
 static int64_t gap_start(const ek_trace_host_gap *gap, const ek_trace_step *step)
 {
     int64_t from = step ? ek__step_start_of(step) : INT64_MIN;
@@ -215,7 +215,7 @@ int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *g
     return ek__in_counted_step(rank, gap->end) ? gap_start(gap, step_at(rank, gap->end)) : gap->end;
 }
 
-/* Gaps come by time: from the last one back, steps are gone through once. */
+/* Gaps come by time: steps are scanned once, from the last gap back. */
 double ek__host_late(const ek_trace_rank *rank, const char *cause)
 {
     double sum = 0;
@@ -276,8 +276,8 @@ static ek__exposure per_step(const ek_trace_rank *rank, ek__exposure e)
     return e;
 }
 
-/* Tables tell how much of all communication is exposed and how long all transfers took, but not which transfer lies
- * in the exposed part: at most all of them do. Receives, where the table tells them apart, are pipeline traffic. */
+/* Tables contain the exposed share of all communication and the time of all transfers, but not the transfers in the
+ * exposed part: at most all of them are. Receives, where the table has them separately, are pipeline traffic. */
 static ek__exposure of_tables(const ek_trace_rank *rank)
 {
     ek__exposure e = {0};
@@ -350,7 +350,7 @@ ek__exposure ek__rank_exposure(const ek_trace_rank *rank)
     }
     if (!timeline)
         return of_tables(rank);
-    /* Those at one time count once. */
+    /* Several at one time count once. */
     all = per_step(rank, all);
     double sum = all.exposed + per_step(rank, transfers).exposed;
     double both = (double)rank->mean.communication_not_overlapped;

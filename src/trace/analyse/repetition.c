@@ -1,6 +1,6 @@
-/* Steps of a trace without step marks: the period that the operators of the busiest stream repeat. The longest tail
- * that holds its period three times or more is taken when it is most of the sequence. A period begins behind the
- * optimizer's operators, else behind the longest mean gap. Sequences that vary from step to step are not recognised. */
+/* Finds the steps of a trace without step marks: the period that the operators of the busiest stream repeat. The
+ * longest tail with at least three periods is taken when it is most of the sequence. A period begins after the
+ * optimizer's operators, else after the longest mean gap. Sequences that vary from step to step are not recognised. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static bool is_optimizer(const char *name)
     return false;
 }
 
-/* Where in the period a step begins: behind the optimizer operator that is followed by the most others. */
+/* The start of a step in the period: after the optimizer operator that is followed by the most others. */
 static bool begin_behind_optimizer(const bool *optimizer, size_t period, size_t *begin)
 {
     size_t best = 0;
@@ -83,7 +83,7 @@ static bool begin_behind_optimizer(const bool *optimizer, size_t period, size_t 
     return best > 0;
 }
 
-/* Else behind the longest gap, summed over the repetitions. */
+/* Else after the longest gap, summed over the repetitions. */
 static size_t begin_behind_gap(const ek__event *event, const uint32_t *tail, size_t n, size_t period)
 {
     size_t best = 0;

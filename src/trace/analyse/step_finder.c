@@ -1,6 +1,6 @@
 /* Finds the step of a time by binary search over windows sorted by their start. Windows of neighbouring steps may
  * overlap when the device lags behind the host: the one that began last wins, and a running maximum of their ends
- * bounds how far back one has to look. */
+ * bounds the search towards earlier windows. */
 #include <stdlib.h>
 
 #include "trace/events/device.h"
@@ -23,7 +23,7 @@ static void sort_windows(ek__step_finder *finder)
     }
 }
 
-/* The window of one step; false when it has none of that sort. `open` leaves the end out, as in [start, end). */
+/* The window of one step; false when it has no window of that kind. `open` leaves the end out, as in [start, end). */
 static bool window_of(const ek_trace_step *step, bool host, bool open, ek__step_window *out)
 {
     bool mark = host && step->host_start != EK_TRACE_UNKNOWN;
@@ -48,7 +48,7 @@ static ek_status make(const ek_trace_rank *rank, bool host, bool open, ek__step_
         int64_t length = ek_trace_step_length(rank, i, &begin_to_begin);
         if (!window_of(&rank->step[i], host, open, &window))
             continue;
-        /* Without a mark a step lasts until the next one: what is idle between them is in it. */
+        /* Without a mark a step lasts until the next one, including the idle time between them. */
         if (begin_to_begin && rank->step[i].host_start == EK_TRACE_UNKNOWN && !rank->step[i].from_table)
             window.last = ek__ns_add(window.start, length - 1);
         finder.window[finder.n++] = window;

@@ -1,10 +1,10 @@
-/* How long a step took: one definition for every command. A step lasts until the next one begins, as the device sees
- * it, or the host where the device's begin is not known; so what lies between two steps is in it, and a host that runs
- * ahead of the device does not shorten it. A step that no recorded step follows has its own length: the host's mark, or
- * the device's first start to its last end where that is longer. That is the least it can have taken, so in the mean it
- * counts as long as the others where those are longer. Steps whose numbers do not follow each other, as those of two
- * recordings in one file, have no follower either. Ranks of a synchronous job take equally long: the step of the run is
- * the longest of the ranks' means. */
+/* Computes the length of a step: one definition for every command. A step lasts until the next one begins, on the
+ * device, or on the host where the device's begin is not known; so it includes the time between two steps, and a host
+ * that runs ahead of the device does not shorten it. A step that no recorded step follows has its own length: the
+ * host's mark, or the device's first start to its last end where that is longer. That is a lower bound, so in the mean
+ * it counts as long as the others where those are longer. Steps without consecutive numbers, as those of two recordings
+ * in one file, have no follower either. Ranks of a synchronous job take equally long: the step of the run is the
+ * longest of the ranks' means. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool has_window(const ek_trace_step *step)
     return step->start != EK_TRACE_UNKNOWN && step->end != EK_TRACE_UNKNOWN && step->end > step->start;
 }
 
-/* Without a follower. A table of a producer gives the parts only. */
+/* Without a follower. A table of a producer has only the parts. */
 static int64_t own_length(const ek_trace_step *step)
 {
     const ek_trace_breakdown *b = &step->own;
@@ -33,7 +33,7 @@ static int64_t own_length(const ek_trace_step *step)
     return longest > 0 ? longest : EK_TRACE_UNKNOWN;
 }
 
-/* Does `next` carry the number behind that of `step`? Names that are no numbers go by their order. */
+/* Does `next` have the number after that of `step`? Names that are not numbers go by their order. */
 static bool is_next(const ek_trace_step *step, const ek_trace_step *next)
 {
     const char *a = step->name ? step->name : "", *b = next->name ? next->name : "";
@@ -63,7 +63,7 @@ static bool counts(const ek_trace_step *step, bool windows)
     return !step->warm_up && !step->average && (!windows || (!step->from_table && has_window(step)));
 }
 
-/* Sum of the lengths with a follower, or of those without one, which count `least` at least. */
+/* Sum of the lengths with a follower, or of those without one, which count as `least` or more. */
 static double sum_lengths(const ek_trace_rank *rank, bool windows, bool followed, double least, int *n)
 {
     double sum = 0;

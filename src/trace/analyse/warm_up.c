@@ -1,6 +1,6 @@
-/* Warm-up: the first steps that computed or lasted more than a tenth longer than the median of those behind them, and
- * longer than each of them. At least two steps must be left behind one that is dropped, so that of two steps none ever
- * is; a note says what was dropped, or that the first of two looks like it. */
+/* Finds the warm-up: the first steps that computed or lasted more than a tenth longer than the median of those after
+ * them, and longer than each of them. At least two steps must remain after a dropped one, so that of two steps none
+ * ever is; a note lists the dropped steps, or reports that the first of two looks like warm-up. */
 #include <stdlib.h>
 
 #include "base/median.h"
@@ -8,7 +8,7 @@
 
 static const double markedly = 1.1;
 
-/* Steps of tables count only where there are no others: they may be of another clock and know less. */
+/* Steps of tables count only where there are no others: they may be of another clock and have fewer values. */
 static bool has_event_steps(const ek_trace_rank *rank)
 {
     for (int i = 0; i < rank->n_steps; i++)
@@ -28,7 +28,7 @@ static int64_t length_of(const ek_trace_step *step, bool computing)
     return length == EK_TRACE_UNKNOWN ? 0 : length;
 }
 
-/* Is the step markedly longer than all behind it? `value` has room for them. */
+/* Is the step markedly longer than all after it? `value` has room for them. */
 static bool stands_out(const ek_trace_rank *rank, int first, bool computing, int64_t *value)
 {
     const bool from_events = !rank->step[first].from_table;

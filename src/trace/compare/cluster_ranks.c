@@ -1,6 +1,6 @@
-/* Ranks out of cluster_step_trace_time.csv, for who has only the vendor's cluster analysis: every row of a rank is a
- * step of it, and the sets of the stage rows, in the order of their smallest rank, are the stages. A rank in no set
- * gets no stage. Rows whose index is no rank are left out. */
+/* Builds ranks from cluster_step_trace_time.csv, for users with only the vendor's cluster analysis: every row of a rank
+ * is a step of it, and the sets of the stage rows, in the order of their smallest rank, are the stages. A rank in no
+ * set gets no stage. Rows with an index that is not a rank are left out. */
 #include "trace/compare/cluster.h"
 
 #include <limits.h>
@@ -78,7 +78,7 @@ static ek_status fill_step(const ek_trace_cluster_row *row, ek__pool *pool, ek_t
     return ek__table_text(pool, row->step, &step->name, err);
 }
 
-/* Of the parts that tables tell. */
+/* Of the parts in tables. */
 static void fill_mean(ek_trace_rank *rank)
 {
     ek_trace_breakdown *m = &rank->mean;

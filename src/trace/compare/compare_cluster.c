@@ -1,6 +1,6 @@
-/* The cluster table that the vendor's tool makes of the ranks' step_trace_time.csv, where no file has it: per step a
- * row of every rank with the producer's columns, then one of every stage with the largest of each column over its
- * ranks. Where nothing tells the stages, all ranks are one. Kineto has no such columns: its ranks give no rows. */
+/* Builds the cluster table that the vendor's tool makes of the ranks' step_trace_time.csv, where no file has it: per
+ * step a row of every rank with the producer's columns, then one of every stage with the largest of each column over
+ * its ranks. Where the stages are unknown, all ranks are one. Kineto has no such columns: its ranks give no rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct part {
     int rank, stage; /* rank: index in run->rank */
 } part;
 
-/* Steps count up from any value; other names go by their letters, behind the numbers. */
+/* Steps count up from any value; other names are in alphabetical order, after the numbers. */
 static int compare_names(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);

@@ -1,10 +1,10 @@
-/* The critical path of each step, found backwards from its end. What began at a time began then because of what ended
- * last before it on the same device, of the same stream where several did; unless the host launched it only after that:
- * then the host is on the path, back to where it last waited for the device, or to the step's begin. A collective or a
- * transfer for which another rank came later goes on at that rank's side, whose end is the same moment whatever its
- * clock says. So the stretches follow one another without gaps, and their sum is the length of the step on the rank
- * whose step is the run's. It is the longest path through operators, transfers and the host where each starts as soon
- * as all it waits for has ended.
+/* Finds the critical path of each step, backwards from its end. An event began when it did because of the event that
+ * ended last before it on the same device, of the same stream where several did; unless the host launched it only after
+ * that: then the host is on the path, back to its last wait for the device, or to the step's start. A collective or a
+ * transfer for which another rank came later continues on that rank's side, whose end is the same moment even if its
+ * clock differs. So the stretches follow one another without gaps, and their sum is the length of the step on the rank
+ * of the run's step. It is the longest path through operators, transfers and the host where each starts as soon as its
+ * predecessors have ended.
  *
  * Not handled: several threads of the host that wait for one another, which count as
  * one. O(n log n) for n pieces of work. */
@@ -36,7 +36,7 @@ typedef struct paths {
     ek_trace_segment *at; /* of one step, from its end on */
 } paths;
 
-/* Where the walk is: at the start of something on a rank. */
+/* Position of the walk: at the start of an event on a rank. */
 typedef struct place {
     int rank;
     int64_t time, begin, launch; /* begin: of the step, on the rank's clock */
@@ -96,7 +96,7 @@ static int64_t duration_of(const ek_trace_run *run, int rank, int call)
     return run->rank[rank].communication.collective[call].duration;
 }
 
-/* Both sides of a transfer end together: the one that took less came later, and the other waited for it. */
+/* Both sides of a transfer end together: the shorter side came later, and the other waited for it. */
 static void join_transfers(const paths *p)
 {
     for (int i = 0; i < p->run->n_transfers; i++) {
@@ -122,7 +122,7 @@ static bool emit(paths *p, int rank, ek_trace_activity activity, int64_t start, 
     return true;
 }
 
-/* How many places of by_end ended at a time or before. */
+/* The number of places of by_end that ended at a time or before. */
 static size_t n_ended(const line *l, size_t n, int64_t time)
 {
     size_t low = 0;
@@ -150,7 +150,7 @@ static int64_t last_ended(const paths *p, const place *at)
     return (int64_t)l->by_end[n - 1];
 }
 
-/* The last piece whose end the host had waited for before it launched something; -1 where it had not. */
+/* The last piece that the host had waited for before it launched something; -1 where it had not. */
 static int64_t waited_for(const paths *p, const place *at)
 {
     const line *l = &p->line[at->rank];
@@ -193,7 +193,7 @@ static bool emit_host(paths *p, int rank, int64_t start, int64_t end)
     return emit(p, rank, EK_TRACE_HOST, start, end, NULL);
 }
 
-/* What made the walk's place begin when it did. @return its piece; -1 at the step's begin, -2 when memory is out */
+/* The reason for the start of the walk's place. @return its piece; -1 at the step's start, -2 when memory is out */
 static int64_t step_back(paths *p, const place *at)
 {
     const ek_trace_piece *piece = p->run->rank[at->rank].work.piece;
@@ -205,7 +205,8 @@ static int64_t step_back(paths *p, const place *at)
     return emit_host(p, at->rank, end, at->time) ? last : -2;
 }
 
-/* The side of a collective or transfer that came last. Both end at one moment, which tells how their clocks differ. */
+/* The side of a collective or transfer that came last. Both end at one moment, which gives the difference of their
+ * clocks. */
 static void go_to_latest(const paths *p, place *at, size_t *piece)
 {
     const ek_trace_piece *x = &p->run->rank[at->rank].work.piece[*piece];
@@ -218,7 +219,7 @@ static void go_to_latest(const paths *p, place *at, size_t *piece)
     at->begin = ek__ns_add(at->begin, ek__ns_sub(p->run->rank[other].work.piece[*piece].end, x->end));
 }
 
-/* When the host launched what begins at a step's end; that end itself where the host's mark ends there. */
+/* The launch time of the event that begins at a step's end; that end itself where the host's mark ends there. */
 static int64_t launch_at_end(const ek_trace_rank *rank, const ek_trace_step *step, int64_t time, bool begin_to_begin)
 {
     bool marked = rank->idle.n_linked_tasks > 0 && step->host_start != EK_TRACE_UNKNOWN &&
@@ -349,7 +350,7 @@ static bool keep_parts(sums *s, ek_trace_run *run)
     return true;
 }
 
-/* Of the steps that were followed the one in the middle by length, the earlier of equal ones. */
+/* The step of median length among the followed ones, the earlier of equal ones. */
 static int middle_step(const sums *s, int n_steps)
 {
     for (int i = 0; i < n_steps; i++) {
@@ -382,7 +383,7 @@ static bool can_follow(const ek_trace_rank *rank, int index)
     return !step->warm_up && step->activity[0] != EK_TRACE_UNKNOWN && ek__has_window(step);
 }
 
-/* Steps as ek_trace_rank_step() takes them: one without a follower only where it is as long as the others. */
+/* The steps that ek_trace_rank_step() uses: one without a follower only where it is as long as the others. */
 static int64_t least_length(const ek_trace_rank *rank)
 {
     double sum = 0;

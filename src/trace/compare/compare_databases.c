@@ -1,5 +1,5 @@
-/* Raw results of the device's profiler are databases that nobody has exported yet: beside them lie settings and
- * metadata as text. Then no rank has figures, and the reason is not that nothing was recorded. */
+/* Reports raw results of the device's profiler, which are databases that have not been exported: their folder has
+ * settings and metadata as text. Then no rank has figures, although data was recorded. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,9 +1,10 @@
-/* SendRecv kernels of which no trace by itself tells whether they are a pipeline's or an all-to-all's. All ranks run
- * one program, so the verdict is one for all of them. It is a pipeline's when ranks are of several stages, when they
- * have differently many a step, or when one computes next to nothing before its first: it waits for the stage before
- * it. It is an all-to-all's when all have equally many, compute before the first, and the k-th ends on three ranks or
- * more at once (on both, where two are all). Else it stays unclear: the exchanges then count as exposed communication,
- * and a note says why. Clocks of hosts that lie further apart than exchanges do leave it unclear, too. */
+/* Classifies SendRecv kernels as those of a pipeline or of an all-to-all where no trace by itself allows it. All ranks
+ * run one program, so the verdict is one for all of them. It is a pipeline's when ranks are of several stages, when
+ * their numbers a step differ much, or when one computes next to nothing before its first: it waits for the stage
+ * before it. It is an all-to-all's when all have equally many, compute before the first, and the k-th ends on three
+ * ranks or more at once (on both, where two are all). Else it stays unclear: the exchanges then count as exposed
+ * communication, and a note gives the reason. Clocks of hosts leave it unclear, too, when their difference exceeds the
+ * distance of exchanges. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +52,9 @@ static bool end_together(const row *x, const row *y, int64_t k)
     return ek__are_one_collective(apart, a < b ? a : b, a < b ? b : a);
 }
 
-enum { MAX_COMPARED = 2000 }; /* exchanges of a rank: the first ones tell enough */
+enum { MAX_COMPARED = 2000 }; /* exchanges of a rank: the first ones are sufficient */
 
-/* Do the k-th exchanges of most end with those of enough others? O(ranks^2 x exchanges). */
+/* Do the k-th exchanges of most ranks end with those of enough others? O(ranks^2 x exchanges). */
 static bool end_in_groups(const row *rows, int n_rows)
 {
     int64_t n_together = 0, n_all = 0, n = rows[0].n < MAX_COMPARED ? rows[0].n : MAX_COMPARED;
@@ -86,7 +87,7 @@ static bool fill_row(const ek_trace_rank *rank, row *out)
     return out->end && out->duration;
 }
 
-/* `rows` [n_ranks], zeroed: of those that have unclear exchanges. */
+/* `rows` [n_ranks], zeroed: of ranks with unclear exchanges. */
 static ek_trace_exchange judge(const ek_trace_options *options, const ek_trace_run *run, const row *rows, int n_rows)
 {
     double most = 0, fewest = INFINITY, lead = INFINITY;
@@ -123,7 +124,7 @@ static ek_status find_verdict(const ek_trace_options *options, const ek_trace_ru
     return fine ? EK_OK : ek__no_memory(err);
 }
 
-/* ---- what follows ---- */
+/* ---- consequences ---- */
 
 static void move(int64_t *to, int64_t *from)
 {

@@ -1,5 +1,6 @@
-/* Each rank's exposed communication by what it is: transfer, which overlapping could hide, and waiting for other ranks,
- * which it could not. The sums are those of rank.c, once the ranks have told what each one's own files could not. */
+/* Splits each rank's exposed communication by kind: transfer, which overlapping could hide, and waiting for other
+ * ranks, which it could not. The sums are those of rank.c, after the comparison of ranks has filled the values that a
+ * rank's own files do not have. */
 #include <math.h>
 
 #include "trace/analyse/analysis.h"

@@ -1,7 +1,7 @@
-/* What is worth doing about a run: rules over the figures that the analyses left, one function each. A rule looks at
- * every rank, names the one that it hits hardest with figures, says how many others it hits too, and what setting to
- * change. Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up.
- * Figures that the files do not tell make no finding. */
+/* Finds recommended changes for a run: rules over the figures of the analyses, one function each. A rule checks every
+ * rank, names the most affected one with figures, the number of other affected ranks, and the setting to change. Gains
+ * are upper bounds of the time that a step would be shorter without the cause, so they must not be added up. Missing
+ * figures make no finding. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,17 +18,17 @@ static const double LEAST_HOST = 0.01;          /* idle for the host by one caus
 static const double LEAST_DATA = 0.02;          /* device idle while the host waits for data */
 static const double LEAST_EXPOSED = 0.05;       /* of one kind of collective */
 static const double LEAST_WAIT = 0.05;          /* for another stage */
-static const double LEAST_REST = 0.10;          /* exposed or idle time that no other finding names */
+static const double LEAST_REST = 0.10;          /* exposed or idle time without another finding */
 static const double LEAST_COPY = 0.05;          /* copies that nothing hides */
 static const double LEAST_IMBALANCE = 1.05;     /* slowest over fastest stage */
 static const double LEAST_OUTLIERS = 0.01;      /* time lost to executions slower than their kind */
 static const double LEAST_RECOMPUTE = 0.05;     /* recomputation */
 static const double LEAST_ON_PATH = 0.30;       /* of the critical path, the host */
-static const double MORE_ON_PATH = 0.10;        /* and by that much more than the device idles for it */
-static const double LEAST_VOTES = 0.10;         /* of the voted operators that one rank came last to */
+static const double MORE_ON_PATH = 0.10;        /* and by which it exceeds the device's idle time for it */
+static const double LEAST_VOTES = 0.10;         /* of the voted operators to which one rank came last */
 static const double LEAST_FRAGMENTATION = 0.20; /* of the reserved memory */
 static const double LEAST_FRAGMENT_MB = 1024;
-static const double LEAST_LEAK_MB = 64; /* kept from a step to the end of the trace */
+static const double LEAST_LEAK_MB = 64; /* allocated from a step to the end of the trace */
 enum { LEAST_VOTE_COUNT = 3 };
 
 typedef struct judge {
@@ -36,7 +36,7 @@ typedef struct judge {
     ek_trace_run *run;
 } judge;
 
-/* The rank that a rule hits hardest. */
+/* The rank most affected by a rule. */
 typedef struct worst {
     const ek_trace_rank *rank; /* NULL: none */
     double ns;                 /* of a step */
@@ -54,14 +54,14 @@ static const ek_trace_breakdown *breakdown(const ek_trace_rank *rank)
     return known(rank->mean.total) > 0 || known(rank->mean.computing) > 0 ? &rank->mean : &rank->device;
 }
 
-/* 0 where no step knows it. */
+/* 0 where no step has it. */
 static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *))
 {
     double mean = ek__step_mean_of(rank, time);
     return isnan(mean) ? 0 : mean;
 }
 
-/* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */
+/* Record a rank on which `ns` of a step are lost; nothing under `least` of the step. */
 static void consider(worst *w, const ek_trace_rank *rank, double ns, double least)
 {
     double whole = ek__rank_step_ns(rank);
@@ -136,7 +136,7 @@ static const struct {
      "Use fused operators, graph mode or a larger micro-batch; on Ascend TASK_QUEUE_ENABLE=2 and CPU_AFFINITY_CONF=1."},
 };
 
-/* One finding for each cause, as the diagnosis has them. Waits for data are the finding data-loading. */
+/* One finding for each cause, as in the diagnosis. Waits for data are the finding data-loading. */
 static ek_status find_host_bound(judge *j, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -196,10 +196,10 @@ typedef struct exposed {
     ek__exposure of;
 } exposed;
 
-/* Which rank the waiting of `x` is for. */
+/* The rank that `x` waits for. */
 typedef struct late {
-    const ek_trace_rank *rank; /* NULL: not among those here */
-    int place;                 /* in the group, where the waits themselves tell; -1 */
+    const ek_trace_rank *rank; /* NULL: not among these */
+    int place;                 /* in the group, where the waits themselves determine it; -1 */
     double ns;                 /* of a step */
     int n_here, n_group;       /* ranks of the group; n_group 0: not known */
 } late;
@@ -240,7 +240,7 @@ static late late_of(const judge *j, const exposed *x, double *wait)
     return l;
 }
 
-/* Who is late, as a sentence; "" where next to nothing waits. */
+/* The late rank, as a sentence; "" where there is next to no waiting. */
 static const char *late_text(const judge *j, const exposed *x, double *wait)
 {
     late l = late_of(j, x, wait);
@@ -261,7 +261,7 @@ static const char *late_text(const judge *j, const exposed *x, double *wait)
     return " The rank that comes last is not among the traces: add those of the other ranks of the group.";
 }
 
-/* "waits for other ranks 95.93 ms, transfer 4.04 ms", with all that is not sure. */
+/* "waits for other ranks 95.93 ms, transfer 4.04 ms", with the uncertain parts. */
 static const char *split_text(const judge *j, const exposed *x)
 {
     const ek__exposure *e = &x->of;
@@ -309,7 +309,7 @@ static const char *use_text(const ek_trace_collective_sum *sum)
                                                    : "";
 }
 
-/* Only the transfer can be hidden, so it bounds the gain; where nothing tells it apart, there is no bound to name. */
+/* Only the transfer can be hidden, so it bounds the gain; where it is not separate, there is no bound. */
 static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
 {
     const ek__exposure *e = &x->of;
@@ -336,7 +336,8 @@ static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
         exposed_advice(e), err);
 }
 
-/* The kind, and all kinds together, that take most of a step on one rank; then the kind whose transfers do. */
+/* The kind, and all kinds together, with the largest share of a step on one rank; then the kind with the largest
+ * transfers. */
 typedef struct most_exposed {
     exposed kind, all, transfer;
 } most_exposed;
@@ -379,7 +380,7 @@ static ek_status find_exposed(judge *j, ek_error *err)
         status = add_exposed(j, &most.kind, err);
     if (status == EK_OK && other)
         status = add_exposed(j, &most.transfer, err);
-    /* Many kinds may each be below the share of one; tables give the total alone. */
+    /* Many kinds may each be below the share of one; tables have only the total. */
     double rest = most.all.of.exposed - most.kind.of.exposed - (other ? most.transfer.of.exposed : 0);
     bool unnamed = most.all.rank && (!most.kind.rank || rest > LEAST_REST * ek__rank_step_ns(most.all.rank));
     return status == EK_OK && unnamed ? add_exposed(j, &most.all, err) : status;
@@ -491,7 +492,7 @@ static const ek_trace_rank *rank_at(const ek_trace_run *run, int at)
     return at >= 0 && at < run->n_ranks ? &run->rank[at] : NULL;
 }
 
-/* By how much longer the others of its stage communicate: they wait for it. */
+/* The additional communication time of the others of its stage: they wait for it. */
 static double waited_for(const ek_trace_run *run, const ek_trace_rank *slow)
 {
     double sum = 0;
@@ -526,7 +527,7 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
         err);
 }
 
-/* A rank's name in the middle of a sentence. */
+/* A rank's name inside a sentence. */
 static ek__who inside(ek__who w)
 {
     w.text[0] = (char)ek__to_lower((unsigned char)w.text[0]);
@@ -560,7 +561,7 @@ static ek_status find_gaps(judge *j, ek_error *err)
 
 /* ---- operators and recomputation ---- */
 
-/* The worst whose likes worked on the same shapes, and how many there are: others say nothing of the operator. */
+/* The worst one with peers of the same shapes, and their number: other peers do not characterise the operator. */
 static const ek_trace_outlier *worst_outlier(const ek_trace_operators *ops, int *n)
 {
     const ek_trace_outlier *first = NULL;
@@ -643,7 +644,7 @@ static ek_status find_fragmentation(judge *j, ek_error *err)
                err);
 }
 
-/* Allocations made within a step but the last one, and there to the end. */
+/* Allocations made within a step except the last one, and still there at the end. */
 static double kept_mb(const ek_trace_rank *rank, int *n)
 {
     double sum = 0;
@@ -686,7 +687,7 @@ static ek_status find_kept(judge *j, ek_error *err)
         "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.", err);
 }
 
-/* ---- idle time that nothing explains ---- */
+/* ---- unexplained idle time ---- */
 
 static double unexplained_idle(const ek_trace_rank *rank)
 {
@@ -716,7 +717,7 @@ static ek_status find_idle(judge *j, ek_error *err)
                err);
 }
 
-/* The host makes the step as long as it is even where the device runs meanwhile what it launched before. */
+/* The host determines the step time even where the device is busy with earlier launches meanwhile. */
 static ek_status find_host_path(judge *j, ek_error *err)
 {
     const ek_trace_path *path = &j->run->path;
@@ -738,7 +739,7 @@ static ek_status find_host_path(judge *j, ek_error *err)
                err);
 }
 
-/* ---- what could not be looked at ---- */
+/* ---- skipped checks ---- */
 
 static ek_status find_nothing(judge *j, ek_error *err)
 {
@@ -762,7 +763,7 @@ static ek_status find_nothing(judge *j, ek_error *err)
         err);
 }
 
-/* O(ranks x what each lists). */
+/* O(ranks x entries of each). */
 ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
     static ek_status (*const rules[])(judge *, ek_error *) = {

@@ -1,13 +1,13 @@
-/* How many ranks a collective's group has: Kineto's key ends in it; Ascend's topology tells it by the group's hash, as
- * do the places that links of the group name ("0-6"). Names of collectives carry the last digits of that hash only, so
- * a group is taken when just one size fits. 0 where nothing tells. */
+/* Finds the number of ranks in a collective's group: Kineto's key ends in it; Ascend's topology has it by the group's
+ * hash, as do the places that links of the group name ("0-6"). Names of collectives contain only the last digits of
+ * that hash, so a group is taken when just one size fits. 0 where unknown. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
 
-/* Is `hash` the group that a collective calls `name`: all of it, or its last digits? */
+/* Is `hash` the group that a collective calls `name`: completely, or by its last digits? */
 static bool is_group(const char *hash, size_t size, const char *name)
 {
     size_t n = strlen(name);

@@ -1,8 +1,9 @@
-/* Which rank waits longest between steps: the iteration interval of MindSpore's step traces, of the producer's average
- * row where there is one, else the mean over the steps. The first step's interval, which is 0, is in no mean. */
+/* Finds the rank that waits longest between steps: the iteration interval of MindSpore's step traces, of the producer's
+ * average row where there is one, else the mean over the steps. The first step's interval, which is 0, is in no
+ * mean. */
 #include "trace/analyse/analysis.h"
 
-/* NAN would do for "none"; a flag says it. */
+/* NAN would do for "none"; a flag is explicit. */
 static bool interval_of(const ek_trace_rank *rank, double *out)
 {
     double sum = 0;

@@ -1,4 +1,4 @@
-/* Links of all ranks, by transport: mean, slowest and fastest of those that moved 1 MB or more, the gap
+/* Compares the links of all ranks, by transport: mean, slowest and fastest of those that moved 1 MB or more, the gap
  * (fastest - slowest) / mean, and every link 20 % or more below the mean. A rank's own table can only compare its own
  * links; a slow one among equals elsewhere shows here. Both directions of a pair are different links. */
 #include <math.h>
@@ -46,7 +46,7 @@ static bool collect(const ek_trace_run *run, all_links *all)
     return true;
 }
 
-/* "rank0:1752..:0-6"; a name that carries its rank already stays as it is. NULL when memory is out. */
+/* "rank0:1752..:0-6"; a name that contains its rank already stays unchanged. */
 static const char *global_name(const ek_trace_run *run, place at)
 {
     const ek_trace_link *link = link_at(run, at);
@@ -73,7 +73,7 @@ static void add(const ek_trace_run *run, ek_trace_run_transport *t, place at)
     if (!link->ranked)
         return;
     t->n_ranked++;
-    t->mean_gbps += link->bandwidth_gbps; /* the sum, for now */
+    t->mean_gbps += link->bandwidth_gbps; /* the sum, until it is divided */
     if (t->slowest.rank < 0 || link->bandwidth_gbps < t->slowest.bandwidth_gbps)
         t->slowest = (ek_trace_run_link){NULL, at.rank, at.link, NULL, link->bandwidth_gbps, NAN};
     if (t->fastest.rank < 0 || link->bandwidth_gbps > t->fastest.bandwidth_gbps)

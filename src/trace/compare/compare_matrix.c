@@ -1,9 +1,9 @@
-/* Links of all ranks as matrices, from rank to rank. Names of links ("GROUP:0-6") number the members of a group, not
- * ranks: a rank's own place in a group shows in its link to itself ("0-0"), and the places of ranks without files in a
- * group of the topology, when just one fits what is known. Groups whose members are all known so become one matrix of
- * ranks; each other one has a matrix of its own, by places. A link that both of its ends report counts once, with the
- * larger size. Cells keep what they sum up, by step, kind of operation and transport. Links named after one rank alone
- * (hccl_raw) and groups whose name stands for several are left out. */
+/* Builds matrices of the links of all ranks, from rank to rank. Names of links ("GROUP:0-6") number the members of a
+ * group, not ranks: a rank's own place in a group is in its link to itself ("0-0"), and the places of ranks without
+ * files in a group of the topology, when just one fits the known ones. So groups with only known members become one
+ * matrix of ranks; each other one has a matrix of its own, by places. A link that both of its ends report counts once,
+ * with the larger size. Cells store their contributions by step, kind of operation and transport. Links named after
+ * only one rank (hccl_raw) and groups with an ambiguous name are left out. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 typedef struct entry {
     uint32_t group, transport;
     int from, to;
-    int rank, link; /* indices: who tells it */
+    int rank, link; /* indices: the reporting rank */
     double size_mb, time_ms;
 } entry;
 
@@ -106,7 +106,7 @@ static bool collect(work *w)
     return fine;
 }
 
-/* ---- links that are told twice ---- */
+/* ---- links reported twice ---- */
 
 #define BY(member)                                                                                                     \
     if (p->member != q->member)                                                                                        \
@@ -138,7 +138,7 @@ static void drop_twins(work *w)
     w->n = kept;
 }
 
-/* ---- who is who ---- */
+/* ---- ranks of the members ---- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -269,7 +269,7 @@ static size_t numbers_of(const entry *e, size_t n, int *number)
 
 /* ---- parts of cells ---- */
 
-/* The moves of an entry's link, which follow one another. */
+/* The moves of an entry's link, which are adjacent. */
 static const ek_trace_move *moves_of(const work *w, const entry *e, size_t *n)
 {
     const ek_trace_communication *c = &w->run->rank[e->rank].communication;
@@ -301,7 +301,7 @@ static void add_part(ek_trace_matrix *m, const ek_trace_matrix_part *part)
     m->part[m->n_parts++] = *part;
 }
 
-/* What an entry adds to the last cell; in one piece where its file says no more. */
+/* The contribution of an entry to the last cell; in one piece where its file has no details. */
 static void add_parts(const work *w, const entry *e, ek_trace_matrix *m)
 {
     size_t n;
@@ -347,7 +347,7 @@ static void fill_cells(const work *w, const entry *e, size_t n, const int *numbe
     }
 }
 
-/* One more matrix, of entries whose ends are ranks (group NULL) or places. False when memory is out. */
+/* One more matrix, of entries between ranks (group NULL) or places. False when memory is out. */
 static bool add_matrix(work *w, entry *e, size_t n, const char *group, const group_info *info)
 {
     ek__pool *pool = w->run->pool;
@@ -376,7 +376,7 @@ static bool add_matrix(work *w, entry *e, size_t n, const char *group, const gro
     return fine;
 }
 
-/* Entries of a group follow one another. */
+/* Entries of a group are adjacent. */
 static bool make_matrices(work *w)
 {
     entry *all = ek__alloc(w->n, sizeof *all);

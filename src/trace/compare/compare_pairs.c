@@ -1,20 +1,20 @@
-/* Point-to-point transfers of two ranks, brought together by group, by the part of the name behind the operation
- * (hcom_send__700_3_1 is hcom_receive__700_3_1 on the other side) and by how many of that name came before. Where a
- * group has more than one candidate the one that ended nearest is taken, as both sides of a transfer end within
- * microseconds; clocks of different hosts that lie further apart than transfers do would mislead it. Exchanges of NCCL
- * have no names of their own and are paired by their ends alone. O(n log n). */
+/* Matches point-to-point transfers of two ranks by group, by the part of the name after the operation
+ * (hcom_send__700_3_1 is hcom_receive__700_3_1 on the other side) and by the number of earlier ones of that name. Where
+ * a group has more than one candidate, the one with the nearest end is taken, as both sides of a transfer end within
+ * microseconds; clocks of different hosts would mislead it if their difference exceeded the distance of transfers.
+ * Exchanges of NCCL have no names of their own and are paired only by their ends. O(n log n). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "trace/analyse/analysis.h"
 
-enum { MAX_CANDIDATES = 64 }; /* sides of one name: more are no pipeline, and looking at all pairs would not end */
+enum { MAX_CANDIDATES = 64 }; /* sides of one name: more are no pipeline, and comparing all pairs would take too long */
 
 typedef enum direction { SEND, RECEIVE, EXCHANGE } direction;
 
 typedef struct side {
-    const char *group, *tail; /* "" without a group; behind the operation */
+    const char *group, *tail; /* "" without a group; after the operation */
     int64_t end;
     int rank, index, nth;
     direction direction;
@@ -121,7 +121,7 @@ static ek_trace_transfer transfer_of(const ek_trace_run *run, const side *x, con
     return (ek_trace_transfer){from->rank, from->index, to->rank, to->index};
 }
 
-/* The sides of one name: the two nearest ends again and again. `out` has room for n / 2. @return how many */
+/* The sides of one name: repeatedly the two nearest ends. `out` has room for n / 2. @return their number */
 static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_transfer *out)
 {
     size_t n_pairs = 0;
@@ -141,9 +141,9 @@ static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_trans
     return n_pairs;
 }
 
-/* ---- exchanges that have no names ---- */
+/* ---- exchanges without names ---- */
 
-/* Those of NCCL, on ranks of Kineto: one name for all, so only their ends tell. */
+/* Those of NCCL, on ranks of Kineto: one name for all, so only their ends distinguish them. */
 static size_t gather_unnamed(const ek_trace_run *run, side *all)
 {
     size_t n = 0;
@@ -215,7 +215,7 @@ static ek_trace_pair pair_of(const ek_trace_run *run, const ek_trace_transfer *t
                            .to_at = t->to_rank};
 }
 
-/* Ranks stand by their numbers; those without one are told apart, too. */
+/* Ranks are identified by their numbers; those without one are kept apart, too. */
 static int by_ranks(const void *a, const void *b)
 {
     const ek_trace_pair *x = a, *y = b;
@@ -282,7 +282,7 @@ ek_status ek__compare_pairs(const ek_trace_options *options, ek_trace_run *run, 
             end++;
         n_transfers += pair_up(run, &all[i], end - i, transfer + n_transfers);
     }
-    if (status == EK_OK) { /* the list has room for all of them, and is done with the others */
+    if (status == EK_OK) { /* the list has room for all of them, and the others are not needed any more */
         size_t n_unnamed = gather_unnamed(run, all);
         n += n_unnamed;
         n_transfers += pair_unnamed(run, all, n_unnamed, transfer + n_transfers);

@@ -1,9 +1,9 @@
-/* Slow ranks, in two ways. Vote: collectives are brought together over the ranks by group, name and how many of that
- * name came before; the one with the shortest took part last. Groups whose ranks do not list equally many are left out,
- * since then the k-th of a name is not the same on all. Gaps: how far the ranks' means of computing, exposed
- * communication and free time lie apart; computing is compared within a stage only. Collectives that carry no group
- * (Kineto) are compared only when as many ranks are there as their key says the group has, or, where there is no such
- * key, when they end on all ranks at once. */
+/* Finds slow ranks, in two ways. Vote: collectives are matched over the ranks by group, name and the number of earlier
+ * ones of that name; the rank with the shortest took part last. Groups are left out when their ranks do not list
+ * equally many, since then the k-th of a name is not the same on all. Gaps: the spread of the ranks' means of
+ * computing, exposed communication and free time; computing is compared within a stage only. Collectives without a
+ * group (Kineto) are compared only when the number of present ranks is the group size of their key, or, where there is
+ * no such key, when they end on all ranks at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,15 +52,15 @@ static int by_occurrence(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Kineto's key ends in the group's size. Can the collective be told from those of other groups? It can where all ranks
- * are its group; where nothing tells the size, ends that fall together show it (are_together()). */
+/* Kineto's key ends in the group's size. Can the collective be distinguished from those of other groups? It can where
+ * all ranks are its group; where the size is unknown, simultaneous ends show it (are_together()). */
 static bool may_have_one_group(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c)
 {
     const char *size = strrchr(c->name, '|');
     return rank->producer != EK_PRODUCER_KINETO || !size || strtol(size + 1, NULL, 10) == run->n_ranks;
 }
 
-/* Collectives without any group are one for each name, so that every name is judged by itself. */
+/* Collectives without any group form one group per name, so that every name is checked by itself. */
 static const char *group_of(const ek_trace_rank *rank, const ek_trace_collective *c)
 {
     if (c->group)
@@ -151,7 +151,7 @@ static bool is_complete(ballot *b, const entry *e, size_t n)
     return true;
 }
 
-/* The figures of one collective, for whoever wants to see why there was a vote. b->sorted is filled. */
+/* The figures of one collective, to explain a vote. b->sorted is filled. */
 static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_votes)
 {
     ek_trace_run *run = b->run;
@@ -176,8 +176,8 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
     return true;
 }
 
-/* What the durations of one collective tell of each rank: the transfer is no longer than the shortest, unless the
- * rank's own files said it already; the others waited for the rank that took the shortest, unless it waited as well. */
+/* Derives values of each rank from the durations of one collective: the transfer is no longer than the shortest, unless
+ * the rank's own files have it already; the others waited for the rank with the shortest, unless it waited as well. */
 static void report_waiting(const ballot *b, const entry *e, int n, int shortest)
 {
     ek_trace_collective *fast = &b->run->rank[e[shortest].rank].communication.collective[e[shortest].index];
@@ -244,7 +244,7 @@ static bool end_together(const ballot *b, const entry *e, size_t n)
     return ek__are_one_collective(ek__ns_sub(last, first), shortest, longest);
 }
 
-/* Nothing tells the group of these collectives: do most of them end on all ranks at once, as those of one group do? */
+/* The group of these collectives is unknown: do most of them end on all ranks at once, as those of one group do? */
 static bool are_together(const ballot *b, const entry *e, size_t n)
 {
     size_t n_together = 0, n_all = 0;
@@ -267,7 +267,7 @@ static bool vote_in_group(ballot *b, const entry *e, size_t n)
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && same_occurrence(&e[i], &e[end]);)
             end++;
-        /* One that some rank lacks is another rank's by another name: nothing to compare. */
+        /* One that is missing on some rank has another name there: there is nothing to compare. */
         if (end - i == (size_t)n_ranks && !vote_on(b, &e[i], n_ranks))
             return false;
     }
@@ -360,7 +360,7 @@ static bool was_measured(const ek_trace_rank *rank)
     return part_of(rank, 0) + part_of(rank, 1) + part_of(rank, 2) > 0;
 }
 
-/* Over the measured ranks of a stage that know the part; -2: of all. NAN for fewer than two. */
+/* Over the measured ranks of a stage that have the part; -2: of all. NAN for fewer than two. */
 static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
 {
     static const char *const names[] = {"computing", "communication_not_overlapped", "free"};
@@ -401,7 +401,7 @@ static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
     return gap;
 }
 
-/* Stages compute different layers, so their ranks are compared with each other; the widest stage stands for the part.
+/* Stages compute different layers, so their ranks are compared with each other; the widest stage represents the part.
  */
 static ek_trace_gap computing_gap(const ek_trace_run *run)
 {

@@ -1,7 +1,7 @@
-/* A step that takes longer than the others, with what differs in it: its time by activity (ek_trace_step.activity)
- * against the median over the steps that count. Of the rank whose step is the run's; steps that end before the next one
- * begins are as long as they seem, others may have been longer and are left out. One finding, of all slow steps: what
- * they take beyond the median, spread over the steps. O(steps log steps). */
+/* Finds steps that take longer than the others, with the differences: their time by activity (ek_trace_step.activity)
+ * against the median over the steps that count. The rank is that of the run's step; steps that end before the next one
+ * begins have their measured length, others may have been longer and are left out. One finding, of all slow steps:
+ * their time beyond the median, spread over the steps. O(steps log steps). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "trace/rank.h"
 
 static const double slow_from = 1.1;    /* medians */
-static const double least_share = 0.01; /* lost of a step in the mean */
-static const double named_from = 0.1;   /* of what a step takes beyond the median */
+static const double least_share = 0.01; /* mean loss of a step */
+static const double named_from = 0.1;   /* of a step's time beyond the median */
 enum { FEWEST = 3, MOST_NAMED = 3 };
 
 typedef struct steps {
@@ -77,7 +77,7 @@ static void gather(steps *s)
     }
 }
 
-/* The activities of a step that exceed the usual most, most first. @return how many */
+/* The activities of a step that exceed their usual time most, in this order. @return their number */
 static int what_differs(const steps *s, int step, int *out)
 {
     const ek_trace_step *it = &s->rank->step[s->at[step]];

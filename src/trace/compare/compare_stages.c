@@ -1,6 +1,6 @@
-/* The pipeline stage of every rank - as the user says, else as its own files say, else its place in a "pp" group - and
- * what the stages' ranks did on average. Imbalance is the slowest over the fastest stage's mean computing. Ranks whose
- * stage nothing tells are left out. */
+/* Finds the pipeline stage of every rank - as given by the user, else by its own files, else its place in a "pp" group
+ * - and the average times of the stages' ranks. Imbalance is the slowest over the fastest stage's mean computing. Ranks
+ * without a known stage are left out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +41,9 @@ static void set_stages(const ek_trace_options *options, ek_trace_run *run)
     }
 }
 
-/* ---- what they did ---- */
+/* ---- times of the stages ---- */
 
-/* A rank's mean over the steps that count; unknown when none tells. */
+/* A rank's mean over the steps that count; unknown when none has it. */
 static int64_t mean_over_steps(const ek_trace_rank *rank, int64_t (*of)(const ek_trace_step *step))
 {
     int64_t sum = 0, n = 0;
@@ -62,7 +62,7 @@ static int64_t pipeline_wait_of(const ek_trace_step *step)
     return step->pipeline_wait;
 }
 
-/* A sum over the ranks that know a figure. */
+/* A sum over the ranks that have a figure. */
 typedef struct figure {
     int64_t sum, n;
 } figure;

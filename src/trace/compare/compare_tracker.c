@@ -1,6 +1,6 @@
-/* What the dumps of MindSpore's memory tracker ask for: memory that is held after its last use, that grows from step to
- * step, that is never released. Each names the rank that it hits hardest and the places in the program that make most
- * of it. Memory wins no time by itself, so these findings have no gain (docs/trace.md). */
+/* Makes findings from the dumps of MindSpore's memory tracker: memory that stays allocated after its last use, that
+ * grows from step to step, that is never released. Each names the most affected rank and the places in the program that
+ * make most of it. Memory by itself saves no time, so these findings have no gain (docs/trace.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static double growth(const ek_trace_tracker *t)
     return t->grows && t->n_steps >= LEAST_STEPS ? if_much(t, t->growth_bytes, LEAST_GROWTH) : 0;
 }
 
-/* Without steps all that is there at the end: of what the last step made nothing is known to stay. */
+/* Without steps all that is there at the end: memory allocated in the last step may still be released. */
 static double never_freed(const ek_trace_tracker *t)
 {
     return if_much(t, (double)(t->n_steps > 1 ? t->leaked_bytes : t->never_freed_other_bytes), LEAST_SHARE);
@@ -92,7 +92,8 @@ static const char *name_sites(const ek_trace_tracker *t, ek__site_figure *figure
     return text;
 }
 
-/* ", last used by MatMul-op3 at tick 7 and released at tick 90": of the largest block of the site that holds most. */
+/* ", last used by MatMul-op3 at tick 7 and released at tick 90": of the largest block of the site with the most
+ * memory. */
 static const char *name_user(const ek_trace_tracker *t, ek__pool *pool)
 {
     const ek_trace_tracker_site *most = NULL;

@@ -1,6 +1,7 @@
-/* Who waits for whom: what each rank waits in collectives that another one came last to, and in transfers whose other
- * side came later, by pairs of ranks. Of a collective what is beyond its transfer; of a transfer, both sides of which
- * end together, what a side took longer than the other. Of steps that count. O(collectives log collectives). */
+/* Computes the waiting time between ranks: the waits of each rank in collectives to which another one came last, and in
+ * transfers whose other side came later, by pairs of ranks. In a collective the wait is the time beyond its transfer;
+ * in a transfer, both sides of which end together, the time by which a side was longer than the other. Only steps that
+ * count are included. O(collectives log collectives). */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -64,7 +65,7 @@ static int most_first(const void *a, const void *b)
     return by_pair(a, b);
 }
 
-/* Sums of pairs, of a mean step. @return how many */
+/* Sums of pairs, of a mean step. @return their number */
 static size_t bring_together(const ek_trace_run *run, list *l)
 {
     size_t kept = 0;

@@ -1,6 +1,6 @@
-/* Which durations of one collective are suspiciously short, as msprof-analyze votes: Dixon's ratio test for up to 100
- * ranks (99.5 % values; the tables of Dixon and of Rorabacher), three standard deviations beyond. The rank with the
- * shortest collective came last: the others had waited for it. */
+/* Finds suspiciously short durations of one collective, as msprof-analyze votes: Dixon's ratio test for up to 100 ranks
+ * (99.5 % values; the tables of Dixon and of Rorabacher), three standard deviations beyond. The rank with the shortest
+ * collective came last: the others had waited for it. */
 #include "trace/compare/dixon.h"
 
 #include <math.h>

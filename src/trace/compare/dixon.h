@@ -1,4 +1,4 @@
-/* trace/compare/dixon.h - which of a collective's ranks came last, by the durations that all of them saw. */
+/* trace/compare/dixon.h - finds the last ranks at a collective, by its durations on all of them. */
 #ifndef EK_TRACE_COMPARE_DIXON_H
 #define EK_TRACE_COMPARE_DIXON_H
 
@@ -7,10 +7,10 @@
 
 /** The value that the ratio of n durations has to exceed for a vote, 99.5 %; NAN beyond 3 to 100. */
 double ek__dixon_limit(int n);
-/** The ratio of n sorted durations that is held against it: how far the shortest lies from the rest. NAN beyond 3 to
- *  100, and for up to three distinct durations, which are never voted on. */
+/** The ratio of n sorted durations that is compared with it: the distance of the shortest from the rest. NAN beyond 3
+ *  to 100, and for up to three distinct durations, which are never voted on. */
 double ek__dixon_ratio(const int64_t *sorted, int n);
-/** Fill vote[n]: which ranks are suspected of being slow. None with two ranks or three distinct durations.
+/** Fill vote[n]: the ranks suspected of being slow. None with two ranks or three distinct durations.
  *  @param sorted  [n], scratch
  *  @return the number of votes. O(n log n). */
 int ek__slow_votes(const int64_t *duration, int n, int64_t *sorted, bool *vote);

@@ -1,7 +1,7 @@
-/* analysis.db of torch_npu and communication_analyzer.db of MindSpore and msprof as the files that hold the same:
+/* Reads analysis.db of torch_npu and communication_analyzer.db of MindSpore and msprof as the equivalent files:
  * step_trace_time.csv (StepTraceTime), communication.json (CommAnalyzerTime, CommAnalyzerBandwidth) and
  * communication_matrix.json (CommAnalyzerMatrix). Units are those of the text. Rows of JSON are read by step and
- * section, so that each opens once; where the table has no sections, names of operators tell them. */
+ * section, so that each opens once; where the table has no sections, they follow from the names of operators. */
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -65,13 +65,13 @@ const ek__database_script ek__analysis_steps = {
 
 enum { MOST_NAME = 512 };
 
-/* What is open: {"step50": {"collective": {"hcom_allReduce__586_0_1@17522688603477080586": { */
+/* The open objects: {"step50": {"collective": {"hcom_allReduce__586_0_1@17522688603477080586": { */
 typedef struct state {
     bool open_step, open_section, open_operator;
     char step[MOST_NAME], section[16], name[MOST_NAME];
 } state;
 
-/* A text of a row with a NUL behind it, cut to what has room. */
+/* A text of a row terminated by a NUL, cut to the available room. */
 static void copy_text(const ek__database *d, sqlite3_stmt *row, int column, const char *otherwise, char *to,
                       size_t room)
 {
@@ -112,7 +112,7 @@ static void finish(ek__database *d)
     close_one(d, &s->open_step);
 }
 
-/* What operators are called that go between two ranks. */
+/* Names of operators between two ranks. */
 static bool is_p2p(const char *name)
 {
     static const char *const word[] = {"hcom_send", "hcom_receive", "hcom_batchSendRecv"};
@@ -122,7 +122,7 @@ static bool is_p2p(const char *name)
     return false;
 }
 
-/* Open step, section and operator of a row (columns STEP, SECTION, NAME, GROUP) unless they are. */
+/* Open step, section and operator of a row (columns STEP, SECTION, NAME, GROUP) unless they are open. */
 enum { STEP = 1, SECTION, NAME, GROUP, VALUES };
 
 static void open_all(ek__database *d, sqlite3_stmt *row)
@@ -160,7 +160,7 @@ static void select_names(ek__database *d, sqlite3_str *sql, const char *table)
     ek__database_column(d, sql, table, "group_name", NULL);
 }
 
-/* By step, section and operator; LIKE does not heed case, as is_p2p() does not. */
+/* By step, section and operator; LIKE ignores case, as is_p2p() does. */
 static void order(sqlite3_str *sql, const char *table)
 {
     sqlite3_str_appendf(sql,
@@ -185,7 +185,7 @@ static void put_value(ek__database *d, const char *key, double value)
 static const char *const ways[] = {"RDMA", "SDMA", "HCCS", "PCIE", "SIO"};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-/* A transport's size and time stand in each of its rows, one for every size of packets. */
+/* A transport's size and time are in each of its rows, one for every size of packets. */
 static bool join_ways(ek__database *d, sqlite3_str *sql)
 {
     static const char table[] = "CommAnalyzerBandwidth";
@@ -239,7 +239,7 @@ static bool select_communication(ek__database *d, sqlite3_str *sql)
 static void put_communication(ek__database *d, sqlite3_stmt *row)
 {
     state *s = ek__database_state(d);
-    close_one(d, &s->open_operator); /* a row is an operator, also where two have one name */
+    close_one(d, &s->open_operator); /* a row is an operator, even if two have one name */
     open_all(d, row);
     ek__put(d, "\"Communication Time Info\": {");
     for (int i = 0; i < N_TIMES; i++)

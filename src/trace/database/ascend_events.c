@@ -1,8 +1,9 @@
-/* Databases of torch_npu, MindSpore and msprof as the events of trace_view.json. Tables of one row an event become what
- * the text export has for them: PYTORCH_API the layer Python, CANN_API the layer CANN, TASK the layer Ascend Hardware
- * and the planes of the layer HCCL, COMMUNICATION_OP whole collectives, OVERLAP_ANALYSIS its own layer. Arrows follow
- * from numbers that both ends have: connectionId of CANN_API and TASK, and lists of them in CONNECTION_IDS. Stacks of
- * calls (PYTORCH_CALLCHAINS) and counters of the device are not read: no figure is made of them. */
+/* Reads databases of torch_npu, MindSpore and msprof as the events of trace_view.json. Tables of one row an event
+ * become their equivalent in the text export: PYTORCH_API the layer Python, CANN_API the layer CANN, TASK the layer
+ * Ascend Hardware and the planes of the layer HCCL, COMMUNICATION_OP whole collectives, OVERLAP_ANALYSIS its own layer.
+ * Arrows follow from numbers that both ends have: connectionId of CANN_API and TASK, and lists of them in
+ * CONNECTION_IDS. Stacks of calls (PYTORCH_CALLCHAINS) and counters of the device are not read, since no figure needs
+ * them. */
 #include <string.h>
 
 #include "trace/database/rows.h"
@@ -10,7 +11,7 @@
 /* Numbers of processes: the framework's are those of the system, below 2^32. */
 #define LAYERS_FROM (INT64_C(1) << 32)
 enum { CANN = 0, HARDWARE = 1, HCCL = 2, OVERLAP = 3, MSTX = 4, LAYERS = 8, PLANES = 1000 };
-/* What was named already: kinds of ek__database_is_new(). */
+/* Names already written: kinds of ek__database_is_new(). */
 enum { OF_PROCESS, OF_THREAD, OF_GROUP };
 
 typedef struct state {
@@ -22,7 +23,7 @@ static int64_t layer_of(int64_t device, int layer)
     return LAYERS_FROM + (device & 0xffffff) * LAYERS + layer;
 }
 
-/* A layer's process, named when it is first met. */
+/* A layer's process, named at its first event. */
 static int64_t process_of(ek__database *d, int64_t device, int layer, const char *name)
 {
     int64_t pid = layer_of(device, layer);
@@ -92,8 +93,8 @@ static void put_api(ek__database *d, sqlite3_stmt *row)
     ek__put_event_end(d);
 }
 
-/* Of the numbers that an operator is connected by, those that tasks have lead to the device, others from an operator to
- * its gradient's. */
+/* Numbers that connect an operator: those that tasks have lead to the device, others from an operator to its
+ * gradient's. */
 static bool select_connections(ek__database *d, sqlite3_str *sql)
 {
     if (!ek__database_has(d, "PYTORCH_API") || !ek__database_has_column(d, "PYTORCH_API", "connectionId") ||
@@ -164,7 +165,7 @@ static void put_garbage(ek__database *d, sqlite3_stmt *row)
     ek__put_event_end(d);
 }
 
-/* Ranges; marks have no duration, and no figure is made of them. */
+/* Ranges; marks have no duration, and no figure needs them. */
 static bool select_ranges(ek__database *d, sqlite3_str *sql)
 {
     return EK__SELECT(d, sql, "MSTX_EVENTS", "startNs", "endNs", "globalTid", "message", "eventType");
@@ -206,7 +207,7 @@ static bool select_cann(ek__database *d, sqlite3_str *sql)
     return true;
 }
 
-/* Names as the text export has them: the level, and what is called there. */
+/* Names as the text export has them: the level, and the name of the function. */
 static const char *level_of(int64_t type)
 {
     switch (type) {
@@ -298,7 +299,7 @@ static bool select_tasks(ek__database *d, sqlite3_str *sql)
     return true;
 }
 
-/* Both ends of arrows to what a device does. */
+/* Both ends of arrows to device events. */
 static void put_arrows(ek__database *d, sqlite3_stmt *row, int column, bool connected, ek__database_thread thread,
                        const ek__row_times *t)
 {
@@ -325,7 +326,7 @@ static int64_t group_of(ek__database *d, sqlite3_stmt *row, int column, int64_t 
     return thread.tid;
 }
 
-/* A part of a collective: what moves data, and what waits for it. */
+/* A part of a collective: tasks that move data, and tasks that wait for it. */
 static void put_part(ek__database *d, sqlite3_stmt *row, int64_t device, const ek__row_times *t)
 {
     static const struct {

@@ -1,13 +1,13 @@
-/* Databases of torch_npu, MindSpore and msprof as kernel_details.csv: the operators of COMPUTE_TASK_INFO with the times
- * of their tasks, and whole collectives between them, in order of time. A row's wait is the time since the row before
- * it ended, as the text export has it. Its step is the one in which the host launched it (STEP_TIME, CANN_API), where
- * nothing tells that the one in which it began. Of the measurements of the cores (TASK_PMU_INFO) those are taken that
- * the reader of the table knows. */
+/* Reads databases of torch_npu, MindSpore and msprof as kernel_details.csv: the operators of COMPUTE_TASK_INFO with the
+ * times of their tasks, and whole collectives between them, in order of time. A row's wait is the time since the end of
+ * the previous row, as in the text export. Its step is the one in which the host launched it (STEP_TIME, CANN_API),
+ * where that is unknown the one in which it began. Only those measurements of the cores (TASK_PMU_INFO) are taken that
+ * the reader of the table uses. */
 #include <string.h>
 
 #include "trace/database/rows.h"
 
-/* What the reader takes of the cores' measurements. */
+/* The measurements of the cores that the reader uses. */
 static const char *const metrics[] = {"aic_mac_ratio", "mac_ratio",         "aic_mac_fp16_ratio", "mac_fp16_ratio",
                                       "aiv_vec_ratio", "vec_ratio",         "aic_mte2_ratio",     "aiv_mte2_ratio",
                                       "mte2_ratio",    "aic_fixpipe_ratio", "aiv_mte3_ratio",     "mte3_ratio"};
@@ -19,7 +19,7 @@ enum { N_METRICS = sizeof metrics / sizeof *metrics };
     "mac_fp16_ratio,aiv_vec_ratio,vec_ratio,aic_mte2_ratio,aiv_mte2_ratio,mte2_ratio,aic_fixpipe_ratio,"               \
     "aiv_mte3_ratio,mte3_ratio"
 
-/* Columns of what is selected. */
+/* Columns of the selection. */
 enum { ORDER, START, END, NAME, TYPE, CORE, STREAM, BLOCKS, TEXTS, N_TEXTS = 5, LAUNCH = TEXTS + N_TEXTS, METRICS };
 
 typedef struct step {
@@ -28,7 +28,7 @@ typedef struct step {
 
 typedef struct state {
     bool has_steps;
-    int n_steps, last; /* last: that was found */
+    int n_steps, last; /* last: the last found one */
     step step[EK__DATABASE_MAX_STEPS];
     bool any;    /* rows so far */
     int64_t end; /* of the last */
@@ -63,7 +63,7 @@ static bool is_in(const step *s, int64_t time)
     return time >= s->start && time <= s->end;
 }
 
-/* Index of the step around a time; -1. Rows come in order of time: mostly it is the one found last. */
+/* Index of the step around a time; -1. Rows come in order of time: mostly it is the last found one. */
 static int step_at(state *s, int64_t time)
 {
     if (s->n_steps > 0 && is_in(&s->step[s->last], time))
@@ -76,7 +76,7 @@ static int step_at(state *s, int64_t time)
 
 /* ---- the statement ---- */
 
-/* Where the host launched what has a connection: the earliest call. */
+/* The launch time of an event with a connection: the earliest call. */
 static bool join_launches(ek__database *d, sqlite3_str *sql, const char *table)
 {
     if (!ek__database_has_column(d, "CANN_API", "connectionId") || !ek__database_has_column(d, "CANN_API", "startNs") ||

@@ -1,5 +1,5 @@
-/* Databases of torch_npu, MindSpore and msprof as the smaller files beside a trace: memory_record.csv (MEMORY_RECORD,
- * and what the driver sees of the process, NPU_MEM), operator_memory.csv (OP_MEMORY), npu_module_mem.csv
+/* Reads databases of torch_npu, MindSpore and msprof as the smaller files that come with a trace: memory_record.csv
+ * (MEMORY_RECORD, and the driver's view of the process, NPU_MEM), operator_memory.csv (OP_MEMORY), npu_module_mem.csv
  * (NPU_MODULE_MEM), profiler_metadata.json (META_DATA), and the rank of profiler_info.json (RANK_DEVICE_MAP). Databases
  * have bytes and nanoseconds where the text has KB or MB and microseconds. */
 #include <math.h>
@@ -50,7 +50,7 @@ static void put_memory(ek__database *d, sqlite3_stmt *row)
     ek__put(d, "\n");
 }
 
-/* What the driver has reserved for the process: the component APP. */
+/* The driver's reservation for the process: the component APP. */
 static bool select_process(ek__database *d, sqlite3_str *sql)
 {
     return EK__SELECT(d, sql, "NPU_MEM", "type", "timestampNs", "ddr", "hbm");
@@ -158,7 +158,7 @@ static bool select_rank(ek__database *d, sqlite3_str *sql)
     return EK__SELECT(d, sql, "RANK_DEVICE_MAP", "rankId");
 }
 
-/* msprof, which knows no ranks, has -1 there. */
+/* msprof, which has no ranks, writes -1 there. */
 static void put_rank(ek__database *d, sqlite3_stmt *row)
 {
     int64_t rank = ek__row_int_or(row, 1, -1);
@@ -180,7 +180,7 @@ static bool select_metadata(ek__database *d, sqlite3_str *sql)
     return EK__SELECT(d, sql, "META_DATA", "name", "value");
 }
 
-/* The two whose values are JSON themselves and tell about ranks. */
+/* The two with values that are JSON themselves and describe ranks. */
 static void put_metadata(ek__database *d, sqlite3_stmt *row)
 {
     static const char *const wanted[] = {"parallel_group_info", "distributed_args"};

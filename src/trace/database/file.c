@@ -1,7 +1,7 @@
-/* Opening a profiler's database to read it, and what errors of SQLite mean for who reads it. Opened read-only and with
- * the locks that others take respected; where a database cannot be locked at all (it is in the mode of a write-ahead
- * log, in a folder that cannot be written), it is read as a file that does not change. The file may come from anywhere:
- * views, tables of modules and functions of its schema are not used. */
+/* Opens a profiler's database for reading, and translates errors of SQLite for the user. Opened read-only, and locks of
+ * others are respected; where a database cannot be locked at all (it is in the mode of a write-ahead log, in a folder
+ * that cannot be written), it is read as a file that does not change. The file may come from anywhere: views, tables of
+ * modules and functions of its schema are not used. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/c_locale.h"
 #include "trace/database/rows.h"
 
-static const char magic[] = "SQLite format 3"; /* with the NUL behind it */
+static const char magic[] = "SQLite format 3"; /* with the NUL after it */
 
 bool ek__is_database(const char *path)
 {
@@ -25,7 +25,7 @@ bool ek__is_database(const char *path)
 
 /* ---- errors ---- */
 
-/* What is wrong, and what to do about it. */
+/* The error, and its remedy. */
 static const char *meaning(int code)
 {
     switch (code & 0xff) {
@@ -89,7 +89,7 @@ static bool has_beside(const char *path, const char *suffix)
            about.st_size > 0;
 }
 
-/* "file:PATH?mode=ro&immutable=1", with every byte but letters, digits and slashes escaped. */
+/* "file:PATH?mode=ro&immutable=1", with every byte except letters, digits and slashes escaped. */
 static bool make_immutable(const char *path, char *uri, size_t room)
 {
     size_t n = (size_t)snprintf(uri, room, "file:");
@@ -109,7 +109,7 @@ static uint32_t big_endian(const unsigned char *at)
 }
 
 /* The bytes that the file should have by its header: pages and their size, where the count was kept up to date. SQLite
- * takes the beginning of a database for an empty one. 0 where the header does not tell. */
+ * takes the beginning of a database for an empty one. 0 where the header does not have it. */
 static int64_t bytes_by_header(const char *path)
 {
     enum { HEADER = 100, PAGE_SIZE = 16, CHANGES = 24, PAGES = 28, VALID_FOR = 92 };
@@ -125,7 +125,7 @@ static int64_t bytes_by_header(const char *path)
     return kept ? (page == 1 ? 65536 : page) * (int64_t)big_endian(header + PAGES) : 0;
 }
 
-/* Opens, and reads the schema: only then locks and damage show. */
+/* Opens, and reads the schema: locks and damage show only then. */
 static int try_open(ek__database *d, const char *name, int flags)
 {
     int code = sqlite3_open_v2(name, &d->connection, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | flags, NULL);
@@ -180,9 +180,9 @@ void ek__database_close(ek__database *database)
     free(database);
 }
 
-/* ---- what is there ---- */
+/* ---- existing tables and columns ---- */
 
-/* What the first step of a statement of one parameter, or none, gives. */
+/* The result of the first step of a statement of one parameter, or none. */
 static int first_step(ek__database *database, const char *sql, const char *parameter)
 {
     sqlite3_stmt *statement = NULL;
@@ -212,7 +212,7 @@ bool ek__database_has_column(ek__database *database, const char *table, const ch
     return code == SQLITE_OK;
 }
 
-/* A table whose first row cannot be read is read, so that its damage is told. */
+/* A table is read even if its first row cannot be read, so that its damage is reported. */
 bool ek__database_has_rows(ek__database *database, const char *table)
 {
     char sql[120];
@@ -233,7 +233,7 @@ void ek__database_column(ek__database *database, sqlite3_str *sql, const char *t
         sqlite3_str_appendall(sql, ", NULL");
 }
 
-/* The grouping makes one row of each key: keys that all are the same would else give the product of both tables. */
+/* The grouping makes one row of each key: equal keys would else give the product of both tables. */
 bool ek__database_join(ek__database *database, sqlite3_str *sql, const char *table, const char *key, const char *on)
 {
     if (!ek__database_has(database, table) || !ek__database_has_column(database, table, key))

@@ -1,6 +1,6 @@
-/* Which files a database can be read as, by the tables it has; and reading it as one of them: the parts of a script one
- * after the other, row by row, into a buffer that is given out in pieces. A part whose rows cannot be read any further
- * ends there, and the next one begins: what is damaged is noted, and the rest still counts. */
+/* Determines the files as which a database can be read, by its tables; and reads it as one of them: the parts of a
+ * script one after the other, row by row, into a buffer that is returned in pieces. A part ends at the first unreadable
+ * row, and the next one begins: the damage is recorded, and the rest still counts. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool serves(ek__database *database, int i)
     return false;
 }
 
-/* Settings and metadata alone are no results. */
+/* Settings and metadata without other files are no results. */
 static uint32_t types_of(ek__database *database)
 {
     const uint32_t beside = EK__FILE_BIT(EK__FILE_profiler_info) | EK__FILE_BIT(EK__FILE_profiler_metadata);
@@ -79,7 +79,7 @@ ek_status ek__database_look(const char *path, uint32_t *types, ek_error *err)
 
 /* ---- opening ---- */
 
-/* The most rows a table can have, as far as its numbers tell: for progress alone. */
+/* The most rows a table can have, by its numbers: only for progress. */
 static int64_t count_rows(ek__database *database, const char *table)
 {
     char sql[120];
@@ -172,7 +172,7 @@ static void end_part(ek__database *d)
     d->rows_before += d->part_rows;
 }
 
-/* Prepare the next part that there is; else end. */
+/* Prepare the next existing part; else end. */
 static void begin_part(ek__database *d)
 {
     while (++d->part < d->script->n_parts) {

@@ -1,8 +1,8 @@
-/* Databases that `nsys export --type sqlite` writes as the events of a Kineto trace: kernels, copies and sets of the
- * device with the correlation of the call that launched them, calls of the runtime, and ranges of the program (NVTX) as
- * user annotations. Kernels have the names of the source. Ranges that PyTorch's emit_nvtx made (aten::add, seq = 5,
- * sizes = [...]) are operators of the host; shapes in them are not brought to kernels. Counters of the device, calls of
- * the system and samples are not read. */
+/* Reads databases that `nsys export --type sqlite` writes as the events of a Kineto trace: kernels, copies and sets of
+ * the device with the correlation of the call that launched them, calls of the runtime, and ranges of the program
+ * (NVTX) as user annotations. Kernels have the names of the source. Ranges that PyTorch's emit_nvtx made (aten::add,
+ * seq = 5, sizes = [...]) are operators of the host; shapes in them are not assigned to kernels. Counters of the
+ * device, calls of the system and samples are not read. */
 #include <string.h>
 
 #include "trace/database/rows.h"
@@ -25,10 +25,10 @@ static ek__database_thread device_thread(ek__database *d, sqlite3_stmt *row, int
     return thread;
 }
 
-/* A file may hold all ranks of a node, and what they did side by side is no rank's time: one device is read. */
+/* A file may contain all ranks of a node, and their simultaneous events are no rank's time: one device is read. */
 typedef struct state {
     bool filtered, has_process;
-    int64_t device, process; /* of the kernels; its number above the bits of threads */
+    int64_t device, process; /* of the kernels; its number is above the bits of threads */
 } state;
 
 static bool start(ek__database *d)
@@ -62,7 +62,8 @@ static bool start(ek__database *d)
     return !d->out_of_memory;
 }
 
-/* Columns of one table, of the device that is read: `by` is deviceId, or globalTid, whose process must be the kernels'.
+/* Columns of one table, of the device that is read: `by` is deviceId, or globalTid, which must have the process of the
+ * kernels.
  */
 static bool select_of_device(ek__database *d, sqlite3_str *sql, const char *table, const char *by,
                              const char *const *column)
@@ -128,7 +129,7 @@ static void put_kernel(ek__database *d, sqlite3_stmt *row)
     ek__put_event_end(d);
 }
 
-/* What a program launches as a graph is recorded so where its kernels are not. */
+/* A program's graph launches are recorded so where their kernels are not. */
 static bool select_graphs(ek__database *d, sqlite3_str *sql)
 {
     return SELECT("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "deviceId", "start", "end", "deviceId", "streamId",
@@ -154,7 +155,7 @@ static bool select_copies(ek__database *d, sqlite3_str *sql)
                   "copyKind", "bytes");
 }
 
-/* As CUPTI numbers them, and as Kineto calls them. */
+/* As CUPTI numbers them, and their names in Kineto. */
 static const char *copy_name(int64_t kind)
 {
     switch (kind) {

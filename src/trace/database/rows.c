@@ -1,5 +1,5 @@
-/* Values of a row. Types in a database of SQLite are those of values, not of columns: torch_npu declares times as text,
- * and numbers may be whole or real. What is no number counts as absent. */
+/* Reads values of a row. Types in a database of SQLite are those of values, not of columns: torch_npu declares times as
+ * text, and numbers may be whole or real. A value that is not a number counts as absent. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The texts of a database by their ids: STRING_IDS of Ascend, StringIds of Nsight Systems. Ids count up from one or a
- * few bases, and the table is in their order, so most are found where a count from the first one would be. */
+/* Reads the texts of a database by their ids: STRING_IDS of Ascend, StringIds of Nsight Systems. Ids count up from one
+ * or a few bases, and the table is in their order, so most are found at their distance from the first one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ bool ek__database_strings_add(ek__database_strings *strings, int64_t id, const c
     return true;
 }
 
-/* Of several texts of one id the one that stands first in the file. */
+/* The first in the file among several texts of one id. */
 static int by_id(const void *a, const void *b)
 {
     const ek__database_string *x = a, *y = b;

@@ -1,6 +1,6 @@
-/* What rows of a database are written with: values of JSON, cells of tables, events of a Chrome trace as profilers
- * write them. The text is what trace/scan and trace/text read again, so nothing is rounded: times are whole
- * nanoseconds in three decimals of a microsecond, numbers have seventeen digits. */
+/* Writes rows of a database: values of JSON, cells of tables, events of a Chrome trace as profilers write them.
+ * trace/scan and trace/text read the text again, so nothing is rounded: times are whole nanoseconds in three decimals
+ * of a microsecond, numbers have seventeen digits. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/digits.h"
 #include "trace/database/rows.h"
 
-/* Room for so many bytes more; NULL when memory is out. */
+/* Room for this many bytes more; NULL when memory is out. */
 static char *room_for(ek__database *d, size_t size)
 {
     char *text = ek__with_room(d->text, &d->text_capacity, d->n_text + size + 1, 1);
@@ -79,7 +79,7 @@ void ek__put_json(ek__database *database, const char *text, size_t size)
     database->n_text += (size_t)(to - from);
 }
 
-/* Quotes around shapes ("32,3") are part of the value in the profilers' tables, whose reader cuts them. */
+/* Quotes around shapes ("32,3") are part of the value in the profilers' tables; the reader of these cuts them. */
 void ek__put_cell(ek__database *database, const char *text, size_t size)
 {
     size = cut(size);

@@ -1,6 +1,7 @@
-/* Pairing by sorting: events by address, then by order, so that the life of every block at an address is one run of
- * them. Segments are few and may be mapped and unmapped in parts, so those that are there are kept as pieces in order
- * of address, out of which ranges are cut. Neither looks at whether blocks lie within segments. */
+/* Pairs allocations with their releases by sorting: events by address, then by order, so that the life of every block
+ * at an address is one run of them. Segments are few and may be mapped and unmapped in parts, so the mapped ones are
+ * stored as pieces in order of address, from which ranges are cut. Neither checks whether blocks are within
+ * segments. */
 #include "trace/events/block_map.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 
 /* ---- blocks ---- */
 
-/* An event, or, with `is_left`, what was there at the end. */
+/* An event, or, with `is_left`, a block or segment that remained at the end. */
 typedef struct step {
     int64_t address;
     size_t order;
@@ -31,7 +32,7 @@ static bool is_of_blocks(ek__block_action action)
     return action == EK__BLOCK_ALLOC || action == EK__BLOCK_FREE_REQUESTED || action == EK__BLOCK_FREE_COMPLETED;
 }
 
-/* The block at an address while its run of events is gone through. */
+/* The block at an address during the walk over its run of events. */
 typedef struct open_block {
     bool is_open;
     int64_t requested; /* EK_TRACE_UNKNOWN */
@@ -71,7 +72,7 @@ static ek_status take_event(const ek__block_event *e, open_block *open, ek__bloc
     return status;
 }
 
-/* Those of one address are over. */
+/* The pieces of one address are closed. */
 static ek_status end_run(const ek__block_history *h, open_block *open, const ek__block_left *left, ek__block_list *out,
                          ek_error *err)
 {
@@ -123,7 +124,7 @@ static ek_status pair_blocks(const ek__block_history *h, ek__block_list *out, ek
 
 /* ---- segments ---- */
 
-/* Pieces that are there, by address; they do not overlap. */
+/* Mapped pieces, by address; they do not overlap. */
 typedef struct pieces {
     ek_trace_memory_segment *at;
     size_t n, capacity;
@@ -134,7 +135,7 @@ static int64_t end_of(const ek_trace_memory_segment *s)
     return s->address + s->bytes;
 }
 
-/* The first piece that ends behind an address. */
+/* The first piece that ends after an address. */
 static size_t find(const pieces *p, int64_t address)
 {
     size_t low = 0, high = p->n;
@@ -148,7 +149,7 @@ static size_t find(const pieces *p, int64_t address)
     return low;
 }
 
-/* Room for `put` pieces in place of `gone` ones at an index. */
+/* Make room for `put` pieces instead of `gone` ones at an index. */
 static ek_status replace(pieces *p, size_t index, size_t gone, const ek_trace_memory_segment *put, size_t n,
                          ek_error *err)
 {
@@ -163,7 +164,7 @@ static ek_status replace(pieces *p, size_t index, size_t gone, const ek_trace_me
     return EK_OK;
 }
 
-/* What of [from, to) is there ends at `time`; what is not there was there from before the record until `time`, when
+/* The mapped parts of [from, to) end at `time`; the other parts were mapped from before the record until `time`, when
  * `tells_before`. */
 static ek_status cut(pieces *p, int64_t from, int64_t to, int64_t time, bool tells_before, bool joins,
                      ek__block_list *out, ek_error *err)
@@ -224,11 +225,11 @@ static int by_left_address(const void *a, const void *b)
     return (p->bytes > q->bytes) - (p->bytes < q->bytes);
 }
 
-/* Segments that were there at the end, where no event tells of them, were there from before. */
+/* Segments that remained at the end, without events, were mapped from before the record. */
 static ek_status add_left(const ek__block_left *left, size_t n, const pieces *p, ek__block_list *out, ek_error *err)
 {
     ek_status status = EK_OK;
-    int64_t behind = 0; /* what lies below is told already */
+    int64_t behind = 0; /* ranges below are done already */
     for (size_t i = 0; i < n && !status; i++) {
         int64_t at = left[i].address > behind ? left[i].address : behind, to = left[i].address + left[i].bytes;
         for (size_t k = find(p, at); at < to && !status; k++) {
@@ -245,10 +246,10 @@ static ek_status add_left(const ek__block_left *left, size_t n, const pieces *p,
     return status;
 }
 
-/* Does a segment that was there at the end reach into the piece? */
+/* Does a segment that remained at the end reach into the piece? */
 static bool is_left(const ek__block_left *left, size_t n, const ek_trace_memory_segment *piece)
 {
-    size_t low = 0, high = n; /* the first one that begins at or behind the piece's end */
+    size_t low = 0, high = n; /* the first one that begins at or after the piece's end */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (left[middle].address < end_of(piece))

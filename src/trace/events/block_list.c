@@ -1,5 +1,5 @@
-/* Blocks and segments as they are gathered, with the limits that keep sums of their bytes exact, and the operators and
- * places of the program that allocated them. */
+/* Lists of blocks and segments as they are gathered, with the limits that keep sums of their bytes exact, and the
+ * operators and places of the program that allocated them. */
 #include "trace/events/block_map.h"
 
 #include <assert.h>

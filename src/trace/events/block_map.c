@@ -1,5 +1,5 @@
-/* What blocks with lifetimes amount to. Bytes over time by a sweep over begins and ends, in which ends come first, as
- * lifetimes are half open; free memory at a time by one walk over the segments and blocks that are there, by address.
+/* Computes figures of blocks with lifetimes. Bytes over time by a sweep over begins and ends, in which ends come first,
+ * as lifetimes are half open; free memory at a time by one walk over the segments and blocks at that time, by address.
  * Places on the axis of addresses are the addresses without the gaps in which no segment and no block ever was. */
 #include "trace/events/block_map.h"
 
@@ -25,7 +25,7 @@ static int compare(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* Those from before the record first: what is unknown is the least number. Ends that are unknown come last. */
+/* Those from before the record first: an unknown start is the least number. Unknown ends come last. */
 static int by_start(const void *a, const void *b)
 {
     const ek_trace_block *p = a, *q = b;
@@ -58,7 +58,7 @@ static int by_from(const void *a, const void *b)
 
 static int64_t place_of(const range *ranges, size_t n, int64_t address)
 {
-    size_t low = 0, high = n; /* the first range that begins behind the address */
+    size_t low = 0, high = n; /* the first range that begins after the address */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (ranges[middle].from <= address)
@@ -70,7 +70,7 @@ static int64_t place_of(const range *ranges, size_t n, int64_t address)
     return ranges[low - 1].place + (address - ranges[low - 1].from);
 }
 
-/* Ranges that overlap or meet become one; each gets its place. @return how many are left */
+/* Ranges that overlap or meet become one; each gets its place. @return the number of remaining ones */
 static size_t merge(range *ranges, size_t n, int64_t *height)
 {
     size_t n_merged = 0;
@@ -118,7 +118,7 @@ typedef struct change {
     int64_t time, active, reserved;
 } change;
 
-/* At one time what ends comes first. */
+/* At one time ends come first. */
 static int by_time(const void *a, const void *b)
 {
     const change *p = a, *q = b;
@@ -131,7 +131,7 @@ static void add_changes(change *changes, size_t *n, int64_t start, int64_t end, 
 {
     int64_t from = start == EK_TRACE_UNKNOWN ? begin : start;
     if (end != EK_TRACE_UNKNOWN && end <= from)
-        return; /* never there during the record */
+        return; /* not allocated during the record */
     changes[(*n)++] = (change){from, active, reserved};
     if (end != EK_TRACE_UNKNOWN)
         changes[(*n)++] = (change){end, -active, -reserved};
@@ -304,8 +304,8 @@ static void sum_site(const ek_trace_block_map *map, const ek_trace_block *b, ek_
     }
 }
 
-/* Sites of the names that have blocks, sorted; blocks get the sites' indices. Blocks without a site get that of
- * `nameless`, the last one. */
+/* Sites of the names with blocks, sorted; blocks get the sites' indices. Blocks without a site get that of `nameless`,
+ * the last one. */
 static bool make_sites(ek_trace_block_map *map, const ek__block_names *names, ek__pool *pool)
 {
     int n = (int)names->sites.n, nameless = n;
@@ -344,7 +344,7 @@ static bool make_sites(ek_trace_block_map *map, const ek__block_names *names, ek
     return good;
 }
 
-/* The text of a stack when it comes first; the block gets its index. @return false when memory is out */
+/* The text of a stack at its first occurrence; the block gets its index. @return false when memory is out */
 static bool keep_stack(ek_trace_block_map *map, ek_trace_block *b, int *number, const ek__block_names *names,
                        ek__pool *pool)
 {
@@ -360,7 +360,7 @@ static bool keep_stack(ek_trace_block_map *map, ek_trace_block *b, int *number, 
     return map->stack[*at] != NULL;
 }
 
-/* Those of blocks that are kept. */
+/* Those of stored blocks. */
 static bool make_stacks(ek_trace_block_map *map, const ek__block_names *names, ek__pool *pool)
 {
     int n = (int)names->stacks.n;
@@ -403,14 +403,14 @@ static void count_kinds(ek_trace_block_map *map)
     }
 }
 
-/* ---- what is kept ---- */
+/* ---- stored blocks ---- */
 
 static int by_size_falling(const void *a, const void *b)
 {
     return compare(*(const int64_t *)b, *(const int64_t *)a);
 }
 
-/* Size of the smallest of the `most` largest blocks, and how many of that size are kept. @return false: no memory */
+/* Size of the smallest of the `most` largest blocks, and how many of that size are stored. @return false: no memory */
 static bool find_least(const ek_trace_block_map *map, size_t most, int64_t *least, size_t *n_least)
 {
     size_t n = (size_t)map->n_blocks, n_larger = 0;
@@ -430,7 +430,7 @@ static bool find_least(const ek_trace_block_map *map, size_t most, int64_t *leas
     return bytes != NULL;
 }
 
-/* Into the pool, without the blocks that are not kept. */
+/* Into the pool, without the blocks that are left out. */
 static bool keep(ek_trace_block_map *map, size_t most, ek__pool *pool)
 {
     size_t n = (size_t)map->n_blocks, n_kept = n < most ? n : most, k = 0, n_least;
@@ -456,7 +456,7 @@ static bool keep(ek_trace_block_map *map, size_t most, ek__pool *pool)
     return true;
 }
 
-/* Blocks and segments of the list, which it still owns. */
+/* Blocks and segments of the list, which keeps ownership. */
 static void take(ek__block_list *list, ek_trace_block_map *map)
 {
     map->block = list->block;

@@ -11,10 +11,10 @@
 /** Bytes that one block or segment may have, and all of them together. */
 #define EK__BLOCK_MOST_BYTES  (INT64_C(1) << 50)
 #define EK__BLOCKS_MOST_BYTES (INT64_C(1) << 61)
-/** PyTorch's allocators round up to this; what a block does not use of it is not free for another one. */
+/** PyTorch's allocators round up to this; the unused rest of a block is not free for another one. */
 #define EK__BLOCK_ROUNDING 512
 
-/** Blocks of one device on their way. {0} to begin with. */
+/** Blocks of one device while they are gathered. {0} to begin with. */
 typedef struct ek__block_list {
     ek_trace_block *block;
     ek_trace_memory_segment *segment;
@@ -36,7 +36,7 @@ typedef struct ek__block_names {
 void ek__block_names_clear(ek__block_names *names);
 /** The number of a site; -1 when memory is out. */
 int ek__block_site(ek__block_names *names, ek_block_role role, const char *name);
-/** What an operator's name tells of its role. */
+/** The role in an operator's name. */
 ek_block_role ek__block_role_of_operator(const char *name);
 
 /* ---- an allocator's history ---- */
@@ -57,7 +57,7 @@ typedef struct ek__block_event {
     int64_t time, address, bytes; /**< address and bytes: 0 to EK__BLOCK_MOST_BYTES, 2^58 the address */
 } ek__block_event;
 
-/** What was there when the record ended: a block, or a segment. */
+/** A remainder at the end of the record: a block, or a segment. */
 typedef struct ek__block_left {
     int64_t address, bytes;
     int site, stack;
@@ -69,14 +69,14 @@ typedef struct ek__block_history {
     size_t n;
     const ek__block_left *block, *segment; /**< [n_blocks], [n_segments]: at the end */
     size_t n_blocks, n_segments;
-    bool tells_end; /**< whether anything was there at the end is known, however little it is */
+    bool tells_end; /**< whether the remainder at the end is known, however little it is */
     int64_t end;    /**< of the record */
 } ek__block_history;
 
 /**
- * Pair the events of a device: each block and each segment with its lifetime. What is freed without having been
- * allocated, and what is there at the end without, was there before the record. A second allocation at an address ends
- * the first one; a block of which no end is told and that is not there at the end ends there. Both count as
+ * Pair the events of a device: each block and each segment with its lifetime. Memory that is freed without having been
+ * allocated, or that remains at the end without, was allocated before the record. A second allocation at an address
+ * ends the first one; a block without a known end that does not remain at the end ends there. Both count as
  * contradictions.
  * @return EK_OK, EK_ERR_INPUT beyond the limits of the list, EK_ERR_MEMORY. O(n log n) in blocks, O(n s) at most in
  *         segment events and segments at one time.
@@ -86,10 +86,9 @@ ek_status ek__block_history_pair(const ek__block_history *history, ek__block_lis
 /* ---- measuring ---- */
 
 /**
- * Blocks, segments, sites and stacks as `map`, whose name, begin, end and flags are set: measure all else, and keep at
- * most `most` blocks, the largest. Sites that no block is of are left out. The list is sorted
- * and stays the caller's.
- * @param rounding  of blocks' ends where free memory is looked for; 1: none
+ * Blocks, segments, sites and stacks as `map`, with name, begin, end and flags set: measure all else, and store at most
+ * `most` blocks, the largest. Sites without blocks are left out. The list is sorted and stays the caller's.
+ * @param rounding  of blocks' ends in the search for free memory; 1: none
  * @param most      1 or more
  * @return EK_OK, EK_ERR_MEMORY. O(n log n).
  */

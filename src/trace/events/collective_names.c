@@ -1,9 +1,9 @@
-/* Which GPU kernels communicate, by texts in their names, since names are all there is. NCCL's and RCCL's stand
- * anywhere in a name; others only before the parameters, which name types of their own: DeepEP (dispatch and combine of
- * experts), PyTorch's symmetric memory (multimem, one and two shots), custom all-reduces of vLLM, SGLang and AITER
- * (cross_device), FlashInfer's and TensorRT-LLM's all-reduce with a norm behind it, NVSHMEM, MSCCL++,
- * TransformerEngine's userbuffers, quick reduce. Fused kernels count as communication as a whole. Other names that have
- * a collective's word in them may fuse it with computing: those are only pointed out. */
+/* Recognises GPU kernels that communicate by texts in their names, the only information about it. NCCL's and RCCL's may
+ * be anywhere in a name; others only before the parameters, which name types of their own: DeepEP (dispatch and combine
+ * of experts), PyTorch's symmetric memory (multimem, one and two shots), custom all-reduces of vLLM, SGLang and AITER
+ * (cross_device), FlashInfer's and TensorRT-LLM's all-reduce followed by a norm, NVSHMEM, MSCCL++, TransformerEngine's
+ * userbuffers, quick reduce. Fused kernels count completely as communication. Other names with a collective's word may
+ * fuse it with computing: those are only reported. */
 #include <string.h>
 
 #include "trace/events/device.h"
@@ -25,7 +25,7 @@ static const char *const words[N_LETTERS][MAX_A_LETTER] = {
     ['u' - 'a'] = {"userbuffers"},
 };
 
-/* Every letter of every kernel's name comes by here, so no call of the library. */
+/* Every letter of every kernel's name is processed here, so no call of the library. */
 static inline char small(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;

@@ -1,4 +1,4 @@
-/* What the type and the name of an Ascend task say: the core of an operator, a copy, or neither. */
+/* Reads the type and the name of an Ascend task: the core of an operator, a copy, or neither. */
 #include <string.h>
 
 #include "trace/scan/part.h"
@@ -6,7 +6,7 @@
 const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC",
                                                 "MIX_AIV", "AI_CPU",  "DSA_SQE",        "Other"};
 
-/* What CANN calls the cores beside ek__core_name: its short names, and those that the host's runtime gives. */
+/* CANN's names of the cores other than ek__core_name: its short names, and those of the host's runtime. */
 static const struct {
     const char *name;
     ek__core core;
@@ -50,7 +50,7 @@ static bool is_copy(const ek__span *span)
     return begins_with_any(span, word, sizeof word / sizeof *word);
 }
 
-/* A type that says nothing: the task's name then has to. */
+/* A type without information: the task's name then decides. */
 static bool is_unknown(const ek__span *type)
 {
     static const char *const word[] = {"", "Other", "OTHER", "other", "N/A", "UNKNOWN", "Unknown", "INVALID"};

@@ -1,11 +1,11 @@
 /* Walks the slices of a trace side by side, so that device events of several kinds come in one order of time without
- * being copied. The sets it makes are those of the overlap layer where there is one; fused operators that compute and
- * communicate at once are not told apart from others. */
+ * being copied. The sets are those of the overlap layer where there is one; fused operators that compute and
+ * communicate at once are not distinguished from others. */
 #include "trace/events/device.h"
 
 #include <string.h>
 
-/* What is left of a kind; NULL when nothing is. */
+/* The remaining events of a kind; NULL when there are none. */
 static const ek__event *head_of(ek__event_walk *walk, int kind)
 {
     const ek__slice *slice = &walk->trace->of[kind];
@@ -19,7 +19,7 @@ static const ek__event *head_of(ek__event_walk *walk, int kind)
 
 bool ek__walk_run(ek__event_walk *walk)
 {
-    /* The first of all kinds and the first of all others, which ends its run. */
+    /* The first of all kinds and the first of the other kinds, which ends its run. */
     const ek__event *first = NULL, *second = NULL;
     for (uint32_t left = walk->kinds; left; left &= left - 1) {
         const ek__event *head = head_of(walk, __builtin_ctz(left));

@@ -1,8 +1,9 @@
-/* What NCCL's SendRecv kernels are for. Sends and receives of a pipeline and all-to-all are made of the same kernel, so
- * its name does not tell. In this order: --receive; the arguments ("Collective name"); the range that PyTorch puts
- * around the call ("nccl:all_to_all", "nccl:send 0->1"), on the device over the kernel or on the host over its launch.
- * Kernels of a trace that none of these reaches are what its others are, when those are all of one kind; else unclear,
- * and the comparison of ranks looks at them. The kind is kept in ek__event.core, which Kineto has no other use for. */
+/* Finds the purpose of NCCL's SendRecv kernels. Sends and receives of a pipeline and all-to-all use the same kernel, so
+ * its name does not distinguish them. In this order: --receive; the arguments ("Collective name"); the range that
+ * PyTorch puts around the call ("nccl:all_to_all", "nccl:send 0->1"), on the device over the kernel or on the host over
+ * its launch. Kernels of a trace without any of these are classified like its others, when those are all of one kind;
+ * else unclear, and the comparison of ranks examines them. The kind is stored in ek__event.core, which Kineto has no
+ * other use for. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ typedef struct ranges {
     range *at; /* [n], by track, then start */
 } ranges;
 
-enum { MAX_NESTED = 16 }; /* ranges that one call may lie behind */
+enum { MAX_NESTED = 16 }; /* ranges that may lie between a call and its own range */
 
 static int by_track(const void *a, const void *b)
 {
@@ -55,7 +56,7 @@ static bool find_ranges(const ek__trace *trace, ranges *out)
     return out->at;
 }
 
-/* The innermost range of a track at a time, as its text behind "nccl:"; NULL without. O(log ranges). */
+/* The innermost range of a track at a time, as its text after "nccl:"; NULL without. O(log ranges). */
 static const char *range_at(const ek__trace *trace, const ranges *r, uint16_t track, int64_t time)
 {
     size_t low = 0, high = r->n;
@@ -101,13 +102,13 @@ static ek_trace_exchange kind_of(const ek__trace *trace, const ek_trace_options 
     }
     if (!detail || !detail[0])
         return exchange ? EK_EXCHANGE_UNCLEAR : EK_EXCHANGE_NONE;
-    if (begins(detail, "coalesced")) /* of several calls: of sends and receives when the kernel is one of them */
+    if (begins(detail, "coalesced")) /* for several calls: sends and receives, when the kernel is one of them */
         return exchange ? EK_EXCHANGE_P2P : EK_EXCHANGE_NONE;
     ek_trace_exchange kind = kind_of_text(detail);
     return exchange || kind == EK_EXCHANGE_P2P ? kind : EK_EXCHANGE_NONE;
 }
 
-/* Those that nothing tells are what the trace's other exchanges are, when these are all alike. */
+/* Unclassified ones get the kind of the trace's other exchanges, when these are all equal. */
 static void fill_unclear(ek__event *e, size_t n)
 {
     size_t count[EK_N_EXCHANGES] = {0};

@@ -1,6 +1,6 @@
-/* Events that are written as two, a beginning and an end ("ph" B and E), as src/index/spans.c reads them for pages: the
+/* Pairs events that are written as two, a beginning and an end ("ph" B and E), as src/index/spans.c does for pages: the
  * halves of a thread are sorted by time, equal times as in the file, and a stack of open beginnings takes every end.
- * The events themselves stand in the store's arrays since their beginning was read; only their duration was missing. */
+ * The events themselves are in the store's arrays since their beginning was read; only their duration was missing. */
 #include <stdlib.h>
 
 #include "trace/scan/part.h"
@@ -51,7 +51,7 @@ static void close_thread(ek__trace_store *store, const placed *at, size_t n, con
     store->n_unmatched += (int64_t)(n_open + n_lone);
 }
 
-/* Beginnings that nothing has closed, and those that turn out to be too short to keep. */
+/* Beginnings that are never closed, and those that are too short to keep. */
 static void drop_open(ek__trace_store *store)
 {
     for (int kind = 0; kind <= EK__N_EVENT_KINDS; kind++) {

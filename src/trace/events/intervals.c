@@ -1,6 +1,6 @@
 /* Sets of time intervals as sorted lists of disjoint ones: every operation is one merge of two lists, so that sets of
- * millions of intervals cost a few passes over them. Lengths saturate at INT64_MAX instead of running over; intervals
- * are half-open, so that those of no length add nothing. */
+ * millions of intervals cost a few passes over them. Lengths saturate at INT64_MAX instead of overflowing; intervals
+ * are half-open, so that empty ones add nothing. */
 #include "trace/events/intervals.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* trace/events/intervals.h - sets of half-open time intervals [start, end): union, and the lengths of sets,
  * intersections, differences.
  *
- * A set is kept merged: sorted, disjoint, neighbours that touch are one. Every call is a merge of sorted lists. */
+ * A set is stored merged: sorted, disjoint, neighbours that touch are one. Every call is a merge of sorted lists. */
 #ifndef EK_TRACE_ANALYSE_INTERVALS_H
 #define EK_TRACE_ANALYSE_INTERVALS_H
 
@@ -11,7 +11,7 @@
 
 #include "trace/trace.h"
 
-/** a + b, a - b; INT64_MAX or INT64_MIN instead of running over. */
+/** a + b, a - b; INT64_MAX or INT64_MIN instead of overflowing. */
 static inline int64_t ek__ns_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -35,10 +35,10 @@ typedef struct ek__intervals {
 void ek__intervals_clear(ek__intervals *set);
 /** Forget the intervals, keep the room. */
 void ek__intervals_reset(ek__intervals *set);
-/** Add [start, end) at the back: start not before the last one's start, as in a slice. Merges with the last when
- *  start <= its end. Intervals of no length are left out. @return false when memory is out. Amortised O(1). */
+/** Append [start, end): start not before the last one's start, as in a slice. Merges with the last when start <= its
+ *  end. Empty intervals are left out. @return false when memory is out. Amortised O(1). */
 bool ek__intervals_add(ek__intervals *set, int64_t start, int64_t end);
-/** U(events of a slice whose start is in [from, to)). O(n). @return false when memory is out. */
+/** U(events of a slice with a start in [from, to)). O(n). @return false when memory is out. */
 bool ek__intervals_of(ek__slice slice, int64_t from, int64_t to, ek__intervals *out);
 /** out = a u b; `out` is none of them. O(n). @return false when memory is out. */
 bool ek__intervals_unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *out);

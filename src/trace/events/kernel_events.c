@@ -1,7 +1,7 @@
-/* The table is read row by row; a row becomes text that the scanner of traces takes, so that what an event means is
- * known in one place. Streams are named as in a trace; where a table has none, kernels lie by their cores. Steps are
- * told by the rows' numbers only: from the first begin to the last end of those that follow one another with the same
- * number. */
+/* Reads a table of kernels row by row; a row becomes text for the scanner of traces, so that the meaning of an event is
+ * defined in one place. Streams are named as in a trace; where a table has none, kernels are placed by their cores.
+ * Steps are recognised only by the rows' numbers: from the first begin to the last end of consecutive rows with the
+ * same number. */
 #include "trace/events/kernel_events.h"
 
 #include <fcntl.h>
@@ -30,12 +30,12 @@ typedef struct columns {
 struct ek__kernel_events {
     ek__csv *csv;
     columns column;
-    ek__json_text text; /* not given out yet from `given` on */
+    ek__json_text text; /* not returned yet from `given` on */
     size_t given;
     bool ended, separated; /* separated: the next item needs a comma before it */
     bool out_of_memory;
     bool named[N_PROCESSES];
-    ek__texts threads; /* "process\nthread" of those that have a name already */
+    ek__texts threads; /* "process\nthread" of those with a name already */
     char problem[400];
 };
 
@@ -110,7 +110,7 @@ static void name_item(ek__kernel_events *k, const char *item, process of, const 
     put(k, "}}");
 }
 
-/* Process and thread have their names when they first appear. */
+/* Process and thread get their names at their first event. */
 static void name_thread(ek__kernel_events *k, process of, const char *thread, const char *name)
 {
     char key[300];
@@ -152,7 +152,7 @@ static bool is_known(const char *text)
     return *text && strcmp(text, "N/A") != 0;
 }
 
-/* The core as a task of a trace has it, which whole collectives do not, and every other column that tells something. */
+/* The core as a task of a trace has it, which whole collectives do not, and every other column with content. */
 static void put_arguments(ek__kernel_events *k, process of, const char *core)
 {
     const columns *c = &k->column;

@@ -3,7 +3,7 @@
  *
  *   row --> an event on its stream ("Ascend Hardware"; collectives: "Communication"), other columns as arguments
  *
- * Rows without a begin or a duration are left out. Memory holds one row's text. */
+ * Rows without a start or a duration are left out. Memory contains one row's text. */
 #ifndef EK_TRACE_EVENTS_KERNEL_EVENTS_H
 #define EK_TRACE_EVENTS_KERNEL_EVENTS_H
 
@@ -21,10 +21,10 @@ bool ek__is_kernel_table(const char *path);
  */
 ek_status ek__kernel_events_open(const char *path, ek__kernel_events **out, ek_error *err);
 void ek__kernel_events_close(ek__kernel_events *events);
-/** The next bytes of the text, as many as there is room for; fewer only at its end. Where a row cannot be read the text
- *  ends as if there were no more, with ek__kernel_events_problem(). O(bytes). */
+/** The next bytes of the text, as many as fit; fewer only at its end. Where a row cannot be read the text ends, with
+ *  ek__kernel_events_problem(). O(bytes). */
 size_t ek__kernel_events_read(ek__kernel_events *events, char *to, size_t room);
-/** What is wrong with the table so far; NULL. */
+/** The error in the table so far; NULL. */
 const char *ek__kernel_events_problem(const ek__kernel_events *events);
 bool ek__kernel_events_out_of_memory(const ek__kernel_events *events);
 /** Of the file, read so far. */

@@ -1,12 +1,12 @@
-/* Families of CUDA and ROCm kernels, by texts in their names up to the parameters, which name types of their own. Names
- * are all there is; a kernel that fuses two is what its name says first. Operators of Ascend have types, which tables.c
- * knows; what it does not know is looked up here too. */
+/* Finds the families of CUDA and ROCm kernels, by texts in their names up to the parameters, which name types of their
+ * own. Names are the only information; a kernel that fuses two operations belongs to the first in its name. Types of
+ * Ascend's operators are in tables.c; types missing there are looked up here too. */
 #include <string.h>
 
 #include "base/c_locale.h"
 #include "trace/events/device.h"
 
-/* Where the name ends and a kernel's parameters begin, which name types of their own. */
+/* The end of the name, where a kernel's parameters begin, which name types of their own. */
 static const char *end_of_name(const char *text)
 {
     static const char anonymous[] = "(anonymous namespace)";

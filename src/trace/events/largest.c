@@ -1,4 +1,4 @@
-/* Insertion into a short sorted list: most allocations are smaller than its last one and cost one comparison. */
+/* Keeps the largest allocations in a short sorted list: most are smaller than its last one and cost one comparison. */
 #include "trace/events/largest.h"
 
 #include <math.h>

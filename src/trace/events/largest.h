@@ -7,7 +7,7 @@
 
 enum { EK__N_LARGEST = 20, EK__N_KEPT = 50 };
 
-/** An allocation whose name stands in an index. */
+/** An allocation with a name in an index. */
 typedef struct ek__sized {
     double size;
     int64_t start, end;
@@ -16,12 +16,12 @@ typedef struct ek__sized {
 
 typedef struct ek__largest {
     int n, max;               /**< max <= EK__N_KEPT */
-    ek__sized of[EK__N_KEPT]; /**< [n], largest first; of equal ones the first that came */
+    ek__sized of[EK__N_KEPT]; /**< [n], largest first; of equal ones in order of arrival */
 } ek__largest;
 
-/** Take one if it is among the largest so far. O(max) then, else O(1). NAN is not taken. */
+/** Add one if it is among the largest so far. O(max) then, else O(1). NAN is not taken. */
 void ek__largest_add(ek__largest *largest, const ek__sized *one);
-/** Them with names, in the pool; sizes times `unit_kb`. NULL when memory is out. */
+/** The allocations with names, in the pool; sizes times `unit_kb`. NULL when memory is out. */
 ek_trace_allocation *ek__largest_keep(const ek__largest *largest, const ek__texts *names, double unit_kb,
                                       ek__pool *pool);
 

@@ -1,8 +1,8 @@
-/* Who launched a device event. Kineto numbers both sides with a correlation, which mostly counts up: an array by it
- * when the numbers lie close together, else an open-addressed table, leads to the earliest launch. Ascend draws arrows:
- * beginnings are found by id in a hash table, and ends, which come in order of time, are dealt to their tracks, since
- * an arrow ends exactly at track and start of its device task. Launches outside the file are not found. All is made
- * once after reading. */
+/* Finds the launch of a device event. Kineto numbers both sides with a correlation, which mostly counts up: an array by
+ * it when the numbers are close together, else an open-addressed table, leads to the earliest launch. Ascend writes
+ * arrows: beginnings are found by id in a hash table, and ends, which come in order of time, are assigned to their
+ * tracks, since an arrow ends exactly at track and start of its device task. Launches outside the file are not found.
+ * All is built once after reading. */
 #include <stdlib.h>
 
 #include "trace/events/device.h"
@@ -21,7 +21,7 @@ struct ek__launches {
 
 /* ---- correlations ---- */
 
-/* Where a correlation is or would be; mask + 1 when the array does not reach there. */
+/* The place of a correlation, existing or not; mask + 1 when it is outside of the array. */
 static size_t slot_of(const ek__launches *launches, uint32_t link)
 {
     if (launches->dense) {
@@ -85,7 +85,7 @@ const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_e
 typedef struct arrows {
     size_t n_starts, n_ends, mask;
     uint32_t *slot;        /* [mask + 1] */
-    size_t *place;         /* [n_tracks + 1]: where the next end of a track goes in pair */
+    size_t *place;         /* [n_tracks + 1]: place of the next end of a track in pair */
     ek__task_launch *pair; /* [n_ends] */
 } arrows;
 
@@ -97,7 +97,8 @@ static inline arrows *arrows_of(arrows *classes, const ek__event *e)
     return NULL;
 }
 
-/* Where an id is, or the free slot where it would be. Ids count up or are times: their low bits alone would do badly.
+/* The place of an id, or the free slot for it. Ids count up or are times: their low bits by themselves would be a bad
+ * hash.
  */
 static inline size_t slot_of_id(const arrows *a, ek__slice flows, int64_t id)
 {
@@ -125,7 +126,7 @@ static bool count_ends(ek__slice flows, size_t n_tracks, arrows *classes)
     return true;
 }
 
-/* Room for the starts, and where the ends of every track begin in the answer. */
+/* Allocate the starts, and compute where the ends of every track begin in the answer. */
 static bool make_room(size_t n_tracks, arrows *a)
 {
     size_t room = 16, sum = 0;
@@ -155,7 +156,7 @@ static void find_starts(ek__slice flows, arrows *classes)
     }
 }
 
-/* Ends come in order of time and are dealt to their tracks, so nothing is sorted. */
+/* Ends come in order of time and are assigned to their tracks, so nothing is sorted. */
 static void pair_ends(ek__slice flows, arrows *classes)
 {
     for (size_t i = 0; i < flows.n; i++) {
@@ -170,7 +171,8 @@ static void pair_ends(ek__slice flows, arrows *classes)
     }
 }
 
-/* Arrows that end at one task are one: the earliest. Ends without a beginning have no host_track yet and go. */
+/* Arrows that end at one task are one: the earliest. Ends without a beginning have no host_track yet and are
+ * removed. */
 static size_t without_repetitions(ek__task_launch *at, size_t n)
 {
     size_t kept = 0;

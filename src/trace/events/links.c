@@ -1,6 +1,6 @@
 /* Ranks links within their transport: bandwidth = size / time of each, their plain mean, the slowest and the fastest
  * (the first of equal ones), and those 20 % or more below the mean. A link that moved under 1 MB mostly shows latency
- * and is not ranked. Links of one rank only; compare_links.c looks over all. */
+ * and is not ranked. Links of one rank only; compare_links.c compares those of all ranks. */
 #include "trace/events/links.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static void add_to_transport(ek_trace_transport *transport, const ek_trace_link 
     if (!link[i].ranked)
         return;
     transport->n_ranked++;
-    transport->mean_gbps += link[i].bandwidth_gbps; /* the sum, for now */
+    transport->mean_gbps += link[i].bandwidth_gbps; /* the sum, until it is divided */
     if (transport->slowest < 0 || link[i].bandwidth_gbps < link[transport->slowest].bandwidth_gbps)
         transport->slowest = i;
     if (transport->fastest < 0 || link[i].bandwidth_gbps > link[transport->fastest].bandwidth_gbps)

@@ -1,6 +1,6 @@
-/* Executions of one operator on one shape as one row with their median: a hash table by what they are numbers the rows,
- * then the executions of every row are sorted by how long they took. Rows come in the order of their texts, whatever
- * numbers those have. */
+/* Groups executions of one operator on one shape as one row with their median: a hash table by their properties numbers
+ * the rows, then the executions of every row are sorted by duration. Rows come in the order of their texts, not of
+ * their numbers. */
 #include "trace/events/measured.h"
 
 #include <math.h>
@@ -12,13 +12,13 @@
 
 enum { N_TEXTS = 7 };
 
-/* A row, and the number that its executions have of it. */
+/* A row, and its number in executions. */
 typedef struct numbered {
     ek_trace_shaped row;
     int number;
 } numbered;
 
-/* How long an execution took, and which it is. */
+/* Duration of an execution, and its index. */
 typedef struct timed {
     int64_t duration;
     size_t at;
@@ -96,7 +96,7 @@ static bool number_rows(grouped *g)
     return true;
 }
 
-/* Rows one behind the other, by counting. */
+/* Rows one after the other, by counting. */
 static bool deal_rows(grouped *g)
 {
     size_t *place = ek__alloc(g->n_rows + 1, sizeof *place);
@@ -138,7 +138,7 @@ static void grouped_clear(grouped *g)
     free(g->by_row);
 }
 
-/* ---- what a row tells ---- */
+/* ---- contents of a row ---- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -152,7 +152,7 @@ static int by_text(const void *a, const void *b)
     return order;
 }
 
-/* The lines of a text, each ended where it ends. */
+/* The lines of a text, each terminated at its end. */
 static bool split(ek__pool *pool, const char *text, const char *line[N_TEXTS])
 {
     char *copy = ek__pool_text(pool, text, strlen(text));
@@ -174,7 +174,7 @@ static double middle(const timed *at, size_t n)
     return ((double)at[low].duration + (double)at[high].duration) / 2;
 }
 
-/* Mean over n executions that know it, weighted by their time. */
+/* Mean over n executions that have it, weighted by their time. */
 static double share_of(const ek__execution *all, const timed *at, size_t n, int unit)
 {
     double sum = 0, time = 0;

@@ -1,5 +1,5 @@
-/* trace/events/measured.h - executions of operators by their shapes, and how fast the host launches kernels: what a
- * calibration takes from a profile. Only made with ek_trace_options.measure. */
+/* trace/events/measured.h - executions of operators by their shapes, and the launch rate of the host: the input of a
+ * calibration from a profile. Only with ek_trace_options.measure. */
 #ifndef EK_TRACE_ANALYSE_MEASURED_H
 #define EK_TRACE_ANALYSE_MEASURED_H
 
@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-/** One execution: its device time, and what it worked on as the number of a text "name\nshapes\ntypes\nlayout\nvalues",
- *  of a table with "\noutput types\ncore" behind it; `kernel` the number of another text. Without shapes there are
- *  fewer lines. */
+/** One execution: its device time, and its inputs as the number of a text "name\nshapes\ntypes\nlayout\nvalues", of a
+ *  table with "\noutput types\ncore" after it; `kernel` the number of another text. Without shapes there are fewer
+ *  lines. */
 typedef struct ek__execution {
     uint32_t what, kernel;
     int64_t start, duration;
@@ -23,7 +23,7 @@ typedef struct ek__execution {
 /** A text by its number, of the trace or of a table. */
 typedef const char *ek__execution_text(const void *user, uint32_t number);
 
-/** Bring executions of equal numbers together: what rank->measured has of operators. Sets their rows. O(n log n). */
+/** Group executions of equal numbers: the operators in rank->measured. Sets their rows. O(n log n). */
 ek_status ek__measured_keep(ek__execution *all, size_t n, ek__execution_text *text, const void *user,
                             ek_trace_rank *rank, ek_error *err);
 

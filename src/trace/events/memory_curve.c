@@ -1,6 +1,6 @@
 /* Thins a curve by cutting a component's points, in order of time, into equally many per bucket and keeping of each
- * bucket the largest value of both columns and the last point. What lies between two peaks of a bucket is lost, so a
- * dip shorter than a bucket may be. */
+ * bucket the largest value of both columns and the last point. Values between two peaks of a bucket are lost, so a dip
+ * shorter than a bucket may be missing. */
 #include "trace/events/memory_curve.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static bool is_larger(double value, double than)
     return value > than || (isnan(than) && !isnan(value));
 }
 
-/* Keep of [from, to) at most PER_BUCKET points at `out`, which is not behind `from`. Gives their number. */
+/* Keep of [from, to) at most PER_BUCKET points at `out`, which is not after `from`. Returns their number. */
 static size_t thin_bucket(ek_trace_memory_point *point, size_t from, size_t to, size_t out)
 {
     size_t allocated = from, reserved = from, kept = 0;

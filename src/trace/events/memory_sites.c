@@ -1,7 +1,8 @@
-/* Blocks sorted by (place, layer), so that each site is one run; sums over the run are its figures. The tracker
- * counts a task before what is allocated for it, so a task is over when the next one begins. A block is held at the
- * peak when its last user is over by then: what its release would win is the peak of a second sweep, in which every
- * block ends there (src/trace/events/memory_sweep.c). A block without known users is never taken for held. */
+/* Sums memory by site: blocks are sorted by (place, layer), so that each site is one run; sums over the run are its
+ * figures. The tracker counts a task before its allocations, so a task is over when the next one begins. A block is
+ * unused at the peak when its last user is over by then: the gain of its release is the peak of a second sweep, in
+ * which every block ends there (src/trace/events/memory_sweep.c). A block without known users never counts as
+ * unused. */
 #include "trace/events/memory_sites.h"
 
 #include <stdio.h>
@@ -98,7 +99,7 @@ static bool is_leaked(const ek__memory_block *b, const ek_trace_tracker *tracker
            b->start < tracker->step[tracker->n_steps - 1].tick;
 }
 
-/* The blocks at[0, n) of one site. `held`: the largest one that is held; NULL. */
+/* The blocks at[0, n) of one site. `held`: the largest one that is allocated without use; NULL. */
 static ek_trace_tracker_site sum_up(const ek__memory_block *const *at, size_t n, const ek_trace_tracker *tracker,
                                     const ek__memory_block **held)
 {
@@ -143,7 +144,7 @@ static int by_weight(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->layer, y->layer);
 }
 
-/* Texts of the blocks' and tasks' tables go with the file. */
+/* Texts of the blocks' and tasks' tables are freed with the file. */
 static bool keep_texts(ek__pool *pool, ek_trace_tracker_site *site)
 {
     site->place = ek__pool_text(pool, site->place, strlen(site->place));

@@ -1,5 +1,6 @@
-/* Steps of a memory tracker's dump, which has no marks: the exact period of its tasks. Layers of one shape repeat, too,
- * where tasks have no names of their own; but each uses weights of its own, while a step uses all of them. */
+/* Finds the steps of a memory tracker's dump, which has no marks: the exact period of its tasks. Layers of one shape
+ * repeat, too, where tasks have no names of their own; but each uses weights of its own, while a step uses all of
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ typedef struct periods {
     size_t first, period, n;
 } periods;
 
-/* Is every weight that is used in the periods used in each of them? At least one must be there to tell. */
+/* Is every weight that is used in the periods used in each of them? At least one weight is needed for an answer. */
 static bool use_all_weights(const ek__tracker_blocks *blocks, const ek__tracker_tasks *tasks, const periods *p,
                             bool *used)
 {
@@ -91,7 +92,7 @@ static void shift_to_least(const int64_t *live, periods *p, size_t n_tasks)
     p->first += best;
 }
 
-/* ---- what is alive when steps begin ---- */
+/* ---- memory at the start of steps ---- */
 
 static bool fill_steps(const int64_t *tick, const int64_t *live, size_t n_tasks, const periods *p, ek__pool *pool,
                        ek_trace_tracker *tracker)

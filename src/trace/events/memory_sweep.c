@@ -1,5 +1,5 @@
-/* A sweep over the ticks at which something begins or ends. At one tick ends come before beginnings, as lifetimes are
- * half open; so the sum is never above what is live at the tick and never overflows. */
+/* Computes live memory by a sweep over the ticks of starts and ends. At one tick ends come before beginnings, as
+ * lifetimes are half open; so the sum is never above the live memory at the tick and never overflows. */
 #include "trace/events/memory_sweep.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ bool ek__memory_sweep(const ek__memory_block *block, size_t n, int64_t *peak_byt
     int64_t live = 0, peak = 0, tick = EK_TRACE_UNKNOWN;
     for (size_t i = 0; i < n_changes; i++) {
         live += changes[i].bytes;
-        /* Within a tick it only grows after the ends, so its last sum is the one that counts. */
+        /* Within a tick it only grows after the ends, so its last sum is the relevant one. */
         if (live > peak) {
             peak = live;
             tick = changes[i].tick;

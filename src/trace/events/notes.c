@@ -1,4 +1,4 @@
-/* A rank's notes; names of producers and roles. */
+/* Adds notes to a rank; names of producers and roles. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

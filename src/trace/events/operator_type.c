@@ -1,4 +1,4 @@
-/* Types of Ascend's operators, read off the names of tasks as far as those follow the usual patterns. */
+/* Finds the types of Ascend's operators, from the names of tasks as far as those follow the usual patterns. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Keeps the worst of many executions in a short list: most that come are less bad than all that are kept, which one
- * comparison with the least bad tells. */
+/* Keeps the worst of many executions in a short list: most are less bad than all in the list, which one comparison with
+ * the least bad shows. */
 #include "trace/events/outliers.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int by_loss(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Once full, the least bad one stands last. */
+/* Once full, the least bad one is last. */
 static void add_least_last(ek__outliers *outliers)
 {
     ek_trace_outlier *last = &outliers->of[EK_TRACE_MAX_NAMES - 1];

@@ -1,6 +1,7 @@
-/* Which collectives wait for, or send to, another pipeline stage, by the beginnings of their names as MindSpore lists
- * them (hcom_receive__12, Receive-op5, hcom_X_SendRecv__7) and the batched form of Megatron on torch_npu. Names are all
- * such a trace has; what Kineto's SendRecv kernels are for is found in exchanges.c and compare_exchanges.c. */
+/* Recognises collectives that wait for, or send to, another pipeline stage, by the beginnings of their names as
+ * MindSpore lists them (hcom_receive__12, Receive-op5, hcom_X_SendRecv__7) and the batched form of Megatron on
+ * torch_npu. Such a trace has only names; the purpose of Kineto's SendRecv kernels is found in exchanges.c and
+ * compare_exchanges.c. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static bool begins(const char *name, const char *start)
     return strncmp(name, start, strlen(start)) == 0;
 }
 
-/* `start` and a digit behind it. */
+/* `start` and a digit after it. */
 static bool begins_numbered(const char *name, const char *start)
 {
     return begins(name, start) && isdigit((unsigned char)name[strlen(start)]);
@@ -29,7 +30,7 @@ static bool is_numbered_exchange(const char *name)
     for (const char *at = name + strlen("hcom_") + 1; (at = strstr(at, word)); at++) {
         while (ek__is_alnum((unsigned char)name[n]) || name[n] == '_')
             n++;
-        if (name + n < at) /* something that is no word before it */
+        if (name + n < at) /* preceded by other text */
             return false;
         if (isdigit((unsigned char)at[strlen(word)]))
             return true;
@@ -58,10 +59,10 @@ bool ek__is_send(const ek_trace_options *options, const char *name)
     return !is_listed(options, name) && (begins_numbered(name, "hcom_send__") || begins(name, "Send-op"));
 }
 
-/* Sums go by a name without its numbers, which the lists of names ask for. "Send" is in "SendRecv" too. */
+/* Sums go by a name without its numbers, as the lists of names need it. "Send" is in "SendRecv" too. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name)
 {
-    const char *slash = strrchr(name, '/'); /* of a scope before it, as in graph mode */
+    const char *slash = strrchr(name, '/'); /* after a scope, as in graph mode */
     name = slash ? slash + 1 : name;
     char numbered[256];
     snprintf(numbered, sizeof numbered, "%.240s__0_0_0", name);

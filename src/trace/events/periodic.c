@@ -1,5 +1,5 @@
-/* The prefix function (Knuth, Morris, Pratt) of the reversed sequence gives the smallest exact period of every tail.
- * Sequences that vary from period to period are not recognised. */
+/* Finds periods: the prefix function (Knuth, Morris, Pratt) of the reversed sequence gives the smallest exact period of
+ * every tail. Sequences that vary from period to period are not recognised. */
 #include "trace/events/periodic.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* trace/events/periodic.h - the period that a sequence repeats to its end. */
+/* trace/events/periodic.h - the period of a sequence up to its end. */
 #ifndef EK_TRACE_ANALYSE_PERIODIC_H
 #define EK_TRACE_ANALYSE_PERIODIC_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /**
- * The longest tail of name[0, n) that holds three whole periods or more, with the smallest period of `least` names or
- * more that it has.
+ * The longest tail of name[0, n) with three whole periods or more, with the smallest period of `least` names or more
+ * that it has.
  *
  * @param period  of the tail; untouched without one
  * @return the tail's length; 0 without one, or when memory is out (*no_memory). O(n).

@@ -1,5 +1,5 @@
-/* Shapes of operators, kept as numbers: sorted by the start of a table's row, or by the external id that an operator of
- * PyTorch shares with the calls it makes, and found by binary search. */
+/* Looks up shapes of operators, stored as numbers: sorted by the start of a table's row, or by the external id that an
+ * operator of PyTorch shares with the calls it makes, and found by binary search. */
 #include "trace/events/shapes.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/texts.h"
 #include "trace/analyse/analysis.h"
 
-enum { SAME_NS = 1000 }; /* a table and a trace round their times */
+enum { SAME_NS = 1000 }; /* tolerance: a table and a trace round their times */
 
 uint32_t ek__shape_number(const char *text, size_t size)
 {

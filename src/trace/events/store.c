@@ -1,6 +1,6 @@
-/* Merging parts in the order of the file, and what can be decided only once all of it was read: which process every
- * event belongs to, and so what pending ones are. Each kind of event has an array of its own, sorted by start with a
- * stable merge sort that leaves alone what is in order: O(n) for the device's streams, O(n log n) at worst. */
+/* Merges parts in the order of the file, and makes the decisions that need all of it: the process of every event, and
+ * so the kind of pending ones. Each kind of event has an array of its own, sorted by start with a stable merge sort
+ * that does not move ordered runs: O(n) for the device's streams, O(n log n) at worst. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,13 +116,13 @@ static bool add_event(ek__trace_store *store, const ek__event *event)
     return true;
 }
 
-/* Numbers of other things stay as they are. */
+/* Numbers of other kinds stay unchanged. */
 static bool has_text_detail(int kind)
 {
     return kind != EK__EVENT_FLOW && kind != EK__EVENT_LAUNCH && kind != EK__EVENT_SYNC && kind != EK__EVENT_SHAPE;
 }
 
-/* Halves of the part's tracks and texts here; `*next` is the first of those whose event is not behind the i-th. */
+/* Halves of the part's tracks and texts here; `*next` is the first of those with an event not after the i-th. */
 static bool add_halves(ek__trace_store *store, const ek__part *part, size_t i, const ek__event *kept, size_t *next)
 {
     for (; *next < part->n_halves && part->half[*next].at <= i; ++*next) {
@@ -259,7 +259,7 @@ static int compare_labels(const void *a, const void *b)
     return places != 0 ? places : x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Of several labels of one process or thread the last counts, as in trace viewers. */
+/* The last of several labels of one process or thread counts, as in trace viewers. */
 static void sort_labels(ek__trace_store *store)
 {
     ek__part_label *label = store->label;
@@ -316,7 +316,7 @@ static bool make_tracks(const ek__trace_store *store, ek__trace *out)
     return true;
 }
 
-/* ---- what pending events are ---- */
+/* ---- kinds of pending events ---- */
 
 enum { DROP = -1 };
 
@@ -334,7 +334,7 @@ static int kind_without_metadata(ek__event *event, const ek__track *track)
     return EK__EVENT_KERNEL;
 }
 
-/* A task of the device without a type is told by its name. */
+/* A task of the device without a type is identified by its name. */
 static int kind_without_type(ek__event *event, const char *name)
 {
     const ek__span none = {0}, text = {name, (uint32_t)strlen(name), true};
@@ -389,7 +389,7 @@ static bool settle_pending(ek__trace_store *store, ek__trace *out)
     return true;
 }
 
-/* Is the event what its own fields said, now that its process is known? */
+/* Does the event's kind by its own fields fit its process, which is known now? */
 static bool is_confirmed(const ek__event *event, const ek__track *track)
 {
     switch (event->kind) {
@@ -417,7 +417,7 @@ static void confirm(ek__trace_store *store, const ek__trace *out, int kind)
     store->n[kind] = n;
 }
 
-/* A collective of Ascend belongs to the group whose thread it is on. */
+/* A collective of Ascend belongs to the group of its thread. */
 static void name_groups(ek__trace_store *store)
 {
     ek__event *event = store->event[EK__EVENT_COLLECTIVE];
@@ -438,7 +438,7 @@ static inline bool is_before(const ek__event *a, const ek__event *b)
     return a->start != b->start ? a->start < b->start : a->duration > b->duration;
 }
 
-/* Stable, for the few that are left of halving. */
+/* Stable, for the short rest of halving. */
 static void sort_few(ek__event *event, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -450,9 +450,9 @@ static void sort_few(ek__event *event, size_t n)
     }
 }
 
-/* Merge sort that touches only what is out of order: halves that follow one another are left alone, and of the left
- * half only what is behind the first of the right one moves. Profilers write streams in order and arrows at the end of
- * what they belong to, so a long trace is sorted in little more than one look at it. `spare` holds n / 2. Depth log n.
+/* Merge sort that moves only unordered events: halves in order are not changed, and of the left half only the part
+ * after the first of the right one moves. Profilers write streams in order and arrows at the end of their events, so a
+ * long trace is sorted in little more than one pass. `spare` has room for n / 2. Depth log n.
  */
 static void sort_range(ek__event *event, size_t n, ek__event *spare) /* NOLINT(misc-no-recursion) */
 {
@@ -466,7 +466,7 @@ static void sort_range(ek__event *event, size_t n, ek__event *spare) /* NOLINT(m
     sort_range(event + middle, n - middle, spare);
     if (!is_before(&event[middle], &event[middle - 1]))
         return;
-    for (size_t high = middle; first < high;) { /* the first of the left that comes behind the right's first */
+    for (size_t high = middle; first < high;) { /* the first of the left that comes after the right's first */
         size_t half = first + (high - first) / 2;
         if (is_before(&event[middle], &event[half]))
             high = half;
@@ -503,9 +503,9 @@ static bool is_same(const ek__event *a, const ek__event *b)
     return a->track == b->track && a->name == b->name && a->detail == b->detail && a->link == b->link;
 }
 
-/* A stream runs one thing at a time, so what is there again with the same begin and end is a copy: of files that were
- * joined twice, or written again by a profiler that was stopped late. Events at 0 ns may well be several. Copies are
- * looked for among the last few that begin and end together. */
+/* A stream runs one task at a time, so a second task with the same start and end is a copy: of files that were joined
+ * twice, or written again by a profiler that was stopped late. Events at 0 ns may well be several. Copies are searched
+ * among the last few that begin and end together. */
 static void drop_copies(ek__trace_store *store, int kind)
 {
     enum { LAST = 32 };
@@ -666,7 +666,7 @@ ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err
     return EK_OK;
 }
 
-/* ---- what analyses ask ---- */
+/* ---- queries of the analyses ---- */
 
 size_t ek__slice_lower(ek__slice slice, int64_t time)
 {

@@ -1,7 +1,7 @@
-/* Receives and sends of steps that only tables tell. kernel_details.csv has the begin and duration of operators and
- * collectives, communication.json of collectives; both readers add what they see, and once all tables are read every
- * step's executions are sorted and merged into sets of intervals, as src/trace/analyse/analyse_breakdown.c does with
- * events. */
+/* Computes receives and sends of steps that are only in tables. kernel_details.csv has the start and duration of
+ * operators and collectives, communication.json of collectives; both readers add their entries, and once all tables are
+ * read every step's executions are sorted and merged into sets of intervals, as src/trace/analyse/analyse_breakdown.c
+ * does with events. */
 #include "trace/tables/table_times.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ bool ek__table_times_add(ek__table_times *times, const ek_trace_options *options
 /* The sets of one step, with those of its figures that are sums. */
 typedef struct part {
     ek__intervals computing, communication, receives;
-    int64_t first, last; /* of all of it */
+    int64_t first, last; /* of the complete step */
     bool any;
     int64_t n_receives, receive, n_sends, send;
 } part;
@@ -92,8 +92,8 @@ static bool store(part *p, const ek__timed *t)
     return ek__intervals_add(&p->communication, t->start, end);
 }
 
-/* Kernels without their collectives and these from the other table: what kernels alone said of communication and of the
- * time between was wrong. */
+/* Kernels without their collectives and these from the other table: the kernels' values for communication and for the
+ * time between were wrong. */
 static void fill_breakdown(const part *p, bool kernels, ek_trace_step *step)
 {
     ek_trace_breakdown *own = &step->own;
@@ -111,15 +111,15 @@ static void fill_breakdown(const part *p, bool kernels, ek_trace_step *step)
     own->free = own->total - own->busy;
 }
 
-/* Steps whose wait is known between two bounds only. */
+/* Steps with bounds of the wait, not its value. */
 typedef struct unsure {
     int n;
     const char *step; /* the first */
     int64_t least, most;
 } unsure;
 
-/* How much of the receives lies outside computing, when only step_trace_time's sums tell of computing: at least what
- * its overlap cannot hide, at most what it leaves exposed. */
+/* The part of the receives outside computing, when only step_trace_time's sums describe computing: at least the part
+ * that its overlap cannot hide, at most its exposed part. */
 static int64_t exposed_by_sums(const part *p, const ek_trace_step *step, unsure *open)
 {
     const ek_trace_breakdown *own = &step->own;
@@ -203,7 +203,7 @@ static ek_status finish_one(const ek__table_times *times, size_t from, size_t to
     }
     ek_status status = fine ? EK_OK : ek__no_memory(err);
     const char *name = ek__texts_at(&times->step, times->at[from].step);
-    /* Rows of no step, beside steps, are outside of them. */
+    /* Rows of no step, with steps present, are outside of them. */
     if (status == EK_OK && p.any && (alone || *name))
         status = ek__table_step(&in, name, alone, &step, err);
     if (status == EK_OK && step)

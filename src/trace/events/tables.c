@@ -1,4 +1,4 @@
-/* What the readers of tables share. Steps are found by name one after the other: a profile has a few dozen. */
+/* Helpers of the readers of tables. Steps are found by name one after the other: a profile has a few dozen. */
 #include "trace/tables/tables.h"
 #include "base/c_locale.h"
 
@@ -126,7 +126,7 @@ const char *ek__table_producer(const ek__table_in *in)
 {
     if (in->rank->producer == EK_PRODUCER_TORCH_NPU || in->rank->producer == EK_PRODUCER_MINDSPORE)
         return ek_producer_name[in->rank->producer];
-    /* The folder's end, when its user has kept that. */
+    /* The folder's end, when its user has kept that name. */
     if (strstr(in->path, "_ascend_ms/"))
         return ek_producer_name[EK_PRODUCER_MINDSPORE];
     return strstr(in->path, "_ascend_pt/") ? ek_producer_name[EK_PRODUCER_TORCH_NPU] : NULL;
@@ -182,8 +182,8 @@ static int compare_group(const ek_trace_group *g, const char *name, const int *r
     return order != 0 ? order : compare_ranks(g, rank, n);
 }
 
-/* Groups are kept by name, ranks and key, so that it does not matter which rank's file came first. A run has as many
- * groups as ranks, times a few: finding the place is a binary search, moving the rest up is linear. */
+/* Groups are stored by name, ranks and key, so that the order of the ranks' files does not matter. A run has a few
+ * times as many groups as ranks: finding the place is a binary search, moving the rest up is linear. */
 static ek_status add_group(ek_trace_run *run, const char *name, const char *key, const int *rank, int n_ranks,
                            int occurrence, ek_error *err)
 {

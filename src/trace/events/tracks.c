@@ -1,4 +1,5 @@
-/* Tracks by their pid and tid: a table of places with open addressing and linear probing, at most half full. */
+/* Looks up tracks by their pid and tid: a table of places with open addressing and linear probing, at most half
+ * full. */
 #include <stdlib.h>
 #include <string.h>
 

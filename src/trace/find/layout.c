@@ -1,7 +1,7 @@
-/* Which of the files found belong to which rank. A key is made for every file: the folder above ASCEND_PROFILER_OUTPUT,
- * or the folder with the number in the file's name, or the file itself; files of one key are one rank. The rank's
- * number comes from profiler_info, the folder's name or the file's. Sorting everywhere: the order of paths and entries
- * has no influence. Ranks are not told from what is inside traces; that is for whoever reads them. */
+/* Assigns the found files to ranks. A key is made for every file: the folder above ASCEND_PROFILER_OUTPUT, or the
+ * folder with the number in the file's name, or the file itself; files of one key are one rank. The rank's number comes
+ * from profiler_info, the folder's name or the file's. Sorting everywhere: the order of paths and entries has no
+ * influence. Ranks are not read from the contents of traces; that is done by their readers. */
 #include "trace/find/layout.h"
 
 #include <dirent.h>
@@ -15,14 +15,14 @@
 static const char output_folder[] = "ASCEND_PROFILER_OUTPUT";
 static const char cluster_folder[] = "cluster_analysis_output";
 
-/* What every rule looks at. */
+/* The input of every rule. */
 typedef struct grouping {
     ek__file_search search;
     int n_homes;
-    ek__path_part *home; /* folders that hold an ASCEND_PROFILER_OUTPUT, sorted */
+    ek__path_part *home; /* folders that contain an ASCEND_PROFILER_OUTPUT, sorted */
     int n_raw;
     const ek__found **raw; /* [n_raw]: in PROF_ folders, by the folder above and key */
-    bool no_memory;        /* for what the rank of some files is in */
+    bool no_memory;        /* for the source of some files' rank */
     ek_error *err;
 } grouping;
 
@@ -76,7 +76,7 @@ static bool is_home(const grouping *g, ek__path_part folder)
 
 static ek_status set_key(grouping *g, ek__found *f, ek__path_part folder, int number)
 {
-    /* A line feed cannot be told from one in a folder's name; the number behind it makes no harm there. */
+    /* A line feed is indistinguishable from one in a folder's name; the number after it does no harm there. */
     if (number >= 0)
         f->key = ek__pool_format(g->search.pool, "%.*s\n%d", (int)folder.n, folder.at, number);
     else
@@ -99,13 +99,13 @@ static bool has_text(ek__path_part part, const char *text)
     return false;
 }
 
-/* Databases that lie in a folder of one rank, beside its tables. */
+/* Databases in a folder of one rank, with its tables. */
 static bool is_of_ascend(ek__path_part name)
 {
     return ek__part_begins(name, "ascend_") || ek__part_begins(name, "msprof_");
 }
 
-/* The number that a bare file's own name tells. Kineto's names hold times, sizes and versions: only "rank" counts. */
+/* The number in a bare file's own name. Kineto's names contain times, sizes and versions: only "rank" counts. */
 static int own_number(const ek__found *f)
 {
     ek__path_part name = name_of(f), stem = ek__stem_of(name);
@@ -129,7 +129,7 @@ static int own_number(const ek__found *f)
     }
 }
 
-/* The folder PROF_... that a path lies in, and the device_N below it; false without one. */
+/* The folder PROF_... of a path, and the device_N below it; false without one. */
 static bool find_prof(const ek__found *f, ek__path_part *prof, int *device)
 {
     *device = -1;
@@ -165,7 +165,8 @@ static ek_status key_of_bare(grouping *g, ek__found *f)
     f->stage = ek__number_behind(ek__stem_of(name), "stage");
     if (is_iteration(name))
         f->device_id = f->number;
-    /* Without a number, trace_view.json and tables are all of the folder's one rank; other traces each of their own. */
+    /* Without a number, trace_view.json and tables belong to the folder's one rank; each other trace to a rank of its
+     * own. */
     bool is_alone = f->type == EK__FILE_TRACE && !ek__part_is(ek__stem_of(name), "trace_view") &&
                     !ek__part_is(ek__stem_of(name), "msprof") && !(f->types && is_of_ascend(name));
     if (f->number < 0 && is_alone)
@@ -191,7 +192,7 @@ static bool is_common(const ek__found *f)
     return f->type == EK__FILE_cluster_step_trace_time || f->type == EK__FILE_communication_group;
 }
 
-/* ---- what is left out of a folder ---- */
+/* ---- files of a folder that are left out ---- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -205,7 +206,7 @@ static bool is_in_output(const ek__found *f)
     return ek__part_is(ek__last_of(folder_of(f)), output_folder);
 }
 
-/* Parts of what an msprof file of the same device holds whole. */
+/* Parts of an msprof file of the same device that has all of them. */
 static bool is_part_of_msprof(const ek__found *f)
 {
     ek__path_part name = name_of(f);
@@ -213,7 +214,7 @@ static bool is_part_of_msprof(const ek__found *f)
                                          ek__part_begins(name, "step_trace_"));
 }
 
-/* What the files of a rank have that tells others' content better. */
+/* Better sources of the same content among the files of a rank. */
 typedef struct better {
     bool framework; /* the framework's own trace in ASCEND_PROFILER_OUTPUT */
     bool msprof;
@@ -231,7 +232,7 @@ static better find_better(const ek__found *of, int n)
     return b;
 }
 
-/* Is `f` told again? `before` is the file before it in order of path, where its plain twin would be. */
+/* Is `f` a duplicate? `before` is the file before it in order of path, where its plain twin would be. */
 static bool is_told_again(const ek__found *f, const ek__found *before, const better *b)
 {
     if (f->prof && b->framework)
@@ -244,7 +245,7 @@ static bool is_told_again(const ek__found *f, const ek__found *before, const bet
     return before && strncmp(f->full, before->full, size) == 0 && strcmp(f->full + size, ".gz") == 0;
 }
 
-/* A device profiled twice below one folder: two ranks' worth of results, which must not be mixed. */
+/* A device profiled twice below one folder: results of two ranks, which must not be mixed. */
 static ek_status part_profs(grouping *g, ek__found *of, int n)
 {
     const char *only = NULL;
@@ -263,7 +264,7 @@ static ek_status part_profs(grouping *g, ek__found *of, int n)
     return EK_OK;
 }
 
-/* Traces beside each other are several ranks, whatever their names, unless the device's profiler wrote them. */
+/* Traces in one folder are several ranks, with any names, unless the device's profiler wrote them. */
 static void part_traces(ek__found *of, int n)
 {
     bool have_one = false;
@@ -297,7 +298,7 @@ static ek_status part_all_profs(grouping *g)
     ek_status status = EK_OK;
     sort_by_key(s);
     for (int from = 0, to; from < s->n_found && status == EK_OK; from = to) {
-        to = end_of_key(s, from); /* before keys change; the groups behind it do not */
+        to = end_of_key(s, from); /* before keys change; the groups after it do not */
         status = part_profs(g, s->found + from, to - from);
     }
     return status;
@@ -339,7 +340,7 @@ static int rank_inside(grouping *g, const char *path)
     return rank;
 }
 
-/* The rank by the one profiler_info file in a folder: its name, else its rank_id. */
+/* The rank by the only profiler_info file in a folder: its name, else its rank_id. */
 static int rank_by_info(grouping *g, ek__path_part folder)
 {
     char path[EK__LAYOUT_PATH_SIZE + 300];
@@ -402,7 +403,7 @@ static ek_status find_raw(grouping *g)
     return EK_OK;
 }
 
-/* Is no other rank's raw result in the folder above? Then profiler_info there is of this one. */
+/* Is there no other rank's raw result in the folder above? Then profiler_info there is of this one. */
 static bool has_folder_alone(const grouping *g, const ek__found *f)
 {
     const ek__found **at = bsearch(&f, g->raw, (size_t)g->n_raw, sizeof *g->raw, by_above_prof);
@@ -484,8 +485,8 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->file[0].path, y->file[0].path);
 }
 
-/* Of each kind of file the text is read where it is there, else a database, the first by path: what both have is the
- * same. A table of operators goes by two names. */
+/* The text form of each kind of file is read where it exists, else a database, the first by path: both have the same
+ * content. A table of operators has two names. */
 static void add_database(ek__rank_files *rank, const ek__found *f, uint32_t *have)
 {
     const uint32_t operators = EK__FILE_BIT(EK__FILE_kernel_details) | EK__FILE_BIT(EK__FILE_op_summary);
@@ -539,8 +540,8 @@ static void find_shared(const ek__rank_files *rank, int n, bool shared[EK__N_FIL
     }
 }
 
-/* Groups of one number are one rank when no two of them have files of one type, as with a dump of the memory tracker
- * beside a profile, or when those are different iterations of one device. `all`: sorted files of the groups. */
+/* Groups of one number are one rank when no two of them have files of one type, for example a dump of the memory
+ * tracker and a profile, or when those are different iterations of one device. `all`: sorted files of the groups. */
 static bool may_join(const ek__rank_files *rank, int n, const ek__rank_files *all)
 {
     bool shared[EK__N_FILE_TYPES] = {0};
@@ -623,7 +624,7 @@ static ek_status make_ranks(grouping *g, ek__layout *out)
     return join_ranks(g, out);
 }
 
-/* Files of the whole run go to `out`; what else lies beside them in the vendor's folder goes away. */
+/* Files of the whole run go to `out`; other files in the vendor's folder are dropped. */
 static ek_status add_common(grouping *g, ek__layout *out)
 {
     ek__file_search *s = &g->search;

@@ -1,4 +1,4 @@
-/* trace/find/layout.h - the steps of finding a run's files: walk the folders, tell types, group by rank. */
+/* trace/find/layout.h - the steps of finding a run's files: walk the folders, detect types, group by rank. */
 #ifndef EK_TRACE_FIND_LAYOUT_H
 #define EK_TRACE_FIND_LAYOUT_H
 
@@ -18,28 +18,29 @@ typedef struct ek__path_part {
 } ek__path_part;
 
 enum {
-    EK__LAYOUT_MAX_DEPTH = 16,        /**< folders below the one given */
-    EK__LAYOUT_MAX_ENTRIES = 1 << 24, /**< names looked at, over all folders */
+    EK__LAYOUT_MAX_DEPTH = 16,        /**< folders below the given one */
+    EK__LAYOUT_MAX_ENTRIES = 1 << 24, /**< names checked, over all folders */
     EK__LAYOUT_PATH_SIZE = 4096,
 };
 
-/** A file that will be read. */
+/** A file to be read. */
 typedef struct ek__found {
-    const char *path; /**< as given, or below a folder as given */
+    const char *path; /**< as given, or below a given folder */
     const char *full; /**< the same from the root, without "." and ".." */
     ek__file_type type;
-    uint32_t types; /**< of a database: all that it is read as, EK__FILE_BIT(); else 0. `type` is the first of them */
-    bool given;     /**< itself, not by a folder */
+    uint32_t types; /**< of a database: the types as which it can be read, EK__FILE_BIT(); else 0. `type` is the first
+                     * of them */
+    bool given;     /**< the file itself was given, not a folder */
     bool left_out;
     dev_t device;
     ino_t file;
     const char *key;  /**< equal for files of one rank */
     const char *prof; /**< raw results of the device profiler: their PROF_ folder; else NULL */
-    int number;       /**< that tells the rank, of the name or the device's folder; -1 */
+    int number;       /**< rank number in the name or the device's folder; -1 */
     int device_id, stage;
 } ek__found;
 
-/** What could not be used, and why. */
+/** Files that could not be used, and the reasons. */
 typedef struct ek__trouble {
     const char *path, *text;
     ek_status status;
@@ -49,7 +50,7 @@ typedef struct ek__file_search {
     ek__pool *pool;
     int n_found, n_troubles;
     int n_entries, n_databases;
-    const char *database; /**< the first by path of n_databases that nobody reads */
+    const char *database; /**< the first by path of n_databases that were not read */
     int n_parts;
     ek__found *part;  /**< [n_parts], by path: partial results of earlier analyses */
     ek__found *found; /**< in `pool` */
@@ -59,15 +60,16 @@ typedef struct ek__file_search {
 /** Everything below the paths that is of a known type, each file once, by path. O(entries log entries). */
 ek_status ek__file_search_walk(ek__file_search *search, const char *const *path, int n_paths, ek_error *err);
 
-/** The type that a file's name tells; false when it tells none. */
+/** The type by a file's name; false when the name has none. */
 bool ek__type_of_name(const char *name, ek__file_type *type);
-/** The type that its beginning tells; `strict`: JSON only when it shows events. */
+/** The type by its beginning; `strict`: JSON only when events are visible. */
 bool ek__type_of_content(const char *path, bool strict, ek__file_type *type);
-/** Files of partial results: how their names end, and do their bytes begin as such (trace/partial/part.h)? */
+/** Files of partial results: the end of their names, and the check whether their bytes begin as such
+ * (trace/partial/part.h). */
 #define EK__PART_END   ".ekr"
 #define EK__PART_MAGIC "EKPART1\n"
 bool ek__begins_as_part(const char *path);
-/** Has a CSV the header of the memory tracker's tasks? */
+/** Does a CSV have the header of the memory tracker's tasks? */
 bool ek__begins_with_tasks(const char *path);
 
 /** Folder of a path, its last part; both of a part. */
@@ -82,7 +84,7 @@ ek__path_part ek__stem_of(ek__path_part name);
 int ek__number_behind(ek__path_part name, const char *word);
 /** The last number, unless it has more than six digits, as times and process ids have; -1 without one. */
 int ek__last_number(ek__path_part name);
-/** The numbers of "msprof_0_2_1": those at the end, separated by "_", up to three. @return how many. */
+/** The numbers of "msprof_0_2_1": those at the end, separated by "_", up to three. @return their number. */
 int ek__end_numbers(ek__path_part stem, int number[3]);
 
 #endif

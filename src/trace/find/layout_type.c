@@ -1,5 +1,6 @@
-/* What a file is by its beginning: JSON or gzip is taken for a trace, a table by the columns of its header, a pickle
- * for a memory snapshot. Looks at the first kilobytes only, so that a folder of large files is told quickly. */
+/* Detects the type of a file by its beginning: JSON or gzip counts as a trace, a table is recognised by the columns of
+ * its header, a pickle is a memory snapshot. Reads the first kilobytes only, so that a folder of large files is
+ * classified quickly. */
 #define ZLIB_CONST
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 enum { BEGINNING = 4096, MAX_COLUMNS = 3 };
 
-/* Columns that only this table has together; the first that fits counts. */
+/* Columns that only this table has together; the first match counts. */
 static const struct {
     ek__file_type type;
     const char *column[MAX_COLUMNS];
@@ -49,7 +50,7 @@ static bool has_columns(const ek__csv *csv, const char *const column[MAX_COLUMNS
     return true;
 }
 
-/* The header may be cut: it then lacks columns, which is fine. */
+/* The header may be cut: it then lacks columns, which does not matter. */
 static bool type_of_header(const char *bytes, size_t n, ek__file_type *type)
 {
     ek__csv *csv;
@@ -96,7 +97,7 @@ static bool type_of_json(const char *bytes, bool strict, ek__file_type *type)
 bool ek__type_of_content(const char *path, bool strict, ek__file_type *type)
 {
     char bytes[BEGINNING + 1];
-    gzFile file = gzopen(path, "rb"); /* reads plain files as they are */
+    gzFile file = gzopen(path, "rb"); /* reads plain files unchanged */
     int n = file ? gzread(file, bytes, BEGINNING) : -1;
     bool packed = file && !gzdirect(file);
     if (file)

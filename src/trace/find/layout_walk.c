@@ -1,7 +1,7 @@
-/* A walk through folders for files that profilers write. Names come in any order; sorting at the end and one entry per
- * file of the disk make the result independent of it and of the order of the paths given. A folder is not entered below
- * itself, depth and the number of entries are limited; so links in circles end. What cannot be read is noted and
- * passed. */
+/* Walks through folders and lists files that profilers write. Names come in any order; sorting at the end and one entry
+ * per file of the disk make the result independent of it and of the order of the paths given. A folder is not entered
+ * below itself, depth and the number of entries are limited; so links in circles end. Unreadable entries are reported
+ * and skipped. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -16,7 +16,7 @@
 #include "trace/database/database.h"
 #include "trace/find/layout.h"
 
-/* Folders from the one given to the present one. */
+/* Folders from the given one to the current one. */
 typedef struct trail {
     int depth;
     struct {
@@ -25,10 +25,10 @@ typedef struct trail {
     } at[EK__LAYOUT_MAX_DEPTH + 1];
 } trail;
 
-/* Where profilers put what is of no use here. */
+/* Folders of profilers with files that are not used here. */
 static const char *const skipped[] = {"FRAMEWORK", "logs", "log"};
 
-/* What cannot be used. EK_OK or EK_ERR_MEMORY. */
+/* Report a path that cannot be used. EK_OK or EK_ERR_MEMORY. */
 __attribute__((format(printf, 5, 6))) static ek_status
 note_trouble(ek__file_search *search, ek_status status, const char *path, ek_error *err, const char *format, ...)
 {
@@ -49,7 +49,7 @@ note_trouble(ek__file_search *search, ek_status status, const char *path, ek_err
     return EK_OK;
 }
 
-/* From the root, without "." and "..", by the text alone: names of links stay. NULL when it is too long. */
+/* From the root, without "." and "..", only by the text: names of links stay. NULL when it is too long. */
 static const char *full_path(const char *path, char full[EK__LAYOUT_PATH_SIZE])
 {
     size_t n = 0;
@@ -77,7 +77,7 @@ static const char *full_path(const char *path, char full[EK__LAYOUT_PATH_SIZE])
     return full;
 }
 
-/* One more in a list of the search. */
+/* Append to a list of the search. */
 static ek_status keep_in(ek__file_search *search, ek__found **list, int *n, const char *path, const struct stat *info,
                          ek__found found, ek_error *err)
 {
@@ -144,7 +144,7 @@ static bool has_database_name(const char *name)
     return ends_with_one_of(name, ends);
 }
 
-/* Names of files that much else has, too: their beginning tells. */
+/* Names that other files have, too: their beginning decides. */
 static bool is_worth_a_look(const char *name)
 {
     static const char *const ends[] = {".json", ".pickle", ".pkl", NULL};
@@ -166,8 +166,8 @@ static ek__file_type first_of(uint32_t types)
     return (ek__file_type)__builtin_ctz(types);
 }
 
-/* A database of a searched folder. Others than profilers' exports, such as the raw results that the device's profiler
- * leaves below PROF_ folders, are counted. */
+/* A database in a searched folder. Databases other than profilers' exports, such as the raw results that the device's
+ * profiler leaves below PROF_ folders, are counted. */
 static ek_status look_at_database(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
 {
     uint32_t types = 0;
@@ -258,7 +258,7 @@ static ek_status walk(ek__file_search *search, const char *path, const struct st
     return status;
 }
 
-/* ---- what the user gives ---- */
+/* ---- given paths ---- */
 
 static ek_status add_given_database(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
 {
@@ -278,7 +278,7 @@ static ek_status add_given_database(ek__file_search *search, const char *path, c
 static ek_status add_file(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
 {
     ek__file_type type;
-    /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace.
+    /* `<(zstd -dc trace.json.zst)`: a pipe can be read only once, so its content counts as a trace.
      */
     if (S_ISFIFO(info->st_mode))
         return keep(search, path, info, EK__FILE_TRACE, 0, true, err);
@@ -328,7 +328,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const ek__found *)a)->path, ((const ek__found *)b)->path);
 }
 
-/* The same file by two ways is read once, by the shortest path: it goes through fewer links. */
+/* The same file by two paths is read once, by the shortest one: it goes through fewer links. */
 static void drop_repeats(ek__found *list, int *n_list)
 {
     int n = 0;

@@ -1,6 +1,6 @@
-/* trace/layers/layers.h - executions of layers as the sources of a trace show them, before they are summed up.
+/* trace/layers/layers.h - executions of layers in the sources of a trace, before they are summed up.
  *
- * A source finds layers and their passes; analyse_layers.c chooses the source and turns passes into figures. */
+ * A source finds layers and their passes; analyse_layers.c selects the source and turns passes into figures. */
 #ifndef EK_TRACE_LAYERS_LAYERS_H
 #define EK_TRACE_LAYERS_LAYERS_H
 
@@ -10,7 +10,7 @@
 
 enum { EK__PASS_FORWARD, EK__PASS_RERUN, EK__PASS_BACKWARD, EK__N_LAYER_PASSES };
 
-/** One execution of a layer in one direction, or a piece of what is run again. */
+/** One execution of a layer in one direction, or a piece of its recomputation. */
 typedef struct ek__layer_pass {
     int32_t layer; /**< index in ek__layer_search.layer */
     int32_t step;  /**< index in rank->step; 0 without steps */
@@ -24,7 +24,7 @@ typedef struct ek__found_layer {
     const char *kind; /**< part of `name`, or a text of its own in the pool */
     int index;        /**< -1 without a number */
     ek_trace_role role;
-    bool dropped;  /**< neither head, body nor tail after all */
+    bool dropped;  /**< turned out to be neither head, body nor tail */
     int64_t first; /**< start of the first execution */
 } ek__found_layer;
 
@@ -34,12 +34,12 @@ typedef struct ek__layer_member {
     int32_t layer; /**< index in ek__layer_search.layer */
 } ek__layer_member;
 
-/** What is looked for, and what was found so far. */
+/** The searched layers, and the results so far. */
 typedef struct ek__layer_search {
     const ek__trace *trace;
     const ek_trace_options *options;
     ek_trace_rank *rank;
-    bool use_warm_up; /**< no other step is there */
+    bool use_warm_up; /**< there is no other step */
     bool named;       /**< a source has names of the model's parts */
     size_t n_layers, layers_capacity, n_passes, passes_capacity, n_members, members_capacity;
     ek__found_layer *layer;
@@ -51,15 +51,16 @@ void ek__layer_search_clear(ek__layer_search *search);
 /** @return the layer's index, or -1 when memory is out. */
 int32_t ek__layer_add(ek__layer_search *search, const ek__found_layer *layer);
 bool ek__layer_pass_add(ek__layer_search *search, const ek__layer_pass *pass);
-/** Note that an operator is of a layer, where options->measure asks for it. */
+/** Record that an operator is of a layer, where options->measure is set. */
 bool ek__layer_member_add(ek__layer_search *search, int64_t start, int32_t layer);
 
-/** The step whose device window holds a time: its index; -1 outside and in warm-up steps. O(log steps). */
+/** The step with a device window that contains a time: its index; -1 outside and in warm-up steps. O(log steps). */
 int32_t ek__layer_step(const ek__layer_search *search, int64_t time);
 /** The same by the host's step marks. */
 int32_t ek__layer_host_step(const ek__layer_search *search, int64_t time);
 
-/** Is an element (or module) one of these names: the whole, or what follows "N-" or any "-", or what precedes "_N"? */
+/** Is an element (or module) one of these names: completely, or the part after "N-" or any "-", or the part before
+ * "_N"? */
 bool ek__layer_named(const char *const *name, int n, const char *element, size_t size);
 /** The number of "12-Layer" (*kind: 3) or, for modules, "Layer_12" (*kind: the size before '_'); -1 without one. */
 int ek__element_number(const char *element, size_t size, size_t *kind);
@@ -82,10 +83,10 @@ ek_status ek__layers_of_scopes(ek__layer_search *search, const char **source, ek
 ek_status ek__layers_of_modules(ek__layer_search *search, const char **source, ek_error *err);
 ek_status ek__layers_of_annotations(ek__layer_search *search, const char **source, ek_error *err);
 
-/** Of an operator's name the path: "Module::Event::full/op/name" is "full/op/name". */
+/** The path in an operator's name: "Module::Event::full/op/name" is "full/op/name". */
 const char *ek__without_module(const char *name);
 
-/** Where a device event was launched: its host track and time. */
+/** The launch of a device event: its host track and time. */
 typedef struct ek__launch_point {
     int64_t time;
     int32_t track; /**< -1: not in the file */

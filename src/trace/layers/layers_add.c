@@ -1,4 +1,5 @@
-/* What sources of layers share: layers and passes as they are found, steps by time, numbers in the names of modules. */
+/* Helpers of the sources of layers: layers and passes as they are found, steps by time, numbers in the names of
+ * modules. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,14 @@
-/* Layers from ranges of the user (user_annotation, mstx) whose names are layers: "0-DecoderLayer", or what the options
- * name. In front of it "Gradients/", "backward/" or "bwd/" says backward, "recompute/" recomputation, anything else
- * forward. A range on the device holds the kernels that start in it, one on the host those that are launched in it.
- * Without named layers two numbers of one kind must be there, so that a range called "1-init" is not taken for one. */
+/* Finds layers in ranges of the user (user_annotation, mstx) with names of layers: "0-DecoderLayer", or as the options
+ * name them. A prefix "Gradients/", "backward/" or "bwd/" means backward, "recompute/" recomputation, anything else
+ * forward. A range on the device contains the kernels that start in it, one on the host those that are launched in it.
+ * Without named layers two numbers of one kind must be there, so that a range called "1-init" is not mistaken for
+ * one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/layers/layers_nest.h"
 
-/* What a name says. */
+/* The parts of a name. */
 typedef struct meaning {
     int32_t layer; /* -1: none */
     uint8_t direction;

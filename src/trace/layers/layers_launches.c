@@ -1,5 +1,5 @@
-/* Where kernels were launched. PyTorch on GPU: the runtime call with the same correlation. Ascend: the arrow async_npu
- * that ends at exactly the kernel's track and start begins where the framework called it. launches.c finds both. */
+/* Finds the place of a kernel's launch. PyTorch on GPU: the runtime call with the same correlation. Ascend: the arrow
+ * async_npu that ends at exactly the kernel's track and start begins at the framework's call. launches.c finds both. */
 #include <stdlib.h>
 
 #include "trace/events/device.h"

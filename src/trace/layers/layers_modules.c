@@ -1,9 +1,9 @@
-/* Layers of PyTorch from nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the
+/* Finds layers of PyTorch in nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the
  * thread that runs the model; recomputation inside recompute_fn, or in a module on a thread that runs backward passes;
- * backward otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel knows which
- * execution of which layer it belongs to. Layers are the modules whose kind repeats below one parent and takes time,
- * the outermost ones: no plain lists of modules (Sequential), and modules without parts, such as Conv2d, only where
- * they follow one another directly. Needs with_stack or with_modules; not handled: modules renamed between threads. */
+ * backward otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel is assigned to an
+ * execution of a layer. Layers are the modules whose kind repeats below one parent and takes time, the outermost ones:
+ * no plain lists of modules (Sequential), and modules without parts, such as Conv2d, only where they follow one another
+ * directly. Needs with_stack or with_modules; not handled: modules renamed between threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ typedef struct member {
     int64_t start, end, host;
 } member;
 
-/* A pass that kernels are added to; those of one execution but different layers are chained. */
+/* A pass to which kernels are added; those of one execution but different layers are chained. */
 typedef struct open_pass {
     ek__layer_pass pass;
     int64_t host; /* launch of its first kernel */
@@ -49,10 +49,10 @@ typedef struct work {
     ek__nest modules, regions;
     ek__launch_point *point;
     double *busy;        /* [modules.n]: kernels launched inside */
-    int32_t *body;       /* [modules.n]: the module that is the layer around, or the module itself; -1 */
-    bool *has_body;      /* [modules.n]: a layer lies inside */
+    int32_t *body;       /* [modules.n]: the module of the surrounding layer, or the module itself; -1 */
+    bool *has_body;      /* [modules.n]: contains a layer */
     int32_t *layer_of;   /* [n_names]: layer of a module's name, or of the module around; -1 */
-    int64_t *balance;    /* [n_tracks]: arrows that end less those that begin */
+    int64_t *balance;    /* [n_tracks]: number of arrow ends less begins */
     int32_t *module_of;  /* [kernels]: the innermost module around the launch; -1 */
     flow *ends, *starts; /* by track and time; by id */
     size_t n_ends, n_starts, last_end, n_passes, passes_capacity;
@@ -82,7 +82,7 @@ static int compare_ids(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* They often are in order as they come. */
+/* They often are in order already. */
 static void sort_flows(flow *at, size_t n, int (*compare)(const void *, const void *))
 {
     for (size_t i = 1; i < n; i++)
@@ -121,8 +121,8 @@ static bool is_end_before(const flow *f, int32_t track, int64_t time)
     return f->track < track || (f->track == track && f->time <= time);
 }
 
-/* The module of the forward operator of what ran on a track at a time, by the last arrow that ended there; -1 without
- * one. The one found last, or the next, mostly is it again. O(log n). */
+/* The module of the forward operator of an event on a track at a time, by the last arrow that ended there; -1 without
+ * one. It mostly is the last found one again, or the next. O(log n). */
 static int32_t forward_module(work *w, int32_t track, int64_t time)
 {
     size_t low = 0, high = w->n_ends, near = w->last_end;
@@ -150,7 +150,7 @@ static int32_t forward_module(work *w, int32_t track, int64_t time)
 
 /* ---- which modules are layers ---- */
 
-/* A thread on which more arrows end than begin runs backward passes. */
+/* A thread with more ends of arrows than begins runs backward passes. */
 static bool is_backward_track(const work *w, int32_t track)
 {
     return w->balance[track] > 0;
@@ -203,7 +203,7 @@ static uint64_t hash_of(const char *text, size_t size)
     return hash;
 }
 
-/* kind_of[name]: the smallest name with the same kind; each name is looked at once. */
+/* kind_of[name]: the smallest name with the same kind; each name is processed once. */
 static bool find_kinds(const work *w, uint32_t *kind_of)
 {
     kind_slot *slot = ek__alloc(w->modules.n, sizeof *slot);
@@ -229,7 +229,7 @@ static bool find_kinds(const work *w, uint32_t *kind_of)
     return true;
 }
 
-/* Lists of modules that say nothing of what is in them. */
+/* Lists of modules with names that do not describe their contents. */
 static bool is_plain_list(const char *name)
 {
     static const char *const kinds[] = {"Sequential", "ModuleList", "ModuleDict"};
@@ -357,7 +357,7 @@ static int32_t add_layer(work *w, int32_t module, ek_trace_role role)
     return index;
 }
 
-/* The outermost layer around every module; and which modules hold one. */
+/* The outermost layer around every module; and the modules that contain one. */
 static bool find_bodies(work *w, int64_t *first_body)
 {
     *first_body = INT64_MAX;
@@ -379,7 +379,7 @@ static bool find_bodies(work *w, int64_t *first_body)
     return true;
 }
 
-/* What is named head or tail; else the outermost modules that hold no layer: head before the first layer, tail after.
+/* Modules named head or tail; else the outermost modules without a layer: head before the first layer, tail after.
  */
 static bool is_extra(const work *w, int32_t module, int64_t first_body, ek_trace_role *role)
 {
@@ -418,7 +418,7 @@ static bool find_extras(work *w, int64_t first_body)
     return true;
 }
 
-/* Parts of layers by name, so that what runs again without its layer's module is known too. */
+/* Parts of layers by name, so that recomputation without its layer's module is recognised too. */
 static void name_parts(work *w)
 {
     for (size_t m = 0; m < w->modules.n; m++) {

@@ -1,5 +1,5 @@
-/* Nested ranges as a forest: sorted by track and start, each range's parent is found with the stack of open ranges. The
- * range that holds a moment is the last that began before it, or one of those around that. */
+/* Builds a forest of nested ranges: sorted by track and start, each range's parent is found with the stack of open
+ * ranges. The range at a moment is the last that began before it, or one around that. */
 #include "trace/layers/layers_nest.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static bool is_before(const ek__nested *r, int32_t track, int64_t time)
     return r->track < track || (r->track == track && r->start <= time);
 }
 
-/* Moments mostly come close to one another: a few ranges from the last one on are tried first. */
+/* Consecutive moments are mostly close together: a few ranges from the last one on are tried first. */
 int32_t ek__nest_find(ek__nest *nest, int32_t track, int64_t time)
 {
     enum { NEAR = 4 };

@@ -1,4 +1,4 @@
-/* trace/layers/layers_nest.h - ranges of host threads that lie within one another: which one holds a moment. */
+/* trace/layers/layers_nest.h - nested ranges of host threads: finds the innermost one at a moment. */
 #ifndef EK_TRACE_LAYERS_LAYERS_NEST_H
 #define EK_TRACE_LAYERS_LAYERS_NEST_H
 
@@ -21,7 +21,7 @@ typedef struct ek__nest {
  * n). */
 bool ek__nest_make(const ek__trace *trace, ek__event_kind kind, ek__nest *out);
 void ek__nest_clear(ek__nest *nest);
-/** The innermost range of a track that holds a time; -1. O(log n + depth), O(depth) close behind the last one. */
+/** The innermost range of a track at a time; -1. O(log n + depth), O(depth) close after the last one. */
 int32_t ek__nest_find(ek__nest *nest, int32_t track, int64_t time);
 
 #endif

@@ -1,12 +1,12 @@
-/* Cuts the operators of a layer into executions. What one execution looks like is learnt from the run of the layer's
+/* Cuts the operators of a layer into executions. The pattern of one execution is learnt from the run of the layer's
  * operators (no other layer in between) that has most different places and, of these, the fewest operators; a pass ends
- * where a place would come more often than there, where an operator that is known by its number returns, where another
- * layer (forward: or a receive) intervened and the pass does not go on behind where it was, at a step's end, and,
+ * where a place would occur more often than there, where an operator with a number returns, where another layer
+ * (forward: or a receive) intervened and the pass does not continue after its last place, at a step's end, and,
  * forward, at any backward operator. Where passes of a layer always follow each other directly, and numbers differ, the
- * pattern holds several: then fewer passes are found than of other layers, and a pattern that repeats itself is cut.
+ * pattern contains several: then fewer passes are found than of other layers, and a pattern that repeats itself is cut.
  *
  * A forward pass directly before a backward pass of its layer is recomputation when all of it is marked so, or when
- * there are as many other forward passes as backward ones. Not handled: executions of one layer that run interwoven. */
+ * there are as many other forward passes as backward ones. Not handled: interleaved executions of one layer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +15,13 @@
 
 enum { N_CLASSES = 2 }; /* forward with recomputation, backward */
 
-/* What one execution of a layer looks like: places in order. */
+/* The pattern of one execution of a layer: places in order. */
 typedef struct pattern {
     uint32_t *place;
     size_t n, n_distinct;
 } pattern;
 
-/* A pass being found. */
+/* A pass under construction. */
 typedef struct piece {
     size_t first, last; /* operators of the layer */
     int64_t start, end, busy;
@@ -79,7 +79,7 @@ static size_t add_run(cutter *c, size_t i, size_t end, stretch *s)
     return s->end = i;
 }
 
-/* Does a run at i only run again a part of the layer, so that the backward pass around it goes on behind it? */
+/* Does a run at i only run again a part of the layer, so that the backward pass around it continues after it? */
 static bool is_interlude(const cutter *c, size_t i, size_t end, size_t *after)
 {
     size_t n = 0;
@@ -92,8 +92,8 @@ static bool is_interlude(const cutter *c, size_t i, size_t end, size_t *after)
     return same && 2 * n <= c->best[0].n && i < end && c->fragment[c->order[i]] == c->fragment[c->order[i - 1]];
 }
 
-/* Of the stretches of a class that with most different places, the shortest of them: its places. `joined`: backward
- * passes go on behind what they run again. O(operators of the layer). */
+/* The places of the shortest stretch of a class among those with most different places. `joined`: backward passes
+ * continue after their recomputation. O(operators of the layer). */
 static void find_pattern(cutter *c, size_t begin, size_t end, uint8_t class, bool joined, pattern *out)
 {
     stretch best = {0};
@@ -117,8 +117,8 @@ static void find_pattern(cutter *c, size_t begin, size_t end, uint8_t class, boo
     out->n_distinct = best.n_distinct;
 }
 
-/* Backward passes end at receives when nothing is lost by it, and are joined only where no run alone shows as many
- * places. A receive may also begin in the middle of a pass: then what lies between two receives shows less. */
+/* Backward passes end at receives when nothing is lost by it, and are joined only where no single run has as many
+ * places. A receive may also begin in the middle of a pass: then a stretch between two receives has fewer places. */
 static void find_patterns(cutter *c, size_t begin, size_t end)
 {
     find_pattern(c, begin, end, 0, false, &c->best[0]);
@@ -133,7 +133,7 @@ static void find_patterns(cutter *c, size_t begin, size_t end)
     c->split = false;
 }
 
-/* Is the pattern k equal parts? */
+/* Does the pattern consist of k equal parts? */
 static bool is_repeated(const pattern *p, size_t k)
 {
     if (k < 2 || p->n % k != 0 || p->n == 0)
@@ -168,7 +168,7 @@ static piece *open_piece(cutter *c, size_t i, uint8_t class)
     return &c->piece[c->n_pieces++];
 }
 
-/* Does operator i go on with the piece whose last operator of the class was `before`? */
+/* Does operator i continue the piece whose last operator of the class was `before`? */
 static bool goes_on(const cutter *c, const piece *p, size_t before, size_t i, uint32_t at)
 {
     const ek__layer_op *op = &c->op[c->order[i]], *last = &c->op[c->order[before]];
@@ -257,7 +257,7 @@ static tally count_pieces(const cutter *c, size_t first_piece)
     return t;
 }
 
-/* There are as many forward passes as backward ones, which tells what passes before a backward pass are. */
+/* The numbers of forward and backward passes are equal, which decides the kind of passes before a backward pass. */
 static bool is_rerun(const cutter *c, const piece *p, const tally *t)
 {
     if (!p->before_backward)
@@ -291,7 +291,7 @@ static bool emit_pieces(cutter *c, int32_t layer, size_t first_piece, bool whole
 
 /* ---- layers ---- */
 
-/* How a layer was cut: its passes in the search. */
+/* The result of cutting a layer: its passes in the search. */
 typedef struct layer_cut {
     size_t first, last;
     tally tally;
@@ -310,7 +310,7 @@ static bool cut_layer(cutter *c, int32_t layer, int64_t expected)
         tally t = count_pieces(c, 0);
         int64_t n[N_CLASSES] = {t.n_forward + t.n_marked + t.n_unmarked, t.n_backward}, wanted[N_CLASSES];
         wanted[1] = expected;
-        /* Marked passes that all stand before a backward one hold the forward pass too. */
+        /* Marked passes that are all before a backward one include the forward pass too. */
         wanted[0] = t.n_marked > 0 && t.n_forward + t.n_unmarked == 0 ? 2 * n[0] : expected;
         bool again = false;
         for (int i = 0; i < N_CLASSES && attempt == 0; i++) {
@@ -337,8 +337,8 @@ static void drop_marked_passes(ek__layer_search *s)
     s->n_passes = n;
 }
 
-/* Passes of all layers, and how many of them there should be of each: as many as the layer with most backward ones
- * (without any, most forward ones) has. Layers with fewer are cut again. */
+/* Passes of all layers, and their expected number for each: that of the layer with most backward ones (without any,
+ * most forward ones). Layers with fewer are cut again. */
 static bool cut_layers(cutter *c, bool whole)
 {
     ek__layer_search *s = c->search;
@@ -368,7 +368,7 @@ static bool cut_layers(cutter *c, bool whole)
     return fine;
 }
 
-/* Receives begin in order of time, as operators do. Whether a name is one is asked once for each. */
+/* Receives begin in order of time, as operators do. Names are checked for receives once each. */
 static bool mark_received(cutter *c)
 {
     static const ek_trace_options none;

@@ -1,10 +1,9 @@
-/* Layers and passes from operators that carry the framework's path. What stands before the operator's own name is taken
- * apart once for each distinct text: its scope (Default, recompute_Default, Gradients), its elements, the layer it
- * belongs to. Layers are the numbered elements of
- * containers in which a kind of element repeats, the outermost one of a path (elements without parts, such as a
- * Conv2d, only where neighbouring numbers are of one kind); what runs before the first of them and
- * after the last, outside of all, is head and tail. layers_passes.c then cuts each layer's operators into passes.
- * Not handled: a body without numbers that no name is given for. */
+/* Finds layers and passes from operators with the framework's path. The part before the operator's own name is parsed
+ * once for each distinct text: its scope (Default, recompute_Default, Gradients), its elements, its layer. Layers are
+ * the numbered elements of containers in which a kind of element repeats, the outermost one of a path (elements without
+ * parts, such as a Conv2d, only where neighbouring numbers are of one kind); operators before the first of them and
+ * after the last, outside of all, are head and tail. layers_passes.c then cuts each layer's operators into passes. Not
+ * handled: a body without numbers and without a given name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,19 +18,19 @@ typedef struct span {
     size_t size;
 } span;
 
-/* A list of layers: what stands before numbered elements. */
+/* A list of layers: the path before numbered elements. */
 typedef struct container {
     double busy;
     uint32_t n_elements, depth; /* distinct numbered elements; elements before them */
     bool repeats, chosen;
-    bool has_parts, has_neighbours; /* elements hold others; two that follow one another are of one kind */
+    bool has_parts, has_neighbours; /* contains elements; two consecutive ones are of one kind */
 } container;
 
-/* A path taken apart. */
+/* A parsed path. */
 typedef struct path {
     uint8_t scope;
     int8_t n;         /* elements without the operator; -1: no path */
-    const char *rest; /* behind the scope */
+    const char *rest; /* after the scope */
     span element[MAX_ELEMENTS];
 } path;
 
@@ -43,7 +42,7 @@ typedef struct work {
     size_t n;
     uint32_t *prefix_of; /* [n_texts]: in `prefixes`; 0 for texts that no operator has */
     ek__path_info *info; /* [n_texts]; layer -1: none */
-    double *busy;        /* [n_prefixes]: of operators behind each */
+    double *busy;        /* [n_prefixes]: of operators after each */
     uint32_t n_prefixes;
     ek__texts prefixes, containers, elements, kinds, layers, rests, places;
     size_t containers_capacity;
@@ -78,7 +77,7 @@ static bool split(const char *text, path *out)
     return true;
 }
 
-/* What stands before element i. */
+/* The path before element i. */
 static size_t size_before(const path *p, int i)
 {
     return (size_t)(p->element[i].at - p->rest);
@@ -95,15 +94,15 @@ bool ek__is_layer_path(const char *text)
            strncmp(text, "recompute_Default/", 18) == 0;
 }
 
-/* ---- what stands before the operators ---- */
+/* ---- paths before the operators ---- */
 
 static const char *prefix_at(const work *w, uint32_t prefix)
 {
     return ek__texts_at(&w->prefixes, prefix);
 }
 
-/* The number of a prefix. The model's parts follow one another as they did before, so what followed `before` the last
- * time is tried first. */
+/* The number of a prefix. The model's parts come in the same order as before, so the last successor of `before` is
+ * tried first. */
 static uint32_t intern_prefix(work *w, uint32_t *next, uint32_t before, const char *text, size_t size)
 {
     uint32_t guess = next[before];
@@ -135,7 +134,7 @@ static bool find_prefixes(work *w, const double *busy)
     return w->busy != NULL;
 }
 
-/* ---- which containers hold layers ---- */
+/* ---- containers of layers ---- */
 
 /* A number and a text as one. @return its size */
 static size_t pair_key(char *key, size_t capacity, uint32_t first, const char *text, size_t size)
@@ -153,7 +152,7 @@ static uint32_t intern_pair(ek__texts *texts, uint32_t first, const char *text, 
     return ek__texts_intern(texts, key, pair_key(key, sizeof key, first, text, size));
 }
 
-/* Was the element of the same kind with the next number (`by` 1 or -1) seen in the container? */
+/* Was the element of the same kind with the next number (`by` 1 or -1) found in the container? */
 static bool has_neighbour(const work *w, uint32_t list, const span *e, size_t kind, int by)
 {
     char text[600], key[600];
@@ -205,7 +204,8 @@ static bool is_list(const container *c)
     return c->repeats && (c->has_parts || c->has_neighbours);
 }
 
-/* Lists in which a kind repeats and that take time; a lone numbered element only where there is no such list. */
+/* Lists with repeated kinds and a large share of the time; a single numbered element only where there is no such
+ * list. */
 static void choose_containers(work *w)
 {
     double largest = 0;
@@ -272,7 +272,8 @@ static int find_body(const work *w, const path *p)
     return -1;
 }
 
-/* The first element that is not also on the way to the body; -1 when it shares no way, as an optimizer does not. */
+/* The first element that is not also on the path to the body; -1 when the paths have no common part, as for an
+ * optimizer. */
 static int find_beside(const work *w, const path *p)
 {
     const char *way = w->body_container;
@@ -350,7 +351,7 @@ static void keep_longest_container(work *w)
     }
 }
 
-/* With named layers the way to them is that of the one with most time. */
+/* With named layers the path to them is that of the one with most time. */
 static void find_way(work *w)
 {
     path p;
@@ -372,7 +373,7 @@ static void find_way(work *w)
     }
 }
 
-/* Layer and scope of every prefix; `place` is what stands behind the scope. */
+/* Layer and scope of every prefix; `place` is the rest after the scope. */
 static bool place_prefixes(work *w, ek__path_info *of)
 {
     path p;
@@ -417,8 +418,8 @@ typedef struct moments {
 } moments;
 
 /* Layers that were neither named nor numbered: head when they run before the first body layer of a step, tail when
- * after the first time of the last one and before any backward pass; else they are none. The first step that has them
- * counts. */
+ * after the first execution of the last one and before any backward pass; else they are none. The first step that has
+ * them counts. */
 static bool settle_roles(work *w)
 {
     ek__layer_search *s = w->search;

@@ -6,10 +6,10 @@
 
 enum { EK__SCOPE_FORWARD, EK__SCOPE_RECOMPUTE, EK__SCOPE_BACKWARD };
 
-/** What a path says. */
+/** The parts of a path. */
 typedef struct ek__path_info {
     int32_t layer;
-    uint32_t place; /**< equal for equal paths but for the operator's number */
+    uint32_t place; /**< equal for paths that differ only in the operator's number */
     uint8_t scope;
 } ek__path_info;
 

@@ -1,7 +1,7 @@
-/* Layers from MindSpore's Scope Layer, where no device task carries a path. Intervals are put into a tree by their
- * depth; the innermost ones stand for operators, with the names above them as path, so that an interval which holds
- * several executions is cut where its parts repeat. A scope's own operators before and after its parts count as parts.
- * Wall times are those of scopes; busy times are not known. */
+/* Finds layers in MindSpore's Scope Layer, where no device task has a path. Intervals form a tree by their depth; the
+ * innermost ones count as operators, with the names above them as path, so that an interval with several executions is
+ * cut where its parts repeat. A scope's own operators before and after its parts count as parts. Wall times are those
+ * of scopes; busy times are not known. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static bool add_op(maker *m, int32_t of, int64_t start, int64_t end, const char 
     for (int i = 0; i < n; i++) {
         size_t size = strlen(parts[i]);
         if (size + 1 > at)
-            return true; /* no scope of a program is that long */
+            return true; /* no scope of a program is longer */
         at -= size;
         memcpy(path + at, parts[i], size);
         if (i + 1 < n)
@@ -86,7 +86,7 @@ static bool collect(maker *m)
     return m->n < INT32_MAX;
 }
 
-/* The deepest interval above that holds the start of scope i; depths may be missing. */
+/* The deepest interval above that contains the start of scope i; depths may be missing. */
 static void find_parents(maker *m)
 {
     int32_t open[MAX_DEPTH];
@@ -107,7 +107,7 @@ static int compare_ops(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Parts first: each tells its parent how far parts reach. */
+/* Parts first: each passes the end of its parts to its parent. */
 static bool make_ops(maker *m)
 {
     bool fine = true;

@@ -1,13 +1,13 @@
-/* Layers from device tasks that carry the framework's path: as their own name (MindSpore in graph mode), in their
+/* Finds layers from device tasks with the framework's path: as their own name (MindSpore in graph mode), in their
  * arguments (mindspore_op, fullname), or through the operator of the host that launched them (mindspore_to_npu).
- * Collectives carry no path and are not counted. */
+ * Collectives have no path and are not counted. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/layers/layers_paths.h"
 
 typedef struct host_names {
-    ek__launch_point *point; /* NULL: not asked for */
+    ek__launch_point *point; /* NULL: not looked up */
     ek__slice ops;
 } host_names;
 
@@ -21,8 +21,8 @@ const char *ek__without_module(const char *name)
     return from;
 }
 
-/* The operator of the host that spans a launch point. Host operators of a track do not overlap, but for nesting: the
- * last one to begin is the innermost; a few are looked at. */
+/* The operator of the host that spans a launch point. Host operators of a track do not overlap, except for nesting: the
+ * last one to begin is the innermost; a few are checked. */
 static uint32_t host_name(const ek__trace *trace, const host_names *h, size_t kernel)
 {
     enum { NEAR = 64 };

@@ -1,8 +1,8 @@
-/* The model that a run's layers amount to. Layers of all ranks are put in the order of their numbers, neighbours of one
+/* Derives the model from a run's layers. Layers of all ranks are put in the order of their numbers, neighbours of one
  * kind are one entry, and each time is the median over layers and ranks of the medians over executions: a median, since
  * one slow micro-batch or rank must not move the balance. Recomputation of half a layer's work or more counts as full,
- * less as selective. What was not measured follows from the coefficients of docs/models.md. Not handled: communication
- * that is recomputed, which is not told from other communication; memory. */
+ * less as selective. Values that were not measured follow from the coefficients of docs/models.md. Not handled:
+ * communication that is recomputed, which cannot be separated from other communication; memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct sample {
     const char *name, *kind;
     int index, order; /* order: of ranks and layers, where there is no number */
     ek_trace_role role;
-    double forward, backward, full, select; /* the last two: what is run again */
+    double forward, backward, full, select; /* the last two: parts run again */
 } sample;
 
 typedef struct samples {
@@ -118,13 +118,13 @@ static void set_name(ek_layer *layer, const char *name)
 {
     snprintf(layer->name, sizeof layer->name, "%s", name);
     for (char *c = layer->name; *c; c++)
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) /* cut or odd characters would not be read back */
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) /* cut or odd characters could not be read back */
             *c = '?';
     if (!layer->name[0])
         snprintf(layer->name, sizeof layer->name, "layer");
 }
 
-/* Times of one entry from what was measured of it; notes what was not. */
+/* Times of one entry from its measurements; notes list the missing ones. */
 static void set_times(const samples *all, ek_layer *layer, double forward, double backward, double full, double select)
 {
     layer->forward_time = forward;
@@ -197,14 +197,14 @@ static void make_extra(const samples *all, size_t first, size_t last, const char
 
 /* ---- body ---- */
 
-/* Layers of a kind that follow one another. */
+/* Consecutive layers of a kind. */
 typedef struct stretch {
     size_t first, last; /* samples */
     int n_layers;
 } stretch;
 
-/* How many layers there are from sample i to the one before j, which may be of other ranks; what lies between numbers
- * was not traced. */
+/* Number of layers from sample i to the one before j, which may be of other ranks; layers with numbers in between were
+ * not traced. */
 static int count_layers(const samples *all, size_t i, size_t j)
 {
     int n = 0;
@@ -265,7 +265,7 @@ static ek_status check_body(const ek_layers *layers, const ek_layer *body, ek_er
     return EK_OK;
 }
 
-/* Layers of one kind are balanced as one: those that are not alike are told. */
+/* Layers of one kind are balanced as one: differing ones are reported. */
 static void note_unlike(const samples *all, size_t n, const char *kind)
 {
     double least = INFINITY, most = 0;
@@ -281,7 +281,7 @@ static void note_unlike(const samples *all, size_t n, const char *kind)
             least, most);
 }
 
-/* A recomputation that was seen in another stretch of the kind holds here too: medians are over the kind. */
+/* A recomputation that was found in another stretch of the kind applies here too: medians are over the kind. */
 static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_error *err)
 {
     stretch s[EK_MAX_BODY_KINDS];

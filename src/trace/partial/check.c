@@ -1,9 +1,10 @@
-/* Numbers of places in a rank that was read from bytes: bytes can be right and mean nothing, when someone made them. */
+/* Checks the indices in a rank that was read from bytes: bytes can be valid and make no sense, when they were
+ * forged. */
 #include "trace/partial/check.h"
 
 #include <stddef.h>
 
-/* -1 where nothing is named. */
+/* -1 where there is none. */
 static bool is_place(int64_t index, int64_t n)
 {
     return index >= -1 && index < n;
@@ -63,7 +64,7 @@ static bool links_are_whole(const ek_trace_communication *c)
     return true;
 }
 
-/* Who came last is found by the comparison of ranks: none of these knows other ranks yet. */
+/* The last rank at a collective is found by the comparison of ranks: none of these has other ranks yet. */
 static bool communication_is_whole(const ek_trace_rank *rank)
 {
     const ek_trace_communication *c = &rank->communication;

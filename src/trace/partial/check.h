@@ -1,4 +1,4 @@
-/* trace/partial/check.h - are a rank's numbers of places within its lists? */
+/* trace/partial/check.h - checks that a rank's indices are within its lists. */
 #ifndef EK_TRACE_PARTIAL_CHECK_H
 #define EK_TRACE_PARTIAL_CHECK_H
 
@@ -6,7 +6,7 @@
 
 #include "evenkeel/trace.h"
 
-/** Of a rank that was read from bytes: whatever other files take as an index, and texts that they take for granted.
+/** Checks a rank that was read from bytes: all members that other files use as an index, and texts that they expect.
  *  O(members of its lists). */
 bool ek__rank_is_whole(const ek_trace_rank *rank);
 

@@ -1,4 +1,4 @@
-/* Freeing a run. */
+/* Frees a run. */
 #include "base/pool.h"
 #include "evenkeel/trace.h"
 

@@ -1,6 +1,6 @@
-/* Columns of numbers as bytes. Times grow, so differences to the number before are small; ends lie close to begins, so
- * differences to the column beside are; many columns have one value. Compression comes after this and finds what
- * repeats. */
+/* Writes columns of numbers as bytes and reads them. Times grow, so differences to the number before are small; ends
+ * are close to begins, so differences to a related column are; many columns have one value. Compression comes after
+ * this and finds repetitions. */
 #include "trace/partial/columns.h"
 
 #include <math.h>
@@ -139,7 +139,7 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* As a whole number, where that gives the same bits back: neither -0 nor what is not finite. */
+/* As a whole number, where the same bits result: neither -0 nor infinite nor NaN. */
 static bool is_whole(double value)
 {
     return fabs(value) < 9e15 && bits_of((double)(int64_t)value) == bits_of(value);
@@ -174,7 +174,7 @@ void ek__column_write_real(ek__column_bytes *out, const double *value, size_t n)
         write_whole(out, value, n);
         return;
     }
-    /* All highest bytes, then all of the next: exponents are alike, and compress beside one another. */
+    /* All highest bytes, then all of the next: exponents are similar, and compress well when adjacent. */
     for (int shift = 56; shift >= 0; shift -= 8)
         for (size_t i = 0; i < (way == REAL_SAME ? 1 : n); i++) {
             const unsigned char byte = (unsigned char)(bits_of(value[i]) >> shift);

@@ -1,5 +1,5 @@
-/* What follows from a rank's pieces of work. Executions and operators of layers are pieces, in the same order: of each
- * only the number of its piece is written, which mostly is the next one. */
+/* Restores values of a rank that follow from its pieces of work. Executions and operators of layers are pieces, in the
+ * same order: of each only the number of its piece is written, which mostly is the next one. */
 #include "trace/partial/derived.h"
 
 #include <limits.h>

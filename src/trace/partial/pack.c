@@ -1,5 +1,5 @@
-/* Records as bytes: a walk over the members of records.c, column by column. Lists of several records are one list:
- * their counts are columns of their own. */
+/* Packs records as bytes: a walk over the members of records.c, column by column. Lists of several records are one
+ * list: their counts are columns of their own. */
 #include "trace/partial/pack.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static bool is_in_range(const ek__record_member *m, int64_t value)
 
 /* ---- writing ---- */
 
-/* Columns of numbers in turn, so that each has the one before it beside. */
+/* Columns of numbers in turn, so that each has the previous one as reference. */
 typedef struct columns {
     int64_t *value[2]; /* [n] */
     int now;

@@ -1,5 +1,5 @@
-/* Analysed ranks as bytes: a head with the version of the records and a checksum, the options of the analysis, then
- * what is told of the whole run and each rank, packed and compressed one by one. */
+/* Writes and reads analysed ranks as bytes: a head with the version of the records and a checksum, the options of the
+ * analysis, then the data of the whole run and each rank, packed and compressed one by one. */
 #include "trace/partial/part.h"
 
 #include <limits.h>
@@ -74,7 +74,7 @@ static uint64_t fixed_at(const unsigned char *at, int n)
     return value;
 }
 
-/* One behind the other, packed together. */
+/* One after the other, packed together. */
 typedef struct packable {
     const ek__record_type *type;
     void *at;
@@ -183,7 +183,7 @@ static ek_status read_section(ek__cursor *in, const packable *record, int n_reco
 {
     static const char what[] = "its records are not what was written, although the checksum is right";
     int64_t size = ek__cursor_number(in), packed = ek__cursor_number(in);
-    /* No compression of zlib is better than 1 to 1032. */
+    /* zlib compresses by at most 1 to 1032. */
     if (in->wrong || packed < 0 || packed > in->end - in->at || size < 0 || size > MAX_SECTION || size / 1100 > packed)
         return wrong(name, err, what);
     unsigned char *bytes = malloc((size_t)size + 1);
@@ -226,7 +226,7 @@ static ek_status read_ranks(ek__cursor *in, int64_t n, const char *name, ek_trac
     return status;
 }
 
-/* Behind the head. */
+/* After the head. */
 static ek_status read_body(ek__cursor *in, uint64_t number, const char *name, ek__trace_part *out, ek_error *err)
 {
     ek__pool *pool = out->run.pool;

@@ -1,5 +1,5 @@
-/* The members of an analysed rank, record by record. Lists say which member counts them; counts of records are read as
- * any number is, and again by their lists. */
+/* Describes the members of an analysed rank, record by record. Lists name the member that counts them; counts of
+ * records are read as any number is, and again by their lists. */
 #include "trace/partial/records.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "trace/partial/derived.h"
 #include "trace/tables/files.h"
 
-/* Members of the record T that is being described. */
+/* Members of the current record T. */
 #define SIZE_OF(m)    sizeof(((T *)NULL)->m)
 #define HEAD(m, what) .name = #m, .kind = EK__MEMBER_##what, .offset = offsetof(T, m)
 #define WHOLE(m)                                                                                                       \

@@ -1,7 +1,7 @@
-/* trace/partial/records.h - the members of an analysed rank, as data: what is written of it and read again.
+/* trace/partial/records.h - the members of an analysed rank, as data: the description for writing and reading.
  *
- * A new member of ek_trace_rank, or of what it points to, is one line in records.c; a test finds bytes of a record that
- * no line names. */
+ * A new member of ek_trace_rank, or of a struct that it points to, is one line in records.c; a test finds bytes of a
+ * record that no line names. */
 #ifndef EK_TRACE_PARTIAL_RECORDS_H
 #define EK_TRACE_PARTIAL_RECORDS_H
 
@@ -12,9 +12,9 @@ typedef enum ek__member_kind {
     EK__MEMBER_WHOLE, /**< a whole number of `size` bytes, with a sign where `least` is negative */
     EK__MEMBER_DOUBLE,
     EK__MEMBER_TEXT,   /**< const char *; `least` 1: never NULL */
-    EK__MEMBER_RECORD, /**< `n` records of `of`, one behind the other */
-    EK__MEMBER_LIST,   /**< a pointer to as many records of `of` as the member `count` of the same record says */
-    EK__MEMBER_LATER,  /**< filled by the comparison of ranks, or by who reads it: left as it is */
+    EK__MEMBER_RECORD, /**< `n` records of `of`, one after the other */
+    EK__MEMBER_LIST,   /**< a pointer to records of `of`, as many as the member `count` of the same record */
+    EK__MEMBER_LATER,  /**< filled by the comparison of ranks, or by the reader: unchanged */
 } ek__member_kind;
 
 struct ek__record_type;
@@ -23,8 +23,8 @@ typedef struct ek__record_member {
     const char *name;
     ek__member_kind kind;
     size_t offset, size; /**< size: of one; of a list: of the pointer */
-    int n;               /**< how many, one behind the other */
-    int64_t least, most; /**< of whole numbers: what else is not read */
+    int n;               /**< number of members, one after the other */
+    int64_t least, most; /**< of whole numbers: other values are not read */
     const struct ek__record_type *of;
     size_t count, count_size; /**< of a list: the member that counts it */
 } ek__record_member;
@@ -33,14 +33,14 @@ typedef struct ek__record_type {
     const char *name;
     size_t size;
     int n_members;
-    const ek__record_member *member; /**< by offset; lists behind their counts, or before: counts are read first */
+    const ek__record_member *member; /**< by offset; lists after their counts, or before: counts are read first */
 } ek__record_type;
 
 /** ek_trace_rank. */
 extern const ek__record_type ek__record_rank;
 /** ek__derived. */
 extern const ek__record_type ek__record_derived;
-/** What files tell of the whole run: the topology and the rows of cluster tables of an ek_trace_run. */
+/** Data about the whole run in files: the topology and the rows of cluster tables of an ek_trace_run. */
 extern const ek__record_type ek__record_run;
 /** ek__rank_files. */
 extern const ek__record_type ek__record_files;

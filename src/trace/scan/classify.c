@@ -1,6 +1,7 @@
-/* What an event is, from its phase, category, name and arguments: the formats of docs/trace.md in one place. Where only
- * the name of its process can tell, which may follow later in the file, the event is kept as pending. Calls of the host
- * that no analysis needs are counted and dropped here, so that memory grows with the device's work only. */
+/* Determines the kind of an event, from its phase, category, name and arguments: the formats of docs/trace.md in one
+ * place. Where only the name of its process decides, which may follow later in the file, the event is stored as
+ * pending. Calls of the host that no analysis needs are counted and dropped here, so that memory grows with the
+ * device's work only. */
 #include <limits.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ static uint32_t link_number(const ek__span *span)
 
 /* ---- arguments ---- */
 
-/* The arguments that decide something. */
+/* The arguments that are used. */
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
     ek__span external, dims, types, strides, values; /* of PyTorch */
@@ -155,7 +156,7 @@ static bool is_collective(const ek__span *name, const ek_trace_options *options)
     return false;
 }
 
-/* Names are few and kernels many: each name is looked through once in a block. `number`: of the name. */
+/* Names are few and kernels many: each name is searched once in a block. `number`: of the name. */
 static bool is_collective_name(ek__part *part, uint32_t number, const ek__span *name, const ek_trace_options *options)
 {
     if (number >= part->n_judged) {
@@ -171,7 +172,7 @@ static bool is_collective_name(ek__part *part, uint32_t number, const ek__span *
     return part->judged[number] == 2;
 }
 
-/* Texts one behind the other, whose control characters become blanks so that `between` stays the only line break; 0
+/* Texts one after the other, with control characters replaced by blanks so that `between` stays the only line break; 0
  * where they do not fit. */
 static uint32_t joined(ek__part *part, const ek__span *const *field, size_t n_fields, char between, char *text,
                        size_t room)
@@ -190,7 +191,7 @@ static uint32_t joined(ek__part *part, const ek__span *const *field, size_t n_fi
     return ek__part_text(part, &span);
 }
 
-/* "allreduce|Float|2049000|2049000|2", with "|[0, 1]" behind it where ranks are wanted; 0 without arguments. */
+/* "allreduce|Float|2049000|2049000|2", with "|[0, 1]" after it where ranks are wanted; 0 without arguments. */
 static uint32_t collective_key(ek__part *part, const details *d, bool ranks)
 {
     const ek__span *const field[] = {&d->collective,   &d->dtype,      &d->in_elements,
@@ -209,7 +210,7 @@ static uint32_t grid_text(ek__part *part, const details *d)
     return d->grid.at ? joined(part, field, 2, '|', text, sizeof text) : 0;
 }
 
-/* Keep an event. Its start is worked out here, since most events of the host are never kept. */
+/* Store an event. Its start is parsed here, since most events of the host are never stored. */
 static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek__event_kind kind, uint32_t name)
 {
     if (!ek__event_time(raw, &event->start)) {
@@ -221,7 +222,7 @@ static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek_
     ek__part_push(part, event);
 }
 
-/* What a collective sends, of the host's call or of its kernel, beside the event itself. */
+/* The message of a collective, of the host's call or of its kernel, in addition to the event itself. */
 static void read_message(ek__part *part, const ek__raw_event *raw, const details *d, uint32_t link, bool kernel)
 {
     ek__event event = {.track = (uint16_t)part->last_track, .link = link, .core = kernel};
@@ -265,7 +266,7 @@ static void add_runtime(ek__part *part, const ek__block *block, const ek__raw_ev
         push(part, raw, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
 }
 
-/* Name, shapes, types, strides and values, a line each. Lists of very many tensors are of no operator that is priced.
+/* Name, shapes, types, strides and values, a line each. Operators with lists of very many tensors have no price.
  */
 static uint32_t shape_text(ek__part *part, const ek__raw_event *raw, const details *d)
 {
@@ -274,7 +275,7 @@ static uint32_t shape_text(ek__part *part, const ek__raw_event *raw, const detai
     return joined(part, field, sizeof field / sizeof *field, '\n', text, sizeof text);
 }
 
-/* An operator of the host that tells the shapes it was called with, or a collective's call. @return false for others */
+/* An operator of the host with its input shapes, or a collective's call. @return false for others */
 static bool add_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw,
                        const ek_trace_options *options, ek__event *event)
 {
@@ -310,13 +311,13 @@ static void add_task(ek__part *part, const ek__raw_event *raw, const details *d,
     push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
 
-/* The duration of a beginning is not known yet: src/trace/events/halves.c drops what was too short. */
+/* The duration of a beginning is not known yet: src/trace/events/halves.c drops those that are too short. */
 static bool may_be(int kind, const ek__event *event)
 {
     return event->duration == EK__HALF_OPEN || !ek__event_is_too_short(kind, event->duration);
 }
 
-/* A task of a collective: what tells its waiting from its transfer. */
+/* A task of a collective: its waiting or its transfer. */
 static void add_subtask(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
 {
     bool notify = STARTS(&raw->name, "Notify");
@@ -359,7 +360,7 @@ static bool read_step(ek__part *part, const ek__raw_event *raw, ek__event *event
     return true;
 }
 
-/* What may stand in any host layer. @return false when it is nothing known */
+/* Events of any host layer. @return false when the kind is unknown */
 static bool add_host(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     const ek__span *name = &raw->name;
@@ -394,7 +395,7 @@ static bool add_cann(ek__part *part, const ek__raw_event *raw, ek__event *event)
     return true;
 }
 
-/* PyTorch marks the steps of its optimizers, torch_npu as operators. They stay what they are besides. */
+/* PyTorch marks the steps of its optimizers, torch_npu as operators. They are operators in addition. */
 static void add_optimizer(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     if (STARTS(&raw->name, "Optimizer.step#"))
@@ -424,7 +425,7 @@ static void add_iteration(ek__part *part, const ek__raw_event *raw, ek__event *e
 
 /* ---- one event ---- */
 
-/* No category: what Ascend's layers and MindSpore write. */
+/* No category: events of Ascend's layers and of MindSpore. */
 static void read_plain(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
 {
     details d;
@@ -450,7 +451,7 @@ static void read_plain(ek__part *part, const ek__block *block, const ek__raw_eve
         push(part, raw, event, (ek__event_kind)EK__EVENT_PENDING, ek__part_text(part, name));
 }
 
-/* An event that lasts, of whose time only the duration is known so far. */
+/* An event with a length, but only the duration of its time is known so far. */
 static void add_lasting(ek__part *part, const ek__block *block, const ek__raw_event *raw,
                         const ek_trace_options *options, int64_t duration)
 {
@@ -515,7 +516,7 @@ static void add_complete(ek__part *part, const ek__block *block, const ek__raw_e
     add_lasting(part, block, raw, options, duration);
 }
 
-/* Its other half may stand in another block: the store brings them together. An end needs no name. */
+/* Its other half may be in another block: the store joins them. An end needs no name. */
 static void add_half(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
 {
     const bool begins = raw->phase == 'B';

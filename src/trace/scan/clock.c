@@ -1,8 +1,9 @@
-/* Clock offsets of a run's hosts from the communication they share. Every collective, and every send with its receive,
- * ends on both sides within microseconds; the difference of the two ends on two hosts' clocks is one measurement of the
- * offset between them. The median over all measurements of a pair of hosts is robust against the few that are matched
- * wrongly (group hashes are cut to three digits in names). Hosts are then tied together by Prim's algorithm over the
- * pairs with the smallest standard error, from the host of the lowest rank outwards. O(n log n) for n collectives. */
+/* Computes clock offsets of a run's hosts from their common communication. Every collective, and every send with its
+ * receive, ends on both sides within microseconds; the difference of the two ends on two hosts' clocks is one
+ * measurement of the offset between them. The median over all measurements of a pair of hosts is robust against the few
+ * that are matched wrongly (group hashes are cut to three digits in names). Hosts are then tied together by Prim's
+ * algorithm over the pairs with the smallest standard error, from the host of the lowest rank outwards. O(n log n) for
+ * n collectives. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
 
 enum { AS_SEND = 1, AS_RECEIVE = 2 };
 
-/* The end of one shared communication, as one rank saw it. */
+/* The end of one common communication, on the clock of one rank. */
 typedef struct ending {
-    uint64_t key; /* of its name without its direction, and of which of several of that name it is */
+    uint64_t key; /* of its name without its direction, and its number among those of that name */
     int64_t end;
     int clock;
     uint8_t side; /* 0: a collective */
@@ -54,7 +55,7 @@ static bool all_digits(const char *text, size_t size)
     return size > 0;
 }
 
-/* Of "{host}_{pid}_{time}_ascend_{pt|ms}": the size of host, 0 when the name is another. */
+/* Of "{host}_{pid}_{time}_ascend_{pt|ms}": the size of host, 0 when the name has another form. */
 static size_t host_size(const char *name, size_t size)
 {
     static const char mark[] = "_ascend_";
@@ -73,7 +74,7 @@ static size_t host_size(const char *name, size_t size)
     return size;
 }
 
-/* The host that a path names, in the pool; NULL when it names none, *failed when memory is out. */
+/* The host in a path, in the pool; NULL when there is none, *failed when memory is out. */
 static const char *host_of(const char *path, ek__pool *pool, bool *failed)
 {
     for (const char *begin = path; *begin;) {
@@ -138,7 +139,7 @@ static uint64_t numbered(uint64_t key, uint64_t number)
     return key ^ key >> 32;
 }
 
-/* Names with an index are unique; kernels of NCCL repeat, and the n-th of a name is the n-th on every rank. */
+/* Names with an index are unique; kernels of NCCL repeat, and the n-th of a name is the same on every rank. */
 static bool add_endings(clocks_work *w, const ek__trace *trace, int clock)
 {
     ek__slice all = trace->of[EK__EVENT_COLLECTIVE];
@@ -308,7 +309,7 @@ static void grow_tree(clocks_work *w)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- all hosts ---- */
 
 static ek_status read_rank(clocks_work *w, const ek__rank_files *files, int n_threads, const ek_trace_options *options,
                            ek_error *err)

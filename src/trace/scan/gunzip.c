@@ -1,9 +1,8 @@
-/* Reading .gz: members inflated by ISA-L, which takes a third of the time, or by zlib where the borders between blocks
- * are noted on the way, which ISA-L does not show. Members follow one another as if they were one; what is no member
- * behind the last one is left alone, as gzip does. Headers are zlib's in both ways, and so is everything that is wrong:
- * a member that ISA-L cannot read to its end is read again from its start, so that the sentence about it does not
- * depend on who inflates. (ISA-L takes a few codes that zlib refuses; then some bytes more come before the same
- * sentence.) */
+/* Reads .gz: members inflated by ISA-L, which takes a third of the time, or by zlib where the borders between blocks
+ * are recorded, which ISA-L does not report. Members are concatenated; data after the last one that is not a member is
+ * ignored, as gzip does. Headers are read by zlib in both ways, and errors are zlib's: a member that ISA-L cannot read
+ * to its end is read again from its start, so that the message does not depend on the decoder. (ISA-L accepts a few
+ * codes that zlib refuses; then some bytes more come before the same message.) */
 #include "trace/scan/gunzip.h"
 
 #include <assert.h>
@@ -28,15 +27,15 @@ enum {
 struct ek__gunzip {
     int fd;
     z_stream z;
-    int64_t in, out; /* bytes read of the file; bytes given */
+    int64_t in, out; /* bytes read of the file; bytes returned */
     int64_t distance, next_spot;
     int64_t member_in, member_out; /* in, out where the member begins */
-    int64_t skip;                  /* bytes of it that were given before it was begun again */
+    int64_t skip;                  /* bytes of it that were returned before it was restarted */
     bool any_member;               /* one was read to its end */
     bool between;                  /* at the start of a member */
     bool pending;                  /* there may be more output without more input */
     bool by_isal;                  /* this member's bytes */
-    bool again;                    /* this member was begun again, by zlib */
+    bool again;                    /* this member was restarted, by zlib */
     bool ended, out_of_memory;
     const char *problem;
     size_t n_spots, spots_capacity;
@@ -95,7 +94,7 @@ static void stop(ek__gunzip *g, const char *problem)
     g->problem = problem;
 }
 
-/* More of the file when none is at hand. @return false at its end */
+/* More of the file when the buffer is empty. @return false at its end */
 static bool have_input(ek__gunzip *g)
 {
     ssize_t n;
@@ -159,7 +158,7 @@ static void end_member(ek__gunzip *g)
         stop(g, "the library that inflates failed");
 }
 
-/* What ISA-L does not read to its end zlib reads from its beginning. */
+/* Members that ISA-L does not read to their end are read by zlib from their beginning. */
 static void begin_again(ek__gunzip *g)
 {
     if (lseek(g->fd, g->member_in, SEEK_SET) < 0)
@@ -185,7 +184,7 @@ static void add_result(ek__gunzip *g, int code)
         note_spot(g);
 }
 
-/* Behind a member another one may follow; anything else is not looked at. */
+/* After a member another one may follow; any other data is ignored. */
 static bool begin_member(ek__gunzip *g)
 {
     if (g->between && g->any_member && g->z.next_in[0] != 0x1f) {
@@ -200,7 +199,7 @@ static bool begin_member(ek__gunzip *g)
     return true;
 }
 
-/* At the end of the file. @return false when there is nothing to read once more */
+/* At the end of the file. @return false when there is nothing to read again */
 static bool read_on_at_end(ek__gunzip *g)
 {
     if (g->by_isal && !g->problem) {
@@ -226,7 +225,7 @@ static size_t inflate_isal(ek__gunzip *g, unsigned char *to, unsigned room)
     return room - left;
 }
 
-/* Of what was given already nothing is given again. */
+/* Bytes returned already are not returned again. */
 static size_t inflate_zlib(ek__gunzip *g, unsigned char *to, unsigned room)
 {
     const bool skips = g->skip > 0;
@@ -245,7 +244,7 @@ static size_t inflate_zlib(ek__gunzip *g, unsigned char *to, unsigned room)
     return skips ? 0 : n;
 }
 
-/* The head of a member, behind which zlib stops before the first block. */
+/* The head of a member, after which zlib stops before the first block. */
 static void read_head(ek__gunzip *g)
 {
     g->z.next_out = g->skipped;

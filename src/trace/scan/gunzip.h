@@ -8,11 +8,11 @@
 
 typedef struct ek__gunzip ek__gunzip;
 
-/** A border between two blocks of deflate. With the 32 KB that came before it inflating can begin there. */
+/** A border between two blocks of deflate. With the 32 KB before it inflating can begin there. */
 typedef struct ek__gunzip_spot {
     int64_t out, in;       /**< bytes of the decompressed and of the compressed file before it */
     unsigned bits;         /**< of the byte before `in` that are not used yet: the high ones */
-    unsigned char *window; /**< [window_size] compressed by zlib; NULL and 0: nothing came before */
+    unsigned char *window; /**< [window_size] compressed by zlib; NULL and 0: no data before it */
     uint32_t window_size;
 } ek__gunzip_spot;
 
@@ -20,15 +20,15 @@ typedef struct ek__gunzip_spot {
 ek__gunzip *ek__gunzip_new(int fd);
 /** NULL is fine. */
 void ek__gunzip_free(ek__gunzip *gunzip);
-/** Note spots about every so many decompressed bytes, 1 or more. Before the first byte is read, which then takes three
- *  times as long. */
+/** Record borders at distances of about this many decompressed bytes, 1 or more. To be called before the first byte is
+ *  read; reading then takes three times as long. */
 void ek__gunzip_note_spots(ek__gunzip *gunzip, int64_t distance);
-/** So many bytes of the file at a time, at most 64 KB, which it is otherwise: for tests of what lies at their borders.
+/** Size of a read from the file, at most 64 KB, which is the default: for tests of data at the borders.
  */
 void ek__gunzip_limit_input(ek__gunzip *gunzip, size_t bytes);
 /** Up to `size` bytes; fewer at the end and where the file is damaged, 0 from then on. */
 size_t ek__gunzip_read(ek__gunzip *gunzip, char *to, size_t size);
-/** What was wrong, valid as long as the stream; NULL: nothing so far. */
+/** The error, valid as long as the stream; NULL: none so far. */
 const char *ek__gunzip_problem(const ek__gunzip *gunzip);
 bool ek__gunzip_out_of_memory(const ek__gunzip *gunzip);
 /** Compressed bytes read. */

@@ -1,4 +1,4 @@
-/* The door to ISA-L, so that a build can be made without it, as where there is none for the processor. */
+/* The interface to ISA-L, so that a build can be made without it, as on processors that it does not support. */
 #include "trace/scan/isal.h"
 
 #include <isa-l/igzip_lib.h>

@@ -1,4 +1,4 @@
-/* One of two readers behind one set of calls. */
+/* Calls either of two readers through one interface. */
 #include "trace/scan/made.h"
 
 #include <stdlib.h>

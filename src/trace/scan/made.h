@@ -17,9 +17,9 @@ bool ek__is_made(const char *path);
 ek_status ek__made_open(const char *path, ek__made **out, ek_error *err);
 /** NULL is fine. */
 void ek__made_close(ek__made *made);
-/** The next bytes of the text, as many as there is room for; fewer only at its end. O(bytes). */
+/** The next bytes of the text, as many as fit; fewer only at its end. O(bytes). */
 size_t ek__made_read(ek__made *made, char *to, size_t room);
-/** What is wrong with the file so far, with what was read of it; NULL. */
+/** The error in the part of the file read so far; NULL. */
 const char *ek__made_problem(const ek__made *made);
 bool ek__made_out_of_memory(const ek__made *made);
 /** Bytes of the file that are read, for databases in proportion to rows. */

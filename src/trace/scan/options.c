@@ -1,4 +1,4 @@
-/* What a caller may ask of the readers of traces. */
+/* Checks the options of the readers of traces. */
 #include "base/error.h"
 #include "base/threads.h"
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
-/* Several threads, one order. A part that is done before its turn is parked, and whoever merges the one before it goes
- * on with it. Framing and merging are the only work under a lock. */
+/* Runs several threads and keeps one order. A part that is done before its turn is parked, and the thread that merges
+ * its predecessor continues with it. Framing and merging are the only work under a lock. */
 #include "trace/scan/ordered.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 /* Some merges take as long as many others together: when a run of the index is sorted. */
 enum { PARKED_PER_THREAD = 2, PARKED_BESIDES = 12 };
 
-/* A part that waits for those before it. Its memory stays for the next one. */
+/* A part that waits for earlier ones. Its memory is reused. */
 typedef struct parked {
     bool taken;
     int64_t sequence;
@@ -46,7 +46,7 @@ static void stop(reading *r, bool out_of_memory)
     pthread_mutex_unlock(&r->feeding);
 }
 
-/* The place that a part is parked in; with sequence -1 one that is free. NULL when there is none. */
+/* The place of a parked part; with sequence -1 a free one. NULL when there is none. */
 static parked *find_parked(reading *r, int64_t sequence)
 {
     for (int i = 0; i < r->n_parked; i++)
@@ -55,8 +55,8 @@ static parked *find_parked(reading *r, int64_t sequence)
     return NULL;
 }
 
-/* Merge a part and all that waited for it; else park it, for which another one's memory comes back. Without a free
- * place its thread waits; the one whose turn it is never does. */
+/* Merge a part and all that waited for it; else park it, in exchange for another one's memory. Without a free place its
+ * thread waits, except for the thread that is next. */
 static void merge_in_turn(reading *r, int64_t sequence, void **part)
 {
     bool go_on = true;
@@ -106,7 +106,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Without places to park, as without all the threads that were wanted, it is only slower. */
+/* Without places to park, as without some of the threads, it is only slower. */
 static void make_places(reading *r)
 {
     int n = r->how->n_threads > 1 ? r->how->n_threads * PARKED_PER_THREAD + PARKED_BESIDES : 0;

@@ -1,4 +1,4 @@
-/* trace/scan/ordered.h - blocks of a feed worked on by several threads and merged in the order of the file.
+/* trace/scan/ordered.h - processes blocks of a feed by several threads and merges them in the order of the file.
  *
  * Each thread takes the next block and turns it into a part on its own; parts are merged one at a time in the order of
  * the file, so that the result does not depend on the threads. */
@@ -11,19 +11,19 @@
 typedef struct ek__ordered {
     ek__feed *feed;
     int n_threads;
-    size_t part_size; /**< of a part, which is all zeros to begin with */
+    size_t part_size; /**< of a part, which is all zeros at first */
     void *user;
-    /** Turn a block into a part, which may hold another one's from before. Called from any thread. */
+    /** Turn a block into a part, which may reuse an earlier one's memory. Called from any thread. */
     void (*fill)(void *user, void *part, const ek__block *block);
-    /** Take a part; called in the order of the file, never twice at once. @return false to read no more: parts that
-     *  are done already are handed over all the same. */
+    /** Merge a part; called in the order of the file, never concurrently. @return false to stop reading: parts that are
+     *  done already are still merged. */
     bool (*merge)(void *user, void *part);
     void (*clear)(void *part);
-    /** Called before every block, never twice at once. @return false to read no more */
+    /** Called before every block, never concurrently. @return false to stop reading */
     bool (*go_on)(void *user);
 } ek__ordered;
 
-/** Read to the end of the feed, or until told to stop. @return false when memory is out. */
+/** Read to the end of the feed, or until stopped. @return false when memory is out. */
 bool ek__read_in_order(const ek__ordered *how);
 
 #endif

@@ -1,5 +1,5 @@
-/* A block's events taken one after the other: what is common to all of them (counts, tracks, categories, texts).
- * classify.c decides what each is. */
+/* Reads a block's events one after the other: the properties common to all of them (counts, tracks, categories, texts).
+ * classify.c decides the kind of each. */
 #include "trace/scan/part.h"
 
 #include <stdlib.h>
@@ -62,7 +62,8 @@ static bool read_hex(const char *text, size_t size, uint32_t *code)
     return true;
 }
 
-/* "\uXXXX" or a surrogate pair of two, behind its "\u". @return bytes taken; 0 for what is none, kept as it stands */
+/* "\uXXXX" or a surrogate pair of two, after its "\u". @return bytes taken; 0 for an invalid one, which stays
+ * unchanged */
 static size_t read_unicode(const char *text, size_t size, uint32_t *code)
 {
     uint32_t low;
@@ -103,7 +104,7 @@ static size_t decode(const char *text, size_t size, char *out)
     return n;
 }
 
-/* Bytes that are kept of a text, whole characters of UTF-8. */
+/* Bytes of a text that are stored, whole characters of UTF-8. */
 static size_t kept_bytes(ek__part *part, const char *text, size_t size)
 {
     if (size <= EK__MOST_TEXT)
@@ -137,7 +138,7 @@ uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
 }
 
 /* A place of the memo by size, middle and end, where names of kernels and times differ most. Bytes of a number depend
- * on the machine here, as the hash of texts does; what is found does not. */
+ * on the machine here, as the hash of texts does; the result of a search does not. */
 static inline size_t memo_place(const char *text, uint32_t size)
 {
     uint64_t middle = 0, end = 0;
@@ -152,7 +153,7 @@ static inline size_t memo_place(const char *text, uint32_t size)
     return (size_t)(mixed >> (64 - EK__MEMO_BITS));
 }
 
-/* Only texts without a backslash are remembered: with one, equal bytes need not be equal texts. */
+/* Only texts without a backslash are cached: with one, equal bytes need not be equal texts. */
 uint32_t ek__part_text(ek__part *part, const ek__span *span)
 {
     if (!span->at)
@@ -234,7 +235,7 @@ static int find_category(ek__part *part, const ek__span *cat)
     for (int i = 0; i < part->n_categories; i++)
         if (part->category[i].name == name)
             return part->last_category = i;
-    if (part->n_categories == EK__MAX_CATEGORIES) { /* the last takes the place of all others, with their meaning */
+    if (part->n_categories == EK__MAX_CATEGORIES) { /* the last replaces all others, with their meaning */
         ek__part_category *last = &part->category[EK__MAX_CATEGORIES - 1];
         *last = (ek__part_category){name, category_meaning(ek__texts_at(&part->texts, name)), last->n_complete};
         return part->last_category = EK__MAX_CATEGORIES - 1;

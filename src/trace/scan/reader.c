@@ -1,4 +1,4 @@
-/* Reading a rank's traces with several threads: blocks become parts, and parts are merged in the order of the file, so
+/* Reads a rank's traces with several threads: blocks become parts, and parts are merged in the order of the file, so
  * that a damaged place ends the file exactly there (trace/scan/ordered.h). */
 #include <jansson.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static void fill(void *user, void *part, const ek__block *block)
         ((ek__part *)part)->out_of_memory = true;
 }
 
-/* The beginning of a large file tells how many events the rest will have: lists that grow to that at once are neither
- * moved nor twice as long as they need to be. */
+/* The number of events of a large file is estimated from its beginning: lists that grow to that at once are neither
+ * moved nor twice as long as needed. */
 static bool expect_rest(reading *r, size_t n_bytes)
 {
     enum { BEGINNING = 8 << 20, LEAST = 64 << 20 };
@@ -54,7 +54,7 @@ static bool expect_rest(reading *r, size_t n_bytes)
     return ek__store_expect(r->store, 1.02 * (double)total / (double)r->merged);
 }
 
-/* Nothing behind a damaged place. */
+/* No data after a damaged place. */
 static bool merge(void *user, void *part)
 {
     reading *r = user;
@@ -85,9 +85,9 @@ static void run_threads(reading *r, int n_threads)
     r->out_of_memory |= !ek__read_in_order(&how);
 }
 
-/* ---- what stands outside the events ---- */
+/* ---- data outside the events ---- */
 
-/* What is no JSON there is none of ours: the file may be cut. */
+/* Text that is not JSON has none of these members: the file may be cut. */
 bool ek__trace_header(ek__feed *feed, ek__trace *out, bool *is_kineto)
 {
     size_t size;
@@ -187,7 +187,8 @@ static ek_status read_file(const char *path, int n_threads, reading *r, ek__pool
     return status;
 }
 
-/* A file of several that is no trace is told of and left out; the last one's error stands when none is a trace. */
+/* A file of several that is not a trace is reported and left out; the last one's error is returned when none is a
+ * trace. */
 static ek_status read_all(const char *const *path, int n_paths, int n_threads, reading *r, ek__pool *pool,
                           ek_trace_source *source, ek__trace *out, bool *is_kineto, ek_error *err)
 {

@@ -1,5 +1,5 @@
-/* Framing and walking a Chrome trace by the bits of its structure (structure.h): blocks are cut between events, and a
- * walk goes from bit to bit. Nothing is validated beyond what finding an event's values needs. */
+/* Frames and walks a Chrome trace by the bits of its structure (structure.h): blocks are cut between events, and a walk
+ * goes from bit to bit. Validates only as much as finding an event's values needs. */
 #include "trace/scan/scan.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ enum { BLOCK_BYTES = 1 << 20, FIRST_BYTES = 16 << 10, PADDING = EK__BLOCK_PADDIN
 
 typedef enum mode { HEAD, EVENTS, TAIL, ENDED } mode;
 
-/* Where a scan of the header stands. Bytes of the header are few; they are looked at one by one. */
+/* State of a scan of the header. Bytes of the header are few; they are scanned one by one. */
 typedef struct head_state {
     bool in_string, escaped, after_key;
     int64_t depth;
@@ -35,7 +35,7 @@ struct ek__feed {
     ek__made *made; /* NULL unless its text is made */
     const char *memory;
     size_t memory_left;
-    size_t block_bytes;           /* at most, but for longer events */
+    size_t block_bytes;           /* limit, except for longer events */
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
     mode mode;
     bool end_of_file, array_form, has_events, out_of_memory;
@@ -96,7 +96,7 @@ static ek_status open_file(ek__feed *feed, const char *path, ek_error *err)
     feed->gz = ek__gunzip_new(feed->fd);
     if (!feed->gz)
         return ek__no_memory(err);
-    feed->fd = -1; /* it is closed with the stream */
+    feed->fd = -1; /* closed with the stream */
     return EK_OK;
 }
 
@@ -128,7 +128,7 @@ ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, 
 
 void ek__feed_limit_blocks(ek__feed *feed, size_t bytes)
 {
-    assert(bytes >= 4 && feed->bytes == 0); /* the first has a byte-order mark in one piece */
+    assert(bytes >= 4 && feed->bytes == 0); /* the first block has a byte-order mark in one piece */
     feed->block_bytes = bytes;
 }
 
@@ -145,7 +145,7 @@ void ek__feed_close(ek__feed *feed)
     free(feed);
 }
 
-/* The first problem is the one to tell: later ones follow from it. */
+/* Only the first problem is reported: later ones follow from it. */
 __attribute__((format(printf, 3, 4))) static void set_problem(ek__feed *feed, int64_t offset, const char *format, ...)
 {
     va_list args;
@@ -180,7 +180,7 @@ static size_t read_plain(ek__feed *feed, char *to, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Its text is whole also where rows cannot be read. There are no places in it that a reader would know. */
+/* Its text is complete also where rows cannot be read. It has no positions that a user would know. */
 static size_t read_made(ek__feed *feed, char *to, size_t size)
 {
     size_t n = ek__made_read(feed->made, to, size);
@@ -209,7 +209,7 @@ static size_t read_some(ek__feed *feed, char *to, size_t size)
     return n;
 }
 
-/* Fill [to, to + size) as far as the file goes. */
+/* Fill [to, to + size) up to the end of the file. */
 static size_t read_full(ek__feed *feed, char *to, size_t size)
 {
     size_t n = 0;
@@ -222,9 +222,9 @@ static size_t read_full(ek__feed *feed, char *to, size_t size)
     return n;
 }
 
-/* How much to read for the next block. Most runs have many small files, which must not pay for a large block: what a
- * plain file has left, and one byte by which its end is seen. Of a file whose size is not known, as much again as was
- * read so far. An event that is longer than a block doubles what is read. */
+/* Number of bytes to read for the next block. Most runs have many small files, which must not pay for a large block:
+ * the rest of a plain file, and one byte to see its end. For a file of unknown size, as many bytes as were read so far.
+ * An event that is longer than a block doubles the number. */
 static size_t next_bytes(const ek__feed *feed)
 {
     const size_t most = feed->n_carry > feed->block_bytes ? feed->n_carry : feed->block_bytes;
@@ -247,14 +247,14 @@ static void keep_header(ek__feed *feed, const char *text, size_t size)
         return;
     }
     feed->header = room;
-    /* What jansson refuses in names is of no interest here. */
+    /* Names that jansson refuses are not needed here. */
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)text[i];
         feed->header[feed->n_header++] = c < 0x20 ? ' ' : c >= 0x7f ? '?' : (char)c;
     }
 }
 
-/* One byte of a string. */
+/* Process one byte of a string. */
 static void head_string(head_state *h, char c)
 {
     if (h->escaped)
@@ -304,7 +304,7 @@ static bool head_byte(ek__feed *feed, char c)
     return false;
 }
 
-/* How many bytes belong to the header: up to and with the '[' of the event array, or all. `offset` is that of data[0].
+/* Number of bytes of the header: up to and with the '[' of the event array, or all. `offset` is that of data[0].
  */
 static size_t parse_head(ek__feed *feed, const char *data, size_t size, int64_t offset, bool *opened)
 {
@@ -322,7 +322,7 @@ static size_t parse_head(ek__feed *feed, const char *data, size_t size, int64_t 
 
 /* ---- framing ---- */
 
-/* Where the last whole event ends, and the byte of the ']' that closes the array (SIZE_MAX: not here). */
+/* The end of the last whole event, and the byte of the ']' that closes the array (SIZE_MAX: not here). */
 typedef struct frame {
     size_t border, array_end;
 } frame;
@@ -392,7 +392,7 @@ static bool keep_carry(ek__feed *feed, const char *data, size_t size)
     return true;
 }
 
-/* Read until the event array opens; what was read of it becomes the carry. */
+/* Read until the event array opens; the part of it that was read becomes the carry. */
 static void read_head(ek__feed *feed, ek__block *block)
 {
     bool opened = false;
@@ -446,7 +446,7 @@ static void read_tail(ek__feed *feed)
         set_problem(feed, feed->offset, "the file is cut after its events");
 }
 
-/* Carry and more bytes become a block that ends between events. @return false when there is nothing to give */
+/* Carry and more bytes become a block that ends between events. @return false when there is no data */
 static bool frame_block(ek__feed *feed, ek__block *block)
 {
     size_t carried = feed->n_carry, wanted = next_bytes(feed);
@@ -543,15 +543,15 @@ int64_t ek__feed_offset(const ek__feed *feed)
 
 /* ---- walking ---- */
 
-/* The 64 bits from `from` on. Values lie anywhere in a word, so that whether one crosses into the next word cannot be
- * foretold; whether it is longer than 64 bytes can. */
+/* The 64 bits from `from` on. Values begin anywhere in a word, so that whether one crosses into the next word is
+ * unpredictable; whether it is longer than 64 bytes is predictable. */
 static inline uint64_t bits_from(const uint64_t *bits, size_t from)
 {
     size_t word = from / 64, shift = from % 64;
     return bits[word] >> shift | bits[word + 1] << 1 << (63 - shift);
 }
 
-/* The first set bit at `from` or later. There is one: the words behind the last are all ones. */
+/* The first set bit at `from` or later. There is one: the words after the last are all ones. */
 static inline size_t next_bit(const uint64_t *bits, size_t from)
 {
     uint64_t rest = bits_from(bits, from);
@@ -563,7 +563,7 @@ static inline size_t next_bit(const uint64_t *bits, size_t from)
     return word * 64 + (size_t)__builtin_ctzll(bits[word]);
 }
 
-/* Blanks are all bytes up to the space, as for the bits; there are some behind the block, so this ends. */
+/* Blanks are all bytes up to the space, as for the bits; there are some after the block, so this ends. */
 static inline bool is_blank(char c)
 {
     return (unsigned char)c <= ' ';
@@ -576,7 +576,7 @@ static inline size_t skip_blanks(const char *data, size_t at, size_t size)
     return at;
 }
 
-/* Behind the bracket that closes the one at `from`; 0 when there is none. */
+/* The byte after the bracket that closes the one at `from`; 0 when there is none. */
 static size_t skip_nested(const ek__block *block, size_t from)
 {
     int64_t depth = 0;
@@ -593,7 +593,7 @@ static size_t skip_nested(const ek__block *block, size_t from)
     return 0;
 }
 
-/* A value at `at`. @return the byte behind it, or 0 with *wrong set */
+/* A value at `at`. @return the byte after it, or 0 with *wrong set */
 static inline size_t read_value(const ek__block *block, size_t at, ek__span *value, size_t *wrong)
 {
     const char *data = block->data;
@@ -614,7 +614,7 @@ static inline size_t read_value(const ek__block *block, size_t at, ek__span *val
     return end > at && end <= block->size ? end : 0;
 }
 
-/* A key with its colon at `at`. @return where its value begins, or 0 with *wrong set */
+/* A key with its colon at `at`. @return the position of its value, or 0 with *wrong set */
 static inline size_t read_key(const ek__block *block, size_t at, ek__span *key, size_t *wrong)
 {
     const char *data = block->data;
@@ -639,8 +639,9 @@ static inline size_t read_key(const ek__block *block, size_t at, ek__span *key, 
 #define FOUR(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 #endif
 
-/* Where the value of a key goes, and the key's size; NULL for a key that is not kept. The quote that ends a known key
- * needs no search: nothing before it could escape it. Four bytes of any key can be read: the block has some behind. */
+/* The destination of a key's value, and the key's size; NULL for a key that is not stored. The quote that ends a known
+ * key needs no search: nothing before it could escape it. Four bytes of any key can be read: the block has some after
+ * it. */
 static inline ek__span *known_key(ek__raw_event *event, ek__span *phase, const char *key, size_t *size)
 {
     uint32_t four;
@@ -674,7 +675,7 @@ static inline ek__span *known_key(ek__raw_event *event, ek__span *phase, const c
     return key[0] == 'i' && key[1] == 'd' ? &event->id : NULL;
 }
 
-/* A member of an event at `at`. @return the byte behind its value, or 0 with *wrong set */
+/* A member of an event at `at`. @return the byte after its value, or 0 with *wrong set */
 static inline size_t read_member(const ek__block *block, size_t at, ek__raw_event *event, ek__span *phase,
                                  size_t *wrong)
 {
@@ -696,7 +697,7 @@ static inline size_t read_member(const ek__block *block, size_t at, ek__raw_even
 }
 
 /* A quarter of the bytes of an Ascend trace are counters, which end with their phase. The last quote closes "C", since
- * a blank or colon stands before the one that opens it; the key is whole unless a backslash stands before it. */
+ * a blank or colon precedes the opening one; the key is complete unless a backslash precedes it. */
 static bool ends_as_counter(const char *data, size_t begin, size_t end)
 {
     static const char spaced[] = "\"ph\": \"C\"}", tight[] = "\"ph\":\"C\"}";
@@ -707,8 +708,8 @@ static bool ends_as_counter(const char *data, size_t begin, size_t end)
            (memcmp(data + end - shorter, tight, shorter) == 0 && data[end - shorter - 1] != '\\');
 }
 
-/* The usual way to write it. A branch, which is foretold, beats computing how many bytes there are between: the next
- * key need not wait for them. */
+/* The usual notation. A predictable branch is faster than computing the number of bytes between: the next key need not
+ * wait for them. */
 static inline bool another_follows(const char *data)
 {
     return data[0] == ',' && data[1] == ' ' && data[2] == '"';
@@ -781,7 +782,7 @@ static bool is_literal(const ek__span *token)
     return n > 0 && n == token->size;
 }
 
-/* Behind a value that is no object; 0 when it is no JSON either. */
+/* The byte after a value that is not an object; 0 when it is not JSON either. */
 static size_t skip_other(const ek__block *block, size_t at)
 {
     ek__span value;
@@ -794,7 +795,7 @@ static inline ek__walk_state walk_on(ek__walk *walk, ek__raw_event *event, bool 
     const ek__block *block = walk->block;
     for (;;) {
         size_t at = walk->at;
-        bool separated = at == 0 && block->sequence == 0; /* a block begins behind an event, thus with a comma */
+        bool separated = at == 0 && block->sequence == 0; /* a block begins after an event, thus with a comma */
         for (; (is_blank(block->data[at]) || block->data[at] == ',') && at < block->size; at++)
             separated |= block->data[at] == ',';
         walk->at = at;

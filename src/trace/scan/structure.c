@@ -1,6 +1,6 @@
-/* The structure of JSON as bit masks: for 64 bytes at a time the positions of quotes, backslashes and brackets are
- * found with vector compares, or with eight bytes at a time in a register, escaped quotes are dropped, and a prefix XOR
- * of the quotes says which brackets are inside strings. The idea of finding structure first is that of Langdale and
+/* Computes the structure of JSON as bit masks: for 64 bytes at a time the positions of quotes, backslashes and brackets
+ * are found with vector compares, or with eight bytes at a time in a register, escaped quotes are dropped, and a prefix
+ * XOR of the quotes marks the brackets inside strings. The idea of finding structure first is that of Langdale and
  * Lemire (Parsing gigabytes of JSON per second, 2019). */
 #include "trace/scan/structure.h"
 
@@ -22,7 +22,7 @@ static uint64_t prefix_xor(uint64_t bits)
     return bits;
 }
 
-/* What a scan carries from word to word: all ones while inside a string; 1 when the next byte is escaped. */
+/* State that a scan carries from word to word: all ones while inside a string; 1 when the next byte is escaped. */
 typedef struct carry {
     uint64_t in_string, escaped;
 } carry;
@@ -60,8 +60,8 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
-    /* A quote or an opening bracket within a number is damage: were the number to go on behind it, the walker would
-     * find other texts and ends of events than the framing. */
+    /* A quote or an opening bracket within a number is damage: if the number continued after it, the walker would find
+     * other texts and ends of events than the framing. */
     block->stop[word] = stop | open | close | quote;
 }
 
@@ -119,7 +119,7 @@ static void index_words_neon(ek__block *block, size_t n_words)
     bits_of_bytes(vceqq_u8(a##to, with), vceqq_u8(b##to, with), vceqq_u8(c##to, with), vceqq_u8(d##to, with))
 #define STOP(v) vorrq_u8(vcleq_u8(v, bit), vceqq_u8(v, comma))
         uint64_t quotes = drop_escaped(EQUAL(, quote), EQUAL(, backslash), &state);
-        /* Carry-less products are an extension of this processor; six shifts are not what takes the time. */
+        /* Carry-less products are an extension of this processor; six shifts do not dominate the time. */
         finish_word(block, w, quotes, prefix_xor(quotes), EQUAL(_bit, open), EQUAL(_bit, close),
                     bits_of_bytes(STOP(a), STOP(b), STOP(c), STOP(d)), &state);
 #undef EQUAL
@@ -171,8 +171,8 @@ static void index_words_plain(ek__block *block, size_t n_words)
     }
 }
 
-/* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. Two words,
- * as 64 bits from anywhere on are read at once. */
+/* Searches for a quote or the end of a number end here at the latest, and need not check the block's end. Two words, as
+ * 64 bits from any position are read at once. */
 static void add_sentinels(ek__block *block, size_t n_words)
 {
     for (size_t w = n_words; w < n_words + 2; w++) {

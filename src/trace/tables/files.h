@@ -1,8 +1,8 @@
-/* trace/tables/files.h - what profilers write, by file: which files belong to which rank, and who reads each.
+/* trace/tables/files.h - the list of profilers' files: the rank of each file, and its reader.
  *
  * A new kind of file is one reader src/trace/table_NAME.c and one line here; src/meson.build names the file. A reader
- * fills its part of the rank (or of the run) and the source's items; everything it keeps goes into the rank's pool. CSV
- * goes through trace/tables/table_rows.h, JSON through trace/text/side_json.h. */
+ * fills its part of the rank (or of the run) and the source's items; all its results are in the rank's pool. CSV goes
+ * through trace/tables/table_rows.h, JSON through trace/text/side_json.h. */
 #ifndef EK_TRACE_TABLES_FILES_H
 #define EK_TRACE_TABLES_FILES_H
 
@@ -45,11 +45,11 @@ typedef enum ek__file_type {
 } ek__file_type;
 
 /**
- * What reading one table needs and fills.
+ * Inputs and outputs of reading one table.
  *
- * A reader returns EK_OK, EK_ERR_INPUT with file, line and column for a file that is not what its name says,
- * EK_ERR_SYSTEM, EK_ERR_MEMORY. Rows that cannot be read are left out, with source->problem naming the first and how
- * many. It must not touch what other readers fill.
+ * A reader returns EK_OK, EK_ERR_INPUT with file, line and column for a file with content that does not fit its name,
+ * EK_ERR_SYSTEM, EK_ERR_MEMORY. Rows that cannot be read are left out, with source->problem naming the first and their
+ * number. It must not change the results of other readers.
  */
 typedef struct ek__table_in {
     const char *path;
@@ -58,12 +58,12 @@ typedef struct ek__table_in {
     ek_trace_source *source;         /**< items, bytes, problem to fill */
     ek_trace_rank *rank;             /**< to fill, in rank->pool */
     ek_trace_run *run;               /**< topology and cluster rows only, in run->pool; under the caller's lock */
-    struct ek__table_times *times;   /**< begin and duration of what is listed, to add to; NULL: nobody asks */
-    struct ek__tracker_tasks *tasks; /**< of task.csv, to add to; NULL: nobody asks */
+    struct ek__table_times *times;   /**< begin and duration of the rows, to add to; NULL: not needed */
+    struct ek__tracker_tasks *tasks; /**< of task.csv, to add to; NULL: not needed */
     const ek_trace_options *options;
     const ek_listener *listener;
-    int most_blocks;           /**< that a map of allocations keeps; 0: EK_TRACE_KEPT_BLOCKS */
-    struct ek__shapes *shapes; /**< what operators worked on, row by row; NULL: not wanted */
+    int most_blocks;           /**< limit of blocks in a map of allocations; 0: EK_TRACE_KEPT_BLOCKS */
+    struct ek__shapes *shapes; /**< inputs of operators, row by row; NULL: not wanted */
 } ek__table_in;
 
 static inline size_t ek__most_blocks(const ek__table_in *in)
@@ -80,12 +80,12 @@ EK__TABLE_LIST(EK__TABLE_READER)
 typedef struct ek__rank_file {
     const char *path;
     ek__file_type type;
-    bool database; /**< a profiler's database that is read as a file of this type; it may be there as others, too */
+    bool database; /**< a profiler's database that is read as a file of this type; it may be listed as others, too */
 } ek__rank_file;
 
 /** The files of one rank. */
 typedef struct ek__rank_files {
-    int rank, stage, device; /**< from names and folders; EK_TRACE_NO_RANK, -1 when they tell nothing */
+    int rank, stage, device; /**< from names and folders; EK_TRACE_NO_RANK, -1 when they have none */
     int n_files;
     ek__rank_file *file; /**< [n_files], traces first, then by type, then by path */
 } ek__rank_files;
@@ -95,19 +95,19 @@ typedef struct ek__layout {
     ek__rank_files *rank;  /**< [n_ranks], by rank, unknown ones last by path */
     ek__rank_file *common; /**< [n_common]: of the whole run (cluster tables) */
     int n_databases;
-    const char *database; /**< the first by path of the databases that nobody reads; NULL */
+    const char *database; /**< the first by path of the databases that were not read; NULL */
     int n_parts;
     const char **part; /**< [n_parts], by path: partial results of earlier analyses (trace/partial/part.h) */
 } ek__layout;
 
 /**
- * Find what profilers wrote below the paths and which rank each file belongs to (docs/trace.md, "Layouts").
- * @param pool  where the result lives
- * @return EK_OK, EK_ERR_INPUT when there is nothing, EK_ERR_SYSTEM, EK_ERR_MEMORY. Never depends on the paths' order.
+ * Find profilers' files below the paths and the rank of each (docs/trace.md, "Layouts").
+ * @param pool   that receives the result
+ * @return EK_OK, EK_ERR_INPUT when there is none, EK_ERR_SYSTEM, EK_ERR_MEMORY. Never depends on the paths' order.
  */
 ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, const ek_listener *listener,
                           ek__layout *out, ek_error *err);
-/** What to do about databases that have no tables of an export: how results are had as files that are read. */
+/** The remedy for databases without tables of an export: how to produce readable files of the results. */
 #define EK__EXPORT_AS_TEXT                                                                                             \
     "export as text: profile with export_type=[ExportType.Text] in _ExperimentalConfig (torch_npu.profiler, "          \
     "mindspore.profiler), or, of what torch_npu has recorded, call torch_npu.profiler.profiler.analyse(FOLDER, "       \

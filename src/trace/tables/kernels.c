@@ -1,6 +1,6 @@
-/* Executions of operators, grouped: totals by (type, core), by core and by type as the table names them, N/A included;
- * executions far slower than others of equal type, core and shapes; and a breakdown of each step, where communication
- * rows stand against all others. Groups are numbered while reading, so everything is sums over arrays, and sorting. */
+/* Groups executions of operators: totals by (type, core), by core and by type as the table names them, N/A included;
+ * executions far slower than others of equal type, core and shapes; and a breakdown of each step, of communication rows
+ * and all others. Groups are numbered while reading, so everything is sums over arrays, and sorting. */
 #include "trace/tables/kernels.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "trace/tables/table_times.h"
 
 /* An execution is slow when it takes three times as long as the median of its kind and 20 us more, and the kind has
- * five or more: what is short or rare varies by itself. */
+ * five or more: short or rare executions vary without a reason. */
 enum { SLOW_FACTOR = 3, SLOW_LEAST_NS = 20000, LEAST_OF_KIND = 5 };
 
 void ek__kernels_clear(ek__kernels *kernels)
@@ -64,7 +64,7 @@ static bool is_family(const char *family, const char *name)
     return strcmp(family, name) == 0;
 }
 
-/* Shares of the compute time; an operator without a type (the least detailed level) is told by its name. */
+/* Shares of the compute time; an operator without a type (the least detailed level) is identified by its name. */
 static void find_shares(const ek__kernels *k, const ek_trace_operator *by_group, ek_trace_operators *ops)
 {
     double matmul = 0, attention = 0, vector = 0, total = 0;
@@ -143,7 +143,7 @@ static int core_by_total(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* All rows, communication too: sorted by name first, so that equal names come together. */
+/* All rows, communication too: sorted by name first, so that equal names are adjacent. */
 static int merge_names(ek_trace_core *core, int n)
 {
     int kept = 0;
@@ -177,7 +177,7 @@ static ek_status sum_cores_and_types(const ek__kernels *k, const ek_trace_operat
         ops->core[g].count = ++ops->type[g].count;
         ops->core[g].total = ops->type[g].total = ek__ns_add(ops->type[g].total, k->at[i].duration);
     }
-    /* Number 0 is the empty text, which no group is. */
+    /* Number 0 is the empty text, which is not a group. */
     ops->n_cores = merge_names(ops->core + 1, (int)n - 1);
     ops->n_types = merge_names(ops->type + 1, (int)n - 1);
     ops->core++;
@@ -281,7 +281,7 @@ ek_status ek__kernels_operators(const ek__kernels *kernels, const char *source, 
 
 /* ---- steps ---- */
 
-/* The union of intervals that come by start. */
+/* The union of intervals in order of start. */
 typedef struct sweep {
     int64_t end, length;
     bool any;
@@ -310,7 +310,7 @@ static int by_step_and_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Of one step's rows by start: the two unions, and the union of both gives what they have in common. */
+/* From one step's rows by start: the two unions, and the union of both, which gives their intersection. */
 static ek_trace_breakdown break_down(const ek__kernel *const *at, size_t n, int64_t *end)
 {
     sweep computing = {0}, communication = {0}, all = {0};
@@ -381,7 +381,7 @@ static ek_status fill_steps(const ek__kernels *k, const ek__kernel **at, size_t 
     if (n_steps > 0)
         qsort(step, n_steps, sizeof *step, by_start);
     ek_status status = EK_OK;
-    /* Finding a step is linear: where there are too many, none is looked for any more. */
+    /* Finding a step is linear: beyond the limit none is searched any more. */
     for (size_t i = 0; i < n_steps && status == EK_OK && in->rank->n_steps < EK__MAX_TABLE_STEPS; i++)
         status = fill_step(k, &step[i], n_steps == 1, in, source, err);
     free(step);
@@ -391,7 +391,7 @@ static ek_status fill_steps(const ek__kernels *k, const ek__kernel **at, size_t 
     return status;
 }
 
-/* For what only several tables together tell of a step. */
+/* For figures of a step that need several tables. */
 static bool add_times(const ek__kernels *k, const ek__table_in *in)
 {
     for (size_t i = 0; in->times && i < k->n; i++) {
@@ -411,7 +411,7 @@ ek_status ek__kernels_steps(const ek__kernels *kernels, const ek__table_in *in, 
         free(at);
         return ek__no_memory(err);
     }
-    /* Starts far from any clock would not leave room for their ends. */
+    /* Starts far from any clock would leave no room for their ends. */
     for (size_t i = 0; i < kernels->n; i++)
         if (kernels->at[i].start > -INT64_MAX / 4 && kernels->at[i].start < INT64_MAX / 4 &&
             kernels->at[i].duration < INT64_MAX / 4)

@@ -1,4 +1,4 @@
-/* trace/tables/kernels.h - executions of operators as a table lists them, and what is made of them. */
+/* trace/tables/kernels.h - executions of operators as listed in a table, and their figures. */
 #ifndef EK_TRACE_ANALYSE_KERNELS_H
 #define EK_TRACE_ANALYSE_KERNELS_H
 
@@ -10,7 +10,8 @@ typedef struct ek__kernel {
     int64_t start, duration; /**< start EK_TRACE_UNKNOWN when the row has none */
     int64_t wait;            /**< EK_TRACE_UNKNOWN when the row has none */
     uint32_t group;          /**< of (type, core) */
-    uint32_t kind;           /**< of what should take equally long: (type, core, shapes), or a place in the step */
+    uint32_t kind;           /**< of executions that should take equally long: (type, core, shapes), or a place in the
+                              * step */
     uint32_t name, shape, step;
     bool communication;
 } ek__kernel;
@@ -18,7 +19,7 @@ typedef struct ek__kernel {
 typedef struct ek__kernels {
     size_t n, capacity;
     ek__kernel *at;
-    ek__texts group, kind, name, step; /**< a group's text is "type\ncore"; `name` holds shapes too */
+    ek__texts group, kind, name, step; /**< a group's text is "type\ncore"; `name` contains shapes too */
     bool has_steps;
 } ek__kernels;
 

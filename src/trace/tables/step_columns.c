@@ -1,4 +1,4 @@
-/* Columns by name, in whichever order and number this release of the producer writes them. */
+/* Finds columns by name, in any order and number, since releases of the producer differ. */
 #include "trace/tables/step_columns.h"
 
 ek_status ek__step_columns_find(const ek__table_in *in, const ek__csv *csv, ek__step_columns *out, ek_error *err)

@@ -1,5 +1,5 @@
-/* cluster_step_trace_time.csv of the vendor's cluster analysis: a row per rank, and per stage the largest of each
- * column over its ranks. Kept as printed. */
+/* Reads cluster_step_trace_time.csv of the vendor's cluster analysis: a row per rank, and per stage the largest of each
+ * column over its ranks. Stored as printed. */
 #include "trace/tables/step_columns.h"
 #include "trace/tables/tables.h"
 

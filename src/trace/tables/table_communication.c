@@ -1,7 +1,7 @@
-/* communication.json: collectives with their times, summed per step, section (p2p, collective), operator type and group
- * (docs/trace.md). The type is the name up to "__", the group what stands behind the last '@'. Every operator is also
- * kept as a collective of its own, for ranks without a trace that shows them. Totals that the producer adds itself
- * ("Total Op Info") are left aside: they would count everything twice. Size distributions are not read. */
+/* Reads communication.json: collectives with their times, summed per step, section (p2p, collective), operator type and
+ * group (docs/trace.md). The type is the name up to "__", the group the text after the last '@'. Every operator is also
+ * stored as a collective of its own, for ranks without a trace that has them. Totals that the producer adds itself
+ * ("Total Op Info") are skipped: they would count everything twice. Size distributions are not read. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 typedef struct sums {
     const ek__table_in *in;
-    ek__texts index; /* of step, section and key, one behind the other */
+    ek__texts index; /* of step, section and key, one after the other */
     ek_trace_comm_sum *sum;
     size_t capacity;
     int64_t n_operators;
@@ -22,10 +22,10 @@ typedef struct sums {
     int n_ones;
     ek__left_out left;
     ek__pool *pool;    /* the rank's */
-    ek__pool *scratch; /* goes with the file */
+    ek__pool *scratch; /* freed with the file */
 } sums;
 
-/* A place of sums for this key: the one there is, or a new one behind the others. NULL when memory is out. */
+/* The sums for this key: existing ones, or new ones appended. NULL when memory is out. */
 static ek_trace_comm_sum *sum_of(sums *s, const char *step, bool p2p, const char *name)
 {
     const char *at = strrchr(name, '@');
@@ -54,7 +54,8 @@ static ek_trace_comm_sum *sum_of(sums *s, const char *step, bool p2p, const char
     return &sum[number];
 }
 
-/* MB over all ways. SDMA repeats what HCCS, PCIE and SIO moved on the node, so it stands for them where it is there. */
+/* MB over all ways. SDMA repeats the traffic of HCCS, PCIE and SIO on the node, so it replaces them where it is
+ * there. */
 static bool read_size(const json_t *bandwidths, double *mb)
 {
     static const char *const name[] = {"RDMA", "SDMA", "HCCS", "PCIE", "SIO"};
@@ -81,14 +82,14 @@ static bool read_operator(const json_t *operator_info, ek_trace_comm_sum *one)
     return read_size(json_object_get(operator_info, "Communication Bandwidth Info"), &one->size_mb);
 }
 
-/* A file without transit times reads as 0 everywhere, which no transfer takes. */
+/* A file without transit times reads as 0 everywhere, which no transfer can have. */
 static int64_t transit_of(double elapse_ms, double transit_ms)
 {
     double ns = (transit_ms < elapse_ms ? transit_ms : elapse_ms) * 1e6;
     return transit_ms > 0 && ns < 4e18 ? (int64_t)llround(ns) : EK_TRACE_UNKNOWN;
 }
 
-/* Its start keeps a tenth of a microsecond in the file, and less as a double. */
+/* Its start is rounded to a tenth of a microsecond in the file, and to less as a double. */
 static bool keep_one(sums *s, const char *name, const json_t *start, const ek_trace_comm_sum *one, bool p2p)
 {
     const double elapse_ms = one->elapse_ms, transit_ms = one->transit_ms;
@@ -120,7 +121,7 @@ static bool keep_one(sums *s, const char *name, const json_t *start, const ek_tr
     return true;
 }
 
-/* For what only several tables together tell of the step "step50", or of the one that is called "step". */
+/* For figures of the step "step50", or of the one called "step", that need several tables. */
 static bool add_time(const sums *s, const char *step, const char *name)
 {
     static const char prefix[] = "step";

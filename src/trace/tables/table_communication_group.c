@@ -1,6 +1,6 @@
-/* communication_group.json of the vendor's cluster analysis: sets of ranks that do collectives or exchange between two,
- * and, in newer files, what each set is for. All of them become groups: the bare sets are called "collective" and
- * "p2p". */
+/* Reads communication_group.json of the vendor's cluster analysis: sets of ranks that do collectives or exchange
+ * between two, and, in newer files, the purpose of each set. All of them become groups: sets without a purpose are
+ * called "collective" and "p2p". */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* communication_matrix.json: what each pair of ranks of a group moved and how long that took, summed over operators and
- * steps (docs/trace.md). Newer files hold totals per kind of collective ("allreduce-total@<group>"), which alone count;
- * older ones every operator by its full name, which all count but "Total Op Info". A pair that used two transports is
- * two links, as bandwidths of different transports have no common meaning. */
+/* Reads communication_matrix.json: the traffic and time of each pair of ranks of a group, summed over operators and
+ * steps (docs/trace.md). Newer files contain totals per kind of collective ("allreduce-total@<group>"), which are the
+ * only ones counted; older ones contain every operator by its full name, which all count except "Total Op Info". A pair
+ * that used two transports is two links, as bandwidths of different transports have no common meaning. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "trace/text/side_json.h"
 
 typedef struct links {
-    ek__texts index; /* of link and transport, one behind the other */
+    ek__texts index; /* of link and transport, one after the other */
     ek_trace_link *link;
     size_t capacity;
     ek__texts moves; /* of link, step and operation */
@@ -22,10 +22,10 @@ typedef struct links {
     int64_t n_entries;
     ek__left_out left;
     ek__pool *pool;    /* the rank's */
-    ek__pool *scratch; /* goes with the file */
+    ek__pool *scratch; /* freed with the file */
 } links;
 
-/* A place of sums for this link, known by "17522688603477080586:0-6\nHCCS". NULL when memory is out. */
+/* The sums for this link, identified by "17522688603477080586:0-6\nHCCS". NULL when memory is out. */
 static ek_trace_link *link_of(links *l, const char *group, const char *pair, const char *transport)
 {
     char *unique = ek__pool_format(l->scratch, "%s%s%s\n%s", group, *group ? ":" : "", pair, transport);
@@ -52,7 +52,7 @@ static ek_trace_link *link_of(links *l, const char *group, const char *pair, con
 
 static const char total_end[] = "-total";
 
-/* Does the name's part before '@' end so? */
+/* Does the name's part before '@' have this end? */
 static bool is_total(const char *name)
 {
     const char *at = strrchr(name, '@');
@@ -70,7 +70,7 @@ static size_t operation_of(const char *name, bool total)
     return numbers && numbers > name && (size_t)(numbers - name) < size ? (size_t)(numbers - name) : size;
 }
 
-/* The place of sums for a link in a step, by this kind of operation. NULL when memory is out. */
+/* The sums of a link in a step, by this kind of operation. NULL when memory is out. */
 static ek_trace_move *move_of(links *l, int link, const char *step, const char *name, bool total)
 {
     int size = (int)operation_of(name, total), n = (int)l->moves.n;
@@ -147,7 +147,7 @@ static int by_link(const void *a, const void *b)
     return order ? order : strcmp(x->operation, y->operation);
 }
 
-/* Put links behind those the rank has, and what they sum up behind that. */
+/* Append links to those of the rank, and after that their sums. */
 static ek_status add_links(links *l, ek_trace_rank *rank, ek_error *err)
 {
     ek_trace_communication *out = &rank->communication;

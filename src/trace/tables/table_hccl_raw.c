@@ -1,6 +1,7 @@
-/* hccl_raw_{id}.csv of MindSpore until 2023: links with their sums of the last row, the producer's average of all
- * steps. The cell holds JSON, {"1-0": {"SDMA": [ms, KB, B/s]}}. The bandwidth is the producer's own third figure, which
- * other tools rank by: it is no quotient of the first two. Single operators (the last column) are not read. */
+/* Reads hccl_raw_{id}.csv of MindSpore until 2023: links with their sums of the last row, the producer's average of all
+ * steps. The cell contains JSON, {"1-0": {"SDMA": [ms, KB, B/s]}}. The bandwidth is the producer's own third figure,
+ * which other tools rank by: it is not the quotient of the first two. Single operators (the last column) are not
+ * read. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     return EK_OK;
 }
 
-/* The rank that link names carry: the known one, else the number that ends the file's name; -1 without. */
+/* The rank in link names: the known one, else the number at the end of the file's name; -1 without. */
 static int rank_of(const ek__table_in *in)
 {
     if (in->rank->rank >= 0)

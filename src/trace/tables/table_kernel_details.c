@@ -1,6 +1,6 @@
-/* kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table under
- * different column names, which differ from release to release as well; columns are found by name. Of the metrics
- * of the cores those are read that say what an execution's time goes into: matrix unit, vector unit, data in, data out.
+/* Reads kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table
+ * under different column names, which also differ between releases; columns are found by name. Only those metrics of
+ * the cores are read that split an execution's time: matrix unit, vector unit, data in, data out.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,19 +20,19 @@ typedef struct columns {
     int cube[2], vector[2], load[3], store[3]; /* of one metric; -1: not there */
 } columns;
 
-/* The reader's state: a row's keys are put together in `key`. */
+/* The reader's state: a row's keys are composed in `key`. */
 typedef struct reading {
     const ek__csv *csv;
     columns column;
     ek__kernels *kernels;
-    ek__shapes *shapes; /* NULL: nobody asks */
+    ek__shapes *shapes; /* NULL: not needed */
     char *key;
     size_t key_room;
-    ek__texts in_step; /* "name\nstep", and how often each was there */
+    ek__texts in_step; /* "name\nstep", and the number of its occurrences */
     uint32_t *n_in_step;
     size_t n_room;
-    bool measure;       /* keep executions by shape */
-    ek__texts measured; /* what they worked on: trace/events/measured.h */
+    bool measure;       /* store executions by shape */
+    ek__texts measured; /* their inputs: trace/events/measured.h */
     ek__execution *one; /* [n_ones] */
     size_t n_ones, ones_room;
     int64_t n_without_shapes;
@@ -95,8 +95,8 @@ static bool is_known(const char *text)
     return *text && strcmp(text, "N/A") != 0;
 }
 
-/* Without shapes only the same place in every step is sure to take equally long: the nth operator of its name there.
- * UINT32_MAX when memory is out. */
+/* Without shapes only executions at the same place in every step surely take equally long: the nth operator of its name
+ * there. UINT32_MAX when memory is out. */
 static uint32_t kind_by_place(reading *r, const char *name)
 {
     char place[16];
@@ -114,7 +114,8 @@ static uint32_t kind_by_place(reading *r, const char *name)
     return intern_key(r, &r->kernels->kind, kind);
 }
 
-/* What should take equally long: one type of operator on one core, with inputs of equal shapes, types and formats. */
+/* Executions that should take equally long: one type of operator on one core, with inputs of equal shapes, types and
+ * formats. */
 static uint32_t kind_by_shapes(reading *r, const char *type, const char *core, const char *shapes)
 {
     const char *const kind[MAX_PARTS] = {type, core, shapes, ek__csv_cell(r->csv, r->column.types),
@@ -122,7 +123,7 @@ static uint32_t kind_by_shapes(reading *r, const char *type, const char *core, c
     return intern_key(r, &r->kernels->kind, kind);
 }
 
-/* For the trace's events, which do not tell. */
+/* For the trace's events, which do not have them. */
 static bool note_shapes(reading *r, const ek__kernel *k)
 {
     if (!r->shapes || !k->shape || k->start == EK_TRACE_UNKNOWN)
@@ -131,7 +132,7 @@ static bool note_shapes(reading *r, const ek__kernel *k)
     return ek__shapes_add(r->shapes, &(ek__shape){k->start, k->duration, ek__shape_number(kind, strlen(kind))});
 }
 
-/* The largest of a metric's columns, which the units that did not work have at 0; NAN without one. */
+/* The largest of a metric's columns, which are 0 for unused units; NAN without one. */
 static double metric(const ek__csv *csv, const int *column, int n)
 {
     double most = NAN, value;
@@ -148,7 +149,7 @@ static int whole(const ek__csv *csv, int column, int otherwise)
     return column >= 0 && ek__csv_int(csv, column, &value) && value >= 0 && value <= INT32_MAX ? (int)value : otherwise;
 }
 
-/* The type, read off the name where the table has none. */
+/* The type, derived from the name where the table has none. */
 static const char *type_of(const char *type, const char *name, char *text, size_t room)
 {
     size_t size;
@@ -159,7 +160,7 @@ static const char *type_of(const char *type, const char *name, char *text, size_
     return text;
 }
 
-/* An execution with all that the row tells of its shapes. @return false when memory is out */
+/* An execution with all the row's data about its shapes. @return false when memory is out */
 static bool note_execution(reading *r, const ek__kernel *k, const char *type, const char *shapes)
 {
     const ek__csv *csv = r->csv;

@@ -1,7 +1,7 @@
-/* memory_block.csv of MindSpore's memory tracker: every block of the pools with its lifetime in ticks. From them the
- * peak, what was alive then by type, by layer and by place in the program, what of it no task would use any more, what
- * is never freed, and how much more is alive at the begin of every step (docs/trace.md). Blocks inside a SOMAS block
- * (start -1) are counted and left aside. */
+/* Reads memory_block.csv of MindSpore's memory tracker: every block of the pools with its lifetime in ticks. From them
+ * the peak, the memory at the peak by type, by layer and by place in the program, the part of it that no task would use
+ * any more, memory that is never freed, and the growth at the start of every step (docs/trace.md). Blocks inside a
+ * SOMAS block (start -1) are counted and skipped. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ typedef struct tracker {
     ek__tracker_csv csv;
     int64_t n_rows, n_somas, total, actual_peak;
     ek__tracker_blocks blocks;
-    ek__tracker_tasks own, *tasks; /* tasks: of task.csv, else `own`: those that the blocks name */
+    ek__tracker_tasks own, *tasks; /* tasks: of task.csv, else `own`: the tasks in the blocks */
 } tracker;
 
 static const char *cell_of(const tracker *t, int which)
@@ -94,7 +94,7 @@ static int64_t last_user(const tracker *t)
     return errno == ERANGE ? EK_TRACE_UNKNOWN : tick;
 }
 
-/* Weights and constants are there to stay. */
+/* Weights and constants are never released. */
 static bool is_to_stay(const tracker *t)
 {
     static const char *const types[] = {"Weight", "ConstantValue", "GeConst"};
@@ -118,13 +118,13 @@ static bool add_users(tracker *t, ek__memory_block *one)
         if (!room)
             return false;
         all->user = room;
-        all->user[all->n_users++] = strtoll(text, NULL, 10); /* one too large is behind all tasks */
+        all->user[all->n_users++] = strtoll(text, NULL, 10); /* one too large is after all tasks */
         one->n_users++;
     }
     return true;
 }
 
-/* Where the program made the block, else which operator did. */
+/* The place in the program of the block's allocation, else the operator. */
 static int find_place(tracker *t, const char *name)
 {
     char place[512];
@@ -197,7 +197,7 @@ static ek_status add_row(tracker *t, ek_error *err)
     return add_block(t, &one, err);
 }
 
-/* ---- what was live at the peak ---- */
+/* ---- memory at the peak ---- */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -247,7 +247,7 @@ static void sum_blocks(const tracker *t, ek_trace_tracker *out, int64_t *by_type
     }
 }
 
-/* A task is over when the next one begins; without any known, behind its tick. */
+/* A task is over when the next one begins; without known tasks, after its tick. */
 static void end_uses(const tracker *t)
 {
     for (size_t i = 0; i < t->blocks.n; i++) {

@@ -1,6 +1,6 @@
-/* memory_record.csv: the largest value per component and column, and the curve over time (docs/trace.md). Cells may be
- * empty; APP, the whole process as the driver sees it, has only what is reserved. Streams and device types are not told
- * apart. */
+/* Reads memory_record.csv: the largest value per component and column, and the curve over time (docs/trace.md). Cells
+ * may be empty; APP, the complete process in the driver's view, has only reserved bytes. Streams and device types are
+ * not distinguished. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     return add_point(r, &one, err);
 }
 
-/* What another file of this rank told already. */
+/* A figure that another file of this rank had already. */
 static ek_status take_before(record *r, const ek_trace_memory *memory, ek_error *err)
 {
     for (int i = 0; i < memory->n_peaks; i++) {
@@ -93,7 +93,7 @@ static int by_component(const void *a, const void *b)
     return strcmp(p->component, q->component);
 }
 
-/* Peaks into the pool, by name; points take their new numbers. False when memory is out. */
+/* Peaks into the pool, by name; points get their new numbers. False when memory is out. */
 static bool sort_components(record *r, ek__pool *pool, ek_trace_memory_peak *sorted, int *place)
 {
     for (int i = 0; i < (int)r->index.n; i++) {

@@ -1,7 +1,7 @@
-/* A memory snapshot of PyTorch (_dump_snapshot() of torch.cuda.memory or of torch_npu), as it is pickled or as JSON:
- * the allocator's segments with their blocks at the end, and what it did before, device by device. Each device becomes
- * a map of blocks. The events of a microsecond are put a nanosecond apart, so that their order stays. Stacks are shared
- * in a pickle: each is turned into text once. External annotations and the allocator's settings are not read. */
+/* Reads a memory snapshot of PyTorch (_dump_snapshot() of torch.cuda.memory or of torch_npu), pickled or as JSON: the
+ * allocator's segments with their blocks at the end, and its history before, device by device. Each device becomes a
+ * map of blocks. The events of a microsecond are put a nanosecond apart, so that their order is preserved. Stacks are
+ * shared in a pickle: each is turned into text once. External annotations and the allocator's settings are not read. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -25,10 +25,10 @@ typedef struct device {
     ek__block_left *block, *segment;
     int64_t begin, last, n_out_of_memory, out_of_memory_time, out_of_memory_bytes;
     bool is_ticked;
-    int64_t rounding; /* EK_TRACE_UNKNOWN: not told */
+    int64_t rounding; /* EK_TRACE_UNKNOWN: not in the file */
 } device;
 
-/* What a stack was turned into; the site is that of the stack alone. */
+/* The text of a stack; the site is that of the stack only. */
 typedef struct seen_stack {
     int site, stack;
 } seen_stack;
@@ -73,7 +73,7 @@ static bool contains(const char *text, const char *word)
     return strstr(text, word) != NULL;
 }
 
-/* What the frames of a stack say of it, gathered from the innermost one outwards. */
+/* Properties from the frames of a stack, gathered from the innermost one outwards. */
 typedef struct signs {
     bool communication, optimizer, backward, forward, forward_in_backward, parameters;
 } signs;
@@ -105,7 +105,7 @@ static ek_block_role role_of_signs(const signs *s)
     return s->parameters ? EK_BLOCK_PARAMETERS : EK_BLOCK_OTHER;
 }
 
-/* The word that newer versions put beside an allocation. */
+/* The word that newer versions write with an allocation. */
 static ek_block_role role_of_word(const char *word)
 {
     static const struct {
@@ -121,7 +121,7 @@ static ek_block_role role_of_word(const char *word)
     return EK_BLOCK_OTHER;
 }
 
-/* Text that grows in a fixed room; what has none is left away. */
+/* Text that grows in a fixed room; the rest is dropped. */
 typedef struct line_text {
     size_t n;
     char at[STACK_SIZE];
@@ -155,7 +155,7 @@ static bool has_python(const snapshot *s, const ek__data_list *frames)
     return false;
 }
 
-/* The stack's lines, its place in the form of ek__tracker_place(), and its signs. Frames of C++ are left away where the
+/* The stack's lines, its place in the form of ek__tracker_place(), and its signs. Frames of C++ are dropped where the
  * program's own are there. */
 static void write_stack(const snapshot *s, const ek__data_list *frames, line_text *lines, line_text *places,
                         signs *sign)
@@ -194,7 +194,7 @@ static ek_status make_stack(snapshot *s, const ek__data_list *frames, const char
     return out->site < 0 || (lines.n > 0 && out->stack < 0) ? ek__no_memory(err) : EK_OK;
 }
 
-/* Of an allocation or a block. Stacks without a word of their own are remembered by the list that they are. */
+/* Of an allocation or a block. Stacks without a word of their own are cached by their list. */
 static ek_status find_stack(snapshot *s, const ek__data_list *dict, seen_stack *out, ek_error *err)
 {
     const ek__data_list *frames = list_of(s, dict, "frames");
@@ -229,7 +229,7 @@ static bool action_of(const char *word, ek__block_action *out)
     return false;
 }
 
-/* Times rise by a nanosecond at least. Snapshots before 2.1 have none: the number of the event stands for microseconds.
+/* Times rise by a nanosecond at least. Snapshots before 2.1 have none: the number of the event is used as microseconds.
  */
 static int64_t next_time(const snapshot *s, device *d, const ek__data_list *dict, int64_t n)
 {
@@ -258,7 +258,7 @@ static ek_status add_event(snapshot *s, device *d, const ek__data_list *dict, in
         return EK_OK;
     }
     if (word && !action_of(word, &e.action))
-        return EK_OK; /* "snapshot", and what newer versions tell besides */
+        return EK_OK; /* "snapshot", and the further members of newer versions */
     if (!word || !number_of(s, dict, "addr", 0, MOST_ADDRESS, &e.address) ||
         !number_of(s, dict, "size", 0, EK__BLOCK_MOST_BYTES, &e.bytes)) {
         ek__left_out_add(&s->left, "event %" PRId64 " of device %d has no action, address or size", n, number);
@@ -299,7 +299,7 @@ static ek_status read_events(snapshot *s, const ek__data_list *traces, ek_error 
     return status;
 }
 
-/* ---- what was there at the end ---- */
+/* ---- memory at the end ---- */
 
 static ek_status push(ek__block_left **array, size_t *n, size_t *capacity, ek__block_left one, ek_error *err)
 {
@@ -311,7 +311,7 @@ static ek_status push(ek__block_left **array, size_t *n, size_t *capacity, ek__b
     return EK_OK;
 }
 
-/* *at: where a block without an address of its own begins; moves behind it. */
+/* *at: the start of a block without an address of its own; moved after it. */
 static ek_status add_left_block(snapshot *s, device *d, const ek__data_list *dict, int64_t *at, ek_error *err)
 {
     ek__block_left one = {.stack = -1};
@@ -488,7 +488,7 @@ ek_status ek__table_memory_snapshot(const ek__table_in *in, ek_error *err)
     status = status ? status : ek__left_out_report(&s.left, "entry", "entries", NULL, in, err);
     in->source->items = s.n_events;
     clear(&s);
-    if (status == EK_ERR_INPUT && err && !err->file[0]) { /* a limit of the tree or of the blocks */
+    if (status == EK_ERR_INPUT && err && !err->file[0]) { /* a limit of the tree or of the blocks was reached */
         ek_error plain = *err;
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 0, 0}), "%s", plain.message);
     }

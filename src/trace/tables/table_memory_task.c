@@ -1,5 +1,5 @@
-/* task.csv of MindSpore's memory tracker: which task ran at which tick. What memory_block.csv, which is read behind it,
- * says of users gets names from here, and steps are found in the order of all tasks. */
+/* Reads task.csv of MindSpore's memory tracker: the task at each tick. The users in memory_block.csv, which is read
+ * after it, get names from here, and steps are found in the order of all tasks. */
 #include "trace/tables/tracker_csv.h"
 
 enum { TICK, TASK_NAME, NODE_NAME, STACK, N_COLUMNS };

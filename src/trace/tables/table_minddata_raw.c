@@ -1,6 +1,6 @@
-/* minddata_pipeline_raw_{id}.csv: the operators of MindSpore's data pipeline and how full their output queues were. The
- * queue that feeds training is the one of the operator nearest to the root of the tree (the one without a parent) that
- * has any: near empty, the data come too slowly; near full, training is what takes its time. */
+/* Reads minddata_pipeline_raw_{id}.csv: the operators of MindSpore's data pipeline and the fill of their output queues.
+ * The queue that feeds training is the one of the operator nearest to the root of the tree (the one without a parent)
+ * that has any: near empty, the data come too slowly; near full, training is the slower side. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -78,9 +78,10 @@ static const ek_trace_data_op *find(ek_trace_data_op *const *sorted, int n, int 
     return found ? *found : NULL;
 }
 
-/* The operator with a queue that is nearest to the root, of equally near ones the one with the lowest id; NULL without.
- * Steps to the root of one are not more than of the best so far, so chains and trees as they are written (each at most
- * a few dozen) are quick; a circle ends after n steps, and `budget` bounds what a made-up file can cost. */
+/* The operator with a queue that is nearest to the root, the one with the lowest id among equally near ones; NULL
+ * without. The number of steps to the root is bounded by that of the best so far, so chains and trees as they are
+ * written (each at most a few dozen) are quick; a circle ends after n steps, and `budget` bounds the cost of a forged
+ * file. */
 static const ek_trace_data_op *last_queue(ek_trace_data_op *const *sorted, int n)
 {
     const ek_trace_data_op *best = NULL;

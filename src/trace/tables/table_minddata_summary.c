@@ -1,6 +1,6 @@
-/* minddata_pipeline_summary_{id}.csv: the pipeline's times per batch, in milliseconds. The producer writes it sideways,
- * a name and its values per line, so the header is such a line too; the upright form is read as well. Figures per
- * operator are left to the raw table. -1 stands for unknown. */
+/* Reads minddata_pipeline_summary_{id}.csv: the pipeline's times per batch, in milliseconds. The producer writes it
+ * sideways, a name and its values per line, so the header is such a line too; the upright form is read as well. Figures
+ * per operator are left to the raw table. -1 means unknown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct summary {
     double time[N_TIMES];
 } summary;
 
-/* Python writes a list of one as "[3.2]" where it was not taken apart. */
+/* Python writes a list with one entry as "[3.2]" where it was not unpacked. */
 static bool parse_time(const char *cell, double *ms)
 {
     char text[64];
@@ -56,7 +56,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     return EK_OK;
 }
 
-/* Where the times stand: below a name in the header, or beside it. */
+/* The place of the times: below a name in the header, or next to it. */
 static void read_header(summary *s, const ek__csv *csv)
 {
     ek__left_out ignored = {0};

@@ -1,5 +1,5 @@
-/* msprof_tx_*.csv: ranges that the user's program marked (mstx), with their texts, on the host and on the device. The
- * unit of the times stands in the header; older releases print none and mean nanoseconds. */
+/* Reads msprof_tx_*.csv: ranges that the user's program marked (mstx), with their texts, on the host and on the device.
+ * The unit of the times is in the header; older releases print none and use nanoseconds. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

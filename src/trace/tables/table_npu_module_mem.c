@@ -1,5 +1,5 @@
-/* npu_module_mem.csv: the most that each module of the device's software had reserved. Kept apart from memory_record's
- * components, some of which have the same names and are measured elsewhere. */
+/* Reads npu_module_mem.csv: the largest reservation of each module of the device's software. Separate from
+ * memory_record's components, some of which have the same names and are measured differently. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ ek_status ek__table_npu_module_mem(const ek__table_in *in, ek_error *err)
     modules m = {.component = ek__csv_column(csv, "Component", NULL),
                  .reserved = ek__csv_column(csv, "Total Reserved(MB)", NULL),
                  .unit = 1};
-    if (m.reserved < 0) { /* as the device profiler itself prints it */
+    if (m.reserved < 0) { /* as printed by the device profiler */
         m.reserved = ek__csv_column(csv, "Total Reserved(KB)", NULL);
         m.unit = 1.0 / 1024;
     }

@@ -1,4 +1,4 @@
-/* op_statistic.csv: the producer's own totals per operator type and core, kept as printed. They stand in for the
+/* Reads op_statistic.csv: the producer's own totals per operator type and core, stored as printed. They replace the
  * operators when no table of executions was read. */
 #include <math.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static int by_total(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Operators as if they had been summed here. */
+/* Totals of operators in the form of summed executions. */
 static ek_status stand_in(const ek__table_in *in, ek_error *err)
 {
     ek_trace_operators *ops = &in->rank->operators;

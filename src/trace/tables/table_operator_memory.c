@@ -1,6 +1,6 @@
-/* operator_memory.csv: allocations of the framework's operators: all of them with their lifetimes as a map for each
- * device, the largest, and those without a release time, which were alive when the profiler stopped (docs/trace.md).
- * How far the pool was filled at each is not read: memory_record has that as a curve. */
+/* Reads operator_memory.csv: allocations of the framework's operators: all of them with their lifetimes as a map for
+ * each device, the largest, and those without a release time, which were alive when the profiler stopped
+ * (docs/trace.md). The fill of the pool at each is not read: memory_record has that as a curve. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ typedef struct allocations {
     ek__largest largest, kept;
 } allocations;
 
-/* Its place in the map of its device. What was released without having been allocated was there before the profiler
- * began; some versions give it a size below 0. */
+/* Its place in the map of its device. Memory that was released without having been allocated was there before the
+ * profiler began; some versions give it a size below 0. */
 static ek_status add_block(allocations *a, const ek__csv *csv, const ek__sized *one, ek_error *err)
 {
     const char *device = a->device >= 0 ? ek__csv_cell(csv, a->device) : "", *name = ek__csv_cell(csv, a->name);
@@ -58,7 +58,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
     return add_block(a, csv, &one, err);
 }
 
-/* The first and the last time that a list tells. */
+/* The first and the last time in a list. */
 static void find_record(const ek__block_list *list, ek_trace_block_map *map)
 {
     bool any = false;
@@ -90,7 +90,7 @@ static ek_status add_maps(allocations *a, const ek__table_in *in, ek_error *err)
     return status;
 }
 
-/* What another file of this rank told already. */
+/* A figure that another file of this rank had already. */
 static ek_status take_before(ek__largest *largest, ek__texts *index, const ek_trace_allocation *before, int n,
                              ek_error *err)
 {
@@ -136,7 +136,7 @@ ek_status ek__table_operator_memory(const ek__table_in *in, ek_error *err)
                      .largest = {.max = EK__N_LARGEST},
                      .kept = {.max = EK__N_KEPT}};
     status = ek__table_needs(in, a.size, "Size(KB)", err);
-    if (!status) /* without it everything would look never released */
+    if (!status) /* without it everything would seem never released */
         status = ek__table_needs(in, a.end, "Release Time(us)", err);
     if (!status)
         status = take_before(&a.largest, &a.index, before->largest, before->n_largest, err);

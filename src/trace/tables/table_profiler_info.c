@@ -1,5 +1,5 @@
-/* profiler_info_N.json: who profiled, and which rank. The rank is a number in old files and a text in new ones.
- * Settings of the profiler (levels, schedules) differ much between releases: they are kept as they stand. */
+/* Reads profiler_info_N.json: the profiler's name, and the rank. The rank is a number in old files and a text in new
+ * ones. Settings of the profiler (levels, schedules) differ much between releases: they are stored unchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void read_producer(ek_trace_rank *rank, const json_t *root)
     }
 }
 
-/* Some hundred bytes; a file that is far larger is no settings. */
+/* Some hundred bytes; a file that is far larger does not contain settings. */
 static ek_status keep_settings(ek_trace_rank *rank, const json_t *root, ek_error *err)
 {
     enum { MOST = 1 << 16 };

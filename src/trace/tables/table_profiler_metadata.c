@@ -1,6 +1,6 @@
-/* profiler_metadata.json of one rank: the sizes of the parallel dimensions and the groups this rank is in. The group
- * "pp" runs through the stages, so the rank's place in it is its stage. What several ranks say is put together: sizes
- * by their largest, groups once each. */
+/* Reads profiler_metadata.json of one rank: the sizes of the parallel dimensions and the groups this rank is in. The
+ * group "pp" runs through the stages, so the rank's place in it is its stage. The data of several ranks are merged:
+ * sizes by their largest, groups once each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void add_sizes(const json_t *sizes, ek_trace_topology *t)
     t->known = t->known || json_object_size(sizes) > 0;
 }
 
-/* One entry of parallel_group_info; its ranks go into `room`, where *n_room are used. */
+/* One entry of parallel_group_info; its ranks are appended to `room`, where *n_room are used. */
 static void read_group(const char *key, const json_t *value, ek_trace_group *out, int *room, size_t *n_room, int *n_bad)
 {
     const json_t *ranks = json_object_get(value, "global_ranks");

@@ -1,4 +1,4 @@
-/* The loop over a table's rows that all readers share, and cells that may be empty. */
+/* Reads a table's rows in one loop for all readers, and cells that may be empty. */
 #include "trace/tables/table_rows.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/c_locale.h"
 #include "trace/database/database.h"
 
-/* Numbers beyond this are no measurement, and sums of them would lose all others. */
+/* Numbers beyond this are not measurements, and sums with them would lose all others. */
 #define LARGEST 1e15
 
 ek_status ek__table_open(const ek__table_in *in, ek__csv **out, ek_error *err)

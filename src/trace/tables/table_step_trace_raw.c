@@ -1,7 +1,7 @@
-/* step_trace_raw_N_detail_time.csv and ascend_cluster_analyse_*_N.csv of MindSpore until 2023. Both have a row per step
- * and one, the last, that averages over all profiled steps, of which the file may list only some; the first file names
- * it "-". The second names nothing: its rows are matched by their place. Times are ticks of 10 ns in the first,
- * milliseconds in the second; the many columns per communication operator are not read. */
+/* Reads step_trace_raw_N_detail_time.csv and ascend_cluster_analyse_*_N.csv of MindSpore until 2023. Both have a row
+ * per step and a last row that averages over all profiled steps, of which the file may contain only some; the first
+ * file names it "-". The second has no names: its rows are matched by their place. Times are ticks of 10 ns in the
+ * first, milliseconds in the second; the many columns per communication operator are not read. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static ek_status find_raw_columns(const ek__table_in *in, const ek__csv *csv, ra
 typedef struct raw_reading {
     const ek__table_in *in;
     raw_columns column;
-    bool full; /* there are so many steps that none is looked for any more */
+    bool full; /* beyond this number of steps none is searched any more */
 } raw_reading;
 
 static ek_status add_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
@@ -98,7 +98,7 @@ typedef struct part_columns {
     int computation, communication, stage, receive, collective, interval, fp_and_bp, tail;
 } part_columns;
 
-/* A row, in milliseconds or (intervals) ticks; EK_TRACE_UNKNOWN where it says nothing. */
+/* A row, in milliseconds or (intervals) ticks; EK_TRACE_UNKNOWN where it is empty. */
 typedef struct part_row {
     int64_t computation, communication, stage, receive, collective, interval, fp_and_bp, tail;
 } part_row;
@@ -170,7 +170,7 @@ static ek_status find_part_step(const ek__table_in *in, const int *raw, int n_ra
     return status;
 }
 
-/* Indices of the steps that step_trace_raw gave, in its order. */
+/* Indices of the steps of step_trace_raw, in its order. */
 static int list_raw(const ek_trace_rank *rank, int *raw)
 {
     int n = 0;

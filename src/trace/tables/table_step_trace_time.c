@@ -1,6 +1,6 @@
-/* step_trace_time.csv: the producer's breakdown of each step. The two producers mean different things by Stage, Bubble
- * and Preparing (docs/trace.md), so the step names whose they are. Rows of a second device are left out: a rank has
- * one. */
+/* Reads step_trace_time.csv: the producer's breakdown of each step. The two producers mean different things by Stage,
+ * Bubble and Preparing (docs/trace.md), so the step has the producer's name. Rows of a second device are left out: a
+ * rank has one. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int64_t busy(const ek__step_row *row)
     return ek__ns_add(row->computing, row->not_overlapped);
 }
 
-/* This breakdown is the producer's whole one; it goes before what kernels alone could tell. */
+/* This breakdown is the producer's complete one; it replaces the one made from kernels. */
 static void fill_step(ek_trace_step *step, const ek__step_row *row, const char *producer)
 {
     int64_t n_events = step->own.n_events;
@@ -48,8 +48,8 @@ static void fill_step(ek_trace_step *step, const ek__step_row *row, const char *
 typedef struct reading {
     const ek__table_in *in;
     ek__step_columns column;
-    bool alone; /* the table has one row: then its step's name may be anything */
-    bool full;  /* there are so many steps that none is looked for any more */
+    bool alone; /* the table has one row: then its step may have any name */
+    bool full;  /* beyond this number of steps none is searched any more */
     bool has_device;
     int64_t device; /* of the rows so far */
 } reading;
@@ -79,7 +79,7 @@ static ek_status count_rows(const ek__table_in *in, bool *alone, ek_error *err)
         n += more;
     ek__csv_close(csv);
     *alone = n == 1;
-    return status == EK_ERR_INPUT ? EK_OK : status; /* what is wrong with it is told when it is read */
+    return status == EK_ERR_INPUT ? EK_OK : status; /* errors in it are reported when it is read */
 }
 
 static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)

@@ -1,6 +1,5 @@
-/* trace/tables/table_times.h - begin and duration of what the device did, gathered from a rank's tables
- * (kernel_details.csv, communication.json), and what of it only both tables together tell: receives and sends of a
- * step. */
+/* trace/tables/table_times.h - begin and duration of device executions, gathered from a rank's tables
+ * (kernel_details.csv, communication.json), and the figures that need both: receives and sends of a step. */
 #ifndef EK_TRACE_TABLES_TABLE_TIMES_H
 #define EK_TRACE_TABLES_TABLE_TIMES_H
 
@@ -31,21 +30,21 @@ typedef struct ek__table_times {
 } ek__table_times;
 
 /**
- * Add one execution. What a name is (a receive, a send) follows ek__is_receive() and ek__is_send(), of what stands
- * behind its last '/' too, for MindSpore's `launch op/kernel`.
- * @param step  as the table names it; "N/A" is "". Starts or durations far from any clock are left aside.
+ * Add one execution. The kind of a name (a receive, a send) follows ek__is_receive() and ek__is_send(), also of the
+ * part after its last '/', for MindSpore's `launch op/kernel`.
+ * @param step   as the table names it; "N/A" is "". Starts or durations far from any clock are skipped.
  * @return false when memory is out. O(size of the names).
  */
 bool ek__table_times_add(ek__table_times *times, const ek_trace_options *options, ek__timed_by by, const char *step,
                          const char *name, bool communication, int64_t start, int64_t duration);
 /**
- * Fill n_receives, receive, receive_exposed, n_sends, send, span, pipeline_wait and own_stage of the steps that tables
- * tell, as docs/trace.md defines them for traces: union of receives outside the union of computing.
+ * Fill n_receives, receive, receive_exposed, n_sends, send, span, pipeline_wait and own_stage of the steps in tables,
+ * as docs/trace.md defines them for traces: union of receives outside the union of computing.
  *
  * Receives are those of kernel_details where that lists communication at all, else those of communication.json. In the
- * latter case a breakdown made of kernels alone gets its communication, too. Where no table lists what was computed,
- * what is exposed follows from step_trace_time's overlap when that leaves one answer; else it stays unknown and a note
- * says between which bounds it is. Steps that only communication.json tells are made. O(n log n).
+ * latter case a breakdown made only from kernels gets its communication, too. Where no table lists computing, the
+ * exposed part follows from step_trace_time's overlap when that leaves one answer; else it stays unknown and a note
+ * gives its bounds. Steps that are only in communication.json are created. O(n log n).
  */
 ek_status ek__table_times_finish(ek__table_times *times, ek_trace_rank *rank, ek_error *err);
 void ek__table_times_clear(ek__table_times *times);

@@ -1,4 +1,4 @@
-/* trace/tables/tables.h - what the readers of tables share: steps, operators' families, groups of ranks. */
+/* trace/tables/tables.h - helpers of the readers of tables: steps, operators' families, groups of ranks. */
 #ifndef EK_TRACE_TABLES_TABLES_H
 #define EK_TRACE_TABLES_TABLES_H
 
@@ -12,15 +12,15 @@ enum { EK__MAX_TABLE_STEPS = 10000 };
 /** Everything unknown. */
 void ek__step_clear(ek_trace_step *step);
 /**
- * The step that tables call `name`, made when there is none: every figure unknown, from_table true. *out is NULL when
- * there are EK__MAX_TABLE_STEPS already: finding one is linear, and no profile has as many.
- * @param alone  the table has this one step: then any single step is the same when one of both has no name
+ * The step with the name `name` in tables, created when there is none: every figure unknown, from_table true. *out is
+ * NULL when there are EK__MAX_TABLE_STEPS already: the search is linear, and no profile has as many.
+ * @param alone  the table has only this step: then any single step is the same when one of both has no name
  */
 ek_status ek__table_step(const ek__table_in *in, const char *name, bool alone, ek_trace_step **out, ek_error *err);
-/** Who wrote the rank's tables, as far as is known: "torch_npu", "mindspore" or NULL. */
+/** The producer of the rank's tables, if known: "torch_npu", "mindspore" or NULL. */
 const char *ek__table_producer(const ek__table_in *in);
 
-/** What kind of work an operator is, by its type or name and its core (may be NULL): "matmul", "attention", "vector",
+/** The family of an operator, by its type or name and its core (may be NULL): "matmul", "attention", "vector",
  *  "communication", "copy", "other". */
 const char *ek__operator_family(const char *type, const char *core);
 /** Is a row of this core and name communication? */
@@ -28,9 +28,9 @@ bool ek__is_communication_row(const char *core, const char *name);
 
 enum { EK__MAX_GROUPS = 65536 };
 
-/** Add the groups of one file, which are sorted, to the topology: one that is listed by several files appears once, the
- *  nth of one name and the same ranks in a file being the nth of the others.
- *  @return EK_OK; EK_ERR_INPUT for one beyond EK__MAX_GROUPS: adding one moves those behind it; EK_ERR_MEMORY */
+/** Add the groups of one file, which are sorted, to the topology: one that several files list appears once, the nth of
+ *  one name and the same ranks in a file being the nth of the others.
+ *  @return EK_OK; EK_ERR_INPUT for one beyond EK__MAX_GROUPS: adding one moves those after it; EK_ERR_MEMORY */
 ek_status ek__topology_add(ek_trace_run *run, ek_trace_group *group, size_t n, ek_error *err);
 
 #endif

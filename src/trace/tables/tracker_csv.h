@@ -2,7 +2,7 @@
  *
  * The writer quotes nothing and puts Python stacks into one cell, so lines are cut here, not by the general CSV reader,
  * for which a stack that begins with a quote would swallow the rest: cells up to python_stack count from the front,
- * those behind it from the end. */
+ * those after it from the end. */
 #ifndef EK_TRACE_TABLES_TRACKER_CSV_H
 #define EK_TRACE_TABLES_TRACKER_CSV_H
 
@@ -17,7 +17,7 @@ enum { EK__TRACKER_MAX_COLUMNS = 16 };
 typedef struct ek__tracker_csv {
     FILE *file;
     const char *path;
-    const char *const *column_name; /**< those asked for: [n_columns] */
+    const char *const *column_name; /**< the requested ones: [n_columns] */
     int n_columns, stack;           /**< stack: which of them is python_stack */
     char *line;
     size_t line_capacity;
@@ -28,7 +28,7 @@ typedef struct ek__tracker_csv {
     ek__left_out left;
 } ek__tracker_csv;
 
-/** Open and read the header. @param n_required  the first columns, which must be there. Close it also after failure. */
+/** Open and read the header. @param n_required  the first columns, which are required. Close it also after failure. */
 ek_status ek__tracker_csv_open(const char *path, const char *const *column_name, int n_columns, int n_required,
                                int stack, ek__tracker_csv *out, ek_error *err);
 void ek__tracker_csv_close(ek__tracker_csv *csv);
@@ -36,10 +36,10 @@ void ek__tracker_csv_close(ek__tracker_csv *csv);
 ek_status ek__tracker_csv_next(ek__tracker_csv *csv, bool *more, ek_error *err);
 /** A cell of the current line; "" when it is missing. */
 const char *ek__tracker_csv_cell(const ek__tracker_csv *csv, int which);
-/** @return false for what is no whole number, which is counted as left out. */
+/** @return false for text that is not a whole number, which is counted as left out. */
 bool ek__tracker_csv_number(ek__tracker_csv *csv, int which, int64_t *value);
 
-/** A task: what ran at a tick. */
+/** A task at a tick. */
 typedef struct ek__tracker_task {
     int64_t tick;
     uint32_t name; /**< of ek__tracker_tasks.names: the operator's name, else the task's */
@@ -55,11 +55,11 @@ typedef struct ek__tracker_tasks {
 void ek__tracker_tasks_clear(ek__tracker_tasks *tasks);
 /** @return false when memory is out. */
 bool ek__tracker_tasks_add(ek__tracker_tasks *tasks, int64_t tick, const char *node, const char *task);
-/** By tick, each tick once: the first one added counts. O(n log n). */
+/** By tick, each tick once: the first added of equal ones counts. O(n log n). */
 void ek__tracker_tasks_sort(ek__tracker_tasks *tasks);
-/** The name of what ran at a tick; NULL. Sorted ones only. O(log n). */
+/** The name of the task at a tick; NULL. Sorted ones only. O(log n). */
 const char *ek__tracker_tasks_at(const ek__tracker_tasks *tasks, int64_t tick);
-/** The tick of the first task behind a tick; INT64_MAX: none is. Sorted ones only. O(log n). */
+/** The tick of the first task after a tick; INT64_MAX: there is none. Sorted ones only. O(log n). */
 int64_t ek__tracker_tasks_behind(const ek__tracker_tasks *tasks, int64_t tick);
 
 #endif

@@ -1,7 +1,7 @@
-/* A reader of comma-separated tables that goes through the bytes once: a row is held in one piece in a buffer that
- * slides along the file, its cells are cut and unquoted in place. A NUL behind the last byte read ends every inner
- * loop, so that those look at one byte at a time only to tell what ends a cell. Encodings other than UTF-8 and
- * separators other than the comma are not handled; NUL bytes become '?'. */
+/* Reads comma-separated tables in one pass over the bytes: a row is stored in one piece in a buffer that slides along
+ * the file, its cells are cut and unquoted in place. A NUL after the last byte read ends every inner loop, so that
+ * those compare one byte at a time only with the characters that end a cell. Encodings other than UTF-8 and separators
+ * other than the comma are not handled; NUL bytes become '?'. */
 #include "trace/text/csv.h"
 
 #include <errno.h>
@@ -27,9 +27,9 @@ struct ek__csv {
     char *name;
     int fd; /* -1: from memory, or from `database` */
     ek__database *database;
-    const char *memory; /* what is left of it */
+    const char *memory; /* the rest of it */
     size_t memory_left;
-    char *buffer; /* the row is at [begin, begin + at), what was read ends at `end`, a NUL behind it */
+    char *buffer; /* the row is at [begin, begin + at), the data read ends at `end`, followed by a NUL */
     size_t capacity, begin, at, end;
     bool at_end, skip_line_feed; /* after a CR that ended a row: its LF is no row of its own */
     int64_t bytes, line, row_line;
@@ -61,7 +61,7 @@ static ek_origin here(const ek__csv *csv)
 
 /* ---- bytes ---- */
 
-/* What cannot be read of it ends the table: rows so far were fine. */
+/* An unreadable part ends the table: rows so far were valid. */
 static ek_status read_database(ek__csv *csv, char *to, size_t room, size_t *n, ek_error *err)
 {
     *n = ek__database_read(csv->database, to, room);
@@ -96,7 +96,7 @@ static ek_status read_some(ek__csv *csv, char *to, size_t room, size_t *n, ek_er
     return EK_OK;
 }
 
-/* More bytes behind those held; at_end when there are none. The row moves to the front of the buffer. */
+/* Read more bytes after the present ones; at_end when there are none. The row moves to the front of the buffer. */
 static ek_status fill(ek__csv *csv, ek_error *err)
 {
     if (csv->at_end)
@@ -125,7 +125,7 @@ static ek_status fill(ek__csv *csv, ek_error *err)
     return EK_OK;
 }
 
-/* At a NUL: the end of what was read, or a byte of the file, which is replaced. */
+/* At a NUL: the end of the data, or a byte of the file, which is replaced. */
 static ek_status pass_nul(ek__csv *csv, bool *end, ek_error *err)
 {
     *end = false;
@@ -140,8 +140,8 @@ static ek_status pass_nul(ek__csv *csv, bool *end, ek_error *err)
 
 /* ---- cells ---- */
 
-/* Keep the text [from, to) of the row without blanks around it, and without one pair of quotes around that. Called when
- * csv->at is at what ended the cell, which the NUL may overwrite. */
+/* Store the text [from, to) of the row without blanks around it, and without one pair of quotes around that. Called
+ * when csv->at is at the character that ended the cell, which the NUL may overwrite. */
 static ek_status keep_cell(ek__csv *csv, size_t from, size_t to, ek_error *err)
 {
     if (csv->n_cells >= csv->max_cells)
@@ -191,7 +191,7 @@ static void count_line(ek__csv *csv)
     csv->line_start = csv->at + 1;
 }
 
-/* From behind an opening quote to behind the closing one; the text moves together at *to. */
+/* From after an opening quote to after the closing one; the text moves together at *to. */
 static ek_status pass_quoted(ek__csv *csv, size_t *to, ek_error *err)
 {
     ek_origin opened = here(csv);
@@ -238,8 +238,8 @@ static ek_status pass_quoted(ek__csv *csv, size_t *to, ek_error *err)
     }
 }
 
-/* Plain cells one after another, as long as all of each is in the buffer: most tables hold nothing else. Stops in front
- * of any other cell, or behind a row's last. */
+/* Plain cells one after another, as long as all of each is in the buffer: most tables contain no others. Stops before
+ * any other cell, or after a row's last. */
 static bool read_plain_cells(ek__csv *csv)
 {
     char *row = csv->buffer + csv->begin, *p = row + csv->at;
@@ -261,7 +261,7 @@ static bool read_plain_cells(ek__csv *csv)
     }
 }
 
-/* One cell with what it is followed by, up to its comma or line end. */
+/* One cell with its end, the comma or line end. */
 static ek_status read_cell(ek__csv *csv, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -286,7 +286,7 @@ static ek_status read_cell(ek__csv *csv, ek_error *err)
     status = pass_quoted(csv, &to, err);
     if (status)
         return status;
-    /* Text behind a closing quote is not CSV; it is kept as it stands. */
+    /* Text after a closing quote is not CSV; it stays unchanged. */
     size_t behind = csv->at;
     status = pass_plain(csv, err);
     if (status)
@@ -549,7 +549,7 @@ bool ek__csv_number(const ek__csv *csv, int column, double *value)
 {
     const char *text = ek__csv_cell(csv, column);
     char *end;
-    /* strtod() also takes hexadecimal, infinity and NaN, which profilers do not write. */
+    /* strtod() also accepts hexadecimal, infinity and NaN, which profilers do not write. */
     if (!*text || strspn(text, "+-.0123456789eE") != cell_size(csv, column))
         return false;
     double read = ek__strtod(text, &end);
@@ -567,7 +567,7 @@ bool ek__csv_int(const ek__csv *csv, int column, int64_t *value)
         return false;
     errno = 0;
     long long read = strtoll(text, &end, 10);
-    /* Tables that went through floating point have "3.0". */
+    /* Tables that were converted through floating point have "3.0". */
     if (*end == '.')
         end += 1 + strspn(end + 1, "0");
     if (*end || errno == ERANGE)

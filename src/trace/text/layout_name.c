@@ -1,5 +1,5 @@
-/* What the names of files and folders tell: types by shell patterns, ranks and stages by numbers. Numbers of more than
- * six digits are times or process ids, never ranks. */
+/* Reads properties from the names of files and folders: types by shell patterns, ranks and stages by numbers. Numbers
+ * of more than six digits are times or process ids, never ranks. */
 #include <fnmatch.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const char *const names[EK__N_FILE_TYPES] = {[EK__FILE_TRACE] = "trace",
 #undef NAME
 };
 
-/* Each also with .gz behind it. */
+/* Each also with .gz appended. */
 static const char *const traces[] = {
     "trace_view*.json", "msprof.json", "msprof_*.json", "*timeline_display*.json", "*.pt.trace.json",
 };

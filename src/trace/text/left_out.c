@@ -1,4 +1,4 @@
-/* What was left out of a table, as one sentence of its source. */
+/* Reports the rows left out of a table, as one sentence of its source. */
 #include "trace/text/left_out.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ void ek__left_out_add(ek__left_out *left, const char *format, ...)
     va_start(arguments, format);
     ek__vsnprintf(left->first, sizeof left->first, format, arguments);
     va_end(arguments);
-    /* What a file holds may be cut inside of a character, or be none. */
+    /* Text from a file may be cut inside of a character, or contain invalid ones. */
     for (char *c = left->first; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';

@@ -1,12 +1,12 @@
-/* Decimal microseconds, as profilers print them, into whole nanoseconds without a double in between: epochs of 16
- * digits before the point lose a quarter of a microsecond in one. The digits are those of the answer up to the third
- * after the point; the rest only decides how to round, half to even. Hexadecimal, infinity and NaN are refused. */
+/* Converts decimal microseconds, as profilers print them, into whole nanoseconds without a double in between: epochs of
+ * 16 digits before the point lose a quarter of a microsecond in one. The digits are those of the answer up to the third
+ * after the point; the rest only decides the rounding, half to even. Hexadecimal, infinity and NaN are refused. */
 #include <string.h>
 
 #include "base/byte_order.h"
 #include "trace/trace.h"
 
-/* Digits of an answer from the left, and what follows them. */
+/* Digits of an answer from the left, and the digits after them. */
 typedef struct rounding {
     uint64_t value;
     bool overflow;
@@ -51,7 +51,7 @@ static bool finish(rounding *r, bool negative, int64_t *ns)
     return true;
 }
 
-/* The number after "e", at most a billion either way: beyond that nothing fits, or all is 0. */
+/* The number after "e", at most a billion either way: beyond that no result fits, or all are 0. */
 static bool read_exponent(const char *text, const char *end, int64_t *exponent)
 {
     bool negative = text < end && *text == '-';
@@ -70,7 +70,7 @@ static bool read_exponent(const char *text, const char *end, int64_t *exponent)
     return true;
 }
 
-/* `digits` ends where the exponent begins and holds at most one point. The answer takes `n_whole` digits of it. */
+/* `digits` ends where the exponent begins and contains at most one point. The answer uses `n_whole` digits of it. */
 static bool with_exponent(const char *digits, const char *end, int64_t n_whole, bool negative, int64_t *ns)
 {
     rounding r = {.first_left_out = n_whole < 0 ? 0 : -1};
@@ -88,7 +88,7 @@ static bool with_exponent(const char *digits, const char *end, int64_t n_whole, 
     return finish(&r, negative, ns);
 }
 
-/* Eight digits at once: bytes to pairs to fours to one number. @return false when one is no digit */
+/* Eight digits at once: bytes to pairs to fours to one number. @return false when one is not a digit */
 static bool eight_digits(const char *text, int64_t *value)
 {
     uint64_t eight;
@@ -115,11 +115,11 @@ static bool parse_epoch(const char *text, size_t size, int64_t *ns)
     return true;
 }
 
-/* The common case: digits, a point, at most three more, nothing that could overflow. */
+/* The common case: digits, a point, at most three more, without possible overflow. */
 static bool parse_plain(const char *text, size_t size, int64_t *ns)
 {
     static const int64_t missing[] = {1000, 100, 10, 1};
-    /* 16 digits before the point and 3 behind it fit while the first of the 16 is below 9. */
+    /* 16 digits before the point and 3 after it fit while the first of the 16 is below 9. */
     enum { MOST_WHOLE = 16, MOST_FRACTION = 3 };
     int64_t value = 0;
     size_t i = 0, n_fraction = 0;

@@ -1,8 +1,8 @@
-/* The stack machine of Python's pickle, restricted to plain data. A pickle is a program: each opcode pushes a value, or
- * takes values from the stack into a list or dictionary below them; a memo keeps values that come again. Opcodes that
- * import a name or call it are refused, as are those that nobody needs for plain data. The file goes through a window,
- * so that memory holds the tree alone. The numbers of a memo are given by count, which bounds its size by that of the
- * file. */
+/* Reads Python's pickle by its stack machine, restricted to plain data. A pickle is a program: each opcode pushes a
+ * value, or moves values from the stack into a list or dictionary below them; a memo stores values that are used again.
+ * Opcodes that import a name or call it are refused, as are those that are not needed for plain data. The file is read
+ * through a window, so that memory contains only the tree. The numbers of a memo are assigned by count, which bounds
+ * its size by that of the file. */
 #include "trace/text/pickle.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ typedef struct machine {
     int64_t offset; /* of its first byte */
     ek__data *data;
     ek__datum *stack, *memo;
-    size_t *mark; /* heights of the stack */
+    size_t *mark; /* positions in the stack */
     size_t height, stack_capacity, n_marks, marks_capacity, n_memo, memo_capacity;
     char *text;
     size_t text_capacity;
@@ -38,7 +38,7 @@ static int64_t here(const machine *m)
 #define fail_at(m, at, format, ...)                                                                                    \
     ek__fail((m)->err, EK_ERR_INPUT, ((ek_origin){(m)->path, 0, 0}), "byte %" PRId64 ": " format, (at), __VA_ARGS__)
 
-/* A refusal of the tree has no file yet. */
+/* An error of the tree has no file yet. */
 static ek_status located(machine *m, ek_status status)
 {
     if (status != EK_ERR_INPUT || !m->err || m->err->file[0])
@@ -129,7 +129,7 @@ static ek_status push_mark(machine *m)
     return ek__data_count(m->data, (m->marks_capacity - before) * sizeof *larger, m->err);
 }
 
-/* Values above the last mark, which goes: *from is the first of them. */
+/* Values above the last mark, which is removed: *from is the first of them. */
 static ek_status pop_mark(machine *m, size_t *from)
 {
     if (m->n_marks == 0)
@@ -209,7 +209,7 @@ static ek_status read_text(machine *m, int size_of_size)
     ek_status status = read_number(m, size_of_size, &size);
     if (!status && size > MAX_TEXT)
         return fail_at(m, at, "a text of %" PRIu64 " bytes is beyond the limit of %d", size, MAX_TEXT);
-    /* Room comes as the bytes do: what a damaged length promises is not taken for granted. */
+    /* Memory grows with the bytes read: a damaged length is not trusted. */
     for (size_t got = 0; got < size && !status;) {
         if (m->at == m->n && (status = refill(m)) != EK_OK)
             break;
@@ -235,7 +235,7 @@ static ek_status push_empty(machine *m, ek__data_kind kind)
     return status ? status : push(m, out);
 }
 
-/* A new one of the values from `from` on, which go. */
+/* A new one of the values from `from` on, which are removed. */
 static ek_status collect(machine *m, ek__data_kind kind, size_t from)
 {
     ek__datum out;
@@ -256,7 +256,7 @@ static ek_status collect_marked(machine *m, ek__data_kind kind)
     return status ? status : collect(m, kind, from);
 }
 
-/* The values from `from` on go into what is below them. */
+/* The values from `from` on are added to the value below them. */
 static ek_status extend(machine *m, ek__data_kind kind, size_t from)
 {
     size_t n = m->height - from;
@@ -292,7 +292,7 @@ static ek_status put(machine *m, uint64_t number)
         return ek__no_memory(m->err);
     m->memo = larger;
     for (; m->n_memo <= number; m->n_memo++)
-        m->memo[m->n_memo] = UINT64_MAX; /* no value has all bits of its kind */
+        m->memo[m->n_memo] = UINT64_MAX; /* no value has all bits of its kind set */
     m->memo[number] = m->stack[m->height - 1];
     return ek__data_count(m->data, (m->memo_capacity - before) * sizeof *larger, m->err);
 }
@@ -319,7 +319,7 @@ static ek_status get(machine *m, int size)
 
 /* ---- opcodes ---- */
 
-/* What would import, call or build something of a program; NULL for other opcodes. */
+/* The name of an opcode that would import, call or build an object of a program; NULL for other opcodes. */
 static const char *name_of_program(unsigned code)
 {
     static const struct {
@@ -372,7 +372,7 @@ static ek_status take_number(machine *m, unsigned code, bool *known)
         return read_long(m, 4);
     case 'G':
         return read_float(m);
-    case 0x8c: /* texts; of bytes too, which older versions of Python wrote for them */
+    case 0x8c: /* texts; also of bytes, which older versions of Python wrote for them */
     case 'U':
     case 'C':
         return read_text(m, 1);
@@ -454,7 +454,7 @@ static ek_status take_other(machine *m, unsigned code)
         return get(m, 1);
     case 'j':
         return get(m, 4);
-    case 0x95: /* the length of a frame, which nothing depends on */
+    case 0x95: /* the length of a frame, which is not needed */
         return read_number(m, 8, &ignored);
     default:
         return refuse(m, code);
@@ -502,7 +502,7 @@ ek_status ek__pickle_read(const char *path, ek__data *data, ek__datum *root, int
 {
     ek_error own = {.status = EK_OK};
     machine m = {.path = path, .data = data, .err = &own};
-    m.file = gzopen(path, "rb"); /* reads plain files as they are */
+    m.file = gzopen(path, "rb"); /* reads plain files unchanged */
     if (!m.file)
         return ek__fail(err, ek__system_status(), ((ek_origin){path, 0, 0}), "cannot open: %s", strerror(errno));
     m.window = ek__alloc(WINDOW, 1);

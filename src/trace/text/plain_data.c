@@ -1,6 +1,6 @@
-/* A tree of values of 8 bytes: three bits of kind, the rest a number or an index. Items of lists lie in a pool; a list
- * that grows moves to twice the room and leaves the old room behind, which is at most as much again. Nothing is freed
- * before all is. */
+/* Stores a tree of values of 8 bytes: three bits of kind, the rest a number or an index. Items of lists are in a pool;
+ * a list that grows moves to twice the room and leaves the old room unused, which is at most as much again. Memory is
+ * freed only all at once. */
 #include "trace/text/plain_data.h"
 
 #include <assert.h>
@@ -150,7 +150,7 @@ static ek_status add_object(ek__data *data, json_t *json, ek__datum dict, ek_err
     return EK_OK;
 }
 
-/* As deep as jansson reads, 2048 levels. */
+/* The depth that jansson reads, 2048 levels. */
 ek_status ek__data_from_json(ek__data *data, const json_t *json, ek__datum *out, ek_error *err)
 {
     ek_status status;

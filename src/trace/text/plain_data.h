@@ -1,6 +1,6 @@
 /* trace/text/plain_data.h - plain data (numbers, texts, lists, dictionaries) as a compact tree, with a limit on its
- * memory. A value takes 8 bytes, equal texts are kept once, and lists may be shared: what a pickle refers to again is
- * the same list here. A list may hold itself; whoever walks the tree goes to a known depth only. */
+ * memory. A value takes 8 bytes, equal texts are stored once, and lists may be shared: a list that a pickle refers to
+ * again is the same list here. A list may contain itself; walks of the tree go to a known depth only. */
 #ifndef EK_TRACE_TEXT_PLAIN_DATA_H
 #define EK_TRACE_TEXT_PLAIN_DATA_H
 
@@ -16,7 +16,7 @@
 
 enum { EK__DATA_MAX_MB = 8192 }; /* of a tree */
 
-/** What a value is: its lowest three bits. */
+/** The kind of a value: its lowest three bits. */
 typedef enum ek__data_kind {
     EK__DATA_NONE,
     EK__DATA_BOOL,
@@ -54,7 +54,7 @@ ek_status ek__data_text(ek__data *data, const char *text, size_t size, ek__datum
 ek_status ek__data_list_new(ek__data *data, ek__data_kind kind, ek__datum *out, ek_error *err);
 /** Append values to a list or dictionary. Amortized O(n). */
 ek_status ek__data_append(ek__data *data, ek__datum list, const ek__datum *item, size_t n, ek_error *err);
-/** Count memory beside the tree towards its limit. */
+/** Count memory outside the tree towards its limit. */
 ek_status ek__data_count(ek__data *data, size_t bytes, ek_error *err);
 /** A tree of JSON. O(size). */
 ek_status ek__data_from_json(ek__data *data, const json_t *json, ek__datum *out, ek_error *err);
@@ -76,7 +76,7 @@ static inline ek__data_kind ek__data_kind_of(ek__datum value)
 }
 /** A list or dictionary; NULL for anything else. */
 const ek__data_list *ek__data_list_of(const ek__data *data, ek__datum value, ek__data_kind kind);
-/** The value of a key; false without it. Of several the last one counts. O(n). */
+/** The value of a key; false without it. The last of several counts. O(n). */
 bool ek__data_member(const ek__data *data, const ek__data_list *dict, const char *key, ek__datum *out);
 /** The text; NULL for anything else. Valid until the next text is added. */
 const char *ek__data_text_of(const ek__data *data, ek__datum value);

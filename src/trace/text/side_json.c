@@ -1,5 +1,6 @@
-/* Reads a whole file and hands it to jansson, whose errors have line and column; one pass before that makes texts of
- * the words NaN and Infinity, of the same length each. Not for traces themselves: a tree takes many times the file. */
+/* Reads a complete file and parses it with jansson, whose errors have line and column; one pass before that makes texts
+ * of the words NaN and Infinity, of the same length each. Not for traces themselves: a tree takes many times the
+ * file. */
 #include "trace/text/side_json.h"
 
 #include "trace/database/database.h"
@@ -51,7 +52,7 @@ static ek_status read_all(const char *path, char **out, size_t *size, ek_error *
     return EK_OK;
 }
 
-/* Make a text of the word at `at`, if it is one of Python's. Gives its length, or 0. */
+/* Make a text of the word at `at`, if it is one of Python's. Returns its length, or 0. */
 static size_t quote_word(char *at, const char *end)
 {
     static const char *const words[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
@@ -81,7 +82,7 @@ static void quote_words(char *text, size_t size)
     }
 }
 
-/* When it has no memory for an item, jansson gives another reason, or none at all. An error of the text itself comes
+/* When jansson has no memory for an item, it gives another reason, or none at all. An error of the text itself occurs
  * again. */
 static bool is_no_memory(const json_error_t *first, const json_error_t *second)
 {

@@ -1,4 +1,4 @@
-/* Lines of the memory tracker's files, cut into cells; tasks by tick, sorted once and found by bisection. */
+/* Reads lines of the memory tracker's files, cut into cells; tasks by tick are sorted once and found by bisection. */
 #include "trace/tables/tracker_csv.h"
 #include "base/c_locale.h"
 
@@ -51,7 +51,7 @@ static ek_status read_line(ek__tracker_csv *csv, size_t *size, ek_error *err)
 {
     size_t n = 0;
     for (int c = 0; c != '\n' && (c = getc_unlocked(csv->file)) != EOF;) {
-        if (n + 1 >= csv->line_capacity) { /* one more for the NUL that ends the last cell */
+        if (n + 1 >= csv->line_capacity) { /* one more for the NUL after the last cell */
             char *room = ek__with_room(csv->line, &csv->line_capacity, n + 2, 1);
             if (!room)
                 return ek__no_memory(err);
