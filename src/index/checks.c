@@ -1,5 +1,5 @@
-/* Sums of words times numbers of their own: high halves of splitmix64 (Steele, Lea, Flood 2014), made odd. They are
- * part of the format. */
+/* Block check sums: each word times its own odd number. The numbers are high halves of splitmix64 (Steele, Lea, Flood
+ * 2014), made odd. The numbers are part of the format. */
 #include "index/checks.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* Ends of flows, sorted by what they are, id and time, become arrows: from a start to every step and end behind it,
- * from step to step where there are some. An end without a start before it gives nothing. Arrows go through two more
- * sorts, by where they begin and by where they end. */
+/* Makes arrows of flow ends sorted by type, id and time: from a start to every later step and end, or from step to step
+ * where there are steps. An end without an earlier start gives no arrow. Two more sorts order the arrows by their begin
+ * and by their end. */
 #include "index/rows.h"
 
 #include <assert.h>
