@@ -171,8 +171,7 @@ static inline uint32_t ek__index_n_groups(const ek__index_chunk *chunk)
 }
 
 /** Read events `first` to `first + n - 1` of a chunk, which must exist. Durations are returned as 0 or more, types as
- * less than
- *  EK_N_VIEW_TYPES.
+ *  less than EK_N_VIEW_TYPES.
  *  @return EK_OK or EK_ERR_SYSTEM. */
 ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err);
@@ -218,8 +217,7 @@ ek_status ek__index_locate_deepest(const ek__index_opened *file, const ek__index
 ek_status ek__index_first_arrow(const ek__index_opened *file, const ek__index_track *track, bool to, int64_t time,
                                 uint64_t *at, ek_error *err);
 /** `n` arrows of a track's list, which must exist. Tracks are returned in display order, below n_tracks; numbers beyond
- * mean the track
- *  itself. */
+ *  mean the track itself. */
 ek_status ek__index_read_arrows(const ek__index_opened *file, const ek__index_track *track, bool to, uint64_t first,
                                 size_t n, ek__index_arrow *out, ek_error *err);
 

@@ -1,5 +1,5 @@
-/* What callers ask of a graph that has been read: texts, scopes and types as text, the layer a node lies in, and the
- * bytes of a node, which are read from the file again. */
+/* Accessors of a graph that has been read: texts, scopes and types as text, the layer of a node, and the bytes of a
+ * node, which are read from the file again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
