@@ -90,8 +90,7 @@ typedef struct ek__sort_stream {
 
 ek_status ek__sort_stream_open(ek__sort_stream *stream, const ek__sorter *sorter, uint32_t bucket, ek_error *err);
 /** The next record, valid until the next call; NULL at the end, or with *status when reading failed. Several threads
- * may
- *  read streams of one sorter. O(log runs). */
+ *  may read streams of one sorter. O(log runs). */
 const uint64_t *ek__sort_stream_next(ek__sort_stream *stream, ek_status *status, ek_error *err);
 void ek__sort_stream_clear(ek__sort_stream *stream);
 
