@@ -1,4 +1,4 @@
-/* Reads a launch script of transformers' Trainer or of DeepSpeed's examples as a job: finds the arguments around
+/* Reads a launch script of transformers' Trainer or of DeepSpeed's examples as a job: splits it into arguments such as
  * --model_name_or_path by the shell's rules, without running anything. */
 #include <stdlib.h>
 #include <string.h>
