@@ -19,8 +19,7 @@
 
 enum { DRAWS = 1000, MOST_TURNS = 4 };
 
-#define SPREAD_PART                                                                                                    \
-    1e-2 /* weight of the remaining spread in addition to the loss: of equal losses, the run \ that determines most */
+#define SPREAD_PART 1e-2 /* weight of the remaining spread: decides between runs with equal losses */
 
 typedef struct chooser {
     int n, k; /* plans; runs */
