@@ -92,8 +92,8 @@ void ek__index_blocks_clear(ek__index_blocks *blocks);
  * border is appended whole.
  *
  * @param resolution  nanoseconds of a pixel; 0: every event is a box
- * @param at_most boxes to append, at least 8; 0: no limit. When there are more, the row is drawn again at a resolution
- *                    that meets the limit
+ * @param at_most     boxes to append, at least 8; 0: no limit. When there are more, the row is drawn again at a
+ *                    resolution that meets the limit
  * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O((end - begin) / resolution + log n) reads of at most 64 events each,
  *         neighbours in one.
  */

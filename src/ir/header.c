@@ -5,7 +5,7 @@
 #include "ir/reader.h"
 
 /* The text after the word and a colon; NULL when the line begins with something else. Blanks before the colon are
- * allowed: "#IR entry : @name". */
+ * allowed: "#IR entry      : @name". */
 static const char *value_behind(const char *at, const char *end, const char *word)
 {
     if (!ek__ir_begins(at, end, word))

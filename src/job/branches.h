@@ -28,7 +28,7 @@ typedef struct ek__branches {
  * && or ||, of values that the script assigns. Any other condition is undecided: its branch counts, and so do the later
  * ones. A condition on a variable that had several values is undecided too.
  *
- * @param words the words so far, which end with the words of the condition
+ * @param words  the words so far, which end with the words of the condition
  * @param text   the whole script
  * @param at     the place of the word in it
  */

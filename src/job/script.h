@@ -24,7 +24,7 @@ typedef struct ek__bytes {
 /* Find the place of the value of the word in `word`, which may be quoted: the word itself or, if it consists of a
  * variable ($TP, "${TP}", ${TP:-2}), the assigned value, through any number of variables. With `alone`, only variables
  * without other uses in the script are followed.
- * @param use byte of the word; earlier assignments count
+ * @param use  byte of the word; earlier assignments count
  * @return false if it has no single place: the output of a command, a sum, several assignments */
 bool ek__script_place(const ek__script *s, ek__bytes word, bool alone, ek__bytes *out);
 

@@ -70,7 +70,7 @@ typedef struct ek__settings {
 /**
  * Find the settings that differ by comparing the two jobs, so that code that changes a job need not know its
  * framework's words. The new settings of the file are recorded in *now, for further changes.
- * @param out out->why and out->n are the result; ek__settings_clear() it, also after EK_ERR_MEMORY
+ * @param out  out->why and out->n are the result; ek__settings_clear() it, also after EK_ERR_MEMORY
  * @return EK_OK or EK_ERR_MEMORY
  */
 ek_status ek__settings_find(const ek_job *was, ek_job *now, ek__settings *out, ek_error *err);
@@ -80,8 +80,8 @@ void ek__settings_clear(ek__settings *s);
  * The settings of ek__settings_find() as one text to paste: keys of YAML as "a.b: 1, c: 2", a key without its section
  * if that is the same as before; keys of TOML as "a.b = 1"; arguments as "--a 1 (without --b)".
  *
- * @param text [size] empty if no setting differs; a list that does not fit is replaced by a short remark
- * @param why out: NULL; or a sentence about a change without a setting in the framework
+ * @param text  [size] empty if no setting differs; a list that does not fit is replaced by a short remark
+ * @param why   out: NULL; or a sentence about a change without a setting in the framework
  * @return EK_OK or EK_ERR_MEMORY
  */
 ek_status ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t size, const char **why, ek_error *err);

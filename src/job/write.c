@@ -153,7 +153,7 @@ static void read_rules(const ek_job *from, ek_job *is)
     }
 }
 
-/* @param why [size] the remaining difference if nothing was put */
+/* @param why  [size] the remaining difference if nothing was put */
 static ek_status one_round(writing *w, const char *why)
 {
     ek__settings s;

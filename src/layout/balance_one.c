@@ -92,7 +92,7 @@ static ek_status find_seconds(const ek__bound_figures *figures, const ek_device 
     return isfinite(*seconds) ? look_at_mix(figures, device, layout, seconds, err) : EK_OK;
 }
 
-/* @param all false: only memory */
+/* @param all  false: only memory */
 static ek_status bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, bool all,
                           ek_layout_bound *out, ek_error *err)
 {

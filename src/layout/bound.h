@@ -57,7 +57,7 @@ typedef struct ek__bound_figures {
 } ek__bound_figures;
 
 /* @param job        of the layout with one chunk a stage
- * @param all_kinds for ek__bound_within(); otherwise kept[] and again[] are only those of whole layers, which save
+ * @param all_kinds  for ek__bound_within(); otherwise kept[] and again[] are only those of whole layers, which save
  *                   least: their input, which every layer's backward pass needs. O(operators) if its layers are
  *                   priced. */
 ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, bool all_kinds,

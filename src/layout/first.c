@@ -51,7 +51,7 @@ static const ek_schedule *plain_schedule(const ek__layout_search *s, size_t grou
     return NULL;
 }
 
-/* @param out bound within the memory limit; INFINITY if the group does not fit or does not run */
+/* @param out  bound within the memory limit; INFINITY if the group does not fit or does not run */
 static ek_status bound_of(const ek__layout_search *s, size_t group, int n_chunks, const ek_schedule *schedule,
                           ek_cost_cache *cache, double *out, ek_error *err)
 {

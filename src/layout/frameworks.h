@@ -52,7 +52,7 @@ const ek__framework_schedule *ek__framework_schedule_of(ek_framework framework, 
 
 /**
  * Schedules for n_chunks chunks on each of n_stages stages.
- * @param all include those that are not `by_default`
+ * @param all  include those that are not `by_default`
  * @param out  [EK__MOST_FRAMEWORK_SCHEDULES]; in the table's order
  * @return their number
  */

@@ -4,7 +4,7 @@
  * due to a constant; it counts in proportion to the different parts of the two steps.
  *
  *     var(log a - log b) = sum over constants (move_a - move_b)^2 + 2 apart^2 max(0, step error^2 - sum move_a^2)
- *     apart = sum over parts |share_a - share_b| / 2 0: equal parts, 1: no common parts */
+ *     apart = sum over parts |share_a - share_b| / 2        0: equal parts, 1: no common parts */
 #include <math.h>
 #include <stdlib.h>
 

@@ -85,9 +85,9 @@ double ek__mixes_bound(const ek__mix_layout *layout, double enough);
  * The best mix for a layout.
  *
  * @param enough ends when the bound reaches it
- * @param over    is the time over? @param user for it
- * @param out out: the mix, NULL if no plan is within the limit (then the bound is INFINITY)
- * @param bound   out: ek__mix_bound() of it
+ * @param over   is the time over? @param user for it
+ * @param out    out: the mix, NULL if no plan is within the limit (then the bound is INFINITY)
+ * @param bound  out: ek__mix_bound() of it
  * @return EK_OK, EK_ERR_MEMORY. A simplex run for each path added. (mix_program.c)
  */
 ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
@@ -123,9 +123,9 @@ double ek__mix_seconds_of(const ek__bound_figures *figures, double step);
 double ek__mix_step_of(const ek__bound_figures *figures, double seconds);
 
 /* The bound of a layout by mixes, under the rule of recomputation with the least bound.
- * @param upper a step: plans that take as long are irrelevant
- * @param find if the known mixes leave the layout below `upper`, find one for it
- * @param out out: that mix, which the caller adds or frees; NULL: none
+ * @param upper  a step: plans that take as long are irrelevant
+ * @param find   if the known mixes leave the layout below `upper`, find one for it
+ * @param out    out: that mix, which the caller adds or frees; NULL: none
  * @param bound  out: no plan within the limit has a shorter step */
 ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
                          double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,

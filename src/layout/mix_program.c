@@ -3,7 +3,7 @@
  *     min z   with  sum of x = layers                                             (groups of layers)
  *                   sum of x of the commonest kind >= 1                             (forced cells)
  *                   sum of x bytes <= room                                          (moments of stages)
- *                   z >= ends and sends of r + sum of x times its addition to r (paths)
+ *                   z >= ends and sends of r + sum of x times its addition to r     (paths)
  *
  * over x, fractional layers by group, cell and way to recompute. Violated paths are added, the longest one for the
  * block times of a solution; so are moments that exceed their room. The prices of their rows are the mix, whose bound
@@ -239,7 +239,7 @@ static void add_moment(program *g, added row)
 }
 
 /* The moment in a stage's list that exceeds its room most, if by more than *over.
- * @param x the solution; NULL: as if every column had one layer */
+ * @param x  the solution; NULL: as if every column had one layer */
 static void look_for_fullest(const program *g, const ek__live *live, added like, const double *x, double *over,
                              added *found)
 {

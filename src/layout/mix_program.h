@@ -57,8 +57,8 @@ typedef enum ek__mix_end {
 } ek__mix_end;
 
 /* Solve into program->solution and add the violated rows.
- * @param bound out: a lower bound of all solutions for any accuracy of the simplex run, seconds
- * @param most seconds; solutions above it are irrelevant */
+ * @param bound  out: a lower bound of all solutions for any accuracy of the simplex run, seconds
+ * @param most   seconds; solutions above it are irrelevant */
 ek__mix_end ek__mix_program_solve(ek__mix_program *program, double most, double *bound);
 
 #endif

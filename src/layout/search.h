@@ -83,7 +83,7 @@ typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache,
 ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
 
 /* The best plan of one layout, with its peak, and with its estimate if it is below `upper`.
- * @param legal out: false if the framework's check rejects it */
+ * @param legal  out: false if the framework's check rejects it */
 ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, ek__effort effort,
                              const ek__mixes *mixes, ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
 /* Memory of the fullest stage of the plan found, MB; with the rest of its estimate if it may be among the best. */
@@ -93,7 +93,7 @@ ek_status ek__layout_take_plan(ek__layout_search *search, size_t at, ek__split *
 /* Balance one layout before the others are bounded, into search->first. */
 ek_status ek__layout_first(ek__layout_search *search, ek_cost_cache *cache, ek_error *err);
 /* Bound every layout of the space: fills search->candidate in the space's order.
- * @param with_first and also find search->first */
+ * @param with_first  and also find search->first */
 ek_status ek__layout_bound_all(ek__layout_search *search, bool with_first);
 /* Fills counts.bound_by, while there is time. About 500 ek_cost_step(). */
 ek_status ek__layout_bound_by(ek__layout_search *search);

@@ -67,7 +67,7 @@ typedef struct ek__split_chunked {
 } ek__split_chunked;
 bool ek__split_whole_applies(const ek_job *job);
 /* Exact if the tree ends before its maximum number of nodes (split_whole.c). Stores a shorter plan in *best.
- * @param bound out: no plan of the layout is shorter, up to `upper` and the best found */
+ * @param bound  out: no plan of the layout is shorter, up to `upper` and the best found */
 ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *options, ek__split *best, double *bound,
                           ek_error *err);
 /* Find some plans under a rule near the best fractional solution. */

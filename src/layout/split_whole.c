@@ -16,7 +16,7 @@ static bool is_over(void *user)
     return ek__split_over(user);
 }
 
-/* @param quick find a plan without proof
+/* @param quick        find a plan without proof
  * @param most_layers  of a chunk, 0: any */
 static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rule, const ek__bound_figures *under,
                              bool quick, int most_layers, const ek__split_options *options, ek__split *best,

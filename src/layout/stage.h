@@ -21,7 +21,7 @@ typedef struct ek__stage_choice {
 
 /**
  * @param job    of the layout (ek_layout_job()), with a limit or none; borrowed
- * @param cache of the device, not shared by threads; do not use it for another job until ek__stages_free()
+ * @param cache  of the device, not shared by threads; do not use it for another job until ek__stages_free()
  */
 ek_status ek__stages_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                          ek__stages **out, ek_error *err);

@@ -89,7 +89,7 @@ static ek_status work(void *user, int item, const ek__packet *what, ek__packet *
 
 /* ---- news ---- */
 
-/* @param now not worse than the known step. Call with the lock */
+/* @param now  not worse than the known step. Call with the lock */
 static void learn(ek__together *t, const news *now)
 {
     t->known.upper = fmin(t->known.upper, now->upper);

@@ -41,7 +41,7 @@ ek__layout_errand ek__layout_errand_slab;  /* bound_all.c */
 /**
  * Search together: process 0 runs `body` on `search`, and all do its items until it has ended.
  * @param search   of each process, with its space
- * @param errands [EK__N_ERRANDS] the function for each kind of item
+ * @param errands  [EK__N_ERRANDS] the function for each kind of item
  * @return in process 0: the result of `body`, or the failure of the team. In the others: EK_OK when 0 has ended
  */
 ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__layout_search *search),
@@ -51,9 +51,9 @@ ek_status ek__layout_together(ek__layout_search *search, ek_status (*body)(ek__l
 
 /* Known mixes of a pipeline; NULL is none. */
 void ek__mixes_pack(const ek__mixes *mixes, ek__pack *to);
-/* @param known the pipeline's in this process, to which missing ones are added
+/* @param known  the pipeline's in this process, to which missing ones are added
  * @param view   out: as they were packed; borrows from `known`
- * @param out out: view, NULL if NULL was packed */
+ * @param out    out: view, NULL if NULL was packed */
 ek_status ek__mixes_unpack(ek__unpack *from, ek__mixes *known, ek__mixes *view, ek__mixes **out, ek_error *err);
 void ek__mix_pack(const ek__mixes *of, const ek__mix *mix, ek__pack *to);
 /* *out is NULL if NULL was packed; ek__mix_free() it. */

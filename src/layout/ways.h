@@ -46,7 +46,7 @@ void ek__ways_clear(ek__ways *ways);
  * @param out  out: the caller's to free. O(n^3 log n) */
 ek_status ek__ways_list(ek__ways *ways, int first, int n, ek__chunk_way **out, size_t *n_out, ek_error *err);
 /* Those that save at most that, as a heap: the first is in front, and ek__ways_pop() removes it. O(n^3)
- * @param all false: only no recomputation */
+ * @param all  false: only no recomputation */
 ek_status ek__ways_heap(ek__ways *ways, int first, int n, bool all, int64_t most_kept, ek__chunk_way **out,
                         size_t *n_out, ek_error *err);
 void ek__ways_pop(ek__chunk_way *way, size_t *n_ways);

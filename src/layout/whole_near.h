@@ -13,7 +13,8 @@ typedef struct ek__near {
 } ek__near;
 
 /* Judge the rounded solution, and from there search shorter plans by moving one layer at a time.
- * @param step in: plans as long are irrelevant; out: the shortest one found. O(cells^2) queries for each moved layer;
+ * @param step  in: plans as long are irrelevant; out: the shortest one found. O(cells^2) queries for each moved
+ *              layer;
  * EK_ERR_MEMORY */
 ek_status ek__whole_near(const ek__near *options, double *step, ek_error *err);
 

@@ -2,9 +2,9 @@
  * plan. If it has lists, the ways of each stage that does not fit without recomputation are searched: all lists of
  * their chunks, chunk by chunk, those with the least time first. A choice is abandoned
  *
- *   - if a known path through the blocks is then as long as the best step: sums over the chunks of how
- *     often it passes them; and for the chunks to come, the least that a byte costs which a moment still has too many,
- *     times these bytes. Each plan that is looked at adds its longest path;
+ *   - if a known path through the blocks is then as long as the best step: the sum over the chunks of the number of
+ *     its passes, plus, for the chunks to come, the excess bytes of a moment times the least cost of a byte. Each tried
+ *     plan adds its longest path;
  *   - if the saved bytes at some moment exceed the stage's room;
  *   - by its step, then by its peak, fragments included, which is cached for a stage with such layers.
  *
@@ -21,7 +21,7 @@
 #include "simulate/longest_path.h"
 
 enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };            /* of a stage; known at the same time */
-enum { MOST_CHOICES = 400000, MOST_EVALUATED = 20000 }; /* of one asking */
+enum { MOST_CHOICES = 400000, MOST_EVALUATED = 20000 }; /* of one query */
 enum { EVALUATED = 100, EVENTS = 4 }; /* choices that count for a plan; events that count for a choice */
 
 #define MS_PER_S 1e3
@@ -217,7 +217,7 @@ void ek__whole_plans_free(ek__whole_plans *plans)
 
 /* ---- the step of the plan under test ---- */
 
-/* @param own only of layers, without their waits for weights and gradients */
+/* @param own  only of layers, without their waits for weights and gradients */
 static ek_status price_stage(ek__whole_plans *w, int stage, bool own)
 {
     for (int c = 0; c < w->v; c++)
@@ -556,8 +556,8 @@ static double least_more(const ek__whole_plans *w, int stage, int path, int c, c
 }
 
 /* Is some path with the choices so far as long as the best plan?
- * @param over [moments] excess bytes of the open stage `at`, without recomputation from chunk c on
- * @param plain out: the result is independent of these; NULL: not needed */
+ * @param over   [moments] excess bytes of the open stage `at`, without recomputation from chunk c on
+ * @param plain  out: the result is independent of these; NULL: not needed */
 static bool is_long(ek__whole_plans *w, int at, int c, const double *over, bool *plain)
 {
     int n = w->n_paths < MOST_PATHS ? w->n_paths : MOST_PATHS;

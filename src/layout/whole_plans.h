@@ -12,8 +12,8 @@ typedef struct ek__whole_plans ek__whole_plans;
  * @param job      of the layout with its chunks; its schedule's chunks follow one another (ek__mixes_apply())
  * @param figures  of the layout, with all kinds; under the rule or not
  * @param mixes    of its pipeline
- * @param best shorter plans are stored in it
- * @param choices maximum number of choices in all queries; INT64_MAX
+ * @param best     shorter plans are stored in it
+ * @param choices  maximum number of choices in all queries; INT64_MAX
  */
 ek_status ek__whole_plans_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                               const ek__bound_figures *figures, const ek__mixes *mixes,

@@ -667,7 +667,7 @@ static ek_status check_played(const placer *p)
                      p->stage, (double)p->n_requests / 1e6);
 }
 
-/* @param first requests of the first backward pass; NULL: already made */
+/* @param first  requests of the first backward pass; NULL: already made */
 static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, const ek__start_phase *first)
 {
     rounds r = begin_rounds(p, blocks, n_blocks);
@@ -770,8 +770,8 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
                      p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
 }
 
-/* @param where the rank, as in ek__start_new()
- * @param actual out: EK__NOT_PLACED if it was stopped */
+/* @param where   the rank, as in ek__start_new()
+ * @param actual  out: EK__NOT_PLACED if it was stopped */
 static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
     bool megatron = ek__starts_as_megatron(p.job);

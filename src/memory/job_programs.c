@@ -199,7 +199,7 @@ static ek_status find_end(builder *b, ek__chunk_programs *chunk, ek__graph_kind 
     return status;
 }
 
-/* @param first the chunk's first layer in the model */
+/* @param first  the chunk's first layer in the model */
 static ek_status fill_chunk(builder *b, int position, int cell, int first)
 {
     const ek_job *job = b->job;

@@ -4,19 +4,22 @@
  * then it computes the gradients of weights, and their inputs stay alive until then). Each is a list of events on
  * numbered buffers. Rules:
  *
- *   forward   an operator's outputs and workspace are taken before it runs. After it, its workspace is released, and
- * the inputs that are not kept and not read later in the forward pass. Kept storages stay. backward  operators in
- * reverse order. Before an operator's gradient, its missing inputs are recomputed in forward order and live until their
- * last use, and these are taken: the cast (or gathered) weight, the gradients of its inputs and of its weight,
- * workspace. After it, these are released: the gradient of its outputs, kept storages after their last use, and other
- * finished buffers. If several operators read a tensor, its second gradient is a separate tensor until it is added to
- * the first. A sum passes its output's gradient to its inputs without a copy, and so does a view. weights   multiplied
- * in compute type. The gradient of a weight comes after that of the matmul's input, as a separate operator; it is also
- * of compute type and is cast to the buffer's type, then added to it. Without a gradient buffer it stays to the end of
- * the step (class GRADIENT): the chunk's first micro-batch takes its buffer, later ones add to it; the event of taking
- * it must be skipped for them. borders   buffer INPUT is taken by its maker (the layer before, or the receiving end of
- * a transfer) and then belongs to this layer; OUTPUT is taken here and becomes the next layer's INPUT. OUTPUT_GRADIENT
- * is taken by the next layer (or by the transfer) and released here; INPUT_GRADIENT is taken here and passed on.
+ *   forward   an operator's outputs and workspace are taken before it runs. After it, its workspace is released,
+ *             and the inputs that are not kept and not read later in the forward pass. Kept storages stay.
+ *   backward  operators in reverse order. Before an operator's gradient, its missing inputs are recomputed in
+ *             forward order and live until their last use, and these are taken: the cast (or gathered) weight, the
+ *             gradients of its inputs and of its weight, workspace. After it, these are released: the gradient of
+ *             its outputs, kept storages after their last use, and other finished buffers. If several operators
+ *             read a tensor, its second gradient is a separate tensor until it is added to the first. A sum passes
+ *             its output's gradient to its inputs without a copy, and so does a view.
+ *   weights   multiplied in compute type. The gradient of a weight comes after that of the matmul's input, as a
+ *             separate operator; it is also of compute type and is cast to the buffer's type, then added to it.
+ *             Without a gradient buffer it stays to the end of the step (class GRADIENT): the chunk's first micro-
+ *             batch takes its buffer, later ones add to it; the event of taking it must be skipped for them.
+ *   borders   buffer INPUT is taken by its maker (the layer before, or the receiving end of a transfer) and then
+ *             belongs to this layer; OUTPUT is taken here and becomes the next layer's INPUT. OUTPUT_GRADIENT is
+ *             taken by the next layer (or by the transfer) and released here; INPUT_GRADIENT is taken here and
+ *             passed on.
  */
 #ifndef EK_MEMORY_PROGRAM_H
 #define EK_MEMORY_PROGRAM_H
@@ -158,7 +161,7 @@ void ek__job_programs_free(ek__job_programs *programs);
 /* Rebuild one chunk after a change of the job's plan; existing programs are reused. The stages' other chunks and their
  * number do not change.
  * @param position  of the chunk in the model, below n_cells
- * @param first layers before it. O(layers of the chunk) if their programs exist */
+ * @param first     layers before it. O(layers of the chunk) if their programs exist */
 ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *job, int position, int first,
                                      ek_error *err);
 
@@ -220,7 +223,7 @@ typedef struct ek__stop {
 
 /* Place every event of one stage: static tensors first, then the blocks' events.
  * @param stop    NULL: never
- * @param actual out: the actual peak, or a lower bound of it above stop->most; EK__NOT_PLACED */
+ * @param actual  out: the actual peak, or a lower bound of it above stop->most; EK__NOT_PLACED */
 ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                           size_t n_blocks, const ek__stop *stop, int64_t *actual, ek_error *err);
 

@@ -26,8 +26,8 @@ typedef struct ek__peak {
     bool first;    /* the block is the first of its kind of its chunk, and takes kept weight gradients */
 } ek__peak;
 
-/* @param blocks [n_blocks] all of the stage's, in running order, so that they release everything they take, except kept
- *                weight gradients. O(blocks). No allocation. */
+/* @param blocks  [n_blocks] all of the stage's, in running order, so that they release everything they take, except
+ *                kept weight gradients. O(blocks). No allocation. */
 ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                         size_t n_blocks);
 

@@ -8,7 +8,7 @@
  *   copies       of weights in 8 bits, made in the first forward pass: asked for before it, one tensor for each
  *   masters      the buffer in reverse order of the modules is cut into as many parts as there are ranks; a rank has
  *                fp32 copies of the weights that its part covers, whole or cut
- *   moments of these copies, two tensors each, which use the memory that the first step left free
+ *   moments      of these copies, two tensors each, which use the memory that the first step left free
  *
  * Ranks differ in the weights that their parts cut, and so in their reserved memory: of four layers of Llama-3 405B on
  * two stages, four ranks each, one reserves 5 % more than another. */

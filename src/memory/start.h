@@ -26,7 +26,7 @@ typedef struct ek__start {
 bool ek__starts_as_megatron(const ek_job *job);
 /* The number of ranks that differ: those that share the optimizer states of most weights. */
 int ek__start_ranks(const ek_job *job);
-/* @param where the rank, as a fraction of those that differ: 0 the first, 1 the last */
+/* @param where  the rank, as a fraction of those that differ: 0 the first, 1 the last */
 ek_status ek__start_new(const ek_job *job, const ek__job_programs *programs, int stage, double where, ek__start *out,
                         ek_error *err);
 void ek__start_clear(ek__start *start);

@@ -1,5 +1,5 @@
-/* A bar for every rank, as long as its mean step and split by what it was spent on, all on one time axis: a slow rank,
- * a stage that waits and a host that cannot keep up are seen at once. Parts in a fixed order, so that they line up. */
+/* Draws a bar for every rank, as long as its mean step and split into its parts, all on one time axis: a slow rank, a
+ * waiting stage and a slow host are immediately visible. Parts are in a fixed order, so that they line up. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
