@@ -236,7 +236,7 @@ static ek_status begin(ek__stages *s, asked *a, ek_error *err)
     return status ? status : settle(s, a, err);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 /* Equal layers are independent of their first index. */
 static int same_first(const ek__stages *s, int first, int n)

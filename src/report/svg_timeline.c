@@ -1,6 +1,6 @@
 /* Draws the blocks of every stage along the time axis, in one of three ways, depending on the width of a block: a
  * rectangle each with its tooltip, one path per stage and shade, or - narrower than a pixel - a stacked chart of the
- * shares of forward and backward in each column of pixels. So a picture stays below a few MB and has no moiré. */
+ * shares of forward and backward in each column of pixels. So a picture stays below a few MB and has no moire. */
 #include <math.h>
 #include <string.h>
 
