@@ -36,7 +36,7 @@ static uint64_t sum_words(const uint32_t *by, const unsigned char *byte, size_t 
     return sum;
 }
 
-/* Some bytes of words that are not whole. */
+/* The bytes of partial words. */
 static uint64_t sum_bytes(size_t place, const unsigned char *byte, size_t n)
 {
     uint64_t sum = 0;

@@ -9,7 +9,7 @@
 
 enum { ARROW_WORDS = 4, GATHERED = 1024 };
 
-/* Arrows on their way to the sorts. Words: track, time, other end's time, other end's track and name. */
+/* Arrows to be sorted. Words: track, time, other end's time, other end's track and name. */
 typedef struct gathered {
     size_t n;
     uint64_t from[GATHERED * ARROW_WORDS], to[GATHERED * ARROW_WORDS];
@@ -75,7 +75,7 @@ ek_status ek__pair_flows(const ek__index_file *file, size_t bound, ek__arrows *o
     if (!g)
         return ek__no_memory(err);
     g->n = 0;
-    memset(g->bucket, 0, sizeof g->bucket); /* all of them in one */
+    memset(g->bucket, 0, sizeof g->bucket); /* one allocation for all */
     ek_status status = pair(file, &stream, out, g, err);
     if (status == EK_OK)
         status = ek__sorter_finish(&out->from, err);

@@ -135,7 +135,7 @@ typedef struct ek__index_counter {
     double least, most;
 } ek__index_counter;
 
-/** A name by number: its text, and how many events have it. */
+/** A name by number: its text, and the number of events with it. */
 typedef struct ek__index_name {
     ek__index_text text;
     uint64_t n_events; /**< including those omitted from rows */
@@ -164,11 +164,11 @@ typedef struct ek__index_header {
     int64_t trace_bytes;               /**< decompressed bytes that were read */
     int64_t begin, end;                /**< of all events; begin INT64_MAX without one */
     int64_t n_items, n_odd;            /**< objects in the trace; without usable name, time or duration */
-    int64_t problem_at;                /**< byte where reading stopped; -1 */
+    int64_t problem_at;                /**< byte at which reading stopped; -1 */
     int32_t rank, world_size;          /**< of distributedInfo; EK_TRACE_NO_RANK, 0 */
     uint32_t compressed, unused;
     ek__index_section events, from, to, points, groups, chunks, rows, tracks, counters, ranges, spots, names, texts;
-    ek__index_section checks; /**< uint64_t, one a block */
+    ek__index_section checks; /**< uint64_t, one per block */
     uint64_t checks_check;    /**< of that section */
     uint64_t check;           /**< of the header's bytes before it */
 } ek__index_header;

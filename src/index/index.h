@@ -87,7 +87,7 @@ typedef struct ek__index_blocks {
 void ek__index_blocks_clear(ek__index_blocks *blocks);
 
 /**
- * Append a row's boxes between two times, in order: every event that lasts `resolution` or longer is a box of its own;
+ * Append a row's boxes between two times, in order: every event that lasts `resolution` or longer is a separate box;
  * shorter neighbours closer together than `resolution` share a box of at most 2 `resolution`. A box that crosses the
  * border is appended whole.
  *
@@ -107,7 +107,7 @@ typedef struct ek__index_arrow_seen {
     uint32_t name;
 } ek__index_arrow_seen;
 /**
- * Arrows that begin or end on the given tracks between two times, at most so many (the first ones): *n is the number
+ * Arrows that begin or end on the given tracks between two times, at most `at_most` (the first ones): *n is the number
  * found, *all is whether these are all. Unknown track numbers are skipped.
  * @param out  [at_most]
  */
@@ -129,7 +129,7 @@ typedef struct ek__index_flow {
     uint32_t name;
     int row; /**< other end: -1 when there is no event */
     uint32_t index;
-    int64_t begin, end; /**< of the event at the other end, else the time twice */
+    int64_t begin, end; /**< of the event at the other end, otherwise the time twice */
     uint32_t event_name;
 } ek__index_flow;
 enum { EK__INDEX_MAX_FLOWS = 256 };
@@ -169,9 +169,9 @@ typedef struct ek__index_hit {
     int64_t begin, end;
 } ek__index_hit;
 /**
- * The next event (forward) or the one before whose name matches, in order of (begin, row, index), strictly after
+ * The next event (forward) or the previous one with a matching name, in order of (begin, row, index), strictly after
  * (before) the place given by (time, row, index).
- * @param rows  [n_rows] where to look; NULL: everywhere
+ * @param rows  [n_rows] rows to search; NULL: all
  */
 ek_status ek__index_find(const ek_trace_index *index, const ek__index_search *search, const int *rows, int n_rows,
                          bool forward, int64_t time, int row, uint32_t at, ek__index_hit *out, ek_error *err);

@@ -377,6 +377,6 @@ void ek_trace_index_shift(ek_trace_index *index, const int64_t *shift)
         index->file[i].shift = own > FARTHEST_SHIFT ? FARTHEST_SHIFT : own;
     }
     ek_status status = ek__index_number(index, NULL);
-    assert(status == EK_OK); /* as many as before */
+    assert(status == EK_OK); /* same number as before */
     (void)status;
 }

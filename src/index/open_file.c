@@ -141,7 +141,7 @@ static ek_status copy_sections(ek__index_opened *f, ek_error *err)
     return f->track_at && f->shown && f->shown_counter && f->names ? EK_OK : ek__no_memory(err);
 }
 
-/* ---- what the sections say ---- */
+/* ---- contents of the sections ---- */
 
 /* Chunks of a row: full ones, and a last one with the rest. */
 static bool chunks_fit(const ek__index_opened *f, const ek__index_row *row)
@@ -238,7 +238,7 @@ static size_t all_shown(const ek__index_opened *f)
 typedef struct shown_part {
     uint64_t begin, end;
     char *bytes; /* from `begin` on */
-    char *to;    /* where the next text goes */
+    char *to;    /* the place of the next text */
 } shown_part;
 
 static void reach(shown_part *part, const ek__index_text *text)
@@ -384,7 +384,7 @@ static void write_in_order(ek__index_opened *f, const place *at, ek__index_row *
         }
         f->track_at[at[t].number] = t;
         f->n_shown += from->n_rows > 0;
-        assert((from->n_rows > 0) == (f->n_shown == t + 1)); /* those without rows come last */
+        assert((from->n_rows > 0) == (f->n_shown == t + 1)); /* tracks without rows come last */
     }
     assert(n == f->n_rows && f->n_shown <= f->n_tracks);
 }

@@ -158,7 +158,7 @@ void ek__index_places_clear(ek__index_places *places)
     *places = (ek__index_places){0};
 }
 
-/* Make a folder and those above it. @return false with errno */
+/* Make a folder and its parents. @return false with errno */
 static bool make_folders(const char *folder)
 {
     char *path = strdup(folder);

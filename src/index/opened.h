@@ -163,7 +163,7 @@ static inline uint32_t ek__index_group_size(const ek__index_chunk *chunk, uint32
     return rest < EK__GROUP_EVENTS ? rest : EK__GROUP_EVENTS;
 }
 
-/** Groups of a chunk whose number of events was checked. */
+/** The number of groups of a chunk; its number of events must be checked. */
 static inline uint32_t ek__index_n_groups(const ek__index_chunk *chunk)
 {
     assert(chunk->sum.n >= 1 && chunk->sum.n <= EK__CHUNK_EVENTS);

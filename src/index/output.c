@@ -97,7 +97,7 @@ void ek__output_clear(ek__output *output)
     output->check = NULL;
 }
 
-/* Room for the checks of so many blocks, new ones are 0. */
+/* Room for the checks of the given number of blocks, new ones are 0. */
 static bool make_room(ek__output *output, size_t n)
 {
     uint64_t *room = ek__with_room(output->check, &output->capacity, n, sizeof *room);

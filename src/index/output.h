@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/** "cannot WHAT: why", and what to do when too many files are open. @return EK_ERR_SYSTEM */
+/** "cannot WHAT: why", with advice when too many files are open. @return EK_ERR_SYSTEM */
 ek_status ek__cannot_open(const char *path, const char *what, int why, ek_error *err);
 /** An unnamed file in a folder: it is deleted when it is closed. @return EK_OK, EK_ERR_SYSTEM. */
 ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err);

@@ -122,7 +122,7 @@ static void walk(curve *c)
             r++;
         if (c->status != EK_OK)
             return;
-        assert(r > from); /* so that this ends */
+        assert(r > from); /* ensures termination */
         add_points(c, from, r);
         if (c->n > 0 && c->column == INT64_MAX)
             return;

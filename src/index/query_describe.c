@@ -63,8 +63,8 @@ static uint32_t first_of(const ek__index_opened *f, numbers what)
     }
 }
 
-/* The last file whose first number is not above; files without any are skipped, since the next file begins at the same
- * number. */
+/* The last file with a first number that is not above; files without any are skipped, since the next file begins at the
+ * same number. */
 static const ek__index_opened *find_file(const ek_trace_index *index, numbers what, uint32_t number)
 {
     int low = 0, high = index->n_files - 1;

@@ -122,7 +122,7 @@ static bool is_seen(const picture *p, const ek__index_sum *sum)
     return sum->begin < p->end && sum->end >= p->begin;
 }
 
-/* Groups of a chunk; consecutive groups whose events are needed are read together. */
+/* Groups of a chunk; consecutive groups with needed events are read together. */
 static ek_status add_chunk(picture *p, const ek__index_chunk *chunk, uint32_t index)
 {
     const ek__index_sum *group = p->group;

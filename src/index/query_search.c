@@ -13,8 +13,8 @@ struct ek__index_search {
     uint32_t n_numbers; /* names of the index */
     uint32_t n_names;   /* the matching ones */
     uint64_t n_events;
-    unsigned char *match; /* [n_numbers / 8 + 1], a bit a name */
-    uint64_t *mask;       /* [n_files]: bits of the names that match in each */
+    unsigned char *match; /* [n_numbers / 8 + 1], a bit per name */
+    uint64_t *mask;       /* [n_files]: bits of the matching names in each */
 };
 
 /* ---- names ---- */
@@ -129,7 +129,7 @@ typedef struct finding {
     uint32_t at;
     ek__index_hit best;
     ek__index_event *event;      /* [EK__INDEX_READ_EVENTS] */
-    const ek__index_chunk *read; /* whose groups are in `group`; NULL: none */
+    const ek__index_chunk *read; /* the chunk with its groups in `group`; NULL: none */
     ek__index_sum group[EK__CHUNK_GROUPS];
     ek_error *err;
 } finding;

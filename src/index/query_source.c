@@ -44,7 +44,7 @@ static ek_status open_trace(const ek__index_opened *file, int *fd, ek_error *err
     return changed(file, err);
 }
 
-/* As many bytes as there are, up to n. @return -1 on an error. */
+/* The available bytes, up to n. @return -1 on an error. */
 static ssize_t read_some(int fd, void *out, size_t n, uint64_t at)
 {
     size_t got = 0;

@@ -50,7 +50,7 @@ static size_t hash_of(uint32_t name, uint32_t type, int track)
     return (size_t)(key ^ (key >> 32));
 }
 
-/* n: a power of two, more than there are totals, so that a free place ends every search. */
+/* n: a power of two, greater than the number of totals, so that a free place ends every search. */
 static bool make_slots(ek__index_summing *state, size_t n)
 {
     assert(n > state->n && (n & (n - 1)) == 0);

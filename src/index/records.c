@@ -42,7 +42,7 @@ static bool reset(ek__index_part *part)
     return ek__part_reset(&part->base) && ek__texts_reset(&part->names.texts);
 }
 
-/* Room for one more record, whose words are returned; NULL when out of memory. */
+/* Room for one more record, returns its words; NULL when out of memory. */
 static uint64_t *push(ek__index_part *part, ek__index_records *records, size_t n_words, uint32_t bucket)
 {
     size_t size = n_words * sizeof(uint64_t);
@@ -104,7 +104,7 @@ static void add_event(ek__index_part *part, const ek__block *block, const ek__ra
     uint64_t *words = push(part, &part->events, EK__EVENT_WORDS, (uint32_t)part->base.last_track);
     if (!words || name == UINT32_MAX)
         return;
-    assert(duration >= 0 && (uint32_t)kind < 1u << 8); /* beside a size of 24 bits */
+    assert(duration >= 0 && (uint32_t)kind < 1u << 8); /* next to a size of 24 bits */
     words[0] = ek__sort_signed(begin);
     words[1] = ~(uint64_t)duration;
     words[2] = (uint64_t)(block->offset + (raw->begin - block->data));

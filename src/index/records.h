@@ -47,7 +47,7 @@ typedef struct ek__index_order {
     uint32_t number; /**< as in the file */
 } ek__index_order;
 
-/** A block's records. Its tracks, labels and other texts are those of a part as the reader of traces makes it. */
+/** A block's records. Its tracks, labels and other texts are those of a part made by the reader of traces. */
 typedef struct ek__index_part {
     ek__part base;
     ek__index_names names;

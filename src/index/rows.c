@@ -35,7 +35,7 @@ void ek__index_sum_add(ek__index_sum *sum, const ek__index_sum *more)
     sum->n = saturated((uint64_t)sum->n + more->n);
 }
 
-/* At most EK__GROUP_EVENTS, and one at least: their durations do not overflow when they do not overlap. */
+/* At least one and at most EK__GROUP_EVENTS: if they do not overlap, the sum of their durations does not overflow. */
 static ek__index_sum sum_up(const ek__index_event *event, size_t n)
 {
     ek__index_sum sum = {

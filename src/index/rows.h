@@ -14,7 +14,7 @@ typedef struct ek__index_file {
     const uint8_t *name_meaning; /**< [names] ek__name_meaning */
     bool no_metadata;
     const bool *stop; /**< another thread failed, or the caller requested it */
-    /** Report that so many more records were written. Thread-safe. */
+    /** Report that `n` more records were written. Thread-safe. */
     void (*advance)(void *user, uint64_t n);
     void *user;
 } ek__index_file;

@@ -26,7 +26,7 @@ static inline int64_t ek__unsort_signed(uint64_t word)
 }
 
 /** Sort n records of n_words (2 or 4) by their first n_keys words, 1..n_words, stably. `spare`: n / 2 records. O(n log
- *  n), and O(n) where they are nearly in order. */
+ *  n), and O(n) if they are nearly in order. */
 void ek__sort_records(uint64_t *record, size_t n, int n_words, int n_keys, uint64_t *spare);
 
 /** A run: records by bucket. */
@@ -57,7 +57,7 @@ typedef struct ek__sorter {
     uint32_t n_buckets;
 } ek__sorter;
 
-/** @param bytes  of memory for records, about */
+/** @param approximate  bytes of memory for records */
 void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, const char *folder);
 void ek__sorter_clear(ek__sorter *sorter);
 /** Add records. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM when the disk is full. O(n), occasionally with a sort. */

@@ -11,7 +11,7 @@ typedef enum key_role {
     ROLE_COUNTED,
     ROLE_NEAR, /* nearly a known key */
     ROLE_KEPT,
-    ROLE_GROUP, /* kept; names a communication group */
+    ROLE_GROUP, /* stored; names a communication group */
     ROLE_FLAG_RECOMPUTE,
     ROLE_FLAG_DUPLICATED,
     ROLE_FLAG_NEED_CSE,
@@ -109,7 +109,7 @@ static bool alike(char a, char b)
     return a == b || (a == ' ' && b == '_');
 }
 
-/* At most one letter changed, added or lost; any number of underscores become blanks. */
+/* At most one letter changed, added or lost; any number of underscores replaced by blanks. */
 static bool is_near(const char *key, size_t n, const char *known)
 {
     size_t m = strlen(known), head = 0, tail = 0;

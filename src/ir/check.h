@@ -56,7 +56,7 @@ typedef struct ek__ir_context {
     ek_ir_report *report;
     ek__pool *scratch;     /**< freed after the last check */
     uint8_t *op;           /**< [n_nodes] ek__ir_operator */
-    uint8_t *comm_kind;    /**< [n_nodes] ek_ir_comm_kind where op is COMM */
+    uint8_t *comm_kind;    /**< [n_nodes] ek_ir_comm_kind if op is COMM */
     uint32_t *position;    /**< [n_nodes] operators of the graph before it */
     uint32_t *comm_of;     /**< [n_nodes] in report->comm; EK_IR_NONE */
     ek__ir_place **place;  /**< [n_texts] of a scope; NULL until the first use */
@@ -66,7 +66,7 @@ typedef struct ek__ir_context {
     bool *called;          /**< [n_nodes + n_parameters]: some use is a call of a graph in the file */
     ek__ir_use *through;   /**< scratch: the uses of one value through calls */
     size_t through_capacity, n_through, n_followed;
-    bool *whole_graph;          /**< [n_graphs] it ends in a Return and takes nothing from outside the file */
+    bool *whole_graph;          /**< [n_graphs] it ends in a Return and uses nothing from outside the file */
     bool has_copies;            /**< the file has a duplicated node */
     struct ek__ir_table *table; /**< of findings, findings.c */
     bool out_of_memory;
@@ -103,7 +103,7 @@ EK__IR_CHECK_LIST(EK__IR_CHECK)
 
 /* ---- edges.c: the graph ---- */
 
-/** Fill everything of the context but comm_of and table. EK_ERR_MEMORY. O(nodes + edges + distinct texts). */
+/** Fill everything of the context except comm_of and table. EK_ERR_MEMORY. O(nodes + edges + distinct texts). */
 ek_status ek__ir_edges_make(ek__ir_context *context, ek_error *err);
 /** The uses of a value, followed into called graphs of the file; valid until the next call of this function. through
  *  calls at most 4096. O(uses). */
@@ -112,7 +112,7 @@ const ek__ir_use *ek__ir_uses(ek__ir_context *context, uint32_t value, uint32_t 
 const ek_ir_input *ek__ir_operand(const ek__ir_context *context, uint32_t node, uint32_t k);
 /** An operand, Depend looked through; NULL if absent. O(Depends). */
 const ek_ir_input *ek__ir_source(const ek__ir_context *context, uint32_t node, uint32_t k);
-/** The node that makes an operand, Depend looked through; EK_IR_NONE when it is no node. O(Depends). */
+/** The node that makes an operand, Depend looked through; EK_IR_NONE if it is not a node. O(Depends). */
 uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k);
 /** The only operator except UpdateState that takes a node's value, Depend looked through; EK_IR_NONE otherwise. */
 uint32_t ek__ir_only_taker(ek__ir_context *context, uint32_t node);
@@ -120,7 +120,7 @@ uint32_t ek__ir_only_taker(ek__ir_context *context, uint32_t node);
 const ek_ir_type *ek__ir_type(const ek__ir_context *context, uint32_t type);
 const ek_ir_type *ek__ir_type_of_node(const ek__ir_context *context, uint32_t node);
 const ek_ir_type *ek__ir_type_of_operand(const ek__ir_context *context, uint32_t node, uint32_t k);
-/** Bytes of one element; 0 not known, int4 counts as 1. */
+/** Bytes of one element; 0 if unknown, int4 counts as 1. */
 int ek__ir_element_bytes(ek_ir_dtype dtype);
 /** Is the value of this node made in the forward pass, once? */
 bool ek__ir_is_forward(const ek__ir_context *context, uint32_t node);
@@ -135,7 +135,7 @@ int ek__ir_count_numbers(const char *text, char separator);
 
 /** parameters.c: is it a reference that is neither an optimizer's state nor an accumulated gradient? */
 bool ek__ir_is_weight(const ek_ir *ir, const ek_ir_parameter *parameter);
-/** The communication that a node is; NULL. */
+/** The communication of a node; NULL if it is none. */
 const ek_ir_comm *ek__ir_comm_of(const ek__ir_context *context, uint32_t node);
 /** Does this communication send its first operand as it is? Not when it calculates as well (MatMulAllReduce), or when
  *  that operand is the destination (DistCommAllGatherIntoTensor). */
@@ -145,7 +145,7 @@ bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node);
 
 enum { EK__IR_MAX_DIMS = 8, EK__IR_MAX_CUTS = 8 };
 
-/** One tuple of whole numbers: cuts of a tensor, or its shape. */
+/** One tuple of integers: cuts of a tensor, or its shape. */
 typedef struct ek__ir_tuple {
     int n;
     int64_t of[EK__IR_MAX_DIMS];
@@ -211,7 +211,7 @@ const char *ek__ir_name(ek__ir_context *context, uint32_t node);
 bool ek__ir_module_path(const ek__ir_context *context, uint32_t node, const char *separator, char *out, size_t size);
 /** "12.5 MiB"; "an unknown number of bytes" below 0. */
 const char *ek__ir_bytes_text(char out[32], int64_t bytes);
-/** Bytes of one micro-batch times those alive at once; -1 stays. */
+/** Bytes of one micro-batch times those alive at once; -1 is returned unchanged. */
 int64_t ek__ir_while_alive(const ek__ir_context *context, int64_t bytes);
 /** Called at the end of a check. */
 ek_status ek__ir_check_end(const ek__ir_context *context, ek_error *err);

@@ -25,7 +25,7 @@ static ek_ir_dtype matmul_dtype(const ek__ir_context *c, uint32_t node)
     return a == b ? a : EK_IR_DTYPE_UNKNOWN;
 }
 
-/* 2 m n k; 0 when a dimension is not known. */
+/* 2 m n k; 0 when a dimension is unknown. */
 static double matmul_flops(const ek__ir_context *c, uint32_t node)
 {
     const ek_ir_type *a = ek__ir_type_of_operand(c, node, 0), *out = ek__ir_type_of_node(c, node);

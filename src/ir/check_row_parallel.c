@@ -1,4 +1,4 @@
-/* Checks MatMuls whose summed dimension is cut: their partial sums need a communication that adds them up, over as many
+/* Checks MatMuls with a cut summed dimension: their partial sums need a communication that adds them up, over as many
  * ranks as the cut has parts. If other such MatMuls of the graph use ReduceScatter, as in sequence parallelism, those
  * with AllReduce are reported. Checked only if the MatMul has uses in the file and the graph has any communication,
  * since before the parallel pass there is none. */

@@ -1,7 +1,7 @@
 /* Finds cuts that contradict each other or the shapes: (a) a value produced in one cut and taken in another without
  * redistribution, (b) cuts that do not fit the devices of a stage, (c) shapes before slicing that, divided by the cut,
  * differ from the shapes in the file, (d) the same for a weight, (e) operands that share a dimension but not its cut.
- * Unreadable strategies and operators whose layouts do not follow from them are skipped. */
+ * Unreadable strategies and operators with layouts that do not follow from them are skipped. */
 #include <inttypes.h>
 
 #include "ir/check.h"
@@ -131,7 +131,7 @@ static void check_shapes(ek__ir_context *c, const node_cuts *of)
     }
 }
 
-/* (e): sizes are equal before slicing when they are now, or would be with the cuts undone. */
+/* (e): sizes before slicing are equal if they are equal now or would be without the cuts. */
 static bool differs(int64_t size_a, int64_t size_b, int64_t cut_a, int64_t cut_b)
 {
     int64_t whole_a, whole_b;

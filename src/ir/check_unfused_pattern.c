@@ -235,7 +235,7 @@ static bool match_operator(matcher *m, const term *t, uint32_t node)
     return false;
 }
 
-/* The term itself at this value, or, where cheap operators may come before it, at one of their operands. */
+/* The term itself at this value, or, if cheap operators may come before it, at one of their operands. */
 static bool match_deep(matcher *m, int index, const ek_ir_input *input, int light)
 {
     const term *t = &m->pattern->term[index];

@@ -33,7 +33,7 @@ int64_t ek_ir_ring_traffic(ek_ir_comm_kind kind, int n_ranks, int64_t bytes)
     return whole;
 }
 
-/* The n of "n-hash", the name that MindSpore gives a group of n ranks; 0 for other names. */
+/* The n of "n-hash", MindSpore's name for a group of n ranks; 0 for other names. */
 static int ranks_in_name(const char *group)
 {
     char *end;
@@ -157,8 +157,8 @@ bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node)
     return !calculates(primitive) && !takes_result(primitive);
 }
 
-/* A product whose result is summed, or whose operand is gathered: the message is that result or operand, not all inputs
- * and outputs. */
+/* A product with a summed result or a gathered operand: the message is that result or operand, not all inputs and
+ * outputs. */
 static void measure_product(const ek__ir_context *c, ek_ir_comm *comm)
 {
     int64_t in = one_operand_bytes(c, comm->node, false), out = first_output_bytes(c, comm->node);

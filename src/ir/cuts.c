@@ -111,7 +111,7 @@ static bool matmul_layout(const ek__ir_context *context, uint32_t node, const ek
     return a->n >= b->n;
 }
 
-/* The operand whose rank is the output's. */
+/* The operand with the output's rank. */
 static bool like_operand(const ek__ir_context *context, uint32_t node, const ek__ir_cuts *cuts, ek__ir_tuple *out)
 {
     const ek_ir_type *type = ek__ir_type_of_node(context, node);

@@ -47,13 +47,13 @@ void ek__ir_feed_skip(ek__ir_feed *feed, size_t size);
 
 /* ---- brackets ---- */
 
-/** Why brackets do not match. */
+/** The reason why brackets do not match. */
 typedef struct ek__ir_fault {
     const char *at;     /**< of the closing bracket, or the end */
     const char *opened; /**< the bracket it should have closed; the string that does not end */
 } ek__ir_fault;
 
-/** How to read an item. */
+/** The rules for reading an item. */
 typedef enum ek__ir_item_kind {
     EK__IR_ITEM_VALUE, /**< to a comma; angles are not brackets */
     EK__IR_ITEM_TYPE,  /**< to a comma; angles are brackets, arrows are not */
@@ -61,8 +61,8 @@ typedef enum ek__ir_item_kind {
 } ek__ir_item_kind;
 
 /**
- * The end of an item: the first comma, or bracket that closes what was not opened in it, outside of brackets and
- * strings; or `end`. NULL when brackets inside do not match, and then the reason. O(bytes).
+ * The end of an item: the first comma, or a closing bracket that was not opened in it, outside of brackets and strings;
+ * or `end`. NULL when brackets inside do not match, and then the reason. O(bytes).
  */
 const char *ek__ir_item_end(const char *at, const char *end, ek__ir_item_kind kind, ek__ir_fault *fault);
 
@@ -116,14 +116,14 @@ typedef struct ek__ir_reader {
     /* the node */
     ek_ir_node node;
     bool damaged;
-    bool has_types;      /**< its type line was read; another is of a kernel */
+    bool has_types;      /**< its type line was read; another one belongs to a kernel */
     bool wants_path;     /**< the scope's path is on the next line */
-    bool candidates;     /**< source lines that follow are of another node */
+    bool candidates;     /**< following source lines belong to another node */
     uint32_t n_callee;   /**< 1: the first input is the called graph, which the type line omits */
     const char *source;  /**< its last source line */
     const char *outside; /**< the last one among candidates */
 
-    /* where we are */
+    /* the current place */
     uint32_t graph; /**< open; EK_IR_NONE */
     bool stopped;   /**< preceded by a mark of a failed evaluation */
     bool omitted;   /**< a line "...": the graph is incomplete */
@@ -175,7 +175,7 @@ void ek__ir_lines_read(ek__ir_reader *r, const char *at);
 void ek__ir_node_read(ek__ir_reader *r);
 /** The whole record as the head of a graph, with its formal parameters. */
 void ek__ir_graph_open(ek__ir_reader *r);
-/** The open graph ends: its operands are looked up. */
+/** End the open graph and resolve its operands. */
 void ek__ir_graph_close(ek__ir_reader *r);
 /** The graph a node of this record belongs to, that of a fragment if there is none. */
 void ek__ir_graph_ensure(ek__ir_reader *r);

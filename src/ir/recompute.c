@@ -111,7 +111,8 @@ static uint32_t next_alike(const copies *all, size_t first)
     return all->copy[at].node;
 }
 
-/* The copy of the same graph and micro-batch, else one that names no micro-batch, else any of the graph or file. */
+/* The copy of the same graph and micro-batch, otherwise one without a micro-batch, otherwise any of the graph or
+ * file. */
 static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
 {
     const ek_ir_node *node = &c->ir->node[i];

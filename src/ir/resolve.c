@@ -63,7 +63,7 @@ static size_t places_before(const numbers *list, uint32_t number, uint32_t node)
     return low;
 }
 
-/* The node of a number; of several the last before `user`, else the first. EK_IR_NONE without one. */
+/* The node of a number; of several the last before `user`, otherwise the first. EK_IR_NONE without one. */
 static uint32_t node_of(const numbers *list, uint32_t number, uint32_t user)
 {
     if (list->n == 0 || number < list->place[0].number)

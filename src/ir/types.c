@@ -120,7 +120,7 @@ static ek_ir_dtype dtype_of(piece name)
     return EK_IR_DTYPE_UNKNOWN;
 }
 
-/* Bits of an element; 0 not known. */
+/* Bits of an element; 0 if unknown. */
 static int bits_of(ek_ir_dtype dtype)
 {
     static const int bits[EK_N_IR_DTYPES] = {0, 8, 8, 8, 16, 16, 32, 32, 64, 64, 8, 16, 16, 32, 64, 64, 128, 4};
@@ -167,7 +167,7 @@ static bool copy_parts(ek__ir_reader *r, const char *from, uint32_t n)
     return true;
 }
 
-/* The number of a type whose dimensions or parts are in the scratch bytes from `from` on, which are released. */
+/* The number of a type with its dimensions or parts in the scratch bytes from `from` on, which are released. */
 static uint32_t number_of(ek__ir_reader *r, ek_ir_type type, size_t from)
 {
     ek_ir *ir = r->ir;

@@ -14,7 +14,7 @@
 /* Which bytes end a word, and whether line ends and comments count. */
 typedef enum scan_mode { IN_SHELL, IN_ARRAY, IN_TEXT, IN_LIST } scan_mode;
 
-enum { MAX_DEFAULTS = 32 }; /* ${..:-..} inside each other; deeper ones have no value */
+enum { MAX_DEFAULTS = 32 }; /* nested ${..:-..}; deeper ones have no value */
 
 typedef struct scanner {
     const char *path, *text;
@@ -192,7 +192,7 @@ static ek_status write_dollar(scanner *s, word_text *w);
 static ek_status write_backticks(scanner *s, word_text *w);
 static void write_escaped(scanner *s, word_text *w);
 
-/* VALUE of ${NAME:-VALUE}, which has quotes and variables of its own. */
+/* VALUE of ${NAME:-VALUE}, which has its own quotes and variables. */
 static ek_status write_default(const scanner *s, word_text *w, const char *text, size_t n)
 {
     scanner inner = *s;
@@ -461,7 +461,7 @@ static ek_status scan_quoted(scanner *s, int owner)
     return scan_region(s, end, IN_TEXT, owner);
 }
 
-/* The parenthesis that ends an array whose words begin at s->at, quotes and comments skipped. */
+/* The parenthesis that ends an array with its words from s->at on, quotes and comments skipped. */
 static size_t closing_array(const scanner *s)
 {
     int depth = 1;
@@ -500,7 +500,7 @@ static ek_status assign(scanner *s, int variable, const word_text *w)
     return EK_OK;
 }
 
-/* NAME= or NAME+= at s->at: its length with the sign, else 0. */
+/* NAME= or NAME+= at s->at: its length with the sign, otherwise 0. */
 static size_t assignment_length(const scanner *s)
 {
     size_t n = ek__name_length(s->text + s->at, s->size - s->at);

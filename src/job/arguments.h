@@ -67,8 +67,8 @@ typedef enum ek__branching {
 /**
  * Split a text into words as a shell would: blanks, line ends, quotes, comments, backslashes; NAME=VALUE, NAME="WORDS",
  * NAME=(WORDS). Variables assigned as plain values earlier, and whole-number arithmetic $((..)) of them, are
- * substituted; ${NAME:-VALUE} is the variable or else the value. With EK__DECIDED_BRANCHES, branches that are not run
- * with these values are skipped (job/branches.h). All other substitutions of a shell are unknown. If a variable is
+ * substituted; ${NAME:-VALUE} is the variable or, if unset, the value. With EK__DECIDED_BRANCHES, branches that are not
+ * run with these values are skipped (job/branches.h). All other substitutions of a shell are unknown. If a variable is
  * assigned in several branches, the last assignment before its use counts.
  *
  * Not handled: here-documents (their lines are words), functions' arguments, arrays' elements.

@@ -98,7 +98,7 @@ static truth group_of(const ek__word *word, int n)
 
 static truth both(truth a, truth b, bool either)
 {
-    truth rules = either ? YES : NO; /* the value of a single one */
+    truth rules = either ? YES : NO; /* the value that decides by itself */
     if (a == rules || b == rules)
         return rules;
     return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : negated(rules);

@@ -18,7 +18,7 @@ typedef struct ek__branches {
     bool skip;   /* the current statement is not run */
     int asked;   /* being in a condition: 1 of an if, 2 of an elif; 0: of none */
     int from;    /* its first word */
-    size_t text; /* where it begins */
+    size_t text; /* its beginning */
 } ek__branches;
 
 /**

@@ -418,7 +418,7 @@ static int sharing_data(const ek_job *job)
     return job->framework == EK_TORCHTITAN && size > 0 && size % p->context == 0 ? size / p->context : p->data;
 }
 
-/* Experts are spread over ranks that hold the same part of everything else. */
+/* Experts are distributed over ranks with equal parts of everything else. */
 static ek_status check_experts(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;
@@ -473,8 +473,8 @@ static bool interleaves(const ek_job *job)
     return job->schedule && ek_schedule_is_interleaved(job->schedule);
 }
 
-/* PyTorch: schedules of one stage a rank take at least a micro-batch for each (PipelineScheduleSingle); the interleaved
- * one runs max(1, m / p) rounds of equally many (ScheduleInterleaved1F1B). */
+/* PyTorch: schedules with one stage per rank need at least one micro-batch for each (PipelineScheduleSingle); the
+ * interleaved one runs max(1, m / p) rounds of equally many (ScheduleInterleaved1F1B). */
 static ek_status check_torch_micro_batches(const checker *c)
 {
     const ek_job *job = c->job;
@@ -610,7 +610,7 @@ static ek_status check_plan(const checker *c)
 
 /* ---- the program ---- */
 
-/* transformers' Trainer shares states and cuts neither layers nor tokens nor experts. */
+/* transformers' Trainer shards states but does not cut layers, tokens or experts. */
 static ek_status check_trainer(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;

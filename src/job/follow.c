@@ -131,7 +131,7 @@ static ek__torchtitan_run run_of(const ek_job *job)
     return run;
 }
 
-/* Rules that a user or a calibration set, and the allocator's, stay. */
+/* Rules from a user or a calibration, and the allocator's, are kept. */
 static void keep_rules(const ek_job *was, ek_job *now)
 {
     for (int i = 0; ek_rule_names[i]; i++) {

@@ -13,7 +13,7 @@ typedef struct expert_layers {
     const ek__in *in;
     const ek__node *map;
     int n;                       /* layers */
-    bool experts[EK_MAX_LAYERS]; /* which of them have some */
+    bool experts[EK_MAX_LAYERS]; /* whether each has experts */
     const ek__node *key;         /* the last key that set it */
 } expert_layers;
 

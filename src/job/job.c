@@ -13,7 +13,7 @@
 #include "job/megatron_arguments.h"
 #include "job/mindformers_pipeline.h"
 
-/* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
+/* Each kind of job file has a line; the first one that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
     &ek__job_torchtitan,   &ek__job_mindspeed, &ek__job_mindformers, &ek__job_nemo,     &ek__job_llama_factory,
     &ek__job_hugging_face, &ek__job_trainer,   &ek__job_internevo,   &ek__job_megatron,
@@ -283,13 +283,13 @@ static ek_status read_part(ek__job_source *source, ek_job_part part, const ek_er
     const ek__job_format *format = format_of_part(source);
     ek__job_step step;
     if (format == &ek__job_hugging_face)
-        source->listener = NULL; /* reported for a run without given sizes */
+        source->listener = NULL; /* it would report a run that is not given */
     if (!format || !format->read_part)
         return read_source(source, &none, parse_error, job, &step);
     if (!(job->path = ek__strdup(source->path)))
         return ek__no_memory(source->err);
     ek_status status = format->read_part(source, part, job);
-    if (status == EK_OK && part != EK_JOB_DEGREES) /* whose 0 stages are told */
+    if (status == EK_OK && part != EK_JOB_DEGREES) /* which reports degrees that are not set as 0 */
         fill_in(job);
     return status;
 }

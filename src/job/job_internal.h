@@ -81,7 +81,7 @@ ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kin
                               ek_origin origin, ek_error *err);
 /* Add one like a pattern of another job, with its plan's list, for other layers. */
 ek_status ek__job_add_like(ek_job *job, const ek_pattern *like, const int *layers, ek_error *err);
-/* Has the job a pattern of a kind, or one that follows that kind's list? */
+/* Does the job have a pattern of a kind, or one that follows that kind's list? */
 bool ek__job_has_pattern(const ek_job *job, ek_pattern_kind kind);
 /* Remove named patterns that recompute no layer; only the job's text changes. */
 void ek__job_drop_idle_patterns(ek_job *job);
@@ -93,7 +93,7 @@ void ek__job_drop_patterns(ek_job *job);
 ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err);
 /* Does a job of torchtitan use this recomputation? */
 bool ek__job_keeps_products(const ek_job *job);
-/* The plan's select and comm lists from the patterns': the largest of each kind. ek__job_add_pattern() calls it. */
+/* Set the plan's select and comm lists from the patterns': the largest of each kind. ek__job_add_pattern() calls it. */
 void ek__job_sum_patterns(ek_job *job);
 
 /* Put the overrides' degrees and sizes into job->parallel and job->model; readers call it after reading the file's
@@ -106,10 +106,10 @@ ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides 
 void ek__job_settle_run(ek_job *job);
 /* Are the overrides within the limits? */
 ek_status ek__job_check_overrides(const ek_job_overrides *overrides, ek_error *err);
-/* ek_job_check() that points at the setting's place in `doc`, which may be NULL. */
+/* ek_job_check() with the setting's place in `doc`, which may be NULL, in messages. */
 ek_status ek__job_check(const ek_job *job, const ek__config_tree *doc, ek_error *err);
 
-/* Limits of jobs. Within them an int holds every width and int64_t every size in bytes that is derived. */
+/* Limits of jobs. Within them an int holds every width and int64_t every derived size in bytes. */
 enum {
     EK__JOB_MAX_HIDDEN = 1 << 20,
     EK__JOB_MAX_WIDTH = 1 << 24, /* feed-forward, heads times their size, vocabulary */

@@ -48,7 +48,7 @@ static const ek__node *find(const ek__key_reader *r, const char *path)
     return ek__key_find(r->in.doc, path);
 }
 
-/* A provider of Megatron-Bridge names its kind of model by its class. */
+/* The class of a Megatron-Bridge provider names its kind of model. */
 static ek_status check_target(ek__key_reader *r)
 {
     const ek__node *target = find(r, "model._target_");

@@ -216,7 +216,7 @@ static ek_status put_key(ek__key_reader *r, const ek__key_argument *key, bool *d
 ek_status ek__key_put_all(ek__key_reader *r)
 {
     ek_status status = EK_OK;
-    const char *done = ""; /* the argument that a switch before has decided, on or off */
+    const char *done = ""; /* the argument that an earlier switch has set, on or off */
     for (const ek__key_argument *key = r->form->keys; key->path && status == EK_OK; key++) {
         bool decided = false;
         if (key->how == EK__KEY_SPELLED || ek__argument_given(&r->a, key->argument) ||
@@ -253,7 +253,7 @@ ek_status ek__key_check(ek__key_reader *r)
     return EK_OK;
 }
 
-/* All sizes that are missing, in one message. */
+/* All missing sizes in one message. */
 ek_status ek__key_check_missing(ek__key_reader *r, const ek_job_overrides *overrides)
 {
     const struct {

@@ -7,9 +7,9 @@
 
 typedef enum ek__key_how {
     EK__KEY_VALUE,   /* the argument's value; the first key that has one */
-    EK__KEY_SWITCH,  /* the argument is given where the switch is on; the first key that has one */
-    EK__KEY_ANY,     /* the same, where any of the keys is on */
-    EK__KEY_WITHOUT, /* the argument is given where the switch is off */
+    EK__KEY_SWITCH,  /* the argument is given if the switch is on; the first key that has one */
+    EK__KEY_ANY,     /* the same, if any of the keys is on */
+    EK__KEY_WITHOUT, /* the argument is given if the switch is off */
     EK__KEY_LIST,    /* its values, one or several */
     EK__KEY_SPELLED, /* only named in messages: the reader has code for it */
 } ek__key_how;

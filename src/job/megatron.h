@@ -56,8 +56,8 @@ typedef enum ek__megatron_granularity {
 void ek__megatron_full(ek__megatron_granularity granularity, int n, ek_job *job);
 
 /* Patterns of a module of Megatron's selective recomputation (core_attn, layernorm, ...), for the first
- * layers[chunk][stage] layers, NULL: all. @return EK_OK also for a module without tensors of its own to drop;
- * EK_ERR_INPUT for an unknown one, EK_ERR_MEMORY. */
+ * layers[chunk][stage] layers, NULL: all. @return EK_OK also for a module without its own tensors to drop; EK_ERR_INPUT
+ * for an unknown one, EK_ERR_MEMORY. */
 ek_status ek__megatron_module(ek_job *job, const char *module, const int *layers, ek_origin at, ek_error *err);
 
 /* Patterns of module i, two entries, the last may be NULL. @return NULL after the last module */

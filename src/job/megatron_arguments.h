@@ -22,10 +22,10 @@ typedef struct ek__arguments {
     bool put;                              /* by ek__arguments_put(), from a file of another form */
 } ek__arguments;
 
-/* Does a text give any? */
+/* Does a text have any? */
 bool ek__arguments_are_in(const char *text);
 /* Collect them: the last one counts; those in an unused variable do not. Warns of that, of arguments given twice, of
- * mistyped ones and of settings whose memory is not modelled. @return as ek__words_read() */
+ * mistyped ones and of settings with effects on memory that are not modelled. @return as ek__words_read() */
 ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out);
 void ek__arguments_clear(ek__arguments *a);
 /* An empty list, to which those of another file format are added. @return EK_OK or EK_ERR_MEMORY */

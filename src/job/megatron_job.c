@@ -24,7 +24,7 @@ typedef struct reader {
     ek_origin world_at;
 } reader;
 
-/* An argument that is a whole number, for tables of them. */
+/* An argument with an integer value, for tables. */
 typedef struct number {
     const char *name;
     int min, max;
@@ -221,7 +221,7 @@ static ek_status read_latent(reader *r)
 
 /* ---- experts ---- */
 
-/* "([0]*3+[1]*58)": layers without and with experts, written out. @return how many, -1: not of that form */
+/* "([0]*3+[1]*58)": layers without and with experts, written out. @return their number, -1: not of that form */
 static int expand_pattern(const char *text, bool *out, int max)
 {
     int n = 0;
@@ -246,7 +246,7 @@ static int expand_pattern(const char *text, bool *out, int max)
     return n;
 }
 
-/* Which layers have experts, as dense ones first and a period. */
+/* Read which layers have experts: dense ones first, then a period. */
 static ek_status read_frequency(reader *r)
 {
     const char *text = NULL;

@@ -4,7 +4,7 @@
 #include "evenkeel/layers.h"
 #include "job/megatron_run.h"
 
-/* A variable of the script that is a plain number, 0 without one. */
+/* The value of a script's variable that is a plain number, otherwise 0. */
 static int64_t number_in_variable(const ek__arguments *a, const char *name, ek_origin *at)
 {
     const ek__variable *variable = ek__words_variable(&a->words, name);

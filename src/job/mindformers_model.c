@@ -412,7 +412,7 @@ static ek_status read_newer_switches(const reader *r)
     if (status == EK_OK && node)
         status = ek__string(r->in, node, sizeof norm, "name it, for example RMSNorm", norm);
     m->layer_norm = strcmp(norm, "LayerNorm") == 0;
-    m->qk_norm = m->qk_norm && !m->kv_lora_rank; /* there it names the norms that latent attention always has */
+    m->qk_norm = m->qk_norm && !m->kv_lora_rank; /* there it refers to the norms that latent attention always has */
     r->facts->table_sharded = true;              /* not known to be absent */
     return status ? status : read_activation(r);
 }

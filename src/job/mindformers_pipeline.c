@@ -13,7 +13,7 @@
 #include "evenkeel/schedule.h"
 #include "schedule/frameworks.h"
 
-/* A reading in progress; `out` is handed over only when all of it is right. */
+/* A reading in progress; `out` is passed on only if all of it is valid. */
 typedef struct reader {
     ek__in in;
     const ek__node *root, *model;    /* model.model_config */
@@ -251,7 +251,7 @@ static void warn_of_cut(const reader *r, const ek__node *entry, int chunk, int s
     *told = true;
 }
 
-/* `count` layers of a stage go to its chunks in turn, each up to its layers. */
+/* `count` layers of a stage are distributed to its chunks in order, each up to its layers. */
 static void deal(const ek_plan *plan, int stage, int count, int *out)
 {
     int p = plan->n_stages, placed = -1;
@@ -380,7 +380,7 @@ ek_status ek__mf_pipeline_read(const ek__config_tree *doc, const ek_listener *li
 
 ek_status ek__mf_offset(const ek__in *in, const ek__node *model_config, int n_layers, const ek_plan *plan)
 {
-    /* The plan's arrays are written, the plan itself is not: a shallow copy does. */
+    /* The plan's arrays are written, the plan itself is not: a shallow copy is sufficient. */
     reader r = {.in = *in, .model = model_config, .out = {.plan = *plan, .n_layers = n_layers}};
     return read_offset(&r);
 }

@@ -9,7 +9,7 @@
 /** How a training YAML cuts its model into stages. */
 typedef struct ek__mf_pipeline {
     ek_plan plan;
-    int n_layers;            /**< with the layers of multi-token prediction, which the framework numbers too */
+    int n_layers;            /**< with the layers of multi-token prediction, which the framework also numbers */
     int n_prediction_layers; /**< of multi-token prediction */
     int n_micro_batches;
     int n_pieces;                 /**< sequence pieces of a micro-batch (seq_split_num) */

@@ -142,7 +142,7 @@ static bool read_cut(const ek__node *entry, const ek__node *data, int *cut)
     for (int i = 0; axis; axis = axis->next, i++) {
         if (!ek__node_is_int(axis, &cut[i]) || cut[i] < 1)
             return false;
-        if (axis->original && axis->original == data) /* is written with it */
+        if (axis->original && axis->original == data) /* is written together with it */
             cut[i] = -1;
     }
     return true;

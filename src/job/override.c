@@ -145,7 +145,7 @@ static ek_status spread_anew(const ek__job_source *source, int n_chunks, ek_job 
 
 /* ---- the order of the chunks ---- */
 
-/* From a wrapped order to a V or back: every second row runs the other way. */
+/* From a wrapped order to a V or back: every second row is reversed. */
 static void turn_rows(const ek_plan *plan, int *list)
 {
     for (int row = 1; row < plan->n_chunks; row += 2)

@@ -108,7 +108,7 @@ static bool place_of_variable(const ek__script *s, const reference *r, bool alon
     if (itself)
         return r->fallback.end > r->fallback.at && place_at(s, r->fallback, alone, depth + 1, out);
     if (a) {
-        ek__bytes value = {a->at + n + 1, a->end}; /* behind the '=' */
+        ek__bytes value = {a->at + n + 1, a->end}; /* after the '=' */
         return text[a->at + n] == '=' && text[value.at] != '(' && place_at(s, value, alone, depth + 1, out);
     }
     if (variable >= 0 && s->a.words.variable[variable].comment_at > 0) { /* Slurm's */

@@ -134,7 +134,7 @@ ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said)
     const number per_node = first_of(s, "nproc_per_node", of_node), nodes = first_of(s, "nnodes", of_nodes),
                  workers = in_launcher(s, "worker_num");
     const bool one = !ek__argument_given(&s->a, "nnodes") && ek__argument_given(&s->a, "nproc_per_node") &&
-                     !is_said(&nodes) && workers.value == 0; /* as a launcher takes it */
+                     !is_said(&nodes) && workers.value == 0; /* in the launcher's format */
     const int64_t usual = per_node.value > 0 ? per_node.value : USUAL;
     const int64_t here = is_said(&per_node) && (is_said(&nodes) || one) ? ranks_of_node(usual, n) : n;
     *said = is_said(&workers) || (is_said(&per_node) && (is_said(&nodes) || one));

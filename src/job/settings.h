@@ -97,7 +97,7 @@ void ek__settings_put_switch(ek__settings *s, const char *section, const char *n
 void ek__settings_put_switch_of(ek__settings *s, const char *name, const char *remark);
 /* The ranks that a script starts. */
 void ek__settings_put_ranks(ek__settings *s, long long n);
-/* Growing pages of the allocator, a variable of the environment, where only one of the two jobs has them. */
+/* Growing pages of the allocator, an environment variable, if only one of the two jobs has them. */
 void ek__settings_put_pages(ek__settings *s);
 /* Remove a setting if the file has it. */
 void ek__settings_drop(ek__settings *s, const char *name);
@@ -106,7 +106,7 @@ const char *ek__settings_list(const ek_plan *plan, const int *list, int minus, c
 
 /* Do the plans place every part of the model equally, on the same number of stages and chunks? */
 bool ek__settings_same_layers(const ek__settings *s);
-/* Has any chunk any layer of a list? All of them? */
+/* Does any chunk have a layer in a list? Do all? */
 bool ek__settings_any(const ek_plan *plan, const int *list);
 bool ek__settings_all(const ek_plan *plan, const int *list);
 

@@ -93,7 +93,7 @@ static bool same_cut(const ek_job_run *a, const ek_job_run *b)
     return a->n_inputs == b->n_inputs && memcmp(a->input_cut, b->input_cut, sizeof a->input_cut) == 0;
 }
 
-/* [[8, 1], [8, 1]]: an entry for each input, a number for each of its axes. */
+/* [[8, 1], [8, 1]]: an entry for each input, with a number for each of its axes. */
 static void write_data(ek__settings *s)
 {
     char text[LIST] = "[";

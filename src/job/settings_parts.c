@@ -17,7 +17,7 @@ static const char *section_in_file(const ek_job *job, const char *kind)
                                           : kind;
 }
 
-/* A name as the framework's files spell it. */
+/* A name in the spelling of the framework's files. */
 static const char *spell(ek__settings *s, const char *name)
 {
     char *key = ek__pool_text(s->pool, name, strlen(name));

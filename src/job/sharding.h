@@ -1,5 +1,5 @@
-/* job/sharding.h - states of jobs whose data-parallel ranks share weights, gradients and optimizer states as PyTorch's
- * FSDP, Megatron-FSDP and DeepSpeed's ZeRO do. */
+/* job/sharding.h - sets the states of jobs with sharded weights, gradients and optimizer states: PyTorch's FSDP,
+ * Megatron-FSDP and DeepSpeed's ZeRO. */
 #ifndef EK_JOB_SHARDING_H
 #define EK_JOB_SHARDING_H
 
@@ -26,7 +26,7 @@ typedef struct ek__fsdp {
     int shard_size;    /* ranks that share; -1: all of the data and context ranks */
 } ek__fsdp;
 
-/* Elements of a decoder layer's matrices on a rank (of the layers with experts where there are any), which FSDP gathers
+/* Elements of a decoder layer's matrices on a rank (of the layers with experts if there are any), which FSDP gathers
  * and reduces as one. */
 double ek__job_layer_elements(const ek_job *job);
 /* Put it into job->states, ->types (of weights), ->rules and ->run. The degrees and the other types must be known; in a

@@ -21,7 +21,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* A text that is a whole number from 1 on, of at most 7 digits. */
+/* A text that is a positive integer of at most 7 digits. */
 static bool read_number(const char *text, size_t n, char out[16])
 {
     for (size_t i = 0; i < n; i++)

@@ -8,7 +8,7 @@ enum { EK__SLURM_MAX_SETTINGS = 8 };
 
 typedef struct ek__slurm_setting {
     const char *variable; /* SLURM_NNODES, ... */
-    char value[16];       /* a whole number */
+    char value[16];       /* an integer */
     size_t at;            /* of the number in the comment */
 } ek__slurm_setting;
 

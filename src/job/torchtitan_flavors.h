@@ -1,4 +1,4 @@
-/* job/torchtitan_flavors.h - shapes of the models that torchtitan knows by name and flavor. */
+/* job/torchtitan_flavors.h - shapes of torchtitan's models by name and flavor. */
 #ifndef EK_JOB_TORCHTITAN_FLAVORS_H
 #define EK_JOB_TORCHTITAN_FLAVORS_H
 

@@ -82,7 +82,7 @@ void ek__torchtitan_settle(const ek__torchtitan_run *run, ek_job *job)
                             .fp8_gather = run->fp8 != EK_FP8_NONE && run->fp8_gather,
                             .fused_optimizer = run->fused_optimizer,
                             .offload_optimizer = run->offloads,
-                            .context_uneven = true,            /* as its published runs with long sequences show */
+                            .context_uneven = true,            /* as shown by its published runs with long sequences */
                             .attention = EK_ATTENTION_FLASH2}; /* the first choice of scaled_dot_product_attention() */
     if (run->sharded)
         settle_sharded(run, job);

@@ -36,7 +36,7 @@ void ek__torchtitan_settle(const ek__torchtitan_run *run, ek_job *job);
 typedef struct ek__torchtitan_split {
     const ek_schedule *schedule;
     int n_chunks;
-    int first_less, last_less; /* layers that the embedding and the output count as; 1 */
+    int first_less, last_less; /* number of layers that the embedding and the output count as; 1 */
 } ek__torchtitan_split;
 /* Write it into job->plan, which must be empty. @return EK_OK; EK_ERR_INPUT at `place` if a part would have a negative
  * number. */

@@ -8,7 +8,7 @@
 /* A training file's text. */
 typedef struct ek__job_text {
     const char *name; /* for messages */
-    const char *text; /* [size], NUL behind */
+    const char *text; /* [size], then a NUL */
     size_t size;
 } ek__job_text;
 

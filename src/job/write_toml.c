@@ -11,7 +11,7 @@
 typedef struct toml {
     const ek__job_text *file;
     const ek__node *root;
-    size_t shift; /* of a byte-order mark, which the tree's places do not count */
+    size_t shift; /* of a byte-order mark, which the tree's places exclude */
     ek__splices splices;
     char opened[4][64]; /* sections that were added, in order */
     int n_opened;

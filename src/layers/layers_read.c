@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "layers/layers.h"
 
-#define PARTS_TOLERANCE 1e-6 /* of a sum whose parts were printed rounded */
+#define PARTS_TOLERANCE 1e-6 /* of a sum of parts that were printed rounded */
 #define TIME_REMEDY     "give it in the file or as --time head=0.1,body=3.1,tail=3.5"
 
 typedef enum layer_type { HEAD, BODY, TAIL, N_TYPES } layer_type;

@@ -53,7 +53,7 @@ static void set_shard(const ek_layout *layout, ek_job *job)
     }
 }
 
-/* Set the other shared or unshared parts, after the values derived from the degrees. */
+/* Set the sharding of the table and of the summed gradients, after the values derived from the degrees. */
 static void set_shared(const ek_layout *layout, ek_job *job)
 {
     ek_job_states *s = &job->states;

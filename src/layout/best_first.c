@@ -193,7 +193,7 @@ ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *l
     ek_job job;
     ek_error why;
     ek_status status = ek__layout_job_on(search->job, search->device, layout, &job, &why);
-    *legal = status != EK_ERR_INPUT; /* the effect of chunks and schedule on the job's check */
+    *legal = status != EK_ERR_INPUT; /* chunks and schedule may fail the job's check */
     if (!*legal)
         return EK_OK;
     if (status) {
@@ -278,8 +278,8 @@ static bool drop_longer(ek__layout_search *s, size_t at, double seconds)
     return true;
 }
 
-/* Of equal ones the first in the space's order goes first. The estimate borrows its job, whose place changes with the
- * plan's. */
+/* Of equal ones the first in the space's order comes first. The estimate borrows its job, which moves together with the
+ * plan. */
 static ek_status keep(ek__layout_search *s, size_t at, ek__split *split)
 {
     const ek__candidate *c = &s->candidate[at];
@@ -406,7 +406,7 @@ static int most_balanced(const batch *b, int heap)
 {
     const ek__layout_search *s = b->search;
     const ek__heap *untried = &s->heap[TRIED - 1];
-    if (s->n_best == 0) /* first of all, a plan */
+    if (s->n_best == 0) /* first find any plan */
         return 1;
     return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? b->most_balanced : 1;
 }

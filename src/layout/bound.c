@@ -180,7 +180,7 @@ static ek_status find_all_kept(finder *g)
         if (status)
             break;
         g->f.ends_transient[end] = bytes.transient;
-        g->f.tail_kept = bytes.kept; /* of the head, at last */
+        g->f.tail_kept = bytes.kept; /* of the head, after all others */
     }
     return status;
 }
@@ -411,7 +411,7 @@ static line through_1f1b(const ek__bound_figures *f, int s)
                   .gamma = pairs + (k - 1) * f->backward_share};
 }
 
-/* The way to a stage and back from it through chunks of a layer each, and all its work. */
+/* The way to a stage and back through chunks with one layer each, and all its work. */
 static line all_work(const ek__bound_figures *f, int s, bool back)
 {
     double own, own_backward;
@@ -577,7 +577,7 @@ static double with_reduction(const ek__bound_figures *f, int v)
     return sum / f->p;
 }
 
-/* Layers of the commonest kind that a stage with v chunks has at least: each chunk has a layer. */
+/* The least layers of the commonest kind on a stage with v chunks: each chunk has at least one layer. */
 static int least_alike(const ek__bound_figures *f, int v)
 {
     int others = f->n_layers - f->n_alike;
@@ -642,7 +642,7 @@ double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_sche
  * in the chunk with the fewest. */
 typedef struct live {
     int n_chunks;       /* that certainly have one of the commonest kind */
-    double of_one_each; /* sum over these; in the chunk with the fewest */
+    double of_one_each; /* the least sum over these chunks */
     double fewest, most;
 } live;
 

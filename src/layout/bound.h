@@ -9,12 +9,12 @@
 
 enum { EK__MOST_KINDS = 3 };
 
-/* Figures of a job's layers that every number of chunks and every schedule shares. */
+/* Figures of a job's layers that are independent of the number of chunks and the schedule. */
 typedef struct ek__bound_figures {
     const ek_job *job; /* of the layout with one chunk */
     int p, m, n_layers;
     double hop;                 /* seconds of the transfers of a micro-batch through all stages and back */
-    double body, body_backward; /* seconds of all layers, forward and backward; backward alone; one micro-batch */
+    double body, body_backward; /* seconds of all layers, forward and backward; backward only; one micro-batch */
     double least, least_backward, least_forward; /* of one layer: the least of any kind */
     double backward_share;                       /* of a layer's passes: the least of any kind */
     /* Of the commonest kind of layers: the capacity of stages is counted in these; the others are ignored, although
@@ -68,7 +68,7 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
  * @return false if its recomputation saves nothing, so that no such plan is better than one without it */
 bool ek__bound_under(const ek__bound_figures *f, const ek__rule_says *says, ek__bound_figures *out);
 
-/* A lower bound in seconds of all plans with so many chunks under the schedule, ignoring memory. O(stages). */
+/* A lower bound in seconds of all plans with a number of chunks under a schedule, ignoring memory. O(stages). */
 double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
 /* A lower bound in MB of the fullest stage of all plans: every layer with the recomputation that saves least.
  * O(stages). */

@@ -95,8 +95,8 @@ ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)
 
 /* Plans with whole layers, found during a search. */
 typedef struct ek__whole_judge {
-    /* The shortest step of the plans that fit with so many layers in each cell, [n_cells]; INFINITY: there is none, or
-     * it is not below `upper`. @param exact out: false if not all of them were checked */
+    /* The shortest step of the plans that fit with given layers in each cell, [n_cells]; INFINITY: there is none, or it
+     * is not below `upper`. @param exact out: false if not all of them were checked */
     ek_status (*judge)(void *user, const int *layers, double upper, double *step, bool *exact, ek_error *err);
     void *user;
 } ek__whole_judge;
@@ -104,8 +104,8 @@ typedef struct ek__whole_judge {
 /* Options of branching on layers. */
 typedef struct ek__branch_options {
     double upper;                 /* a step: plans that take as long are irrelevant */
-    int n_nodes, most_layers;     /* sides of the search tree; layers of a cell, 0: any */
-    int n_solves;                 /* simplex runs of all of them; 0: any number */
+    int n_nodes, most_layers;     /* nodes of the search tree; maximum layers of a cell, 0: any */
+    int n_solves;                 /* maximum simplex runs in total; 0: any number */
     double too_long;              /* of the step: paths that are longer by less are not added; 0: as for a proof */
     const ek__whole_judge *judge; /* NULL: only bounds; a solution with whole layers ends the search */
     bool near;                    /* also query it for plans near the first solution */
@@ -113,9 +113,9 @@ typedef struct ek__branch_options {
     void *user;
 } ek__branch_options;
 
-/* A bound of a layout's plans with whole layers, as ek__mix_bound(): the minimum over the open nodes after so many
- * nodes of a search tree, at most that of `upper`, and over the judge's results. Two simplex runs per node, and the
- * paths added for each. (mix_branch.c) */
+/* A bound of a layout's plans with whole layers, as ek__mix_bound(): the minimum over the open nodes of a search tree
+ * with a limited number of nodes, at most that of `upper`, and over the judge's results. Two simplex runs per node, and
+ * the paths added for each. (mix_branch.c) */
 ek_status ek__mix_branch(const ek__mix_layout *layout, const ek__branch_options *options, double *bound, ek_error *err);
 
 /* Seconds of ek__mix_bound() for a step, and the inverse. */

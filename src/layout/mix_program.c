@@ -19,7 +19,7 @@
 enum { MOST_KNOWN = 12 }; /* mixes to begin with */
 
 #define TOO_FULL 1e-5 /* of the limit */
-#define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
+#define TOO_LONG 2e-3 /* of the step: tolerance for a nearly optimal mix */
 #define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and gain less */
 enum { WINDOW = 24 };
 enum { IN_USE = 60, FEWEST_ROWS = 120, ROWS_PER_CELL = 4 }; /* solutions; rows */

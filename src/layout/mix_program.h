@@ -52,7 +52,7 @@ void ek__mix_program_clear(ek__mix_program *program);
 typedef enum ek__mix_end {
     EK__MIX_OUT_OF_MEMORY,
     EK__MIX_INFEASIBLE,
-    EK__MIX_CUT,  /* rows were added that the solution violates */
+    EK__MIX_CUT,  /* violated rows were added */
     EK__MIX_DONE, /* it violates none, or there is no room for more */
 } ek__mix_end;
 

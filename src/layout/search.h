@@ -63,7 +63,7 @@ typedef struct ek__layout_search {
     ek__heap heap[EK__N_HEAPS];
     size_t n_mixes, mixes_capacity;
     ek__mixes **mixes;                      /* of the pipelines seen so far */
-    ek_cost_cache *cache[EK__MOST_THREADS]; /* of each thread, made when it first works */
+    ek_cost_cache *cache[EK__MOST_THREADS]; /* of each thread, made at its first item */
     bool bounded_all, ended_early;
     ek__together *together; /* with other processes; NULL: a single process */
     ek_interrupt given_up;  /* the search was cancelled */

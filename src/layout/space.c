@@ -104,7 +104,7 @@ static void each_sharing(lister *l)
         }
 }
 
-/* Ranks that share states: each divisor of those that could. */
+/* Ranks that share states: each divisor of the possible number. */
 static void each_shard(lister *l)
 {
     int ranks = l->d[EK_AXIS_DATA] * l->d[EK_AXIS_CONTEXT];

@@ -27,7 +27,7 @@ void ek__space_clear(ek__space *space);
 
 /* Chunks and schedules of a group: calls the function for each that the schedule allows. */
 int ek__space_most_chunks(const ek__space *space, const ek__layout_group *group);
-/* Would the framework run the group's job with so many chunks under the schedule? The result of ek_job_check(). */
+/* Would the framework run the group's job with the given chunks and schedule? The result of ek_job_check(). */
 bool ek__space_allows(const ek__space *space, const ek__layout_group *group, int n_chunks, const ek_schedule *schedule);
 
 #endif

@@ -26,7 +26,7 @@ ek_status ek__split_estimate(const ek__split *split, const ek_device *device, ek
 {
     const ek_memory_options options = {.actual_peak = split->actual};
     ek_estimate e = {.job = &split->job, .device = device};
-    if (!split->actual || !isfinite(split->seconds) || split->job.limit_mb <= 0) /* a device's limit comes into it */
+    if (!split->actual || !isfinite(split->seconds) || split->job.limit_mb <= 0) /* includes a device's limit */
         return ek_estimate_of(&split->job, device, 0, out, err);
     ek_status status = ek_cost_step(&split->job, device, NULL, &e.step, err);
     if (!status)

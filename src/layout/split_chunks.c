@@ -16,7 +16,7 @@ enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8, 
 enum {
     FEW_TURNS = 3,
     MANY_TURNS = 8
-};                            /* rounds of p micro-batches: simulated, and the number above which no more are */
+};                            /* rounds of p micro-batches: the simulated ones; the number from which no more are */
 enum { ROUNDING = 16 << 20 }; /* bytes by which live tensors may exceed the allocator's figure */
 
 #define LONGEST      600 /* seconds of annealing, which is limited by its steps: it ends long before */

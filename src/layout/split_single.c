@@ -152,7 +152,7 @@ static ek_status solve_known(single *s, double known, double upper, ek__label_bo
     return EK_OK;
 }
 
-/* The shortest pipeline below `upper` whose stages fit, s->layers: with the time after its last backward pass. Its
+/* The shortest pipeline below `upper` with stages that fit, s->layers: with the time after its last backward pass. Its
  * bound is the minimum over all plans, or less if the limit on added paths was reached. */
 static ek_status solve(single *s, double upper, ek__label_bound *out)
 {

@@ -1,8 +1,9 @@
 /* Finds the cheapest recomputation of a stage that fits. The ways to recompute its layers (the number of first layers
- * by each list) are sorted by the time of their backward pass, a sum over layers; those whose saved activations alone
- * exceed the limit are skipped, and of the others the first one with a used peak within the limit is chosen. Fragments
- * make a peak larger, and computing them takes long: this is done only for choices in plans (ek__stages_verify()), and
- * one that does not fit is excluded. So the result is exact, and few allocations are simulated. */
+ * by each list) are sorted by the time of their backward pass, a sum over layers; those with saved activations that
+ * alone exceed the limit are skipped, and of the others the first one with a used peak within the limit is chosen.
+ * Fragments make a peak larger, and computing them takes long: this is done only for choices in plans
+ * (ek__stages_verify()), and one that does not fit is excluded. So the result is exact, and few allocations are
+ * simulated. */
 #include "layout/stage.h"
 
 #include <math.h>

@@ -32,8 +32,8 @@ double ek__stages_whole(ek__stages *stages, double step);
 /* Does a stage's cost depend only on its number of layers? */
 bool ek__stages_alike(const ek__stages *stages);
 
-/* The choice with the shortest backward pass whose used peak is within the limit, and that is not excluded for other
- * reasons. Cached for the next call. O(lists x layers + tried x blocks). */
+/* The choice with the shortest backward pass, a used peak within the limit, and no other reason for exclusion. Cached
+ * for the next call. O(lists x layers + tried x blocks). */
 ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, const ek__stage_choice **out,
                             ek_error *err);
 

@@ -21,7 +21,7 @@ typedef struct rule {
     const char *name, *text, *source;
     ek_layout_axis grows; /* EK_AXIS_DATA: none */
     int from;
-    bool tensor;        /* as many tensor parallel ranks as a node has */
+    bool tensor;        /* tensor parallel ranks equal to the ranks of a node */
     double least, most; /* parameters */
     int least_length;
 } rule;

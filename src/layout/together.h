@@ -1,8 +1,8 @@
 /* layout/together.h - a search on several processes: the long items of each batch are distributed to them.
  *
- * Process 0 runs the search (on a thread of its own), as in a single process: it fills batches and evaluates the
- * results. The others do items, each with all its input, so any process can do it, and an item of a lost process is
- * done by another. */
+ * Process 0 runs the search (on a separate thread), as in a single process: it fills batches and evaluates the results.
+ * The others do items, each with all its input, so any process can do it, and an item of a lost process is done by
+ * another. */
 #ifndef EK_LAYOUT_TOGETHER_H
 #define EK_LAYOUT_TOGETHER_H
 

@@ -81,7 +81,7 @@ struct ek__whole_plans {
     asked **slot; /* [n_slots] open-addressed by hash */
     /* For the given layers. */
     asked **of;         /* [p] */
-    int n_open, *open;  /* [p] stages that have ways to choose from */
+    int n_open, *open;  /* [p] stages with several ways */
     uint64_t *code;     /* [p] the choices */
     double *recomputed; /* [n_cells] seconds */
     bool waits;         /* some chunk waits for weights or gradients */

@@ -337,7 +337,7 @@ static bool is_worth(const visited *next, const visited *now)
     return next->seconds < now->seconds * (1 - LEAST_GAIN);
 }
 
-/* The best change of `size` methods of those left, if it is better than *best. */
+/* The best change of `size` methods of the remaining ones, if it is better than *best. */
 static ek_status try_sets(walker *w, unsigned done, unsigned all, int size, visited *best, unsigned *taken)
 {
     unsigned left = all & ~done;

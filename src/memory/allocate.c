@@ -67,7 +67,7 @@ typedef struct placer {
     int32_t *forever; /* AREA_FOREVER, never read */
     chunk *chunk;     /* [n_chunks] */
     size_t n_begun;
-    begun *begun;         /* [n_chunks x micro-batches] in the order in which they began */
+    begun *begun;         /* [n_chunks x micro-batches] in the order of their beginnings */
     ek__numbers was, now; /* states between blocks */
     size_t n_requests;    /* of this step */
     ek__start start;      /* of a Megatron job */

@@ -209,7 +209,7 @@ static int64_t offset(const ek__allocator *a, int32_t taken)
 {
     (void)a;
     (void)taken;
-    return -1; /* not known before the end */
+    return -1; /* unknown before the end */
 }
 
 static int64_t actual(const ek__allocator *a)

@@ -81,7 +81,7 @@ static bool same_requests(const ek_job *a, const ek__job_programs *of_a, const e
     return true;
 }
 
-/* @param same  out: the rule changes nothing in this job */
+/* @param same  out: whether the rule has no effect in this job */
 static ek_status compare(const ek_job *job, const ek__job_programs *programs, const ek_job *changed, bool *same,
                          ek_error *err)
 {

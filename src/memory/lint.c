@@ -236,7 +236,7 @@ static void check_saving(const lint *l, int index)
 
 /* ---- layers ---- */
 
-/* All layers a kind names are recomputed whole already. */
+/* All layers named by a kind are already recomputed whole. */
 static void check_hidden(const lint *l, ek_pattern_kind kind)
 {
     const ek_pattern *first = NULL;

@@ -219,7 +219,7 @@ int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int s
     return s.n;
 }
 
-/* Elements of the weights of a kind that are cut, a table once. */
+/* Elements of the cut weights of a kind, a table once. */
 static double cut_elements(const ek_job *job, const ek__graph *graph)
 {
     double sum = 0;

@@ -21,7 +21,7 @@
 #include "memory/allocator.h"
 
 typedef struct ek__piece {
-    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT; 0 bytes: no piece now */
+    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT; 0 bytes: unused entry */
     int32_t previous, next; /* neighbours within the block, -1: none */
     int32_t lower, higher;  /* of a free one: previous and next in its list, -1: none */
     int16_t set;            /* its list while it is free */
@@ -32,7 +32,7 @@ enum { EK__N_BINS = 448, EK__N_BIN_WORDS = EK__N_BINS / 64, EK__N_FREE_SETS = 2 
 
 typedef struct ek__free_set {
     uint64_t filled[EK__N_BIN_WORDS];
-    int32_t first[EK__N_BINS], last[EK__N_BINS]; /* first pieces of the lists */
+    int32_t first[EK__N_BINS], last[EK__N_BINS]; /* first and last piece of each non-empty list */
 } ek__free_set;
 
 typedef struct ek__pieces {

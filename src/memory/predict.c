@@ -178,7 +178,7 @@ __attribute__((unused)) static int64_t sum_of_parts(const ek_memory_stage *stage
     return sum;
 }
 
-/* @param over  out: there was no time to place it */
+/* @param over  out: whether there was no time to place it */
 static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, bool *over)
 {
     const ek__stop stop = {.over = p->options->over, .user = p->options->user};

@@ -84,7 +84,7 @@ void ek__program_free(ek__program *program);
 
 /* The saved activations of a layer's program. */
 typedef enum ek__hold {
-    EK__HOLD_NEEDED, /* what backward needs */
+    EK__HOLD_NEEDED, /* inputs of backward */
     EK__HOLD_INPUT,  /* recomputed whole: the input, and operators excluded from recomputation */
     /* Layers recomputed whole as a group: forward passes that save nothing. The first one's INPUT is released by the
      * program of kind NEEDED that runs forward again. */
@@ -154,7 +154,7 @@ typedef struct ek__job_programs {
 ek__graph_kind ek__layer_graph_kind(const ek_job *job, int layer);
 /* Index of the chunk of a block of a stage in a plan's arrays. @param chunk  below ek__stage_n_chunks() */
 int ek__stage_cell(const ek_job *job, int stage, int chunk);
-/* Chunks that a stage runs: the plan's, or two where micro-batches run both ways. */
+/* Chunks that a stage runs: the plan's, or two if micro-batches run in both directions. */
 int ek__stage_n_chunks(const ek_job *job);
 ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_error *err);
 void ek__job_programs_free(ek__job_programs *programs);
@@ -176,8 +176,8 @@ int ek__stored_bytes(const ek_job *job, const ek__parameter *parameter);
 int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter);
 /* Bytes of a gathered element. @param in_compute_type whether it is multiplied in that type */
 int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bool in_compute_type);
-/* Bytes of an element in a state of so many bytes an element: those of the parameter's own type if the state has the
- * type of the others. */
+/* Bytes of an element in a state with the given bytes per element: those of the parameter's own type if the state has
+ * the type of the others. */
 int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int state);
 /* Bytes of one graph's parameters on one rank; a tied head's matrix counts if the table is on another stage. A
  * parameter's group is d cp (d cp / ep for an expert's) times its copies. */

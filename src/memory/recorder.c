@@ -170,7 +170,7 @@ static int64_t kept_of(const ek__recorder *r, const ek__program *program)
     return kept;
 }
 
-/* One allocation for a program and its arrays, so that freeing it is one call and copying it is not needed. */
+/* One allocation for a program and its arrays, so that freeing it is one call and no copy is needed. */
 static ek__program *new_program(const ek__recorder *r)
 {
     size_t n = (size_t)r->n_buffers, most = 2 * n;

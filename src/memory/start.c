@@ -5,7 +5,7 @@
  *   weights      one tensor for each; those of experts one for each expert
  *   buffers      with the distributed optimizer all weights of one kind (experts, others) in one tensor, to which the
  *                modules' weights move; the gradients of each kind in one tensor
- *   copies       of weights in 8 bits, made in the first forward pass: asked for before it, one tensor for each
+ *   copies       of weights in 8 bits, made in the first forward pass: requested before it, one tensor for each
  *   masters      the buffer in reverse order of the modules is cut into as many parts as there are ranks; a rank has
  *                fp32 copies of the weights that its part covers, whole or cut
  *   moments      of these copies, two tensors each, which use the memory that the first step left free
@@ -135,7 +135,7 @@ static ek_status ask_buffers(starter *s, bool experts)
     return status ? status : ask(s, EK__START_BUFFERS, gradients);
 }
 
-/* fp32 copies come first, where there are any; the moments share what is left. */
+/* fp32 copies come first, if there are any; the moments share the rest. */
 static ek_status ask_states(starter *s, int64_t elements)
 {
     int64_t bytes = s->job->run.offload_optimizer ? 0 : s->job->states.optimizer,

@@ -26,7 +26,7 @@ static const char *const term_name[EK__N_TERMS] = {
     [EK__TERM_HEAD] = "head",
 };
 
-/* Share of the score matrix that counts. */
+/* The counted share of the score matrix. */
 static double score_share(ek_attention_count attention)
 {
     static const double share[] = {[EK_ATTENTION_CAUSAL] = 0.5, [EK_ATTENTION_FULL] = 1, [EK_ATTENTION_NONE] = 0};

@@ -5,8 +5,8 @@
  *       loss scale: 1.0 | ... | number of skipped iterations:   0 | number of nan iterations:   0 |      (one line)
  *   [Rank 0] (after 20 iterations) memory (MB) | allocated: 7253.7 | max allocated: 7959.9 | reserved: ...
  *
- * and the list of arguments in front (" seq_length ........ 4096"). A line's time is the mean of the iterations since
- * the previous line. An interval in which an iteration was skipped counts as skipped. */
+ * and the list of arguments before them (" seq_length ........ 4096"). A line's time is the mean of the iterations
+ * since the previous line. An interval in which an iteration was skipped counts as skipped. */
 #include <math.h>
 #include <string.h>
 

@@ -250,7 +250,7 @@ static double figure(const ek_train_log_step *step, column what)
                                    : step->samples_per_second_per_device;
 }
 
-/* A figure of the steps that count, from `first` on. @return how many have it */
+/* A figure of the steps that count, from `first` on. @return the number of steps with it */
 static int gather(const ek_train_log *log, int first, column what, double *value)
 {
     int n = 0;

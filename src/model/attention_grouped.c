@@ -201,7 +201,7 @@ static int build_softmax(const ek__layer_builder *b, const char *rest, int x, ek
     return out;
 }
 
-/* Megatron scales, masks and takes the softmax in one kernel; MindFormers does each by itself, in the softmax's type.
+/* Megatron scales, masks and takes the softmax in one kernel; MindFormers runs each separately, in the softmax's type.
  */
 static int build_probabilities(const ek__layer_builder *b, int scores)
 {

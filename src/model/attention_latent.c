@@ -33,7 +33,7 @@ static int tensor_of(const latent *l, const char *name, int64_t rows, int64_t co
     return ek__add_tensor(l->b->graph, name, l->b->compute, 2, (int64_t[]){rows, columns});
 }
 
-/* Slices and concatenations: a copy of `columns` a row from x and, unless -1, y. */
+/* Slices and concatenations: a copy of `columns` per row from x and, unless -1, y. */
 static int copy(const latent *l, const char *where, const char *name, int x, int y, int64_t columns)
 {
     const int64_t dim[] = {l->tokens, columns};

@@ -27,7 +27,7 @@ typedef enum ek__op_kind {
     EK__OP_COMM,        /* collective */
 } ek__op_kind;
 
-/* Of EK__OP_COMM: what it does forward; backward does the opposite. */
+/* Of EK__OP_COMM: its forward operation; backward does the opposite. */
 typedef enum ek__comm { EK__COMM_GATHER, EK__COMM_SCATTER, EK__COMM_REDUCE, EK__COMM_ALLTOALL } ek__comm;
 typedef enum ek__group { EK__GROUP_TENSOR, EK__GROUP_CONTEXT, EK__GROUP_EXPERT } ek__group;
 
@@ -105,7 +105,7 @@ enum { EK__N_GRAPH_KINDS = 5 };
 /* Build the graph of a kind for a job that passes ek_job_check(). The result is valid, as below. O(operators). */
 void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out);
 
-/* Is a finished graph consistent? Every index is in range; an operator reads what operators before it made; a tensor is
+/* Is a finished graph consistent? Every index is in range; an operator reads outputs of earlier operators; a tensor is
  * made by one operator, or by none if it is the graph's input; a storage owns itself; bytes, elements and FLOPs are not
  * negative. For asserts and tests. O(operators + tensors + parameters). */
 bool ek__graph_is_valid(const ek__graph *graph);

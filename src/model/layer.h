@@ -26,7 +26,7 @@ typedef enum ek__cell {
     EK__CELL_MLP,
     EK__N_CELLS
 } ek__cell;
-/* "CELL.REST" in the job's family, living as long as the graph is used (interned for the process or in static tables).
+/* "CELL.REST" in the job's family, valid as long as the graph is used (interned for the process or in static tables).
  */
 const char *ek__op_path(const ek__layer_builder *b, ek__cell cell, const char *rest);
 
@@ -60,7 +60,7 @@ int ek__build_matmul(const ek__layer_builder *b, const char *path, const char *w
 int ek__build_comm(const ek__layer_builder *b, const char *path, ek__comm comm, ek__group group, int x,
                    const char *name, int n_dims, const int64_t *dim, int comm_after);
 
-/* An operator on whole tensors with the output given: on x, and on y unless that is -1. `needs_inputs`: its gradient
+/* An operator on whole tensors with a given output: on x, and on y unless that is -1. `needs_inputs`: its gradient
  * reads them. */
 int ek__build_elementwise(const ek__layer_builder *b, const char *path, const char *name, ek_dtype dtype, int n_dims,
                           const int64_t *dim, int x, int y, bool needs_inputs);

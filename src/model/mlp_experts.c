@@ -11,7 +11,7 @@
  *     permute    the indices only
  *     experts    R x H (weights of gate and up), R x I twice or R x 2I (activation and product), R x I (weight of down)
  *     combine    P x H, in MindFormers n top_k x H once in the tokens' order: the gradient of the router's weights
- *                reads what they multiply
+ *                reads their factors
  *
  * Tensor parallelism of the experts (expert_tensor ranks) cuts I. With sequence parallelism each rank routes its own
  * tokens and the group gathers its experts' tokens; only MindFormers' batched matmul gathers all tokens before the

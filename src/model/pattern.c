@@ -124,7 +124,7 @@ static bool reads(const ek__op *op, int tensor)
     return false;
 }
 
-/* Does an operator outside the cell read what this one makes, or is it the graph's output? */
+/* Does an operator outside the cell read this one's output, or is it the graph's output? */
 static bool makes_output(const ek__graph *graph, const ek__op *maker, size_t length)
 {
     for (int i = 0; i < maker->n_out; i++) {

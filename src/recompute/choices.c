@@ -25,7 +25,7 @@ static void add(ek__set_problem *p, const ek_set_pattern *pattern)
 
 /* ---- operators ---- */
 
-/* @return false: no pattern can name it */
+/* @return false: if no pattern can name it */
 static bool pattern_of(const ek__graph *graph, const ek__op *op, ek_set_pattern *out)
 {
     bool comm = op->kind == EK__OP_COMM;

@@ -49,7 +49,7 @@ typedef struct name_set {
 } name_set;
 
 typedef struct operator_step {
-    int layer, op, n_new, fresh[MOST_NAMES]; /* choices that are made here */
+    int layer, op, n_new, fresh[MOST_NAMES]; /* choices made at this step */
     ek__pass pass;
     double ms; /* of all layers of the kind, if time is additive */
     ek__chosen open_after;

@@ -30,7 +30,7 @@ typedef struct ek__set_layer {
     ek__graph_kind kind;
     int n_layers;
     ek__layer_cost cost;
-    double seconds; /* of its passes, nothing recomputed */
+    double seconds; /* of its passes, without recomputation */
     double copies;  /* of the batch, run concurrently */
 } ek__set_layer;
 
@@ -82,11 +82,11 @@ void ek__set_mean(const ek__set_problem *p, const ek_recompute_set *nothing, ek_
 /* ms by which a layer's backward pass is longer if a sum of forward passes (ek__layer_run()) runs again. */
 double ek__set_extra_ms(const ek__set_problem *p, const ek__set_layer *layer, const ek__pass *run);
 
-/* Fronts over all sets that take less than `full_ms` in all layers. *gap_ms is 0 where it is exact. */
+/* Fronts over all sets that take less than `full_ms` in all layers. *gap_ms is 0 if it is exact. */
 ek_status ek__set_labels(const ek__set_problem *p, double full_ms, ek__found_sets *out, double *gap_ms);
 ek_status ek__set_subsets(const ek__set_problem *p, ek__found_sets *out);
 
-/* Mark the hull and what is offered. */
+/* Mark the hull and the offered sets. */
 void ek__set_offer(ek_recompute_set_list *list, int n_offered);
 
 static inline bool ek__is_chosen(const ek__chosen *chosen, int i)

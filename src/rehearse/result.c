@@ -86,7 +86,7 @@ static int median_step(const double *step, int n)
     return 0;
 }
 
-/* Of each message: the blocks that send and receive it. */
+/* For each message, the blocks that send and receive it. */
 typedef struct ends {
     size_t *sender, *receiver; /* [n_messages] */
 } ends;

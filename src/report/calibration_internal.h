@@ -14,7 +14,7 @@ typedef enum ek__predicted {
 } ek__predicted;
 extern const char *const ek__predicted_title[EK__N_PREDICTED];
 
-/** Has the run that prediction? */
+/** Does the run have that prediction? */
 bool ek__calibrated_has(const ek_calibrated_run *run, ek__predicted which);
 /** Seconds of a step. */
 double ek__calibrated_step(const ek_calibrated_run *run, ek__predicted which);

@@ -263,7 +263,7 @@ static void draw_constant(const drawing *d, const ek_calibrated_constant *k, con
 {
     char text[160];
     ek__svg_text(d->out, NAME_RIGHT, y + 4, 12, EK__END, "t", k->name);
-    double digit = pow(10, floor(log10(fmax(k->error, 1e-12))) - 1); /* the second one of the error */
+    double digit = pow(10, floor(log10(fmax(k->error, 1e-12))) - 1); /* the second significant one of the error */
     snprintf(text, sizeof text, "%s → %s ± %s%s%s", ek__short(k->start).text,
              ek__short(round(k->value / digit) * digit).text, ek__short(round(k->error / digit) * digit).text,
              k->unit[0] ? " " : "", k->unit);

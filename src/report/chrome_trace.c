@@ -103,7 +103,7 @@ static void write_block(const ek_timeline *t, const ek_interval *b, int stage, F
     int position = ek_position(t->schedule->placement, shape->n_stages, b->chunk, stage);
     int step = b->kind == EK_FORWARD ? 1 : -1;
     int receiver = stage_of(t, position + step, b->chunk), sender = stage_of(t, position - step, b->chunk);
-    /* An arrow leaves from inside its block: a start at the very end would bind to the block that follows. */
+    /* An arrow leaves from inside its block: a start at the very end would bind to the next block. */
     if (receiver >= 0 && receiver != stage)
         flow("s", stage, b->end - (b->end - b->start) / 1000, sent[b->kind], flow_id(shape, b, position), out);
     if (sender >= 0 && sender != stage)

@@ -84,7 +84,7 @@ static uint32_t count_drawn(const drawing *d)
 
 /* ---- nodes ---- */
 
-/* The end of a text, as much as fits into a line of a box. */
+/* The end of a text, cut to a line of a box. */
 static void write_tail(const char *text, FILE *out)
 {
     const char *tail = ek__tail(text, LINE);

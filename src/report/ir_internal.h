@@ -42,7 +42,7 @@ void ek__ir_heading(const ek_ir_view *view, const char *text, FILE *out);
 /** "layer 3", "layers 0 to 31", "outside layers". */
 ek__digits ek__ir_layers(int first, int last);
 
-/** The nodes of a text that are shown one by one (ir_text_nodes.c). */
+/** The nodes of a text that are printed one by one (ir_text_nodes.c). */
 ek_status ek__ir_print_nodes(const ek_ir *ir, const ek_ir_view *view, const ek__ir_choice *choice, FILE *out,
                              ek_error *err);
 

@@ -116,7 +116,7 @@ static void print_outcomes(const page *p)
                     k == EK__IR_NOT_IN_EFFECT ? ek__ir_size(p->sums->outcome[k]).text : "", why[k]);
 }
 
-/* A line with the whole scope of a node, as much as fits; none without one. */
+/* A line with the whole scope of a node, cut to the width; nothing without a scope. */
 static void print_scope(const page *p, uint32_t node, int indent)
 {
     char scope[EK__IR_SCOPE];

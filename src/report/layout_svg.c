@@ -328,7 +328,7 @@ static void draw_today(const drawing *d)
 
 /* ---- fronts ---- */
 
-/* From the top down to the first point, right to the next one's memory, down to its step, and so on. */
+/* From the top down to the first point, right to the next one's memory, down to its step, etc.. */
 static void draw_front(const drawing *d, const ek_layout_front *front, bool bounds, const char *style)
 {
     const ek_layout_point *point = d->r->point;

@@ -13,8 +13,8 @@
 
 /** A kind of finding. */
 typedef struct ek__sarif_rule {
-    const char *id, *title; /**< the title as part of a sentence */
-    const char *why, *help; /**< NULL: the title; the reason */
+    const char *id, *title; /**< title: one sentence */
+    const char *why, *help; /**< NULL: as the title; NULL: as `why` */
     const char *level;      /**< "note", "warning", "error" */
     const char *source;     /**< its basis; NULL */
 } ek__sarif_rule;

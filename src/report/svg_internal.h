@@ -86,7 +86,7 @@ typedef enum ek__detail {
 
 ek__detail ek__svg_detail(const ek_timeline *timeline, const ek__frame *frame, bool tooltips);
 void ek__svg_timeline(FILE *out, const ek_timeline *timeline, const ek__frame *frame, ek__detail detail);
-/** Has any block room for its micro-batch's number? */
+/** Does any block have room for its micro-batch's number? */
 bool ek__svg_numbered(const ek_timeline *timeline, const ek__frame *frame);
 double ek__svg_timeline_legend(FILE *out, ek__palette palette, ek__detail detail, bool numbered, double x, double y);
 

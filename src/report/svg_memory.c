@@ -1,5 +1,5 @@
 /* Draws the memory of every stage over time: one small step curve per stage under the timeline's rows, all on one
- * scale, each with the limit drawn in, since sixteen curves in one plot cannot be told apart. Steps narrower than a
+ * scale, each with the limit drawn in, since sixteen curves in one plot cannot be distinguished. Steps narrower than a
  * pixel are drawn as their upper envelope, so that no peak is lost. */
 #include <math.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static int push(segment *segments, int n, double from, double to, double mb)
     return n + 1;
 }
 
-/* Steps of a stage's curve, none narrower than `least` pixels but the last. `least` keeps n below MAX_SEGMENTS. */
+/* Steps of a stage's curve, none narrower than `least` pixels except the last. `least` keeps n below MAX_SEGMENTS. */
 static int envelope(const ek_timeline *timeline, int stage, const ek__frame *frame, double least, segment *segments)
 {
     double level = timeline->static_mb[stage], highest = level, from = frame->x;

@@ -63,7 +63,7 @@ static void draw_labels(FILE *out, const ek__frame *frame, int row, const ek_tra
     ek__svg_text(out, frame->x + frame->width + 10, y, size, EK__START, "t", text);
 }
 
-/* A colour and its meaning for the parts that some bar has. */
+/* A colour and its meaning for the parts that occur in any bar. */
 static void draw_legend(FILE *out, const ek_trace_rank *const *rank, int n)
 {
     bool used[EK__N_RANK_PARTS] = {false};

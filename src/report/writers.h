@@ -1,5 +1,5 @@
-/* report/writers.h - the writers behind ek_write() (evenkeel/write.h), one for each format of a result. Each returns
- * EK_OK, or EK_ERR_SYSTEM when `out` cannot be written; if stated, EK_ERR_INPUT; those that need memory also
+/* report/writers.h - the writers that ek_write() calls (evenkeel/write.h), one for each format of a result. Each
+ * returns EK_OK, or EK_ERR_SYSTEM when `out` cannot be written; if stated, EK_ERR_INPUT; those that need memory also
  * EK_ERR_MEMORY. */
 #ifndef EK_REPORT_WRITERS_H
 #define EK_REPORT_WRITERS_H
@@ -77,7 +77,7 @@ ek_status ek__layout_sweep_write_json(const ek_layout_sweep_report *report, FILE
 ek_status ek__layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
 /** A header line and a row for every plan, comma-separated. */
 ek_status ek__layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err);
-/** Everything but the points, by docs/plan-json.md. */
+/** Everything except the points, in the form of docs/plan-json.md. */
 ek_status ek__layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err);
 /** For people: the verdict, the query about one layout, the current layout, the best plans, the parts and the stages of
  * the first, the reasons against the others; rules of thumb, runs to try; if nothing fits, the closest layout and
