@@ -1,4 +1,4 @@
-/* A counter's points in order of time, with the minimum and maximum of every 64. */
+/* Writes a counter's points in order of time, with the minimum and maximum of every 64. */
 #include "index/rows.h"
 
 #include <assert.h>

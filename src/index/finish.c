@@ -1,6 +1,6 @@
-/* The file from sorted records. The positions of a track's events and a counter's points follow from their numbers, so
- * several threads write them at once, the largest first, and the file is the same for any number of threads. Their sums
- * (groups, chunks, rows) are appended in order when all of them are written. */
+/* Writes the index file from sorted records. The positions of a track's events and a counter's points follow from their
+ * numbers, so several threads write them at once, the largest first, and the file is the same for any number of
+ * threads. Their sums (groups, chunks, rows) are appended in order when all of them are written. */
 #include "index/finish.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
-/* Finds the folder for index files: the requested one; a new temporary one for an index that is not kept; otherwise a
- * folder `evenkeel-index` next to the trace (for several traces, in the deepest folder that contains them all), or in
- * the user's cache if that is not writable. Names consist of the trace's name and the hash of its path, so they cannot
- * lead out of the folder. */
+/* Finds the folder for index files. It is the requested one; a new temporary one for an index that is not kept;
+ * otherwise a folder `evenkeel-index` next to the trace (for several traces, in the deepest folder that contains them
+ * all), or in the user's cache if that is not writable. Names consist of the trace's name and the hash of its path, so
+ * they cannot lead out of the folder. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

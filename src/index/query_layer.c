@@ -1,8 +1,8 @@
-/* Finds the layer of one event on demand: from a numbered element of its name's path ("12-LlamaDecoderLayer"; the
- * outermost counts), from the operator named in its arguments, from the enclosing PyTorch modules on the host, or from
- * its launcher over up to MAX_HOPS arrows. Of the enclosing modules, the outermost one of a kind that occurs more than
- * once in the trace counts. Not handled: layers that can only be found from all passes of a rank
- * (src/trace/layers/layers_paths.c), which the layers tab shows. */
+/* Finds the layer of one event on demand. The layer is found from a numbered element of its name's path
+ * ("12-LlamaDecoderLayer"; the outermost counts), from the operator named in its arguments, from the enclosing PyTorch
+ * modules on the host, or from its launcher over up to MAX_HOPS arrows. Of the enclosing modules, the outermost one of
+ * a kind that occurs more than once in the trace counts. Not handled: layers that can only be found from all passes of
+ * a rank (src/trace/layers/layers_paths.c), which the layers tab shows. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Puts a track's time-ordered events into rows: each event goes into the first depth whose last event has ended, which
+/* Puts a track's time-ordered events into rows. Each event goes into the first depth whose last event has ended, which
  * keeps nested events nested and moves overlapping ones to another row. A depth's events are gathered into chunks of
  * 4096, written to the track's part of the file, and summed up over 64, 4096 and all events. */
 #include "index/rows.h"

@@ -1,4 +1,4 @@
-/* An external sort that uses sort.c: records gathered up to a bound are split into buckets by counting, sorted and
+/* An external sort that uses sort.c. Records gathered up to a bound are split into buckets by counting, sorted and
  * written as a run to an unnamed temporary file; the last run stays in memory. A bucket is read by merging its parts of
  * the runs with a heap and a small buffer per run. */
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* A merge sort of records of a few words that moves only records out of order: if the right half follows the left,
+/* A merge sort of records of a few words that moves only records out of order. If the right half follows the left,
  * nothing moves; otherwise only records of the left half that belong after the first of the right one do. Profilers
  * write threads nearly in order, so a long thread is sorted in little more than one pass. Words are compared inline,
  * without a comparison callback. */

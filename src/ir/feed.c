@@ -1,4 +1,4 @@
-/* Reads a file in blocks into a sliding buffer: the bytes of the current record move to the front before the next block
+/* Reads a file in blocks into a sliding buffer. The bytes of the current record move to the front before the next block
  * is read after them, so a record is always contiguous and memory is that of the longest record. A text in memory is
  * used in place. Compressed files are not read. */
 #include <errno.h>

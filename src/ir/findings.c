@@ -1,4 +1,4 @@
-/* Merges occurrences into findings: those with equal check, primitive and place, ignoring the number of the layer,
+/* Merges occurrences into findings. Those with equal check, primitive and place, ignoring the number of the layer,
  * become one finding, found by hashing, so that a graph of many layers costs one look-up per occurrence. A finding
  * shows its first operator in the file. */
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Megatron's rules for all file formats: number formats and states, cuts of the vocabulary, and recomputation as one
- * rule for all chunks or as modules. */
+/* Applies Megatron's rules for all file formats: number formats and states, cuts of the vocabulary, and recomputation
+ * as one rule for all chunks or as modules. */
 #include "job/megatron.h"
 #include "job/settings.h"
 

@@ -1,6 +1,6 @@
-/* Lists the default patterns of frameworks for settings with numbers of layers and no operators: the activation and the
- * product after it, and norms, whose output is gathered. Llama's are the defaults of MindFormers r1.5.0; those of its
- * other families are the same operators under their names there. */
+/* Lists the default patterns of frameworks for settings with numbers of layers and no operators. They are the
+ * activation and the product after it, and norms, whose output is gathered. Llama's are the defaults of MindFormers
+ * r1.5.0; those of its other families are the same operators under their names there. */
 #include "job/job_internal.h"
 
 static const char *const none[] = {NULL};

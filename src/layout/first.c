@@ -1,8 +1,8 @@
-/* Finds the first answer, while the whole space is being bounded: the job's current layout with the best plan of its
- * layers; for other numbers of devices the layout with the least bound among some of the space's groups, with one chunk
- * per stage. The groups depend only on the space, so the answer is the same for any number of threads. If a framework
- * has rules of recomputation, each needs a separate search: here the first rule with a plan is sufficient, and the
- * layout is balanced again later. */
+/* Finds the first answer, while the whole space is being bounded. It is the job's current layout with the best plan of
+ * its layers; for other numbers of devices the layout with the least bound among some of the space's groups, with one
+ * chunk per stage. The groups depend only on the space, so the answer is the same for any number of threads. If a
+ * framework has rules of recomputation, each needs a separate search: here the first rule with a plan is sufficient,
+ * and the layout is balanced again later. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Finds the best mix for a layout by the linear program
+/* Finds the best mix for a layout by a linear program. The program is
  *
  *     min z   with  sum of x = layers                                             (groups of layers)
  *                   sum of x of the commonest kind >= 1                             (forced cells)

@@ -1,5 +1,5 @@
-/* Offers sets of operators to a search as the recomputation of its lists: the patterns of a file, and the framework's
- * default ones, may save too little memory for their time. */
+/* Offers sets of operators to a search as the recomputation of its lists. The patterns of a file and the framework's
+ * default ones may save too little memory for their time. */
 #include "evenkeel/layout.h"
 #include "evenkeel/recompute_sets.h"
 

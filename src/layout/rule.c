@@ -1,4 +1,4 @@
-/* Lists the rules of recomputation of each framework: MindFormers and MindSpeed-Core-MS have lists for every chunk;
+/* Lists the rules of recomputation of each framework. MindFormers and MindSpeed-Core-MS have lists for every chunk;
  * Megatron-LM one --recompute-granularity for all, selective or full, the latter for the first layers of each chunk
  * (--recompute-method block); torchtitan one activation_checkpoint.mode: none, full, selective by operators or by every
  * n-th layer. */

@@ -1,6 +1,6 @@
-/* Searches plans with whole layers near a fractional solution: it is rounded by largest remainders, first the stages,
- * then the cells of each, of equal ones the later chunk, which has fewer live micro-batches; then single layers are
- * moved to another chunk of their stage, or to another stage of their chunk, as long as the judge finds shorter
+/* Searches plans with whole layers near a fractional solution. The solution is rounded by largest remainders, first the
+ * stages, then the cells of each, of equal ones the later chunk, which has fewer live micro-batches; then single layers
+ * are moved to another chunk of their stage, or to another stage of their chunk, as long as the judge finds shorter
  * plans. */
 #include "layout/whole_near.h"
 

@@ -1,6 +1,6 @@
-/* Fits the knobs that are not in any file to measured peaks: regularised least squares towards the uncalibrated model,
- * in closed form (normal equations of at most three unknowns), linearised again a few times, since a change of knobs
- * may move a peak to another operator and changes the allocator's sizes.
+/* Fits the knobs that are not in any file to measured peaks. The method is regularised least squares towards the
+ * uncalibrated model, in closed form (normal equations of at most three unknowns), linearised again a few times, since
+ * a change of knobs may move a peak to another operator and changes the allocator's sizes.
  *
  *     minimise  sum_i ((y_i - f_i(x)) / s_i)^2 + sum_j ((x_j - u_j) / w_j)^2
  *

@@ -1,4 +1,4 @@
-/* Lists the saved activations of one layer, tensor by tensor, with the pattern that would remove each: every offered
+/* Lists the saved activations of one layer, tensor by tensor, with the pattern that would remove each. Every offered
  * pattern has been tried on the layer's operators, because recomputing an operator may save its inputs instead, or be
  * optimised away. Combinations beyond an operator's requirements are not searched: ek_memory_mitigations() evaluates
  * the usual ones.

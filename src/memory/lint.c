@@ -1,4 +1,4 @@
-/* Warns of settings without effect, or with an unexpected one: the graphs of the job's layers give the operators that a
+/* Warns of settings without effect, or with an unexpected one. The graphs of the job's layers give the operators that a
  * pattern names and the bytes it changes, without a list of known mistakes. The reader of a file warns of problems that
  * only the file shows (ignored keys, a vocabulary that does not divide, counts that were cut). */
 #include <assert.h>

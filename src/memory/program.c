@@ -1,4 +1,4 @@
-/* Compiles a layer's graph into the order in which its buffers are taken and released: forward, recomputation and
+/* Compiles a layer's graph into the order in which its buffers are taken and released. Forward, recomputation and
  * gradients are recorded as steps that make and use buffers (recorder.h), which determine their lifetimes. So the saved
  * activations are the buffers that backward steps use, and the only input is the set of recomputed operators.
  * Recomputation is lazy, as in a framework's graph: just before the first gradient that reads the result; only layers

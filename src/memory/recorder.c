@@ -1,4 +1,4 @@
-/* Turns recorded steps into events: lifetimes are known after all steps, so one sort by step gives the order in which
+/* Turns recorded steps into events. Lifetimes are known after all steps, so one sort by step gives the order in which
  * buffers are taken and released, and a running sum gives the profile of each part. A step takes all its buffers before
  * it releases any, since an operator's inputs and outputs are alive while it runs. */
 #include "memory/recorder.h"

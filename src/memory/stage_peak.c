@@ -1,4 +1,4 @@
-/* Finds the peak of a stage: profiles of whole blocks, computed once for each chunk, are added up along the stage's
+/* Finds the peak of a stage. Profiles of whole blocks, computed once for each chunk, are added up along the stage's
  * order, so the walk is one addition and one comparison per block. The live buffers follow from counts: the
  * micro-batches of each chunk after their forward pass, or between backward and weight gradient, and the progress of
  * the running block. Only the running entry's events are replayed one by one. */

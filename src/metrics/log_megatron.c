@@ -1,4 +1,4 @@
-/* Reads steps in the form of Megatron-LM and its derivatives (MindSpeed-LLM, MindSpeed-Core-MS):
+/* Reads the steps in logs of Megatron-LM and its derivatives (MindSpeed-LLM, MindSpeed-Core-MS). The form:
  *
  *   iteration       20/  500000 | consumed samples:  5120 | elapsed time per iteration (ms): 11532.1 |
  *       throughput per GPU (TFLOP/s/GPU): 143.2 | learning rate: ... | global batch size:   256 | lm loss: 6.1E+00 |

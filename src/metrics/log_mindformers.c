@@ -1,4 +1,4 @@
-/* Reads steps in the form of MindFormers, of all releases that print "per_step_time":
+/* Reads the steps in logs of MindFormers. The form, in all releases that print "per_step_time":
  *
  *   { Epoch:[  1/  2], step:[    5/ 6500], loss: 8.314, per_step_time: 2302ms, lr: 3e-06, overflow cond: False, ...
  *       train_throughput_per_npu: 123.4T            (where the model's FLOPs are known; older releases without)

@@ -1,4 +1,4 @@
-/* Reads steps in the form of torchtitan, in one line, coloured or not:
+/* Reads the steps in logs of torchtitan. The form, in one line, coloured or not:
  *
  *   [rank0]:[titan] 2025-04-07 15:34:29,173 - root - INFO - step: 10  loss:  7.1234  grad_norm:  1.2345
  *       memory: 35.00GiB(44.22%)  tps: 6,123  tflops: 312.70  mfu: 31.61%                              (one line)

@@ -1,4 +1,4 @@
-/* Builds multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): queries, keys and values come from two narrow
+/* Builds multi-head latent attention (DeepSeek-V2, arXiv 2405.04434). Queries, keys and values come from two narrow
  * vectors of a token, made by two down-projections, normed, and widened by up-projections; a part of each query and one
  * key shared by all heads are rotated. Tensor parallelism cuts the heads, and so the up-projections and the output's
  * matrix; the down-projections and the norms between are whole on every rank, and with sequence parallelism they work

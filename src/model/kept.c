@@ -1,6 +1,6 @@
-/* Computes a layer's saved activations: starts from the tensors that the gradients of all operators read and walks back
- * through recomputed operators to tensors that the forward pass keeps. Every tensor is visited once, so this is linear
- * in the graph. program.c computes the time of recomputation and the lifetimes of recomputed tensors.
+/* Computes a layer's saved activations. It starts from the tensors that the gradients of all operators read and walks
+ * back through recomputed operators to tensors that the forward pass keeps. Every tensor is visited once, so this is
+ * linear in the graph. program.c computes the time of recomputation and the lifetimes of recomputed tensors.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Builds a layer of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): the hidden state and the next
+/* Builds a layer of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2). The hidden state and the next
  * token's embedding, each normed, are concatenated, projected from 2 H to H, and passed through a decoder layer to the
  * layer's own norm, head and loss. It is between the last decoder layer and the model's head; its output is that of its
  * decoder, which has the size of the head's input.

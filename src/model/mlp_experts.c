@@ -1,4 +1,4 @@
-/* Builds a feed-forward layer with experts: the router chooses top_k experts for each token, tokens are copied into the
+/* Builds a feed-forward layer with experts. The router chooses top_k experts for each token, tokens are copied into the
  * experts' order (permute), sent to the ranks of their experts (all-to-all), computed, sent back, put back into their
  * own order and added up with the router's weights; shared experts are an additional dense layer.
  *

@@ -1,4 +1,4 @@
-/* Fills and checks the contents of messages: words that count up from a mix of tag, sender and step, by an odd
+/* Fills and checks the contents of messages. They are words that count up from a mix of tag, sender and step, by an odd
  * increment derived from them too. So filling and checking run at memory speed, and two messages are unlikely to share
  * a word. */
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Simulates a rehearsal without sending: every stage is a list of actions (receive, compute, send) and advances until
+/* Simulates a rehearsal without sending. Every stage is a list of actions (receive, compute, send) and advances until
  * it waits; its actions wake the stage at the other end. Stages that still wait at the end are deadlocked, and since a
  * stage waits for one other at a time, following the waits ends in a cycle. */
 #include <assert.h>

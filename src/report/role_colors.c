@@ -1,4 +1,4 @@
-/* Converts the colours of roles from OKLCH to sRGB. web/colors.js does the same for the page; tests/web/colors.test.js
+/* Converts the colours of roles from OKLCH to sRGB. The page's web/colors.js does the same; tests/web/colors.test.js
  * compares the two. */
 #include "report/role_colors.h"
 
