@@ -13,8 +13,8 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size);
 /** The expected error, one sentence: from which runs, or unknown; and the nearest measured cell.
  */
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size);
-/** The framework's way to run the step, as far as it matters for the job's groups: "kernels launched one by one; behind
- * computing: gradients in buckets of 40 MB; exposed: tensor parallel" */
+/** The framework's way to run the step, as far as it matters for the job's groups: "kernels launched one by one;
+ * overlapped with computing: gradients in buckets of 40 MB; exposed: tensor parallel" */
 void ek__estimate_run(const ek_job *job, char *text, size_t size);
 /** The name of the job's model. */
 const char *ek__estimate_name(const ek_estimate *estimate);

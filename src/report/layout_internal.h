@@ -15,7 +15,7 @@ long ek__layout_judged(const ek_layout_result *result);
 /** The change, a phrase: "16 devices", "optimizer states on the host (--optimizer-cpu-offload)". */
 void ek__layout_change(const ek_layout_result *result, const ek_layout_fit *fit, char *text, size_t size);
 
-/** Advice beside the plans, for people: a queried layout; rules of thumb and runs to try; files. */
+/** Advice on the plans, for people: a queried layout; rules of thumb and runs to try; files. */
 void ek__layout_print_explanation(const ek_layout_report *report, FILE *out);
 void ek__layout_print_advice(const ek_layout_report *report, FILE *out);
 

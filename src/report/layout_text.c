@@ -199,7 +199,7 @@ static void print_plan(const page *p, int i)
     fputc('\n', p->out);
 }
 
-/* "1, 2 and 4 cannot be told apart by prediction: the error of their difference is up to 1.3 %", for the group that
+/* "1, 2 and 4 cannot be distinguished by prediction: the error of the difference is up to 1.3 %", for the group that
  * begins with this plan. */
 static void print_group(const page *p, int first)
 {
